@@ -1,0 +1,90 @@
+"""varts: variance-adaptive Thompson sampling, its rivals, and what it takes to compare them.
+
+    >>> import numpy as np, varts
+    >>> prior = varts.NormalGamma(mu=0, kappa=1, alpha=2, beta=1)
+    >>> stats = varts.ArmStats.from_rewards([[1, 3, 5], [2, 2, 2]])
+    >>> varts.choose(varts.VarTS(prior), stats, t=7, rng=np.random.default_rng(0))
+    0
+
+Importing this package does not import Numba, matplotlib or polars; what needs them loads them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from varts import bounds
+from varts.beliefs import Beta, StudentT
+from varts.policies import (
+    MVTS,
+    TS14,
+    TS20,
+    UCB1,
+    UCBV,
+    BeliefPolicy,
+    BernoulliTS,
+    GaussianTS,
+    IndexPolicy,
+    KnownVarianceTS,
+    Policy,
+    UCB1Tuned,
+    VarTS,
+    choose,
+    index_policy,
+    register,
+)
+from varts.priors import Normal, NormalGamma
+from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instances, Problem
+from varts.stats import ArmStats
+
+if TYPE_CHECKING:
+    from varts.study import Study, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MVTS",
+    "TS14",
+    "TS20",
+    "UCB1",
+    "UCBV",
+    "ArmStats",
+    "BeliefPolicy",
+    "BernoulliBandit",
+    "BernoulliTS",
+    "Beta",
+    "BetaBandit",
+    "GaussianBandit",
+    "GaussianTS",
+    "IndexPolicy",
+    "Instances",
+    "KnownVarianceTS",
+    "Normal",
+    "NormalGamma",
+    "Policy",
+    "Problem",
+    "StudentT",
+    "Study",
+    "UCB1Tuned",
+    "VarTS",
+    "bounds",
+    "choose",
+    "index_policy",
+    "register",
+    "simulate",
+]
+
+_later = {"Study": "varts.study", "simulate": "varts.study"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is heavy when it is first asked for (PEP 562)."""
+    if name not in _later:
+        raise AttributeError(f"module 'varts' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_later[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

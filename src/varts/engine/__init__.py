@@ -1,0 +1,1 @@
+"""The compiled simulation engine; only `study.simulate` calls it."""

@@ -1,0 +1,223 @@
+"""Random numbers for the compiled loops.
+
+The generator is SplitMix64 (Steele, Lea & Flood 2014): its state is one 64-bit word, passed by
+value and handed back, so that LLVM keeps it in a register, and its step is one addition, so that
+several draws are in flight at once. A stream starts at a hash of the integers that name it.
+Every function takes a state and returns (value, new state).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+# error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division
+# would have to test for. fastmath stays off: results must not depend on reordering.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+jit: Callable[..., Any] = njit(**OPTIONS)
+
+
+def scalar(x: Any) -> float:
+    """What a user's formula returned, as a float."""
+    return float(x)
+
+
+@overload(scalar)
+def _scalar(x):
+    if isinstance(x, types.Array):  # np.where of numbers is an array of no dimensions to Numba
+        return lambda x: float(x[()])
+    return lambda x: float(x)
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX2 = np.uint64(0x94D049BB133111EB)
+S27, S30, S31, S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
+BYTE = np.uint64(255)
+TO_UNIT = 2.0**-53
+
+
+@jit
+def mix(z):
+    """A bijection of 64-bit words that leaves no pattern standing."""
+    z = (z ^ (z >> S30)) * MIX1
+    z = (z ^ (z >> S27)) * MIX2
+    return z ^ (z >> S31)
+
+
+@jit
+def stream(seed, key):
+    """The state that starts the stream of `key` under `seed`, itself a state: streams nest."""
+    return mix(mix(seed) + mix(np.uint64(key) * GOLDEN + GOLDEN))
+
+
+@jit
+def bits(state):
+    """64 random bits."""
+    state = state + GOLDEN
+    return mix(state), state
+
+
+@jit
+def uniform(state):
+    """Uniform on [0, 1)."""
+    word, state = bits(state)
+    return np.int64(word >> S11) * TO_UNIT, state
+
+
+@jit
+def below(count, state):
+    """A whole number from 0 to count - 1, each equally likely to within 2^-53 * count."""
+    u, state = uniform(state)
+    return np.int64(u * count), state
+
+
+# ------------------------------------------------------------------------------------- ziggurats
+# Marsaglia & Tsang (2000), 256 layers of equal area under a falling density f. Layer i spans
+# [0, edge[i]); a point left of edge[i + 1] lies under the curve for certain. One 64-bit word
+# gives the layer (8 bits) and the place in it (53 bits, signed for the normal).
+
+NORMAL_TAIL, NORMAL_AREA = 3.6541528853610088, 0.00492867323399
+EXP_TAIL, EXP_AREA = 7.697117470131050, 0.0039496598225815572
+
+
+def ziggurat_tables(
+    tail: float,
+    area: float,
+    density: Callable[[float], float],
+    inverse: Callable[[float], float],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Widths scaled by 2^-52, sure-acceptance limits scaled by 2^52, and heights per layer."""
+    edge = [area / density(tail), tail]
+    while len(edge) < 256:
+        edge.append(inverse(area / edge[-1] + density(edge[-1])))
+    edge.append(0.0)
+    x = np.array(edge)
+    height = np.array([density(v) for v in edge])
+    height[0] = height[1]  # the base layer's own top; its tail is drawn apart
+    return x[:-1] * 2.0**-52, x[1:] / x[:-1] * 2.0**52, height
+
+
+NORMAL_W, NORMAL_K, NORMAL_F = ziggurat_tables(
+    NORMAL_TAIL,
+    NORMAL_AREA,
+    lambda x: math.exp(-0.5 * x * x),
+    lambda y: math.sqrt(-2 * math.log(y)),
+)
+EXP_W, EXP_K, EXP_F = ziggurat_tables(
+    EXP_TAIL, EXP_AREA, lambda x: math.exp(-x), lambda y: -math.log(y)
+)
+
+
+@jit
+def normal(state):
+    """Standard normal."""
+    while True:
+        word, state = bits(state)
+        layer = np.int64(word & BYTE)
+        place = np.float64(np.int64(word) >> np.int64(11))
+        x = place * NORMAL_W[layer]
+        if abs(place) < NORMAL_K[layer]:
+            return x, state
+        if layer == 0:  # beyond the last edge: Marsaglia's exponential rejection
+            while True:
+                e, state = exponential(state)
+                f, state = exponential(state)
+                e = e / NORMAL_TAIL
+                if 2 * f > e * e:
+                    return math.copysign(NORMAL_TAIL + e, x), state
+        u, state = uniform(state)
+        low = NORMAL_F[layer]
+        if low + u * (NORMAL_F[layer + 1] - low) < math.exp(-0.5 * x * x):
+            return x, state
+
+
+@jit
+def exponential(state):
+    """Standard exponential."""
+    offset = 0.0
+    while True:
+        word, state = bits(state)
+        layer = np.int64(word & BYTE)
+        place = np.float64(np.int64(word >> np.uint64(12)))
+        x = place * EXP_W[layer]
+        if place < EXP_K[layer]:
+            return offset + x, state
+        if layer == 0:  # memoryless: the tail is the whole law again, moved
+            offset += EXP_TAIL
+            continue
+        u, state = uniform(state)
+        low = EXP_F[layer]
+        if low + u * (EXP_F[layer + 1] - low) < math.exp(-x):
+            return offset + x, state
+
+
+@jit
+def gamma(shape, state):
+    """Gamma(shape, 1) for shape >= 1 (Marsaglia & Tsang 2000)."""
+    d = shape - 1 / 3
+    c = 1 / math.sqrt(9 * d)
+    while True:
+        x, state = normal(state)
+        v = 1 + c * x
+        if v <= 0:
+            continue
+        v = v * v * v
+        u, state = uniform(state)
+        x2 = x * x
+        if u < 1 - 0.0331 * x2 * x2 or math.log(u) < 0.5 * x2 + d * (1 - v + math.log(v)):
+            return d * v, state
+
+
+@jit
+def log_gamma(shape, state):
+    """The logarithm of a Gamma(shape, 1) draw, which no shape is too small for.
+
+    Gamma(a) = Gamma(a + 1) * u^(1/a), and -log(u) is exponential.
+    """
+    if shape >= 1:
+        g, state = gamma(shape, state)
+        return math.log(g), state
+    g, state = gamma(shape + 1, state)
+    e, state = exponential(state)
+    return math.log(g) - e / shape, state
+
+
+@jit
+def beta(a, b, state):
+    """Beta(a, b); a or b may be zero, which makes it a point mass."""
+    if a >= 1 and b >= 1:
+        g, state = gamma(a, state)
+        h, state = gamma(b, state)
+        return g / (g + h), state
+    g, state = log_gamma(a, state)
+    h, state = log_gamma(b, state)
+    return 1 / (1 + math.exp(h - g)), state
+
+
+@jit
+def student(loc, scale, df, state):
+    """A location-scale t draw, as (value, signed log of its deviation, state).
+
+    With few degrees of freedom the deviation may overflow: the value is then infinite, and the
+    signed logarithm still ranks it (the larger, the larger the draw).
+    """
+    z, state = normal(state)
+    if df == np.inf:
+        return loc + scale * z, 0.0, state
+    shape = 0.5 * df
+    if shape >= 1:
+        g, state = gamma(shape, state)
+        return loc + scale * z * math.sqrt(shape / g), 0.0, state
+    log_g, state = log_gamma(shape, state)
+    log_deviation = math.log(abs(z)) + math.log(scale) - 0.5 * (log_g - math.log(shape))
+    if log_deviation == -np.inf:
+        return loc, 0.0, state
+    value = loc + math.copysign(math.exp(log_deviation), z)
+    return value, math.copysign(1.0, z) * log_deviation, state

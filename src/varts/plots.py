@@ -1,0 +1,112 @@
+"""Study -> figures. A policy keeps its colour and line in every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from varts.study import Study
+
+# Okabe & Ito's palette, readable with any colour vision; Thompson samplers are solid, UCBs dashed.
+STYLES: dict[str, dict[str, Any]] = {
+    "VarTS": {"color": "#D55E00", "linewidth": 2.2, "zorder": 5},
+    "UCB1": {"color": "#0072B2", "linestyle": "--"},
+    "UCB1-Tuned": {"color": "#56B4E9", "linestyle": "--"},
+    "UCB-V": {"color": "#000000", "linestyle": "--"},
+    "Bernoulli-TS": {"color": "#009E73"},
+    "Gaussian-TS": {"color": "#CC79A7"},
+    "TS14": {"color": "#E69F00"},
+    "TS20": {"color": "#7F7F7F"},
+}
+OTHERS = ("#882255", "#44AA99", "#999933", "#332288", "#AA4499", "#117733", "#661100", "#6699CC")
+
+
+def style(label: str, position: int) -> dict[str, Any]:
+    """The line of a policy; one we do not know takes a colour by its position."""
+    known = STYLES.get(label)
+    return {"linewidth": 1.4, **(known or {"color": OTHERS[position % len(OTHERS)]})}
+
+
+def figure(panels: int = 1, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+    """A figure of panels side by side, made without touching pyplot's global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(3.4 * panels + 0.4, height), layout="constrained")
+    FigureCanvasAgg(made)
+    axes = [made.add_subplot(1, panels, i + 1) for i in range(panels)]
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(color="#DDDDDD", linewidth=0.6)
+    return made, axes
+
+
+def regret_curves(
+    study: Study,
+    ax: Axes | None = None,
+    title: str | None = None,
+    bound: Sequence[float] | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Regret over rounds with bands of two standard errors; `bound` is drawn dotted if given."""
+    if ax is None:
+        ax = figure(height=3.6)[1][0]
+    regret, se = study.regret, study.se
+    for i, label in enumerate(study.labels):
+        line, error = style(label, i), 2 * se[label]
+        ax.plot(study.rounds, regret[label], label=label, **line)
+        low, high = regret[label] - error, regret[label] + error
+        ax.fill_between(study.rounds, low, high, color=line["color"], alpha=0.2, linewidth=0)
+    if bound is not None:
+        ax.plot(study.rounds, bound, color="#D55E00", linestyle=":", label="Theorem 2")
+    ax.set(xlabel="Round n", ylabel="Regret", xlim=(0, study.horizon), title=title)
+    ax.set_ylim(bottom=0)
+    if legend:
+        ax.legend(fontsize=7, frameon=False)
+    return ax
+
+
+def regret_by_arms(
+    studies: dict[int, Study],
+    ax: Axes,
+    title: str | None = None,
+    bounds: Sequence[float] | None = None,
+) -> Axes:
+    """Regret at the horizon over the number of arms, with bars of two standard errors."""
+    arms = list(studies)
+    for i, label in enumerate(studies[arms[0]].labels):
+        means = [studies[K].regret[label][-1] for K in arms]
+        errors = [2 * studies[K].se[label][-1] for K in arms]
+        ax.errorbar(
+            arms, means, errors, label=label, capsize=2, marker="o", ms=3, **style(label, i)
+        )
+    if bounds is not None:
+        ax.plot(arms, bounds, color="#D55E00", linestyle=":", label="Theorem 2")
+    ax.set_xscale("log", base=2)
+    ax.set(xlabel="Number of arms K", ylabel="Regret", title=title, xticks=arms)
+    ax.set_xticklabels([str(K) for K in arms])
+    ax.set_ylim(bottom=0)
+    return ax
+
+
+def shared_legend(made: Figure, ax: Axes) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = ax.get_legend_handles_labels()
+    made.legend(
+        handles, labels, loc="outside lower center", ncols=min(len(labels), 9), frameon=False
+    )
+
+
+def save(made: Figure, stem: Any) -> list[Any]:
+    """PNG and SVG beside each other; the SVG keeps its text as text and has no date in it."""
+    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "varts"}):
+        made.savefig(paths[0], dpi=160)
+        made.savefig(paths[1], metadata={"Date": None})
+    return paths

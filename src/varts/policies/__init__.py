@@ -1,0 +1,43 @@
+"""Every algorithm, one definition each; importing this package fills the registry."""
+
+from varts.policies.base import (
+    BeliefPolicy,
+    IndexPolicy,
+    Policy,
+    choose,
+    index_policy,
+    known,
+    make,
+    register,
+)
+from varts.policies.thompson import (
+    MVTS,
+    TS14,
+    TS20,
+    BernoulliTS,
+    GaussianTS,
+    KnownVarianceTS,
+    VarTS,
+)
+from varts.policies.ucb import UCB1, UCBV, UCB1Tuned
+
+__all__ = [
+    "MVTS",
+    "TS14",
+    "TS20",
+    "UCB1",
+    "UCBV",
+    "BeliefPolicy",
+    "BernoulliTS",
+    "GaussianTS",
+    "IndexPolicy",
+    "KnownVarianceTS",
+    "Policy",
+    "UCB1Tuned",
+    "VarTS",
+    "choose",
+    "index_policy",
+    "known",
+    "make",
+    "register",
+]

@@ -1,0 +1,224 @@
+"""What a policy is, and the registry that finds one by its label.
+
+A policy has no state of its own: it turns the arms' statistics into a choice. Three ways, from the
+fastest to the freest:
+
+- `IndexPolicy`: an index per arm from (n, mean, m2, t), the largest wins (UCB);
+- `BeliefPolicy`: a Student-t belief per arm, the largest draw wins (Thompson sampling);
+- `Policy`: any `choose(stats, t, rng)` in plain Python.
+
+The formulas of the first two are plain arithmetic in NumPy functions. The same function serves
+arrays here and, compiled, the simulation engine; no formula is written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts.beliefs import Belief, StudentT, pick_best
+from varts.checks import Floats, integer, unknown
+from varts.stats import ArmStats
+
+
+class Policy:
+    """The base of all policies; subclass it directly for a policy in plain Python.
+
+    >>> class Uniform(Policy):
+    ...     label = "Uniform"
+    ...     def choose(self, stats, t, rng):
+    ...         return rng.integers(stats.K)
+    >>> choose(Uniform(), ArmStats.empty(3), t=1, rng=np.random.default_rng(1))
+    1
+    """
+
+    label: ClassVar[str] = ""
+    forced: ClassVar[int] = 0
+
+    def owed(self, K: int) -> NDArray[np.int64]:
+        """How often each arm must be pulled before the policy has a say."""
+        return np.full(K, self.forced, dtype=np.int64)
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        """The arm to pull in round t, counted from 1, once no arm is owed a pull."""
+        raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
+
+    def transform(self, reward: float, rng: np.random.Generator) -> float:
+        """What the statistics record of a reward; Bernoulli TS tosses a coin here."""
+        return reward
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        """The formula's extra arguments, a row per arm: by default the dataclass's fields."""
+        values = [float(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
+        return np.tile(np.array(values, dtype=np.float64), (stats.K, 1))
+
+    def check(self, K: int) -> None:
+        """Raise ValueError if the policy cannot play K arms."""
+        self.owed(K)
+        if isinstance(self, (IndexPolicy, BeliefPolicy)):
+            self.parameters(ArmStats.empty(K))
+
+
+@dataclass(frozen=True)
+class IndexPolicy(Policy):
+    """Pull the arm with the largest index, ties broken at random.
+
+    `index(n, mean, m2, t, *fields)` is plain arithmetic on numbers or arrays (np.sqrt, np.log,
+    np.where ...); the dataclass's fields arrive as trailing arguments, in order.
+
+    >>> @dataclass(frozen=True)
+    ... class Optimist(IndexPolicy):
+    ...     label = "Optimist"
+    ...     bonus: float = 1.0
+    ...     @staticmethod
+    ...     def index(n, mean, m2, t, bonus):
+    ...         return mean + bonus / np.sqrt(n)
+    >>> stats = ArmStats(n=[100, 4], mean=[0.6, 0.5], m2=[1, 1])
+    >>> choose(Optimist(), stats, t=105, rng=np.random.default_rng(0))   # 0.7 against 1.0
+    1
+    """
+
+    forced: ClassVar[int] = 1
+
+    @staticmethod
+    def index(*args: Any, **kwargs: Any) -> Any:
+        """The formula; any signature that starts with (n, mean, m2, t)."""
+        raise NotImplementedError("an IndexPolicy must define index(n, mean, m2, t)")
+
+    def indices(self, stats: ArmStats, t: int) -> Floats:
+        """The index of every arm in round t."""
+        extra = self.parameters(stats).T
+        return np.asarray(self.index(stats.n, stats.mean, stats.m2, float(t), *extra))
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        return pick_best(self.indices(stats, t), rng)
+
+
+@dataclass(frozen=True)
+class BeliefPolicy(Policy):
+    """Thompson sampling: draw each arm's mean from a Student-t belief, pull the largest draw.
+
+    `believe(n, mean, m2, *parameters)` returns location, scale and degrees of freedom (np.inf for
+    a Gaussian) in plain arithmetic.
+    """
+
+    #: True when `parameters` depends on all rewards so far, so that every pull moves every belief
+    #: and the parameters are the pooled (n, mean, m2).
+    pooled: ClassVar[bool] = False
+
+    @staticmethod
+    def believe(*args: Any, **kwargs: Any) -> Any:
+        """The formula; any signature that starts with (n, mean, m2)."""
+        raise NotImplementedError("a BeliefPolicy must define believe(n, mean, m2)")
+
+    def belief(self, stats: ArmStats) -> Belief:
+        """What the policy believes about each arm's mean."""
+        extra = self.parameters(stats).T
+        return StudentT(*self.believe(stats.n, stats.mean, stats.m2, *extra))
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        return self.belief(stats).argmax(rng)
+
+
+def choose(
+    policy: Policy | str,
+    stats: ArmStats,
+    t: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> int:
+    """The arm to pull next.
+
+    While arms are owed forced pulls, one of those is drawn uniformly: rewards that arrive late
+    cannot send all early traffic to one arm. `t` is the round from 1 (by default one more than the
+    pulls so far).
+
+    >>> stats = ArmStats.from_rewards([[0.1, 0.2], [0.8, 0.9], [0.4, 0.6]])
+    >>> choose("UCB1-Tuned", stats, rng=np.random.default_rng(0))
+    1
+    """
+    policy = make(policy)
+    rng = np.random.default_rng() if rng is None else rng
+    owed = np.flatnonzero(stats.n < policy.owed(stats.K))
+    if owed.size:
+        return int(rng.choice(owed))
+    t = int(stats.n.sum()) + 1 if t is None else integer("t", t, at_least=1)
+    return int(policy.choose(stats, t, rng))
+
+
+def index_policy(label: str, forced: int = 1) -> Callable[[Callable[..., Any]], IndexPolicy]:
+    """Turn one function into a policy, without a class.
+
+    >>> @index_policy("Greedy")
+    ... def greedy(n, mean, m2, t):
+    ...     return mean
+    >>> choose(greedy, ArmStats([1, 1], [0.2, 0.7], [0, 0]), rng=np.random.default_rng(0))
+    1
+    """
+
+    def wrap(function: Callable[..., Any]) -> IndexPolicy:
+        body = {
+            "label": label,
+            "forced": integer("forced", forced, at_least=1),
+            "index": staticmethod(function),
+            "__module__": function.__module__,
+            "__doc__": function.__doc__,
+        }
+        kind: type[IndexPolicy] = type(function.__name__, (IndexPolicy,), body)
+        return kind()
+
+    return wrap
+
+
+# ---------------------------------------------------------------------------------- the registry
+
+_registry: dict[str, type[Policy]] = {}
+P = TypeVar("P", bound=type[Policy])
+
+
+def register(kind: P) -> P:
+    """Class decorator: make a policy known by its label, everywhere a label is taken."""
+    if not kind.label:
+        raise ValueError(f"a policy must have a label to be registered, got {kind.__name__}")
+    _registry[_plain(kind.label)] = kind
+    return kind
+
+
+def known() -> dict[str, type[Policy]]:
+    """Every registered policy by its label."""
+    return {kind.label: kind for kind in _registry.values()}
+
+
+def make(policy: Policy | str, **options: Any) -> Policy:
+    """A policy from its label (without regard to case, `-` or `_`) and options.
+
+    >>> make("ucb_v", zeta=1.2).label
+    'UCB-V'
+    >>> make("vart")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
+Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if not isinstance(policy, str):
+        raise ValueError(f"policy must be a policy or its label, got {policy!r}")
+    kind = _registry.get(_plain(policy))
+    if kind is None:
+        raise ValueError(unknown("policy", policy, known()))
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for name in options:
+        if name not in names:
+            raise ValueError(unknown(f"option of {kind.label}", name, names or ["none"]))
+    try:
+        return kind(**options)
+    except TypeError as error:  # a required option is missing
+        raise ValueError(f"{kind.label}: {str(error).split('() ')[-1]}") from None
+
+
+def _plain(label: str) -> str:
+    return label.casefold().replace("-", "").replace("_", "").replace(" ", "")

@@ -1,0 +1,309 @@
+"""Thompson sampling: VarTS and its known-variance sibling, and the samplers they are compared to.
+
+All but Bernoulli TS and MVTS with finite rho believe in a location-scale Student t per arm, and
+all of those are one of two formulas: the Normal-Gamma posterior (VarTS, TS14, TS20) or the
+Gaussian one with known variances (KnownVarianceTS, Gaussian TS, MVTS with rho = inf).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts.beliefs import Beta, pick_best
+from varts.checks import Floats, common_shape, real, reals
+from varts.policies.base import BeliefPolicy, Policy, register
+from varts.priors import (
+    Normal,
+    NormalGamma,
+    Prior,
+    normal_gamma_update,
+    prior_from,
+    shrink,
+    student_t,
+)
+from varts.stats import ArmStats
+
+
+def normal_gamma_belief(
+    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
+) -> tuple[Any, Any, Any]:
+    """Unknown mean and variance: the Student-t marginal of the Normal-Gamma posterior."""
+    mu, kappa, alpha, beta = normal_gamma_update(n, mean, m2, mu, kappa, alpha, beta)
+    return student_t(mu, kappa, alpha, beta)
+
+
+def known_variance_belief(
+    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, sigma: Any
+) -> tuple[Any, Any, Any]:
+    """Known reward sd `sigma`, prior mean `mu` worth `kappa` rewards: a Gaussian."""
+    mu, kappa = shrink(n, mean, mu, kappa)
+    return mu, sigma / np.sqrt(kappa), np.inf
+
+
+def unit_free_belief(
+    n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any
+) -> tuple[Any, Any, Any]:
+    """VarTS without a prior: all rewards so far, seen as one arm, are worth one observation.
+
+    The prior is NormalGamma(pooled mean, 1, 1/2, pooled variance / 2): it has the rewards' own
+    unit, so cents and euros give the same choices, and an arm whose first rewards were all equal
+    still gets the spread seen elsewhere and is not written off.
+    """
+    return normal_gamma_belief(n, mean, m2, all_mean, 1.0, 0.5, 0.5 * all_m2 / all_n)
+
+
+def unit_free_known_belief(
+    n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any, sigma: Any
+) -> tuple[Any, Any, Any]:
+    """KnownVarianceTS without a prior: the pooled mean, worth one observation."""
+    return known_variance_belief(n, mean, m2, all_mean, 1.0, sigma)
+
+
+def _pooled_rows(stats: ArmStats) -> Floats:
+    pooled = stats.pooled()
+    return np.tile(np.concatenate([pooled.n, pooled.mean, pooled.m2]), (stats.K, 1))
+
+
+@register
+@dataclass(frozen=True)
+class VarTS(BeliefPolicy):
+    """VarTS (Algorithm 2): Gaussian-Gamma Thompson sampling for unknown means and variances.
+
+    `prior` is a NormalGamma, a path to its JSON or a dict of its fields. Without one, the policy
+    pulls every arm twice and then starts from a unit-free prior worth one observation.
+
+    >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2]])
+    >>> VarTS(NormalGamma(0, 1, 2, 1)).belief(stats).scale.round(4)   # sqrt(8.375/14), sqrt(2.5/14)
+    array([0.7734, 0.4226])
+    >>> VarTS().belief(stats).scale.round(4)     # an arm of equal rewards keeps some spread
+    array([0.7815, 0.3327])
+    """
+
+    prior: NormalGamma | None = None
+
+    label: ClassVar[str] = "VarTS"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", _checked(self.prior, NormalGamma))
+
+    @property
+    def pooled(self) -> bool:  # type: ignore[override]
+        return self.prior is None
+
+    @property
+    def believe(self) -> Any:
+        return unit_free_belief if self.prior is None else normal_gamma_belief
+
+    def owed(self, K: int) -> NDArray[np.int64]:
+        if self.prior is None:
+            return np.full(K, 2, dtype=np.int64)
+        return np.asarray(self.prior.per_arm(K)[1] == 0, dtype=np.int64)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        if self.prior is None:
+            return _pooled_rows(stats)
+        return np.stack(self.prior.per_arm(stats.K), axis=1)
+
+
+@register
+@dataclass(frozen=True)
+class KnownVarianceTS(BeliefPolicy):
+    """Algorithm 1: Gaussian Thompson sampling with known reward standard deviations `sigma`.
+
+    Without a prior it pulls every arm once and starts from the pooled mean, worth one reward.
+
+    >>> policy = KnownVarianceTS(Normal(0, 2), sigma=2)
+    >>> policy.belief(ArmStats.from_rewards([[1, 3, 5]])).loc
+    array([2.25])
+    """
+
+    prior: Normal | None = None
+    sigma: Any = 1.0
+
+    label: ClassVar[str] = "KnownVarianceTS"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", _checked(self.prior, Normal))
+        sigma = reals("sigma", self.sigma, above=0)
+        common_shape(sigma=sigma)
+        object.__setattr__(self, "sigma", sigma if sigma.ndim else float(sigma))
+
+    @property
+    def pooled(self) -> bool:  # type: ignore[override]
+        return self.prior is None
+
+    @property
+    def believe(self) -> Any:
+        return unit_free_known_belief if self.prior is None else known_variance_belief
+
+    def owed(self, K: int) -> NDArray[np.int64]:
+        return np.full(K, 1 if self.prior is None else 0, dtype=np.int64)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        sigma = np.asarray(self.sigma)
+        if sigma.size not in (1, stats.K):
+            raise ValueError(
+                f"sigma must be one number or one per arm ({stats.K}), got {sigma.size}"
+            )
+        sigma = np.broadcast_to(sigma, stats.K)
+        if self.prior is None:
+            return np.column_stack([_pooled_rows(stats), sigma])
+        mu, sigma0 = self.prior.per_arm(stats.K)
+        return np.column_stack([mu, (sigma / sigma0) ** 2, sigma])
+
+
+@register
+@dataclass(frozen=True)
+class BernoulliTS(Policy):
+    """Bernoulli TS (Agrawal & Goyal 2013): Beta(1, 1) priors; no forced pulls.
+
+    Rewards are clipped to [0, 1] and then tossed: 1 with that probability, else 0. The statistics
+    hold the tossed rewards.
+
+    >>> belief = BernoulliTS().belief(ArmStats.from_rewards([[1, 0, 1]]))
+    >>> belief.a, belief.b
+    (array([3.]), array([2.]))
+    """
+
+    label: ClassVar[str] = "Bernoulli-TS"
+
+    @staticmethod
+    def believe(n: Any, mean: Any, m2: Any) -> tuple[Any, Any]:
+        """Parameters a and b of the Beta posterior."""
+        return 1 + n * mean, 1 + n * (1 - mean)
+
+    @staticmethod
+    def clip(reward: Any) -> Any:
+        """The probability of the toss."""
+        return np.minimum(1.0, np.maximum(0.0, reward))
+
+    def belief(self, stats: ArmStats) -> Beta:
+        reals("mean of tossed rewards", stats.mean, at_least=0, below=1 + 1e-12)
+        return Beta(*self.believe(stats.n, stats.mean, stats.m2))
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        return self.belief(stats).argmax(rng)
+
+    def transform(self, reward: float, rng: np.random.Generator) -> float:
+        return float(rng.random() < self.clip(reward))
+
+
+@register
+@dataclass(frozen=True)
+class GaussianTS(BeliefPolicy):
+    """Gaussian TS (Agrawal & Goyal 2013): N(0, 1) prior, unit reward variances, no forced pulls.
+
+    >>> GaussianTS().belief(ArmStats.from_rewards([[1, 3, 5]])).loc      # 9 / (3 + 1)
+    array([2.25])
+    """
+
+    label: ClassVar[str] = "Gaussian-TS"
+    believe = staticmethod(known_variance_belief)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        return np.tile([0.0, 1.0, 1.0], (stats.K, 1))
+
+
+@register
+@dataclass(frozen=True)
+class TS14(BeliefPolicy):
+    """TS14 (Honda & Takemura 2014): prior (sigma^2)^(-1-a), max(2, 3 - floor(2a)) pulls first.
+
+    The Normal-Gamma formula with the improper parameters (0, 0, a - 1/2, 0): location mean, scale
+    sqrt(m2 / (n (n + 2a - 1))), df n + 2a - 1. Only a < 0 has the optimality guarantee. Equal
+    rewards (m2 = 0) make a point mass.
+
+    >>> belief = TS14().belief(ArmStats.from_rewards([[1, 2, 3, 4]]))    # m2 = 5, df = 4 - 2
+    >>> belief.scale.round(4), belief.df
+    (array([0.7906]), array([2.]))
+    """
+
+    a: float = -0.5
+
+    label: ClassVar[str] = "TS14"
+    believe = staticmethod(normal_gamma_belief)
+
+    def __post_init__(self) -> None:
+        real("a", self.a)
+
+    def owed(self, K: int) -> NDArray[np.int64]:
+        return np.full(K, max(2, 3 - int(np.floor(2 * self.a))), dtype=np.int64)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        return np.tile([0.0, 0.0, self.a - 0.5, 0.0], (stats.K, 1))
+
+
+@register
+@dataclass(frozen=True)
+class TS20(BeliefPolicy):
+    """TS20 as the paper has it: VarTS with mu = kappa = 0, alpha = beta = 1/2, one pull first.
+
+    The algorithm it cites (Zhu & Tan 2020, Algorithm 3, rho -> inf) is another one: `MVTS`.
+
+    >>> TS20().belief(ArmStats.from_rewards([[1, 3, 5]])).scale.round(4)   # sqrt(4.5 / (2 * 3))
+    array([0.866])
+    """
+
+    label: ClassVar[str] = "TS20"
+    forced: ClassVar[int] = 1
+    believe = staticmethod(normal_gamma_belief)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        return np.tile([0.0, 0.0, 0.5, 0.5], (stats.K, 1))
+
+
+@register
+@dataclass(frozen=True)
+class MVTS(BeliefPolicy):
+    """Mean-variance TS (Zhu & Tan 2020): largest rho * theta - 1/tau, drawn independently.
+
+    tau ~ Gamma(1/2 + n/2, rate 1/2 + m2/2) and theta ~ N(mean, 1/n). rho = inf plays the largest
+    theta: their limit, whose sampling ignores the variance.
+
+    >>> MVTS().belief(ArmStats.from_rewards([[1, 2, 3, 4]])).scale     # 1 / sqrt(n)
+    array([0.5])
+    """
+
+    rho: float = np.inf
+
+    label: ClassVar[str] = "MVTS"
+    forced: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        real("rho", self.rho, at_least=0, infinite=True)
+
+    @staticmethod
+    def believe(n: Any, mean: Any, m2: Any, rho: Any) -> tuple[Any, Any, Any]:
+        """Theta's distribution."""
+        return mean, 1 / np.sqrt(n), np.inf
+
+    @staticmethod
+    def score(theta: Any, tau: Any, rho: Any) -> Any:
+        """The mean-variance trade-off that a finite rho plays."""
+        return rho * theta - 1 / tau
+
+    @staticmethod
+    def precision(n: Any, m2: Any) -> tuple[Any, Any]:
+        """Shape and rate of tau's Gamma."""
+        return 0.5 + 0.5 * n, 0.5 + 0.5 * m2
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        belief = self.belief(stats)
+        if np.isinf(self.rho):
+            return belief.argmax(rng)
+        shape, rate = self.precision(stats.n, stats.m2)
+        tau = rng.standard_gamma(shape) / rate
+        return pick_best(self.score(belief.sample(rng), tau, self.rho), rng)
+
+
+def _checked(prior: Any, kind: type[Prior]) -> Any:
+    if prior is None:
+        return None
+    prior = prior_from(prior)
+    if not isinstance(prior, kind):
+        raise ValueError(f"prior must be a {kind.__name__}, got a {type(prior).__name__}")
+    return prior

@@ -1,0 +1,232 @@
+"""Bandit problems: a prior over instances, and how an arm of an instance pays.
+
+Every run of a simulation draws a new instance. An instance gives each arm a mean, a variance and
+two numbers a, b for its reward function. To add a problem, subclass `Problem` with `draw` and
+`reward`; docs/extending.md walks through one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from varts import streams
+from varts.checks import Floats, common_shape, integer, real, reals
+from varts.priors import Normal, NormalGamma
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Drawn instances, a row each, a column per arm."""
+
+    mean: Floats
+    variance: Floats
+    a: Floats
+    b: Floats
+
+
+class Problem:
+    """The base of all problems.
+
+    `reward(a, b, z, u)` is plain arithmetic: one reward from a standard normal z and a uniform u in
+    [0, 1), both fresh for every pull.
+    """
+
+    K: int
+    name: ClassVar[str] = "custom"
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        """`size` instances."""
+        raise NotImplementedError(f"{type(self).__name__} must define draw(rng, size)")
+
+    @staticmethod
+    def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
+        """One reward of an arm with parameters a and b."""
+        raise NotImplementedError("a Problem must define reward(a, b, z, u)")
+
+    def estimate_prior(
+        self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
+    ) -> NormalGamma:
+        """VarTS's prior per arm by the method of moments on instances from a stream of their own.
+
+        >>> prior = BernoulliBandit(K=4).estimate_prior()
+        >>> prior.mu.round(2)          # close to i / (K + 1)
+        array([0.2, 0.4, 0.6, 0.8])
+        """
+        samples = integer("samples", samples, at_least=2)
+        drawn = self.draw(streams.generator(seed, streams.PRIOR_SAMPLES), samples)
+        return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
+
+    def describe(self) -> dict[str, Any]:
+        """What a saved study records about the problem."""
+        return {"problem": type(self).__name__, "K": self.K}
+
+
+class GaussianBandit(Problem):
+    """Rewards N(mean, variance), drawn from a NormalGamma, or a Normal with known `sigma`.
+
+    A prior of scalars needs K, the number of arms.
+
+    >>> problem = GaussianBandit(NormalGamma(mu=0, kappa=10, alpha=4, beta=1), K=3)
+    >>> problem.draw(np.random.default_rng(0), size=2).mean.shape
+    (2, 3)
+    >>> GaussianBandit(Normal([0, 1], 0.5), sigma=2).K
+    2
+    """
+
+    name: ClassVar[str] = "gaussian"
+
+    def __init__(self, prior: NormalGamma | Normal, sigma: Any = None, K: int | None = None):
+        if not isinstance(prior, (NormalGamma, Normal)):
+            raise ValueError(f"prior must be a NormalGamma or a Normal, got {prior!r}")
+        known = isinstance(prior, Normal)
+        if known == (sigma is None):
+            rule = "given with a Normal prior" if known else "left out with a NormalGamma prior"
+            raise ValueError(f"sigma must be {rule}, got {sigma!r}")
+        self.sigma = reals("sigma", sigma, above=0) if known else None
+        if self.sigma is not None:
+            common_shape(sigma=self.sigma, mu=np.asarray(prior.mu))
+        sizes = {prior.K, self.sigma.size if self.sigma is not None and self.sigma.ndim else None}
+        size = K if K is not None else max(n or 0 for n in sizes)
+        if size == 0:
+            raise ValueError("K must be given when every arm shares the prior, got None")
+        self.K = integer("K", size, at_least=1)
+        self.prior = prior.for_arms(self.K)
+
+    @classmethod
+    def fixed(cls, mean: Any, sigma: Any) -> Fixed:
+        """One instance, the same in every run.
+
+        >>> GaussianBandit.fixed(mean=[0.0, 0.5], sigma=[1.0, 0.1]).K
+        2
+        """
+        mean, sigma = np.atleast_1d(reals("mean", mean)), reals("sigma", sigma, above=0)
+        common_shape(mean=mean, sigma=sigma)
+        return Fixed(cls, gaussian_instances(mean, np.broadcast_to(sigma, mean.shape)))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        if isinstance(self.prior, Normal):
+            mean = self.prior.sample(rng, size)
+            sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), mean.shape)
+        else:
+            mean, lam = self.prior.sample(rng, size)
+            sigma = 1 / np.sqrt(lam)
+        return gaussian_instances(mean, sigma)
+
+    @staticmethod
+    def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
+        return a + b * z
+
+
+class _UnitInterval(Problem):
+    """Means in [0, 1] with Beta(a, b) priors; the paper's Beta(i, K + 1 - i) by default."""
+
+    def __init__(self, K: int | None = None, a: Any = None, b: Any = None):
+        if (a is None) != (b is None):
+            raise ValueError(f"a and b must be given together, got a={a!r}, b={b!r}")
+        if a is None:
+            K = integer("K", 10 if K is None else K, at_least=1)
+            i = np.arange(1.0, K + 1)
+            a, b = i, K + 1 - i
+        a, b = reals("a", a, above=0), reals("b", b, above=0)
+        shape = common_shape(a=a, b=b)
+        size = shape[0] if shape else K
+        if size is None or K not in (None, size):
+            raise ValueError(f"K must be the number of arms in a and b, got {K!r}")
+        self.K = integer("K", size, at_least=1)
+        self.a, self.b = np.broadcast_to(a, self.K), np.broadcast_to(b, self.K)
+
+    def _means(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.beta(self.a, self.b, (size, self.K))
+
+
+class BernoulliBandit(_UnitInterval):
+    """Rewards 0 or 1; means from Beta(a, b) priors, by default the paper's Beta(i, K + 1 - i).
+
+    >>> BernoulliBandit(K=3).a, BernoulliBandit(a=[1, 2], b=[2, 1]).K
+    (array([1., 2., 3.]), 2)
+    """
+
+    name: ClassVar[str] = "bernoulli"
+
+    @classmethod
+    def fixed(cls, mean: Any) -> Fixed:
+        """One instance, the same in every run."""
+        return Fixed(cls, bernoulli_instances(_within_unit(mean)))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        return bernoulli_instances(self._means(rng, size))
+
+    @staticmethod
+    def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
+        return 1.0 * (u < a)
+
+
+class BetaBandit(_UnitInterval):
+    """Rewards Beta(s mean, s (1 - mean)); means as in `BernoulliBandit`.
+
+    The variance is mean (1 - mean) / (s + 1).
+    """
+
+    name: ClassVar[str] = "beta"
+
+    def __init__(self, K: int | None = None, s: float = 10.0, a: Any = None, b: Any = None):
+        self.s = real("s", s, above=0)
+        super().__init__(K, a, b)
+
+    @classmethod
+    def fixed(cls, mean: Any, s: float = 10.0) -> Fixed:
+        """One instance, the same in every run."""
+        return Fixed(cls, beta_instances(_within_unit(mean), real("s", s, above=0)))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        return beta_instances(self._means(rng, size), self.s)
+
+    # No `reward`: a Beta draw needs more than one normal and one uniform; the engine has it.
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "s": self.s}
+
+
+class Fixed(Problem):
+    """One instance, the same in every run; made by the `fixed` methods above."""
+
+    def __init__(self, kind: type[Problem], row: Instances):
+        self.kind, self.row, self.K = kind, row, row.mean.shape[-1]
+        self.name = kind.name  # type: ignore[misc]
+        self.reward = kind.reward  # type: ignore[method-assign]
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        row = self.row
+        return Instances(*(np.tile(x, (size, 1)) for x in (row.mean, row.variance, row.a, row.b)))
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "problem": f"{self.kind.__name__}.fixed",
+            "K": self.K,
+            "mean": self.row.mean.tolist(),
+        }
+
+
+def gaussian_instances(mean: Floats, sigma: Floats) -> Instances:
+    """Rewards N(mean, sigma^2)."""
+    return Instances(mean, sigma**2, a=mean, b=sigma)
+
+
+def bernoulli_instances(mean: Floats) -> Instances:
+    """Rewards 0 or 1."""
+    return Instances(mean, mean * (1 - mean), a=mean, b=np.zeros_like(mean))
+
+
+def beta_instances(mean: Floats, s: float) -> Instances:
+    """Rewards Beta(s mean, s (1 - mean))."""
+    return Instances(mean, mean * (1 - mean) / (s + 1), a=s * mean, b=s * (1 - mean))
+
+
+def _within_unit(mean: Any) -> Floats:
+    means: Floats = np.atleast_1d(reals("mean", mean, at_least=0))
+    if means.max() > 1:
+        raise ValueError(f"mean must be at most 1, got {means.max()}")
+    return means

@@ -1,0 +1,109 @@
+"""Progress on standard error: a bar on a terminal, elsewhere a line per stage."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+DELAY = 0.5  # seconds before a bar appears: what is quicker than that needs none
+
+
+class Progress:
+    """One stage at a time: `stage("compiling VarTS")`, `stage("playing", total)`, `at(done)`."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+
+    def stage(self, text: str, total: float | None = None) -> None:
+        """Begin the next stage; without a total it only pulsates."""
+
+    def at(self, done: float) -> None:
+        """So much of the stage's total is done."""
+
+    def close(self) -> None:
+        """Clear the bar."""
+
+
+class _Lines(Progress):
+    """Where nothing can be redrawn: one line when a stage has lasted a second."""
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__(prefix)
+        self._text = ""
+
+    def stage(self, text: str, total: float | None = None) -> None:
+        self._text, self._began = text, time.monotonic()
+        if total is None:  # a compile blocks: say so before, not after
+            self._say()
+
+    def at(self, done: float) -> None:
+        if self._text and time.monotonic() - self._began > 1:
+            self._say()
+
+    def _say(self) -> None:
+        print(f"{self.prefix}{self._text} ...", file=sys.stderr, flush=True)
+        self._text = ""
+
+
+class _Bar(Progress):
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__(prefix)
+        self._bar: Any = None
+        self._task: Any = None
+        self._began = time.monotonic()
+        self._stage: tuple[str, float | None] = ("", None)
+
+    def stage(self, text: str, total: float | None = None) -> None:
+        self._stage = (self.prefix + text, total)
+        if self._bar is None:
+            if total is None:
+                self._show()
+            return
+        self._bar.reset(self._task, total=total, description=self._stage[0])
+
+    def at(self, done: float) -> None:
+        if self._bar is None and time.monotonic() - self._began > DELAY:
+            self._show()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+
+    def _show(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.TaskProgressColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task(self._stage[0], total=self._stage[1])
+        self._bar.start()
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextmanager
+def watch(show: bool | Progress | None) -> Iterator[Progress]:
+    """A progress display: None shows one only on a terminal, an open one is used as it is."""
+    if isinstance(show, Progress):
+        yield show
+        return
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    display: Progress = Progress()
+    if show is not False and terminal:
+        display = _Bar()
+    elif show:
+        display = _Lines()
+    try:
+        yield display
+    finally:
+        display.close()

@@ -1,0 +1,153 @@
+"""An arm is three numbers: pulls n, mean reward, and m2, the sum of squared deviations from it.
+
+They are sufficient for every algorithm here, and they merge in any order (Chan, Golub & LeVeque
+1983), so late and out-of-order rewards need no special care. Sums of squares are never formed:
+rewards like 1e9 +/- 1 keep their variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from varts.checks import Floats, common_shape, integer, reals
+
+
+@dataclass(frozen=True, eq=False)
+class ArmStats:
+    """Sufficient statistics of K arms; a value: every method returns a new one.
+
+    >>> stats = ArmStats.from_rewards([[1, 3, 5], [2]])
+    >>> stats
+    ArmStats(n=[3. 1.], mean=[3. 2.], m2=[8. 0.])
+    >>> stats.observe(1, 4.0).mean
+    array([3., 3.])
+    >>> stats.merge(stats).m2
+    array([16.,  0.])
+    """
+
+    n: Floats
+    mean: Floats
+    m2: Floats
+
+    def __post_init__(self) -> None:
+        n = reals("n", self.n, at_least=0)
+        mean, m2 = reals("mean", self.mean), reals("m2", self.m2, at_least=0)
+        shape = common_shape(n=n, mean=mean, m2=m2) or (1,)
+        for name, array in (("n", n), ("mean", mean), ("m2", m2)):
+            array = np.broadcast_to(array, shape).copy()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def _trusted(cls, n: Floats, mean: Floats, m2: Floats) -> ArmStats:
+        """Skip the checks for arrays this module made itself."""
+        stats = object.__new__(cls)
+        for name, array in (("n", n), ("mean", mean), ("m2", m2)):
+            array.flags.writeable = False
+            object.__setattr__(stats, name, array)
+        return stats
+
+    @classmethod
+    def empty(cls, K: int) -> ArmStats:
+        """K arms without a single pull."""
+        K = integer("K", K, at_least=1)
+        return cls._trusted(np.zeros(K), np.zeros(K), np.zeros(K))
+
+    @classmethod
+    def from_rewards(cls, rewards: Iterable[Sequence[float]]) -> ArmStats:
+        """One sequence of rewards per arm; their lengths may differ.
+
+        >>> ArmStats.from_rewards([[1e9 - 1, 1e9 + 1]]).m2
+        array([2.])
+        """
+        arms = [np.atleast_1d(reals(f"rewards of arm {i}", arm)) for i, arm in enumerate(rewards)]
+        if not arms:
+            raise ValueError("rewards must have at least one arm, got none")
+        n = np.array([float(arm.size) for arm in arms])
+        mean = np.array([arm.mean() if arm.size else 0.0 for arm in arms])
+        m2 = np.array([((arm - m) ** 2).sum() for arm, m in zip(arms, mean, strict=True)])
+        return cls._trusted(n, mean, m2)
+
+    @property
+    def K(self) -> int:
+        """The number of arms."""
+        return int(self.n.size)
+
+    @property
+    def variance(self) -> Floats:
+        """Unbiased reward variance per arm; NaN below two rewards."""
+        out: Floats = np.full(self.K, np.nan)
+        np.divide(self.m2, self.n - 1, out=out, where=self.n > 1)
+        return out
+
+    def observe(self, arm: Any, reward: Any) -> ArmStats:
+        """With one reward more (`arm` an index), or many (two sequences of equal length).
+
+        >>> ArmStats.empty(2).observe([0, 1, 0], [1.0, 7.0, 3.0])
+        ArmStats(n=[2. 1.], mean=[2. 7.], m2=[2. 0.])
+        """
+        arms, rewards = np.asarray(arm), reals("reward", reward)
+        if arms.dtype.kind not in "iu" or arms.ndim > 1:
+            raise ValueError(f"arm must be an index from 0 to {self.K - 1} or several, got {arm!r}")
+        if arms.shape != rewards.shape:
+            raise ValueError(
+                f"arm and reward must have equal lengths, got {arms.size} and {rewards.size}"
+            )
+        outside = (arms < 0) | (arms >= self.K)
+        if outside.any():
+            raise ValueError(
+                f"arm must be an index from 0 to {self.K - 1}, got {arms[outside].flat[0]}"
+            )
+        if arms.ndim == 0:
+            batch = _one(self.K, int(arms), float(rewards))
+        else:
+            n = np.bincount(arms, minlength=self.K).astype(np.float64)
+            total = np.bincount(arms, rewards, self.K)
+            mean = np.divide(total, n, out=np.zeros(self.K), where=n > 0)
+            m2 = np.bincount(arms, (rewards - mean[arms]) ** 2, self.K).astype(np.float64)
+            batch = ArmStats._trusted(n, mean, m2)
+        return self.merge(batch)
+
+    def merge(self, other: ArmStats) -> ArmStats:
+        """The statistics of both sets of rewards together."""
+        if other.K != self.K:
+            raise ValueError(f"statistics must have equal numbers of arms, got {self.K}, {other.K}")
+        n = self.n + other.n
+        share = np.divide(other.n, n, out=np.zeros(self.K), where=n > 0)
+        gap = other.mean - self.mean
+        return ArmStats._trusted(
+            n, self.mean + gap * share, self.m2 + other.m2 + gap**2 * self.n * share
+        )
+
+    def pooled(self) -> ArmStats:
+        """All arms seen as one.
+
+        >>> ArmStats.from_rewards([[0, 2], [4, 6]]).pooled()
+        ArmStats(n=[4.], mean=[3.], m2=[20.])
+        """
+        n = self.n.sum()
+        share = self.n / n if n > 0 else np.zeros(self.K)
+        mean = (self.mean * share).sum()
+        m2 = (self.m2 + self.n * (self.mean - mean) ** 2).sum()
+        return ArmStats._trusted(*(np.array([x]) for x in (n, mean, m2)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArmStats) and all(
+            np.array_equal(a, b)
+            for a, b in ((self.n, other.n), (self.mean, other.mean), (self.m2, other.m2))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    def __repr__(self) -> str:
+        return f"ArmStats(n={self.n}, mean={self.mean}, m2={self.m2})"
+
+
+def _one(K: int, arm: int, reward: float) -> ArmStats:
+    n, mean = np.zeros(K), np.zeros(K)
+    n[arm], mean[arm] = 1.0, reward
+    return ArmStats._trusted(n, mean, np.zeros(K))
