@@ -129,5 +129,7 @@ class Beta(Belief):
 
 def pick_best(scores: Floats, rng: np.random.Generator) -> int:
     """The index of the largest score; equal scores are drawn from uniformly."""
+    if np.isnan(scores).any():
+        raise ValueError(f"the score of every arm must be a number, got {scores}")
     best = np.flatnonzero(scores == scores.max())
     return int(best[0] if best.size == 1 else rng.choice(best))

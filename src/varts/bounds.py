@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from varts.checks import Floats, common_shape, integer, real, reals
+from varts.checks import Floats, common_shape, integer, real, reals, short
 from varts.priors import Normal, NormalGamma
 
 
@@ -17,15 +17,16 @@ def theorem1(prior: Normal, sigma: Any, n: int, delta: float | None = None) -> f
     293.0
     """
     if not isinstance(prior, Normal):
-        raise ValueError(f"prior must be a Normal, got {prior!r}")
+        raise ValueError(f"prior must be a Normal, got {short(prior)}")
     n, delta = _rounds(n, delta)
-    sigma2 = reals("sigma", sigma, above=0) ** 2
+    sigma = reals("sigma", sigma, above=0)
     sigma0 = np.asarray(prior.sigma)
-    common_shape(sigma=sigma2, prior=sigma0)
-    sigma2, sigma02 = np.broadcast_arrays(np.atleast_1d(sigma2), sigma0**2)
-    ratio = sigma02 / sigma2
-    tail = np.sqrt(2 * sigma02 / np.pi).sum() * n * delta
-    width = (sigma2 * (np.log1p(n * ratio) + ratio)).sum()
+    common_shape(sigma=sigma, prior=sigma0)
+    sigma, sigma0 = np.broadcast_arrays(np.atleast_1d(sigma), sigma0)
+    tail = np.sqrt(2 / np.pi) * sigma0.sum() * n * delta
+    # log(1 + n sigma0^2/sigma^2), which a tiny sigma does not overflow
+    log = np.logaddexp(0, np.log(n) + 2 * (np.log(sigma0) - np.log(sigma)))
+    width = (sigma**2 * log + sigma0**2).sum()
     return float(tail + np.sqrt(2 * n * width * np.log(1 / delta)))
 
 
@@ -33,6 +34,8 @@ def theorem2(
     prior: NormalGamma, n: int, delta: float | None = None, corrected: bool = False
 ) -> float:
     """Theorem 2: VarTS with prior `prior`, n rounds; needs every alpha > 1.
+
+    A prior of scalars is one arm; `prior.for_arms(K)` writes it out for K of them.
 
     The printed first term, C sqrt(n log(1/delta)), lost a factor sqrt(2) on the way through the
     proof; `corrected=True` puts it back (docs/errata.md).
@@ -42,7 +45,7 @@ def theorem2(
     (520.6, 736.2)
     """
     if not isinstance(prior, NormalGamma):
-        raise ValueError(f"prior must be a NormalGamma, got {prior!r}")
+        raise ValueError(f"prior must be a NormalGamma, got {short(prior)}")
     n, delta = _rounds(n, delta)
     kappa = reals("kappa", prior.kappa, above=0)
     alpha = reals("alpha", prior.alpha, above=1)

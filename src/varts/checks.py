@@ -6,7 +6,9 @@ Inner loops are bare maths; whatever enters the package passes through here firs
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,9 +39,12 @@ def reals(
     for sign, limit in ((">", above), (">=", at_least), ("<", below)):
         rule += f" and {sign} {limit:g}" if limit is not None else ""
     try:
-        array = np.array(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind in "USO":  # "1.5" is a word, however much it looks like a number
+            raise ValueError
+        array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be {rule}, got {_short(value)}") from None
+        raise ValueError(f"{name} must be {rule}, got {short(value)}") from None
     good = ~np.isnan(array) if infinite else np.isfinite(array)
     if above is not None:
         good &= array > above
@@ -48,8 +53,8 @@ def reals(
     if below is not None:
         good &= array < below
     if not good.all():
-        shown = value if array.ndim == 0 else array[~good].flat[0]
-        raise ValueError(f"{name} must be {rule}, got {_short(shown)}")
+        shown = value if np.isscalar(value) else array[~good].flat[0]
+        raise ValueError(f"{name} must be {rule}, got {short(shown)}")
     return array
 
 
@@ -61,11 +66,11 @@ def real(name: str, value: Any, **limits: Any) -> float:
     """
     array = reals(name, value, **limits)
     if array.ndim:
-        raise ValueError(f"{name} must be one number, got {_short(value)}")
+        raise ValueError(f"{name} must be one number, got {short(value)}")
     return float(array)
 
 
-def integer(name: str, value: Any, at_least: int | None = None) -> int:
+def integer(name: str, value: Any, at_least: int | None = None, at_most: int | None = None) -> int:
     """A whole number (a float like 1e3 that is one will do).
 
     >>> integer("runs", 0, at_least=1)
@@ -74,10 +79,12 @@ def integer(name: str, value: Any, at_least: int | None = None) -> int:
     ValueError: runs must be a whole number >= 1, got 0
     """
     rule = "a whole number" + (f" >= {at_least}" if at_least is not None else "")
+    rule += f" and <= {at_most}" if at_most is not None and _exceeds(value, at_most) else ""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     whole = whole or (isinstance(value, float) and value.is_integer())
-    if not whole or (at_least is not None and value < at_least):
-        raise ValueError(f"{name} must be {rule}, got {_short(value)}")
+    outside = not whole or (at_least is not None and value < at_least)
+    if outside or (at_most is not None and value > at_most):
+        raise ValueError(f"{name} must be {rule}, got {short(value)}")
     return int(value)
 
 
@@ -104,6 +111,18 @@ def unknown(name: str, value: Any, known: Iterable[str]) -> str:
     return f"unknown {name} {value!r}; {hint}known: {', '.join(words)}"
 
 
+def make_folder(name: str, path: str | os.PathLike[str]) -> Path:
+    """The folder, made if it is not there; a file in its way is refused."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{name} must be a folder, got a file in {str(path)!r}") from None
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{name} must be a folder you may write to, got {str(path)!r}")
+    return folder
+
+
 def common_shape(**arrays: Floats) -> tuple[int, ...]:
     """The shape that scalars and per-arm vectors broadcast to.
 
@@ -125,8 +144,13 @@ def common_shape(**arrays: Floats) -> tuple[int, ...]:
     return shape
 
 
-def _short(value: Any) -> str:
+def _exceeds(value: Any, limit: int) -> bool:
+    return isinstance(value, (int, float)) and value > limit
+
+
+def short(value: Any) -> str:
+    """A value in an error message: one line, not too long."""
     if isinstance(value, np.generic):
         value = value.item()
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."

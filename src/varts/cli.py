@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import cyclopts
 from cyclopts import App, Parameter
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import varts
+from varts.checks import integer, make_folder, unknown
 
-EPILOGUE = """\
+
+def _number(kind: Any, tokens: Any) -> int:
+    """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
+    text, name = tokens[0].value, tokens[0].keyword or "number"
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return integer(name, float(text))
+    except ValueError:
+        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
+
+
+Whole = Annotated[int, Parameter(converter=_number)]
+
+EXAMPLES = """\
 Examples:
 
-    varts reproduce                      both figures of the paper, its claims, a summary
+    varts reproduce                      the paper's figures and claims
     varts reproduce --figure 1 --runs 200 --out quick
     varts simulate --example > study.toml
     varts simulate study.toml            a study of your own
@@ -29,9 +48,10 @@ Examples:
 app = App(
     name="varts",
     help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
-    help_epilogue=EPILOGUE,
+    help_epilogue=EXAMPLES,
     help_format="plaintext",
     version=varts.__version__,
+    suppress_keyboard_interrupt=False,
 )
 
 
@@ -41,28 +61,28 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
     except cyclopts.CycloptsError as error:
         _fail(str(error))
-    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except BrokenPipeError:  # `varts policies | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError, MemoryError) as error:
         _fail(_sentence(error))
     except KeyboardInterrupt:
-        print("varts: stopped", file=sys.stderr)
-        sys.exit(130)
+        _stop("nothing was complete yet")
 
 
-@app.command
+@app.command(help_epilogue="")
 def reproduce(
     *,
-    figure: str = "all",
-    runs: int = 1000,
-    horizon: int = 2000,
-    seed: int = 0,
+    figure: Literal["1", "2", "all"] = "all",
+    runs: Whole = 1000,
+    horizon: Whole = 2000,
+    seed: Whole = 0,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("results"),
-    threads: int | None = None,
-    bound: Annotated[bool, Parameter(negative=())] = False,
+    threads: Whole | None = None,
+    bound: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
     """Regenerate the paper's figures 1 and 2 and check its claims.
 
-    Writes figure1 and figure2 (PNG and SVG), summary.csv and claims.md into the folder OUT, and
-    prints the claims. The exit code is 0 whatever the verdicts.
+    Writes figure1, figure2 (PNG and SVG), summary.csv and claims.md, and prints the verdicts.
 
     Example: varts reproduce --figure 1 --runs 200 --out quick
 
@@ -86,26 +106,26 @@ def reproduce(
     from varts.paper import reproduce as run
 
     made = run(figure, runs, horizon, seed, out, threads, bound, progress=True)
-    table = Table("claim", "where", "verdict", box=None, pad_edge=False)
+    table = Table("verdict", "where", "claim", box=None, pad_edge=False)
     for claim in made.claims:
         colour = "green" if claim.reproduced else "yellow"
-        table.add_row(claim.text, claim.where, f"[{colour}]{claim.verdict}[/]")
+        table.add_row(f"[{colour}]{claim.verdict}[/]", claim.where, claim.text)
     _print(table)
-    if made.interrupted:
-        print("varts: stopped early; the files hold the runs that were complete", file=sys.stderr)
     _print("\nwritten: " + " ".join(str(path) for path in made.files))
+    if made.interrupted:
+        _stop("the files hold the runs that were complete")
 
 
-@app.command
+@app.command(help_epilogue="")
 def simulate(
     study: Path | None = None,
     *,
-    example: Annotated[bool, Parameter(negative=())] = False,
-    runs: int | None = None,
-    horizon: int | None = None,
-    seed: int | None = None,
+    example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    runs: Whole | None = None,
+    horizon: Whole | None = None,
+    seed: Whole | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
-    threads: int | None = None,
+    threads: Whole | None = None,
     against: str | None = None,
 ) -> None:
     """Run a study described in a TOML file and write its table, curves and figure.
@@ -141,6 +161,9 @@ def simulate(
     if study is None:
         raise ValueError("study must be a TOML file, got none; --example prints one to start from")
     asked = study_file.read(study)
+    if against is not None and against not in asked.policies:
+        raise ValueError(unknown("policy", against, asked.policies))
+    folder = make_folder("out", out or study.with_name(study.stem + "-results"))
     result = varts.simulate(
         asked.problem,
         asked.policies,
@@ -151,13 +174,11 @@ def simulate(
         progress=True,
     )
     summary = result.summary(against)
-    folder = out or study.with_name(study.stem + "-results")
-    folder.mkdir(parents=True, exist_ok=True)
     summary.write_csv(folder / "summary.csv")
     result.to_polars().write_csv(folder / "curves.csv")
     result.save(folder / "study.npz")
-    made, (ax,) = plots.figure(height=3.6)
-    result.plot(ax)
+    made, (ax,) = plots.figure(height=3.6, width=5.6)
+    result.plot(ax, title=f"{asked.problem!r}, {result.runs} runs")
     plots.save(made, folder / "regret")
     first = against or result.labels[0]
     table = Table(box=None, pad_edge=False)
@@ -165,40 +186,39 @@ def simulate(
     for name in (
         "regret",
         "± 95 %",
-        "median",
         "q95",
         "best arm",
-        f"minus {first}",
+        f"minus {escape(first)}",
         "95 % interval",
     ):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row in summary.iter_rows(named=True):
+        one = row["policy"] == first or result.runs == 1  # nothing to compare, or no spread
         table.add_row(
-            row["policy"],
+            escape(row["policy"]),
             f"{row['regret']:.2f}",
-            f"{1.96 * row['se']:.2f}",
-            f"{row['median']:.2f}",
+            "-" if result.runs == 1 else f"{1.96 * row['se']:.2f}",
             f"{row['q95']:.2f}",
             f"{row['best_share']:.1%}",
-            "" if row["policy"] == first else f"{row['difference']:+.2f}",
-            "" if row["policy"] == first else f"[{row['low']:+.2f}, {row['high']:+.2f}]",
+            "-" if one else f"{row['difference']:+.2f}",
+            "-" if one else f"[{row['low']:+.2f}, {row['high']:+.2f}]",
         )
     _print(table)
-    if result.interrupted:
-        print(f"varts: stopped after {result.runs} complete runs", file=sys.stderr)
     _print(f"\n{result.runs} runs of {result.horizon} rounds; written to {folder}")
+    if result.interrupted:
+        _stop("the results are of the runs that were complete")
 
 
-@app.command
+@app.command(help_epilogue="")
 def bound(
     prior: str,
     *,
-    horizon: int,
-    arms: int | None = None,
+    horizon: Whole,
+    arms: Whole | None = None,
     sigma: float | None = None,
     delta: float | None = None,
 ) -> None:
-    """The paper's Bayes-regret bound for a prior: Theorem 2, or Theorem 1 for known variances.
+    """The paper's regret bounds: Theorem 2 (needs alpha > 1), or 1 for known variances.
 
     Example: varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
 
@@ -236,7 +256,7 @@ def bound(
     _print(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
 
 
-@app.command
+@app.command(help_epilogue="")
 def policies() -> None:
     """Every algorithm: its label, its options with their defaults, and what it is.
 
@@ -278,6 +298,12 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
     return str(error)
+
+
+def _stop(sentence: str) -> None:
+    """After Ctrl-C: what was kept has been written and printed by now."""
+    print(f"varts: stopped; {sentence}", file=sys.stderr)
+    sys.exit(130)
 
 
 def _fail(sentence: str) -> None:

@@ -24,7 +24,14 @@ STYLES: dict[str, dict[str, Any]] = {
     "TS14": {"color": "#E69F00"},
     "TS20": {"color": "#7F7F7F"},
 }
+BOUND = "Theorem 2"
 OTHERS = ("#882255", "#44AA99", "#999933", "#332288", "#AA4499", "#117733", "#661100", "#6699CC")
+
+
+def thinned(curve: Any) -> Any:
+    """At most 401 evenly spaced points of a curve, its last among them: more cannot be seen."""
+    step = -(-len(curve) // 400)
+    return curve[(len(curve) - 1) % step :: step]
 
 
 def style(label: str, position: int) -> dict[str, Any]:
@@ -33,12 +40,12 @@ def style(label: str, position: int) -> dict[str, Any]:
     return {"linewidth": 1.4, **(known or {"color": OTHERS[position % len(OTHERS)]})}
 
 
-def figure(panels: int = 1, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+def figure(panels: int = 1, height: float = 3.0, width: float = 3.4) -> tuple[Figure, list[Axes]]:
     """A figure of panels side by side, made without touching pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(3.4 * panels + 0.4, height), layout="constrained")
+    made = Figure(figsize=(width * panels + 0.4, height), layout="constrained")
     FigureCanvasAgg(made)
     axes = [made.add_subplot(1, panels, i + 1) for i in range(panels)]
     for ax in axes:
@@ -54,17 +61,23 @@ def regret_curves(
     bound: Sequence[float] | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Regret over rounds with bands of two standard errors; `bound` is drawn dotted if given."""
+    """Regret over rounds with bands of two standard errors.
+
+    `bound`, at the rounds of `thinned(study.rounds)`, is drawn dotted; as it is far above the
+    curves, the axis then turns logarithmic above the first policy's regret.
+    """
     if ax is None:
-        ax = figure(height=3.6)[1][0]
-    regret, se = study.regret, study.se
+        ax = figure(height=3.6, width=5.6)[1][0]
+    rounds = thinned(study.rounds)
     for i, label in enumerate(study.labels):
-        line, error = style(label, i), 2 * se[label]
-        ax.plot(study.rounds, regret[label], label=label, **line)
-        low, high = regret[label] - error, regret[label] + error
-        ax.fill_between(study.rounds, low, high, color=line["color"], alpha=0.2, linewidth=0)
+        line = style(label, i)
+        regret, error = thinned(study.regret[label]), thinned(2 * study.se[label])
+        ax.plot(rounds, regret, label=label.replace("$", r"\$"), **line)
+        band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}
+        ax.fill_between(rounds, regret - error, regret + error, **band)
     if bound is not None:
-        ax.plot(study.rounds, bound, color="#D55E00", linestyle=":", label="Theorem 2")
+        ax.plot(rounds, bound, color="#D55E00", linestyle=":", label=BOUND)
+        ax.set_yscale("symlog", linthresh=max(1.0, study.regret[study.labels[0]][-1]))
     ax.set(xlabel="Round n", ylabel="Regret", xlim=(0, study.horizon), title=title)
     ax.set_ylim(bottom=0)
     if legend:
@@ -87,7 +100,8 @@ def regret_by_arms(
             arms, means, errors, label=label, capsize=2, marker="o", ms=3, **style(label, i)
         )
     if bounds is not None:
-        ax.plot(arms, bounds, color="#D55E00", linestyle=":", label="Theorem 2")
+        ax.plot(arms, bounds, color="#D55E00", linestyle=":", label=BOUND)
+        ax.set_yscale("symlog", linthresh=max(1.0, means[0]))
     ax.set_xscale("log", base=2)
     ax.set(xlabel="Number of arms K", ylabel="Regret", title=title, xticks=arms)
     ax.set_xticklabels([str(K) for K in arms])
@@ -97,9 +111,13 @@ def regret_by_arms(
 
 def shared_legend(made: Figure, ax: Axes) -> None:
     """One legend for all panels, below them."""
-    handles, labels = ax.get_legend_handles_labels()
+    pairs = zip(*ax.get_legend_handles_labels(), strict=True)
+    entries = sorted(pairs, key=lambda pair: pair[1] == BOUND)  # errorbars come after lines
     made.legend(
-        handles, labels, loc="outside lower center", ncols=min(len(labels), 9), frameon=False
+        *zip(*entries, strict=True),
+        loc="outside lower center",
+        ncols=len(entries) if len(entries) <= 8 else -(-len(entries) // 2),
+        frameon=False,
     )
 
 

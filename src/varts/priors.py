@@ -7,6 +7,7 @@ classes below apply them to NumPy arrays, the engine compiles the same functions
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from varts.beliefs import StudentT
-from varts.checks import Floats, choice, common_shape, integer, reals, unknown
+from varts.checks import Floats, choice, common_shape, integer, reals, short, unknown
 from varts.stats import ArmStats
 
 Self = TypeVar("Self", bound="Prior")
@@ -92,9 +93,13 @@ class Prior:
             body = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"prior must be JSON, got something else ({error})") from None
+        return cls._from_fields(body if isinstance(body, dict) else {})
+
+    @classmethod
+    def _from_fields(cls: type[Self], body: dict[str, Any]) -> Self:
         kinds = {kind.__name__: kind for kind in (NormalGamma, Normal) if issubclass(kind, cls)}
-        name = body.pop("type", None) if isinstance(body, dict) else None
-        if name not in kinds:
+        name = body.pop("type", None)
+        if not isinstance(name, str) or name not in kinds:
             raise ValueError(unknown("prior type", name, kinds))
         kind = kinds[name]
         if set(body) != set(kind._fields):
@@ -108,9 +113,12 @@ class Prior:
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls: type[Self], path: str | Path) -> Self:
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(
@@ -194,8 +202,9 @@ class NormalGamma(Prior):
             )
         m, V = means.mean(axis=0), means.var(axis=0)
         lbar, nu = precisions.mean(axis=0), precisions.var(axis=0)
-        reals("variance of the means", V, above=0)
-        reals("variance of the precisions", nu, above=0)
+        for name, values, variance in (("means", means, V), ("precisions", precisions, nu)):
+            spread = np.where(np.ptp(values, axis=0) > 0, variance, 0.0)  # rounding is no spread
+            reals(f"variance of the {name}", spread, above=0)
         beta = lbar / nu
         alpha = beta * lbar
         if kappa == "consistent":
@@ -214,6 +223,7 @@ class NormalGamma(Prior):
         >>> NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20)
         NormalGamma(mu=12.0, kappa=16.0, alpha=11.0, beta=640.0)
         """
+        mean = reals("mean", mean)
         mean_sd = reals("mean_sd", mean_sd, above=0)
         reward_sd = reals("reward_sd", reward_sd, above=0)
         worth = reals("worth", worth, above=0)
@@ -262,5 +272,7 @@ def prior_from(value: Any) -> Prior:
         return value
     if isinstance(value, dict):
         body = {"type": "Normal" if "sigma" in value else "NormalGamma", **value}
-        return Prior.from_json(json.dumps(body))
+        return Prior._from_fields(body)
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"prior must be a prior, its fields or a JSON file, got {short(value)}")
     return Prior.load(value)

@@ -7,13 +7,15 @@ two numbers a, b for its reward function. To add a problem, subclass `Problem` w
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from scipy import special
 
 from varts import streams
-from varts.checks import Floats, common_shape, integer, real, reals
+from varts.checks import Floats, common_shape, integer, real, reals, short
 from varts.priors import Normal, NormalGamma
 
 
@@ -35,7 +37,6 @@ class Problem:
     """
 
     K: int
-    name: ClassVar[str] = "custom"
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         """`size` instances."""
@@ -63,6 +64,9 @@ class Problem:
         """What a saved study records about the problem."""
         return {"problem": type(self).__name__, "K": self.K}
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(K={self.K})"
+
 
 class GaussianBandit(Problem):
     """Rewards N(mean, variance), drawn from a NormalGamma, or a Normal with known `sigma`.
@@ -76,15 +80,13 @@ class GaussianBandit(Problem):
     2
     """
 
-    name: ClassVar[str] = "gaussian"
-
     def __init__(self, prior: NormalGamma | Normal, sigma: Any = None, K: int | None = None):
         if not isinstance(prior, (NormalGamma, Normal)):
-            raise ValueError(f"prior must be a NormalGamma or a Normal, got {prior!r}")
+            raise ValueError(f"prior must be a NormalGamma or a Normal, got {short(prior)}")
         known = isinstance(prior, Normal)
         if known == (sigma is None):
             rule = "given with a Normal prior" if known else "left out with a NormalGamma prior"
-            raise ValueError(f"sigma must be {rule}, got {sigma!r}")
+            raise ValueError(f"sigma must be {rule}, got {short(sigma)}")
         self.sigma = reals("sigma", sigma, above=0) if known else None
         if self.sigma is not None:
             common_shape(sigma=self.sigma, mu=np.asarray(prior.mu))
@@ -94,6 +96,10 @@ class GaussianBandit(Problem):
             raise ValueError("K must be given when every arm shares the prior, got None")
         self.K = integer("K", size, at_least=1)
         self.prior = prior.for_arms(self.K)
+        if self.sigma is not None and self.sigma.size not in (1, self.K):
+            raise ValueError(
+                f"sigma must be one number or one per arm ({self.K}), got {self.sigma.size}"
+            )
 
     @classmethod
     def fixed(cls, mean: Any, sigma: Any) -> Fixed:
@@ -119,6 +125,10 @@ class GaussianBandit(Problem):
     def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
         return a + b * z
 
+    def describe(self) -> dict[str, Any]:
+        sigma = {} if self.sigma is None else {"sigma": self.sigma.tolist()}
+        return {**super().describe(), "prior": json.loads(self.prior.to_json()), **sigma}
+
 
 class _UnitInterval(Problem):
     """Means in [0, 1] with Beta(a, b) priors; the paper's Beta(i, K + 1 - i) by default."""
@@ -138,6 +148,9 @@ class _UnitInterval(Problem):
         self.K = integer("K", size, at_least=1)
         self.a, self.b = np.broadcast_to(a, self.K), np.broadcast_to(b, self.K)
 
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "a": self.a.tolist(), "b": self.b.tolist()}
+
     def _means(self, rng: np.random.Generator, size: int) -> Floats:
         return rng.beta(self.a, self.b, (size, self.K))
 
@@ -148,8 +161,6 @@ class BernoulliBandit(_UnitInterval):
     >>> BernoulliBandit(K=3).a, BernoulliBandit(a=[1, 2], b=[2, 1]).K
     (array([1., 2., 3.]), 2)
     """
-
-    name: ClassVar[str] = "bernoulli"
 
     @classmethod
     def fixed(cls, mean: Any) -> Fixed:
@@ -170,8 +181,6 @@ class BetaBandit(_UnitInterval):
     The variance is mean (1 - mean) / (s + 1).
     """
 
-    name: ClassVar[str] = "beta"
-
     def __init__(self, K: int | None = None, s: float = 10.0, a: Any = None, b: Any = None):
         self.s = real("s", s, above=0)
         super().__init__(K, a, b)
@@ -184,7 +193,10 @@ class BetaBandit(_UnitInterval):
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         return beta_instances(self._means(rng, size), self.s)
 
-    # No `reward`: a Beta draw needs more than one normal and one uniform; the engine has it.
+    @staticmethod
+    def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
+        """By inversion; the engine draws the same law faster."""
+        return special.betaincinv(a, b, u)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "s": self.s}
@@ -195,7 +207,6 @@ class Fixed(Problem):
 
     def __init__(self, kind: type[Problem], row: Instances):
         self.kind, self.row, self.K = kind, row, row.mean.shape[-1]
-        self.name = kind.name  # type: ignore[misc]
         self.reward = kind.reward  # type: ignore[method-assign]
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -203,11 +214,8 @@ class Fixed(Problem):
         return Instances(*(np.tile(x, (size, 1)) for x in (row.mean, row.variance, row.a, row.b)))
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "problem": f"{self.kind.__name__}.fixed",
-            "K": self.K,
-            "mean": self.row.mean.tolist(),
-        }
+        row = {"mean": self.row.mean.tolist(), "variance": self.row.variance.tolist()}
+        return {"problem": f"{self.kind.__name__}.fixed", "K": self.K, **row}
 
 
 def gaussian_instances(mean: Floats, sigma: Floats) -> Instances:

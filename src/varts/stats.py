@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from varts.checks import Floats, common_shape, integer, reals
+from varts.checks import Floats, common_shape, integer, reals, short
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,14 @@ class ArmStats:
         >>> ArmStats.from_rewards([[1e9 - 1, 1e9 + 1]]).m2
         array([2.])
         """
+        if not isinstance(rewards, Iterable):
+            raise ValueError(f"rewards must be one sequence per arm, got {short(rewards)}")
         arms = [np.atleast_1d(reals(f"rewards of arm {i}", arm)) for i, arm in enumerate(rewards)]
+        for i, arm in enumerate(arms):
+            if arm.ndim > 1:
+                raise ValueError(
+                    f"rewards of arm {i} must be a flat sequence, got shape {arm.shape}"
+                )
         if not arms:
             raise ValueError("rewards must have at least one arm, got none")
         n = np.array([float(arm.size) for arm in arms])
@@ -91,8 +98,12 @@ class ArmStats:
         ArmStats(n=[2. 1.], mean=[2. 7.], m2=[2. 0.])
         """
         arms, rewards = np.asarray(arm), reals("reward", reward)
+        if arms.size == 0:
+            arms = arms.astype(np.int64)
         if arms.dtype.kind not in "iu" or arms.ndim > 1:
-            raise ValueError(f"arm must be an index from 0 to {self.K - 1} or several, got {arm!r}")
+            raise ValueError(
+                f"arm must be an index from 0 to {self.K - 1} or several, got {short(arm)}"
+            )
         if arms.shape != rewards.shape:
             raise ValueError(
                 f"arm and reward must have equal lengths, got {arms.size} and {rewards.size}"
@@ -114,6 +125,8 @@ class ArmStats:
 
     def merge(self, other: ArmStats) -> ArmStats:
         """The statistics of both sets of rewards together."""
+        if not isinstance(other, ArmStats):
+            raise ValueError(f"statistics to merge must be an ArmStats, got {short(other)}")
         if other.K != self.K:
             raise ValueError(f"statistics must have equal numbers of arms, got {self.K}, {other.K}")
         n = self.n + other.n

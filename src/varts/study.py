@@ -8,8 +8,9 @@ import platform
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from varts.checks import Floats, integer, real, unknown
+from varts.checks import Floats, integer, real, short, unknown
 from varts.policies import Policy, make
 from varts.problems import Problem
 from varts.progress import Progress, watch
@@ -36,15 +37,15 @@ CURVE_POINTS = 10_000  # longer horizons are thinned to this many recorded round
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """The outcome of a simulation. Mappings are keyed by policy label."""
 
     rounds: NDArray[np.int64]  #: the recorded rounds: all of them up to a horizon of 10,000
-    curves: Mapping[str, ArmStats] = field(repr=False)
-    final: Mapping[str, Floats] = field(repr=False)  #: regret at the horizon, per run
-    best_share: Mapping[str, Floats] = field(repr=False)  #: share of pulls of a best arm, per run
-    provenance: Mapping[str, Any] = field(repr=False)  #: seed, settings, versions
+    curves: Mapping[str, ArmStats]
+    final: Mapping[str, Floats]  #: regret at the horizon, per run
+    best_share: Mapping[str, Floats]  #: share of pulls of a best arm, per run
+    provenance: Mapping[str, Any]  #: seed, settings, versions
 
     @property
     def labels(self) -> list[str]:
@@ -128,6 +129,7 @@ class Study:
         """Write everything to one .npz file, provenance included."""
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, Any] = {"rounds": self.rounds}
         for i, label in enumerate(self.labels):
             curve = self.curves[label]
@@ -155,10 +157,12 @@ class Study:
                 return cls(file["rounds"], curves, final, best, header["provenance"])
         except FileNotFoundError:
             raise
-        except Exception as error:
-            raise ValueError(
-                f"{path} must be a saved study, got something else ({error})"
-            ) from None
+        except Exception:
+            raise ValueError(f"{path} must be a file that Study.save wrote, got another") from None
+
+    def __repr__(self) -> str:
+        finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
+        return f"Study({self.runs} runs of {self.horizon} rounds; regret: {finals})"
 
     def _known(self, label: str) -> str:
         if label not in self.curves:
@@ -188,17 +192,19 @@ def simulate(
     >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
     True
     """
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem must be a Problem such as GaussianBandit(...), got {problem!r}")
+    if not isinstance(problem, Problem) or not hasattr(problem, "K"):
+        raise ValueError(
+            f"problem must be a Problem with its number of arms K, got {short(problem)}"
+        )
     named = _named(policies)
     for label, policy in named.items():
         try:
             policy.check(problem.K)
         except ValueError as error:
             raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
-    horizon = integer("horizon", horizon, at_least=1)
-    runs = integer("runs", runs, at_least=1)
-    seed = integer("seed", seed, at_least=0)
+    horizon = integer("horizon", horizon, at_least=1, at_most=10**15)
+    runs = integer("runs", runs, at_least=1, at_most=10**15)
+    seed = integer("seed", seed, at_least=0, at_most=2**64 - 1)
     threads = os.cpu_count() or 1 if threads is None else integer("threads", threads, at_least=1)
 
     from varts.engine.blocks import Work  # not before here: `import varts` stays free of Numba
@@ -247,7 +253,7 @@ def _compile(work: Work, bar: Progress) -> None:
 
     for label, policy in work.policies.items():
         if not is_ready(policy, work.problem):
-            bar.stage(f"preparing {label} (compiles at first use)")
+            bar.stage(f"compiling {label}")
         work.compile(label)
 
 
@@ -296,9 +302,13 @@ def _named(policies: Any) -> dict[str, Policy]:
     if isinstance(policies, Mapping):
         pairs = [(str(label), make(policy)) for label, policy in policies.items()]
     else:
+        if not isinstance(policies, Iterable):
+            raise ValueError(f"policies must be a list or {{label: policy}}, got {short(policies)}")
         made = [make(policy) for policy in policies]
         pairs = [(policy.label or type(policy).__name__, policy) for policy in made]
     named = dict(pairs)
+    if "" in named:
+        raise ValueError("a policy's label must have at least one letter, got ''")
     if not named:
         raise ValueError("policies must name at least one policy, got none")
     if len(named) < len(pairs):
@@ -311,18 +321,22 @@ def _named(policies: Any) -> dict[str, Policy]:
 
 
 def _provenance(work: Work) -> dict[str, Any]:
-    packages = ("varts", "numpy", "scipy", "numba")
     return {
         "seed": work.seed,
         "horizon": work.horizon,
         "runs": work.runs,
         "problem": work.problem.describe(),
         "policies": {label: repr(policy) for label, policy in work.policies.items()},
-        "versions": {name: metadata.version(name) for name in packages},
-        "python": platform.python_version(),
-        "machine": platform.machine(),
+        "versions": _versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """What the numbers were made with; reading it from disk takes longer than a small study."""
+    packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
+    return {**packages, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def _standard_error(values: Floats) -> float:

@@ -120,6 +120,8 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
 
 
 def _prior(value: Any, folder: Path) -> Any:
+    if not isinstance(value, (str, dict)):
+        raise ValueError(f"prior must be a table or the name of a JSON file, got {value!r}")
     return prior_from(folder / value if isinstance(value, str) else value)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from varts import streams
 from varts.checks import Floats
-from varts.engine.kernels import REWARD_FAMILIES, WORK_COLUMNS, kernel
-from varts.engine.play import CUSTOM
+from varts.engine.kernels import kernel, parameters, payer, reward_family
+from varts.engine.play import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate, over_runs
 from varts.engine.rng import stream
 from varts.policies import Policy
 from varts.problems import Instances, Problem
@@ -45,20 +45,34 @@ class Work:
     runs: int
     seed: int
     rounds: NDArray[np.int64]
+    naive: bool = False
 
     @property
     def blocks(self) -> int:
         return -(-self.runs // RUNS)
+
+    @cached_property
+    def prepared(self) -> dict[str, tuple[Callable[..., int], NDArray[np.int64], Floats]]:
+        """Per policy: its loop, the pulls it owes each arm and its parameters."""
+        K = self.problem.K
+        return {
+            label: (
+                kernel(policy, self.problem, self.naive),
+                policy.owed(K),
+                parameters(policy, K),
+            )
+            for label, policy in self.policies.items()
+        }
 
     def play_block(
         self, block: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
     ) -> dict[str, Played] | None:
         """All policies on the block's instances; None if `stop` was raised meanwhile."""
         count = min(RUNS, self.runs - block * RUNS)
-        drawn = self.problem.draw(streams.generator(self.seed, streams.INSTANCES, block), RUNS)
+        drawn = self._draw(block)
         result = {}
-        for label, policy in self.policies.items():
-            played = self._play(policy, block * RUNS, count, drawn, stop, ticks)
+        for label in self.policies:
+            played = self._play(label, block * RUNS, count, drawn, stop, ticks)
             if played is None:
                 return None
             result[label] = played
@@ -66,40 +80,58 @@ class Work:
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
-        drawn = self.problem.draw(streams.generator(0, streams.INSTANCES, 0), 1)
-        idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+        what = "reward of the problem"
         try:
-            self._play(self.policies[label], 0, 0, drawn, *idle)
-        except NumbaError as error:
+            if reward_family(self.problem) == CUSTOM:
+                payer(self.problem.reward)(CUSTOM, np.uint64(0), 0, 0.0, 0.0)
+            what = f"formula of {label}"
+            over_runs(np.zeros((1, 1)), np.zeros(1), np.zeros(1))
+            nobody = np.zeros((0, self.problem.K))
+            idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+            self._play(label, 0, 0, Instances(nobody, nobody, nobody, nobody), *idle)
+        except (NumbaError, NotImplementedError) as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
             reason = next((x for x in lines if not x.startswith("Failed in")), str(error))
             raise ValueError(
-                f"the formula of {label} must be plain arithmetic that Numba can compile "
-                f"(or subclass Policy and define choose), got: {reason}"
+                f"the {what} must be plain arithmetic that Numba can compile (a policy may "
+                f"instead subclass Policy and define choose), got: {reason.strip()}"
             ) from error
+
+    def _draw(self, block: int) -> Instances:
+        """The block's instances: always all of them, so that runs do not depend on how many."""
+        drawn = self.problem.draw(streams.generator(self.seed, streams.INSTANCES, block), RUNS)
+        expected = (RUNS, self.problem.K)
+        for name in ("mean", "a", "b"):
+            got = np.asarray(getattr(drawn, name))
+            if got.shape != expected:
+                raise ValueError(
+                    f"{name} of drawn instances must have the shape {expected}, got {got.shape}"
+                )
+        if not np.isfinite(drawn.mean).all():
+            raise ValueError("mean of drawn instances must be finite, got something else")
+        return drawn
 
     def _play(
         self,
-        policy: Policy,
+        label: str,
         first_run: int,
         count: int,
         drawn: Instances,
         stop: NDArray[np.uint8],
         ticks: NDArray[np.int64],
     ) -> Played | None:
-        K = self.problem.K
+        play, owed, extra = self.prepared[label]
         final, best_share = np.empty(count), np.empty(count)
         curve = np.empty((count, len(self.rounds)))
-        play: Callable[..., bool] = kernel(policy, self.problem)
-        done = play(
+        status = play(
             np.uint64(stream(np.uint64(self.seed), 0)),
             first_run,
             self.horizon,
-            policy.owed(K),
-            policy.parameters(ArmStats.empty(K)),
-            np.zeros((K, WORK_COLUMNS)),
-            REWARD_FAMILIES.get(self.problem.name, CUSTOM),
-            *(np.array(x[:count]) for x in (drawn.mean, drawn.a, drawn.b)),
+            owed,
+            extra.copy(),
+            allocate(self.problem.K),
+            reward_family(self.problem),
+            *(np.array(x[:count], dtype=np.float64) for x in (drawn.mean, drawn.a, drawn.b)),
             self.rounds,
             stop,
             ticks,
@@ -107,13 +139,13 @@ class Work:
             best_share,
             curve,
         )
-        if not done or count == 0:
+        if status == NO_REWARD:
+            raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
+        if status == NO_CHOICE:
+            raise ValueError(f"{label} must give every arm a number, got NaN")
+        if status == STOPPED or count == 0:
             return None
-        return Played(final, best_share, _over_runs(curve))
-
-
-def _over_runs(curve: Floats) -> ArmStats:
-    count, columns = curve.shape
-    mean = curve.mean(axis=0)
-    deviation: Any = curve - mean
-    return ArmStats._trusted(np.full(columns, float(count)), mean, (deviation**2).sum(axis=0))
+        mean, m2 = np.zeros(len(self.rounds)), np.zeros(len(self.rounds))
+        over_runs(curve, mean, m2)
+        total = np.full(len(mean), float(count))
+        return Played(final, best_share, ArmStats._trusted(total, mean, m2))

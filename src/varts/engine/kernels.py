@@ -19,15 +19,72 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from varts.checks import Floats
+from varts.engine import argmax
 from varts.engine import play as loop
 from varts.engine import select as families
-from varts.engine.rng import OPTIONS, bits, jit
+from varts.engine.rng import OPTIONS, bits, jit, where
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy
-from varts.problems import Problem
+from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.stats import ArmStats
 
-WORK_COLUMNS = 3
-REWARD_FAMILIES = {"gaussian": loop.GAUSSIAN, "bernoulli": loop.BERNOULLI, "beta": loop.BETA}
+# By function, not by class: a subclass with a reward of its own is another family.
+REWARD_FAMILIES: dict[Any, int] = {
+    GaussianBandit.reward: loop.GAUSSIAN,
+    BernoulliBandit.reward: loop.BERNOULLI,
+    BetaBandit.reward: loop.BETA,
+}
+
+
+def reward_family(problem: Problem) -> int:
+    """Which branch of `play.pay` draws this problem's rewards."""
+    return REWARD_FAMILIES.get(problem.reward, loop.CUSTOM)
+
+
+def family(policy: Policy) -> str:
+    """How the policy is played: compiled in one of four ways, or interpreted.
+
+    Only what a policy inherits unchanged may be replaced by compiled code.
+    """
+    kind = type(policy)
+    for name, base, inherited in (
+        ("beta", BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
+        ("mean_variance", MVTS, ("choose", "transform", "belief", "score", "precision")),
+        ("index", IndexPolicy, ("choose", "transform", "indices")),
+        ("belief", BeliefPolicy, ("choose", "transform", "belief")),
+    ):
+        if isinstance(policy, base) and all(
+            getattr(kind, method) is getattr(base, method) for method in inherited
+        ):
+            if isinstance(policy, MVTS) and np.isinf(policy.rho):
+                return "belief"
+            return name
+    return "python"
+
+
+def parameters(policy: Policy, K: int) -> Floats:
+    """What the kernel gets of the policy's parameters: a row per arm."""
+    if family(policy) in ("python", "beta"):
+        return np.empty((K, 0))
+    return policy.parameters(ArmStats.empty(K))
+
+
+def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..., int]:
+    """The loop for this policy on this problem; compiled at its first call.
+
+    `naive` draws every arm in every round: slower, and the yardstick of the exactness tests.
+    """
+    reward = problem.reward if reward_family(problem) == loop.CUSTOM else None
+    name = family(policy)
+    if name == "python":
+        return _interpreted(policy, reward)
+    formula, pooled = None, False
+    if name == "index":
+        formula = policy.index  # type: ignore[attr-defined]
+    elif name == "belief":
+        formula, pooled = policy.believe, bool(policy.pooled)  # type: ignore[attr-defined]
+    width = parameters(policy, problem.K).shape[1]
+    return _compiled(name, formula, pooled, width, reward, naive)
 
 
 def is_ready(policy: Policy, problem: Problem) -> bool:
@@ -50,14 +107,23 @@ def specialise(function: Any, name: str | None = None, **names: Any) -> Any:
     return copy
 
 
+# NumPy as a formula sees it: the same, but np.where of numbers is a number.
+numbers = types.ModuleType("numpy")
+numbers.__dict__.update(np.__dict__)
+numbers.where = where  # type: ignore[attr-defined]
+
+
 @functools.cache
 def formula_jit(function: Any) -> Any:
     """Compile a formula together with the plain functions it calls by name."""
-    called = {
-        name: formula_jit(function.__globals__[name])
-        for name in function.__code__.co_names
-        if isinstance(function.__globals__.get(name), types.FunctionType)
-    }
+    function = getattr(function, "py_func", function)  # it may be compiled already
+    called: dict[str, Any] = {}
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if value is np:
+            called[name] = numbers
+        elif isinstance(value, types.FunctionType):
+            called[name] = formula_jit(value)
     return jit(specialise(function, **called))
 
 
@@ -72,60 +138,49 @@ def sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def kernel(policy: Policy, problem: Problem) -> Callable[..., bool]:
-    """The loop for this policy on this problem; compiled at its first call."""
-    reward = None if problem.name in REWARD_FAMILIES else problem.reward
-    if isinstance(policy, BernoulliTS):
-        return _compiled("beta", None, False, 0, reward)
-    if isinstance(policy, MVTS) and np.isfinite(policy.rho):
-        return _compiled("mean_variance", None, False, 1, reward)
-    if isinstance(policy, (IndexPolicy, BeliefPolicy)):
-        width = policy.parameters(ArmStats.empty(problem.K)).shape[1]
-        if isinstance(policy, IndexPolicy):
-            return _compiled("index", policy.index, False, width, reward)
-        return _compiled("belief", policy.believe, bool(policy.pooled), width, reward)
-    return _plain_python(policy, reward)
-
-
 @functools.cache
 def _compiled(
-    family: str, formula: Any, pooled: bool, width: int, reward: Any
-) -> Callable[..., bool]:
+    family: str, formula: Any, pooled: bool, width: int, reward: Any, naive: bool
+) -> Callable[..., int]:
     refresh, transform = families.refresh_nothing, families.keep
+    names: dict[str, Any] = {"PARAMETERS": width, "POOLED": pooled}
     if family == "index":
-        names = {"index": formula_jit(formula), "PARAMETERS": width}
-        select = jit(specialise(families.select_index, **names))
-    elif family == "belief":
-        names = {"believe": formula_jit(formula), "PARAMETERS": width, "POOLED": pooled}
-        select = families.select_draw
-        refresh = jit(specialise(families.refresh_belief, **names))
+        select = jit(specialise(families.select_index, index=formula_jit(formula), **names))
     elif family == "beta":
         select, transform = families.select_beta, families.toss
-    else:
+    elif family == "mean_variance":
         select = families.select_mean_variance
+    else:
+        # Where every reward moves every belief there is nothing to be lazy about.
+        lazy = not (pooled or naive)
+        select = argmax.select_lazy if lazy else families.select_draw
+        refresh = argmax.refresh_lazy if lazy else families.refresh_belief
+        refresh = jit(specialise(refresh, believe=formula_jit(formula), **names))
     ours = reward is None and (formula is None or formula.__module__.startswith("varts."))
     written = formula.__qualname__ if formula is not None else ""
-    name = re.sub(r"\W", "_", f"play_{family}_{written}_{sources_digest()}")
+    kind = "naive" if naive else family
+    name = re.sub(r"\W", "_", f"play_{kind}_{written}_{width}{pooled:d}_{sources_digest()}")
     body = specialise(
-        loop.play, name, select=select, refresh=refresh, transform=transform, pay=_pay(reward)
+        loop.play, name, select=select, refresh=refresh, transform=transform, pay=payer(reward)
     )
     return njit(cache=ours, **OPTIONS)(body)  # type: ignore[no-any-return]
 
 
 @functools.cache
-def _pay(reward: Any) -> Any:
+def payer(reward: Any) -> Any:
+    """The compiled `play.pay`, with a user's reward function in it if there is one."""
     custom = loop.no_custom_reward if reward is None else formula_jit(reward)
     return jit(specialise(loop.pay, custom_reward=custom))
 
 
-def _plain_python(policy: Policy, reward: Any) -> Callable[..., bool]:
-    """The same loop, interpreted, around a policy's own `choose` and `transform`."""
+def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
+    """The same loop in plain Python, around a policy's own `choose` and `transform`."""
 
     def generator(state: Any) -> tuple[np.random.Generator, Any]:
         word, state = bits(np.uint64(state))
         return np.random.Generator(np.random.PCG64(word)), state
 
-    def select(t: int, n: Any, mean: Any, m2: Any, params: Any, work: Any, state: Any) -> Any:
+    def select(t: int, n: Any, mean: Any, m2: Any, params: Any, memory: Any, state: Any) -> Any:
         rng, state = generator(state)
         arm = policy.choose(ArmStats._trusted(n.copy(), mean.copy(), m2.copy()), t, rng)
         if not 0 <= arm < len(n):
@@ -148,5 +203,5 @@ def _plain_python(policy: Policy, reward: Any) -> Callable[..., bool]:
         select=select,
         refresh=refresh,
         transform=families.keep if plain else transform,
-        pay=_pay(reward),
+        pay=payer(reward),
     )

@@ -8,8 +8,10 @@ uncompiled.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from varts.engine.rng import below, beta, jit, normal, scalar, stream, uniform
+from varts.engine.argmax import forget, remember
+from varts.engine.rng import OPTIONS, below, beta, jit, normal, stream, uniform
 from varts.problems import BernoulliBandit, GaussianBandit
 
 select = refresh = transform = None  # put in place by kernels.py
@@ -17,6 +19,9 @@ select = refresh = transform = None  # put in place by kernels.py
 # Purposes of a run's streams, and reward families. Part of every result: append, never renumber.
 CHOICES, REWARDS = 0, 1
 GAUSSIAN, BERNOULLI, BETA, CUSTOM = 0, 1, 2, 3
+STOPPED, DONE, NO_REWARD, NO_CHOICE = 0, 1, 2, 3  # how `play` ended
+
+STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
 
 gaussian_reward = jit(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)
@@ -31,9 +36,12 @@ def no_custom_reward(a, b, z, u):
 custom_reward = no_custom_reward
 
 
-def pay(family, tape, arm, pull, a, b):
-    """What the given pull of the given arm pays: the same for every policy, whenever it is made."""
-    state = stream(stream(tape, arm), pull)
+def pay(family, tape, pull, a, b):
+    """What a pull of an arm pays, by the arm's tape: the same for every policy, whenever pulled.
+
+    Pulls are 2^20 steps of the generator apart, more than one reward ever takes.
+    """
+    state = tape + np.uint64(pull) * STRIDE
     if family == GAUSSIAN:
         z, state = normal(state)
         return gaussian_reward(a, b, z, 0.0)
@@ -45,39 +53,54 @@ def pay(family, tape, arm, pull, a, b):
         return x
     z, state = normal(state)
     u, state = uniform(state)
-    return scalar(custom_reward(a, b, z, u))
+    return float(custom_reward(a, b, z, u))
+
+
+def allocate(K):
+    """Room for one run: kernels allocate nothing themselves."""
+    return (
+        np.zeros(K),  # n
+        np.zeros(K),  # mean
+        np.zeros(K),  # m2
+        np.zeros(K),  # gap
+        np.zeros(K, dtype=np.int64),  # pulls still owed to each arm
+        np.zeros(K, dtype=np.int64),  # the arms still owed pulls, in its first places
+        np.zeros(K, dtype=np.uint64),  # each arm's reward stream
+        remember(K),
+    )
 
 
 def play(
-    seed, first_run, horizon, owed, params, work, family, true_mean, a, b, rounds, stop, ticks,
+    seed, first_run, horizon, owed, params, scratch, family, true_mean, a, b, rounds, stop, ticks,
     final, best_share, curve,
 ):  # fmt: skip
-    """Play one run per row of `true_mean`; False if `stop` was raised before the end.
-
-    `ticks` counts rounds played, for whoever watches.
+    """Play one run per row of `true_mean` and say how it ended; raise `stop` to end it early.
 
     Per run, `final` gets the regret at the horizon, `best_share` the share of rounds on a best arm
-    and `curve` the regret after each of `rounds`.
+    and `curve` the regret after each of `rounds`. `ticks` counts rounds for whoever watches.
     """
     runs, K = true_mean.shape
-    n, mean, m2 = np.zeros(K), np.zeros(K), np.zeros(K)
-    due = np.zeros(K, dtype=np.int64)
-    waiting = np.zeros(K, dtype=np.int64)  # the arms still owed pulls, in its first places
+    n, mean, m2, gap, due, waiting, tapes, memory = scratch
     for r in range(runs):
         run = stream(seed, first_run + r)
         state = np.uint64(stream(np.uint64(run), CHOICES))
         tape = np.uint64(stream(np.uint64(run), REWARDS))
-        gap = true_mean[r].max() - true_mean[r]
+        best = -np.inf
+        for i in range(K):
+            best = max(best, true_mean[r, i])
+        forget(memory)
         regret, hits, column, queue = 0.0, 0, 0, 0
         for i in range(K):
             n[i] = mean[i] = m2[i] = 0.0
+            gap[i] = best - true_mean[r, i]
+            tapes[i] = stream(tape, i)
             due[i] = owed[i]
             if due[i] > 0:
                 waiting[queue] = i
                 queue += 1
         for i in range(K):
             if due[i] == 0:
-                refresh(i, n, mean, m2, params, work)
+                refresh(i, n, mean, m2, params, memory)
         for t in range(1, horizon + 1):
             if queue > 0:  # uniformly among the arms still owed a pull
                 place, state = below(queue, state)
@@ -87,15 +110,17 @@ def play(
                     queue -= 1
                     waiting[place] = waiting[queue]
             else:
-                arm, state = select(t, n, mean, m2, params, work, state)
-            x = pay(family, tape, arm, np.int64(n[arm]), a[r, arm], b[r, arm])
+                arm, state = select(t, n, mean, m2, params, memory, state)
+                if arm < 0:
+                    return NO_CHOICE
+            x = pay(family, tapes[arm], np.int64(n[arm]), a[r, arm], b[r, arm])
             x, state = transform(x, np.uint64(state))
             state = np.uint64(state)
             n[arm] += 1
             step = x - mean[arm]
             mean[arm] += step / n[arm]
             m2[arm] += step * (x - mean[arm])
-            refresh(arm, n, mean, m2, params, work)
+            refresh(arm, n, mean, m2, params, memory)
             regret += gap[arm]
             if gap[arm] == 0:
                 hits += 1
@@ -105,8 +130,23 @@ def play(
             if t & 63 == 0:
                 ticks[0] += 64
                 if stop[0]:
-                    return False
+                    return STOPPED
         final[r] = regret
         best_share[r] = hits / horizon
         ticks[0] += horizon & 63
-    return not stop[0]
+        for i in range(K):
+            if not np.isfinite(mean[i]):
+                return NO_REWARD
+    return DONE
+
+
+@njit(cache=True, **OPTIONS)
+def over_runs(curve, mean, m2):
+    """Mean and sum of squared deviations of each column, row by row so that it vectorises."""
+    runs, columns = curve.shape
+    for r in range(runs):
+        for c in range(columns):
+            mean[c] += curve[r, c] / runs
+    for r in range(runs):
+        for c in range(columns):
+            m2[c] += (curve[r, c] - mean[c]) ** 2

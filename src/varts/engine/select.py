@@ -1,10 +1,10 @@
 """How each family of policies picks an arm, compiled.
 
 Three functions per family, plugged into the loop of `play.py`:
-`select(t, n, mean, m2, params, work, state) -> (arm, state)` picks an arm,
-`refresh(arm, n, mean, m2, params, work)` notes that this arm's statistics changed,
+`select(t, n, mean, m2, params, memory, state) -> (arm, state)` picks an arm,
+`refresh(arm, n, mean, m2, params, memory)` notes that this arm's statistics changed,
 `transform(reward, state) -> (reward, state)` is what the statistics record of a reward.
-`work` is a row per arm of whatever the family keeps between rounds. The names in capitals and
+`memory` is what the samplers of `argmax.py` keep between rounds. The names in capitals and
 `index`, `believe` are put in place by `kernels.specialise`.
 """
 
@@ -15,7 +15,8 @@ import math
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from varts.engine.rng import beta, jit, log_gamma, normal, scalar, student, uniform
+from varts.engine.argmax import DF, LOC, SCALE, better, drawn
+from varts.engine.rng import beta, jit, log_gamma, normal, uniform
 from varts.policies.thompson import MVTS, BernoulliTS
 
 PARAMETERS = 0  # how many extra arguments the formula takes
@@ -32,12 +33,12 @@ def keep(x, state):
 # ----------------------------------------------------------------------------------------- index
 
 
-def select_index(t, n, mean, m2, params, work, state):
-    """The largest index; the k-th of equal ones takes over with probability 1/k."""
-    best, arm, ties = -np.inf, 0, 1
+def select_index(t, n, mean, m2, params, memory, state):
+    """The largest index, -1 if all are NaN; the k-th of equal ones wins with probability 1/k."""
+    best, arm, ties = -np.inf, -1, 0
     for i in range(len(n)):
         extra = to_fixed_tuple(params[i], PARAMETERS)
-        value = scalar(index(n[i], mean[i], m2[i], float(t), *extra))
+        value = float(index(n[i], mean[i], m2[i], float(t), *extra))
         if value > best:
             best, arm, ties = value, i, 1
         elif value == best:
@@ -49,7 +50,7 @@ def select_index(t, n, mean, m2, params, work, state):
 
 
 @jit
-def refresh_nothing(arm, n, mean, m2, params, work):
+def refresh_nothing(arm, n, mean, m2, params, memory):
     """Index policies are recomputed from scratch."""
 
 
@@ -57,23 +58,19 @@ def refresh_nothing(arm, n, mean, m2, params, work):
 
 
 @jit
-def select_draw(t, n, mean, m2, params, work, state):
+def select_draw(t, n, mean, m2, params, memory, state):
     """The largest of one draw per arm, each from its Student-t belief (location, scale, df)."""
-    best, best_log, arm, ties = -np.inf, -np.inf, 0, 1
+    work = memory[0]
+    best, best_log, arm, ties = -np.inf, -np.inf, -1, 0
     for i in range(len(n)):
-        x, x_log, state = student(work[i, 0], work[i, 1], work[i, 2], state)
-        if x > best or (x == best and math.isinf(x) and x_log > best_log):
-            best, best_log, arm, ties = x, x_log, i, 1
-        elif x == best and not math.isinf(x):
-            ties += 1
-            u, state = uniform(state)
-            if u * ties < 1:
-                arm = i
+        x, x_log, state = drawn(i, work, state)
+        best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     return arm, state
 
 
-def refresh_belief(arm, n, mean, m2, params, work):
+def refresh_belief(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled; of all arms if every reward moves them all."""
+    work = memory[0]
     first, last = arm, arm + 1
     if POOLED:
         pool(n, mean, m2, params)
@@ -81,9 +78,9 @@ def refresh_belief(arm, n, mean, m2, params, work):
     for i in range(first, last):
         extra = to_fixed_tuple(params[i], PARAMETERS)
         loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
-        work[i, 0] = scalar(loc)
-        work[i, 1] = scalar(scale)
-        work[i, 2] = scalar(df)
+        work[i, LOC] = float(loc)
+        work[i, SCALE] = float(scale)
+        work[i, DF] = float(df)
 
 
 @jit
@@ -111,7 +108,7 @@ clip = jit(BernoulliTS.clip)
 
 
 @jit
-def select_beta(t, n, mean, m2, params, work, state):
+def select_beta(t, n, mean, m2, params, memory, state):
     """The largest of one Beta draw per arm."""
     best, arm = -1.0, 0
     for i in range(len(n)):
@@ -136,7 +133,7 @@ mv_precision = jit(MVTS.precision)
 
 
 @jit
-def select_mean_variance(t, n, mean, m2, params, work, state):
+def select_mean_variance(t, n, mean, m2, params, memory, state):
     """The largest rho * theta - 1/tau; the last parameter is rho."""
     best, arm = -np.inf, 0
     for i in range(len(n)):

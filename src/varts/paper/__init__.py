@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from varts import bounds, plots
-from varts.checks import choice, integer
+from varts.checks import choice, integer, make_folder
 from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
 from varts.paper.experiments import (
     FIGURE1_ARMS,
@@ -46,39 +46,56 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's experiments and write figures, summary.csv and claims.md into `out`."""
     choice("figure", figure, ("1", "2", "all"))
-    integer("runs", runs, at_least=2)  # one run has no standard error
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"out must be a folder, got the file {str(out)!r}")
-    folder.mkdir(parents=True, exist_ok=True)
-    arms = [*([FIGURE1_ARMS] if figure != "2" else []), *(FIGURE2_ARMS if figure != "1" else [])]
-    studies: dict[tuple[str, int], Study] = {}
-    interrupted = False
+    runs = integer("runs", runs, at_least=2, at_most=10**15)  # one run has no standard error
+    horizon = integer("horizon", horizon, at_least=2 if bound else 1, at_most=10**15)
+    seed = integer("seed", seed, at_least=0, at_most=2**64 - 1)
+    if threads is not None:
+        integer("threads", threads, at_least=1)
+    folder = make_folder("out", out)
+    plan = [
+        (name, K)
+        for K in [FIGURE1_ARMS] * (figure != "2") + [*FIGURE2_ARMS] * (figure != "1")
+        for name in PROBLEMS
+    ]
+    made = Reproduction({}, [], [], interrupted=False)
     with watch(progress) as bar:
-        for K in arms:
-            for name, make in PROBLEMS.items():
-                if interrupted:
-                    break
-                bar.prefix = f"{name}, K = {K}: "
-                problem = make(K)
+        for i, (name, K) in enumerate(plan):
+            bar.prefix = f"{i + 1}/{len(plan)} {name}, K = {K}: "
+            problem = PROBLEMS[name](K)
+            try:
                 study = simulate(
                     problem, policies(problem), horizon, runs, seed, threads, progress=bar
                 )
-                studies[name, K] = study
-                interrupted = study.interrupted
-        bar.prefix = ""
-        bar.stage("drawing", 1)
-        files = [_write_summary(studies, folder / "summary.csv")]
-        if figure != "2" and len([K for _, K in studies if K == FIGURE1_ARMS]) == len(PROBLEMS):
-            files += _draw_figure1(studies, folder / "figure1", bound)
-        if figure != "1" and len(studies) == len(PROBLEMS) * len(arms):
-            files += _draw_figure2(studies, folder / "figure2", bound)
+            except KeyboardInterrupt:  # before this study's first block: keep the others
+                if not made.studies:
+                    raise
+                return replace(made, interrupted=True)
+            made.studies[name, K] = study
+            # After every study, so that whatever happens next, what is done is on disk.
+            made = _write(made, folder, bound, seed)
+            if study.interrupted:
+                return replace(made, interrupted=True)
+    return made
+
+
+def _write(made: Reproduction, folder: Path, bound: bool, seed: int) -> Reproduction:
+    """Everything the studies so far allow: the table, the claims, each figure once complete."""
+    studies = made.studies
     claims = [*figure1_claims(studies), *figure2_claims(studies)]
-    played = min((study.runs for study in studies.values()), default=0)
-    settings = f"{played} runs of {horizon} rounds, seed {seed}."
-    page = folder / "claims.md"
-    page.write_text(markdown(claims, settings), encoding="utf-8")
-    return Reproduction(studies, claims, [*files, page], interrupted)
+    files = [_write_summary(studies, folder / "summary.csv"), folder / "claims.md"]
+    counts = sorted({study.runs for study in studies.values()})
+    horizon = next(iter(studies.values())).horizon
+    settings = (
+        f"{' to '.join(map(str, counts[:: max(len(counts) - 1, 1)]))} runs of {horizon} rounds"
+    )
+    files[1].write_text(markdown(claims, f"{settings}, seed {seed}."), encoding="utf-8")
+    files += [path for path in made.files if path.suffix in (".png", ".svg")]
+    newest = list(studies)[-1]
+    if newest == (list(PROBLEMS)[-1], FIGURE1_ARMS):
+        files += _draw_figure1(studies, folder / "figure1", bound)
+    elif newest == (list(PROBLEMS)[-1], FIGURE2_ARMS[-1]):
+        files += _draw_figure2(studies, folder / "figure2", bound)
+    return replace(made, claims=claims, files=files)
 
 
 def _write_summary(studies: dict[tuple[str, int], Study], path: Path) -> Path:

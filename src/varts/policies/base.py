@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts.beliefs import Belief, StudentT, pick_best
-from varts.checks import Floats, integer, unknown
+from varts.checks import Floats, integer, short, unknown
 from varts.stats import ArmStats
 
 
@@ -55,6 +55,16 @@ class Policy:
         """The formula's extra arguments, a row per arm: by default the dataclass's fields."""
         values = [float(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
         return np.tile(np.array(values, dtype=np.float64), (stats.K, 1))
+
+    def _ready(self, stats: ArmStats) -> None:
+        """Formulas hold once the forced pulls are done."""
+        short = np.flatnonzero(stats.n < self.owed(stats.K))
+        if short.size:
+            arm, owed = short[0], self.owed(stats.K)[short[0]]
+            raise ValueError(
+                f"n must be at least {owed} for {self.label or type(self).__name__} to have a "
+                f"say, got {stats.n[arm]:g} for arm {arm}"
+            )
 
     def check(self, K: int) -> None:
         """Raise ValueError if the policy cannot play K arms."""
@@ -91,8 +101,11 @@ class IndexPolicy(Policy):
 
     def indices(self, stats: ArmStats, t: int) -> Floats:
         """The index of every arm in round t."""
+        self._ready(stats)
         extra = self.parameters(stats).T
-        return np.asarray(self.index(stats.n, stats.mean, stats.m2, float(t), *extra))
+        played = integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
+        index = self.index(stats.n, stats.mean, stats.m2, float(played), *extra)
+        return np.array(np.broadcast_to(index, stats.K), dtype=np.float64)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         return pick_best(self.indices(stats, t), rng)
@@ -117,8 +130,10 @@ class BeliefPolicy(Policy):
 
     def belief(self, stats: ArmStats) -> Belief:
         """What the policy believes about each arm's mean."""
+        self._ready(stats)
         extra = self.parameters(stats).T
-        return StudentT(*self.believe(stats.n, stats.mean, stats.m2, *extra))
+        believed = self.believe(stats.n, stats.mean, stats.m2, *extra)
+        return StudentT(*(np.broadcast_to(x, stats.K) for x in believed))
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         return self.belief(stats).argmax(rng)
@@ -128,7 +143,7 @@ def choose(
     policy: Policy | str,
     stats: ArmStats,
     t: int | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> int:
     """The arm to pull next.
 
@@ -141,7 +156,9 @@ def choose(
     1
     """
     policy = make(policy)
-    rng = np.random.default_rng() if rng is None else rng
+    if not isinstance(stats, ArmStats):
+        raise ValueError(f"stats must be an ArmStats, got {short(stats)}")
+    rng = np.random.default_rng(rng)
     owed = np.flatnonzero(stats.n < policy.owed(stats.K))
     if owed.size:
         return int(rng.choice(owed))
@@ -181,6 +198,8 @@ P = TypeVar("P", bound=type[Policy])
 
 def register(kind: P) -> P:
     """Class decorator: make a policy known by its label, everywhere a label is taken."""
+    if not (isinstance(kind, type) and issubclass(kind, Policy)):
+        raise ValueError(f"register takes a class of policies, got {kind!r}; try type(policy)")
     if not kind.label:
         raise ValueError(f"a policy must have a label to be registered, got {kind.__name__}")
     _registry[_plain(kind.label)] = kind
@@ -206,17 +225,20 @@ Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V
     if isinstance(policy, Policy):
         return policy
     if not isinstance(policy, str):
-        raise ValueError(f"policy must be a policy or its label, got {policy!r}")
+        hint = f"; did you mean {policy.__name__}()?" if isinstance(policy, type) else ""
+        raise ValueError(f"policy must be a policy or its label, got {policy!r}{hint}")
     kind = _registry.get(_plain(policy))
     if kind is None:
         raise ValueError(unknown("policy", policy, known()))
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for name in options:
         if name not in names:
-            raise ValueError(unknown(f"option of {kind.label}", name, names or ["none"]))
+            if not names:
+                raise ValueError(f"{kind.label} must be left without options, got {name!r}")
+            raise ValueError(unknown(f"option of {kind.label}", name, names))
     try:
         return kind(**options)
-    except TypeError as error:  # a required option is missing
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{kind.label}: {str(error).split('() ')[-1]}") from None
 
 

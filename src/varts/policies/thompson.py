@@ -228,7 +228,7 @@ class TS14(BeliefPolicy):
     believe = staticmethod(normal_gamma_belief)
 
     def __post_init__(self) -> None:
-        real("a", self.a)
+        real("a", self.a, above=-1e6, below=1e6)
 
     def owed(self, K: int) -> NDArray[np.int64]:
         return np.full(K, max(2, 3 - int(np.floor(2 * self.a))), dtype=np.int64)

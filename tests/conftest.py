@@ -1,0 +1,28 @@
+"""What several test files share."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import varts
+
+# Test modules are imported by their path; this lets them share tests/naive.py and its like.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20230309)
+
+
+@pytest.fixture
+def prior():
+    """Three arms, proper, with a finite variance."""
+    return varts.NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
+
+
+@pytest.fixture
+def problem(prior):
+    return varts.GaussianBandit(prior)

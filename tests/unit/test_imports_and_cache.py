@@ -1,0 +1,89 @@
+"""What importing costs, and that compiled kernels are kept between processes, never stale."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import varts
+from varts.engine.kernels import kernel
+from varts.policies.thompson import unit_free_belief
+
+SOURCES = Path(varts.__file__).parent
+
+
+def python(program, **environment):
+    """Run a program in a new interpreter and read the JSON it prints last."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_import_is_light():
+    program = """
+        import json, sys, varts
+        varts.choose("UCB1", varts.ArmStats.empty(2))
+        heavy = ["numba", "matplotlib", "polars", "pandas", "rich", "cyclopts"]
+        print(json.dumps([name for name in heavy if name in sys.modules]))
+    """
+    assert python(program) == []
+
+
+def test_heavy_names_are_there_when_asked_for():
+    program = """
+        import json, sys, varts
+        assert callable(varts.simulate) and "Study" in dir(varts)
+        print(json.dumps([name for name in ("numba", "matplotlib") if name in sys.modules]))
+    """
+    assert "matplotlib" not in python(program)
+
+
+PLAY = """
+    import json, varts
+    from varts.engine import kernels
+    problem = varts.GaussianBandit.fixed([0.0, 0.3], 1.0)
+    final = varts.simulate(problem, "UCB1", 50, 16, threads=1).final["UCB1"].sum()
+    stats = kernels.kernel(varts.UCB1(), problem).stats
+    hits, misses = sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
+    print(json.dumps([hits, misses, final]))
+"""
+
+
+def test_kernels_are_cached_on_disk_and_an_edit_anywhere_renews_them(tmp_path):
+    """A copy of the package: compile, hit, then edit a formula in another file and miss."""
+    shutil.copytree(SOURCES, tmp_path / "varts", ignore=shutil.ignore_patterns("__pycache__"))
+    here = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    where = python("import json, varts; print(json.dumps(varts.__file__))", **here)
+    assert Path(where).parent == tmp_path / "varts"
+    hits, misses, first = python(PLAY, **here)
+    assert (hits, misses) == (0, 1)
+    assert python(PLAY, **here) == [1, 0, first]
+    ucb = tmp_path / "varts" / "policies" / "ucb.py"
+    text = ucb.read_text()
+    assert "np.sqrt(2 * np.log(t - 1) / n)" in text
+    ucb.write_text(text.replace("np.sqrt(2 * np.log(t - 1) / n)", "np.sqrt(9 * np.log(t - 1) / n)"))
+    hits, misses, edited = python(PLAY, **here)
+    assert (hits, misses) == (0, 1)
+    assert edited != first
+
+
+def test_kernels_that_differ_have_names_that_differ(problem):
+    class Static(varts.BeliefPolicy):
+        """VarTS's unit-free formula with pooled statistics that stay fixed."""
+
+        believe = staticmethod(unit_free_belief)
+
+        def parameters(self, stats):
+            return varts.VarTS().parameters(varts.ArmStats([5] * stats.K, 0, 1))
+
+    names = [kernel(policy, problem).py_func.__qualname__ for policy in (varts.VarTS(), Static())]
+    assert names[0] != names[1]
