@@ -99,7 +99,8 @@ def test_the_verdicts_of_figure_2_flip_with_the_numbers(problem):
 
 def test_what_the_runs_cannot_decide_is_not_reproduced():
     assert not the(figure1("beta", noise=300), "VarTS outperforms").reproduced
-    assert not any(claim.reproduced for claim in figure2("beta", (1, 2, 4, 8, 16), noise=300))
+    noisy = figure2("beta", (1, 2, 4, 8, 16), noise=300)
+    assert not any(claim.reproduced for claim in noisy if "gap" in claim.text)
 
 
 def test_claims_need_their_studies():
@@ -144,8 +145,8 @@ def test_the_page_has_every_claim_with_its_verdict():
     page = claims.markdown(made, "Ten runs.")
     for claim in made:
         assert claim.text in page and claim.measured in page
-    assert page.count(": reproduced") == sum(claim.reproduced for claim in made)
-    assert page.count(": not reproduced") == sum(not claim.reproduced for claim in made)
+    assert page.count("**reproduced**") == sum(claim.reproduced for claim in made)
+    assert page.count("**not reproduced**") == sum(not claim.reproduced for claim in made)
     assert f"{sum(claim.reproduced for claim in made)} of {len(made)}" in page
 
 
@@ -203,8 +204,8 @@ def test_the_claims_page(made):
     assert len(made.claims) == 4 + 3 + 4 + 3 * 2
     assert "10 runs of 40 rounds, seed 3" in page
     for claim in made.claims:
-        assert f"{claim.where}: {claim.verdict}" in page
-        assert claim.text in page and claim.measured in page
+        assert f"## {claim.where}\n" in page
+        assert f"**{claim.verdict}**: {claim.text}" in page and claim.measured in page
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure2"])
@@ -229,7 +230,8 @@ def test_one_figure_alone(tmp_path, figure, arms):
     names = {path.name for path in made.files}
     assert names == {"summary.csv", "claims.md", f"figure{figure}.png", f"figure{figure}.svg"}
     assert all(claim.where.startswith(f"Figure {figure}") for claim in made.claims)
-    words = made.files[2].read_text("utf-8")
+    (svg,) = [path for path in made.files if path.suffix == ".svg"]
+    words = svg.read_text("utf-8")
     assert "Theorem 2" not in words
 
 

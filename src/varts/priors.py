@@ -21,15 +21,15 @@ from varts.stats import ArmStats
 Self = TypeVar("Self", bound="Prior")
 
 
-def shrink(n: Any, mean: Any, mu: Any, kappa: Any) -> tuple[Any, Any]:
-    """Location and weight after n rewards when `mu` is worth `kappa` of them.
+def data_share(n: Any, kappa: Any) -> Any:
+    """How much n rewards weigh against a prior worth kappa of them.
 
-    n / (kappa + n) is the share of the data; the tiny floor only makes 0 / 0 into 0.
+    The tiny number only makes 0 / 0 into 0.
 
-    >>> shrink(3, 5.0, 1.0, 1)      # (1*1 + 3*5) / 4
-    (4.0, 4)
+    >>> data_share(3, 1)
+    0.75
     """
-    return mu + n / (kappa + n + 1e-300) * (mean - mu), kappa + n
+    return n / (kappa + n + 1e-300)
 
 
 def normal_gamma_update(
@@ -40,9 +40,17 @@ def normal_gamma_update(
     >>> normal_gamma_update(3, 3.0, 8.0, 0.0, 1.0, 2.0, 1.0)   # beta: 1 + 8/2 + 1*3*3^2/(2*4)
     (2.25, 4.0, 3.5, 8.375)
     """
-    mu_n, kappa_n = shrink(n, mean, mu, kappa)
-    surprise = kappa * n / (kappa_n + 1e-300) * (mean - mu) ** 2
-    return mu_n, kappa_n, alpha + n / 2, beta + (m2 + surprise) / 2
+    share, gap = data_share(n, kappa), mean - mu
+    return mu + share * gap, kappa + n, alpha + n / 2, beta + (m2 + kappa * share * gap * gap) / 2
+
+
+def normal_update(n: Any, mean: Any, mu: Any, kappa: Any) -> tuple[Any, Any]:
+    """Algorithm 1, lines 9 and 10: location and weight, when `mu` is worth `kappa` rewards.
+
+    >>> normal_update(3, 5.0, 1.0, 1)      # (1*1 + 3*5) / 4
+    (4.0, 4)
+    """
+    return mu + data_share(n, kappa) * (mean - mu), kappa + n
 
 
 def student_t(mu: Any, kappa: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any]:
@@ -175,8 +183,9 @@ class NormalGamma(Prior):
     def sample(self, rng: np.random.Generator, size: Any = None) -> tuple[Floats, Floats]:
         """Means and precisions, one pair per arm (times `size`)."""
         mu, kappa, alpha, beta = (np.asarray(getattr(self, f)) for f in self._fields)
-        reals("kappa of a prior that is sampled", kappa, above=0)
-        shape = mu.shape if size is None else tuple(np.atleast_1d(size)) + mu.shape
+        if not (kappa > 0).all():
+            raise ValueError("kappa of a prior that is sampled must be > 0, got 0.0")
+        shape = _shape(mu, size)
         lam = rng.standard_gamma(alpha, shape) / beta
         with np.errstate(divide="ignore", over="ignore"):
             return mu + rng.standard_normal(shape) / np.sqrt(kappa * lam), lam
@@ -252,7 +261,7 @@ class Normal(Prior):
         mu, sigma0 = self.per_arm(stats.K)
         sigma = reals("sigma", sigma, above=0)
         common_shape(sigma=sigma, mu=mu)
-        mu, kappa = shrink(stats.n, stats.mean, mu, (sigma / sigma0) ** 2)
+        mu, kappa = normal_update(stats.n, stats.mean, mu, (sigma / sigma0) ** 2)
         return Normal(mu, sigma / np.sqrt(kappa))
 
     def belief(self) -> StudentT:
@@ -262,8 +271,14 @@ class Normal(Prior):
     def sample(self, rng: np.random.Generator, size: Any = None) -> Floats:
         """Means, one per arm (times `size`)."""
         mu = np.asarray(self.mu)
-        shape = mu.shape if size is None else tuple(np.atleast_1d(size)) + mu.shape
+        shape = _shape(mu, size)
         return np.asarray(mu + self.sigma * rng.standard_normal(shape))
+
+
+def _shape(mu: Floats, size: Any) -> tuple[int, ...]:
+    if size is None:
+        return mu.shape
+    return (size if isinstance(size, tuple) else (size,)) + mu.shape
 
 
 def prior_from(value: Any) -> Prior:

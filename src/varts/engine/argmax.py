@@ -39,7 +39,7 @@ import math
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from varts.engine.rng import ONE, bits, exponential, jit, normal, student, t_root, uniform
+from varts.engine.rng import ONE, bits, exponential, inlined, jit, normal, student, t_root, uniform
 
 PARAMETERS = 0  # put in place by kernels.specialise, as in select.py
 believe = None
@@ -137,13 +137,13 @@ def set_rate(i, rate, work, level, blocks):
     level[TOTAL] += change
 
 
-@jit
+@inlined
 def drawn(i, work, state):
     """A full draw of arm i, as (value, signed log of an infinite one, state)."""
     return student(work[i, LOC], work[i, SCALE], work[i, DF], state)
 
 
-@jit
+@inlined
 def half_drawn(i, floor, work, state):
     """Draw arm i, whose location is not above `floor`, only as far as needed; df >= 4.
 
@@ -185,7 +185,7 @@ def finished(i, work, state):
     return work[i, LOC] + side * work[i, SCALE] * math.sqrt(top / bottom), state
 
 
-@jit
+@inlined
 def square(z2, nu):
     """Numerator and denominator of the squared standard draw."""
     if nu == np.inf:
@@ -330,7 +330,7 @@ def replace(arm, memory):
     set_gate(level)
 
 
-@jit
+@inlined
 def better(x, x_log, i, best, best_log, arm, ties, state):
     """The larger of two draws, infinite ones by their logarithms, equal ones at random."""
     if x > best or (x == best and math.isinf(x) and x_log > best_log):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 # code therefore allocates nothing. fastmath stays off: results must not depend on reordering.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 jit: Callable[..., Any] = njit(**OPTIONS)
+inlined: Callable[..., Any] = njit(forceinline=True, **OPTIONS)  # where a call costs too much
 
 
 @jit
@@ -224,7 +225,7 @@ def beta(a, b, state):
     return 1 / (1 + math.exp(h - g)), state
 
 
-@jit
+@inlined
 def t_root(nu, state):
     """The z of a t draw z sqrt(nu / (nu - 2 - z^2)), for nu > 2 (Marsaglia 1980).
 

@@ -21,8 +21,8 @@ from varts.priors import (
     NormalGamma,
     Prior,
     normal_gamma_update,
+    normal_update,
     prior_from,
-    shrink,
     student_t,
 )
 from varts.stats import ArmStats
@@ -40,7 +40,7 @@ def known_variance_belief(
     n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, sigma: Any
 ) -> tuple[Any, Any, Any]:
     """Known reward sd `sigma`, prior mean `mu` worth `kappa` rewards: a Gaussian."""
-    mu, kappa = shrink(n, mean, mu, kappa)
+    mu, kappa = normal_update(n, mean, mu, kappa)
     return mu, sigma / np.sqrt(kappa), np.inf
 
 
