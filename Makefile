@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce test lint format clean
+.PHONY: help install reproduce results test bench bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -13,6 +13,7 @@ install: $(VENV)/.installed  ## create .venv with the package, the command `vart
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("varts needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@echo 'installing into $(VENV): a minute or two'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	@touch $@
@@ -20,8 +21,18 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 reproduce: install  ## figures 1 and 2 of the paper and its claims, into results/
 	$(BIN)/varts reproduce --out $(OUT)
 
+results: install  ## the same into docs/results, for docs/results.md
+	$(BIN)/varts reproduce --out docs/results
+	rm -f docs/results/*.svg
+
 test: install lint  ## everything that must pass: lint, types, layers, tests, doctests
 	$(BIN)/python -m pytest
+
+bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
+	$(BIN)/python benchmarks/run.py $(BENCH)
+
+bench-large: install  ## long runs with many arms
+	$(BIN)/python benchmarks/large.py $(BENCH)
 
 lint: install
 	$(BIN)/ruff check .

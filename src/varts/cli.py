@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from contextlib import nullcontext
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -126,6 +127,7 @@ def simulate(
     seed: Whole | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     threads: Whole | None = None,
+    scheduler: str | None = None,
     against: str | None = None,
 ) -> None:
     """Run a study described in a TOML file and write its table, curves and figure.
@@ -150,6 +152,8 @@ def simulate(
         Folder for the results; by default named after the file.
     threads
         Threads to use; all cores by default.
+    scheduler
+        Play on the workers of the dask scheduler at tcp://host:port; needs varts[dask].
     against
         The policy that the paired differences are taken to; by default the first.
     """
@@ -164,15 +168,17 @@ def simulate(
     if against is not None and against not in asked.policies:
         raise ValueError(unknown("policy", against, asked.policies))
     folder = make_folder("out", out or study.with_name(study.stem + "-results"))
-    result = varts.simulate(
-        asked.problem,
-        asked.policies,
-        horizon=asked.horizon if horizon is None else horizon,
-        runs=asked.runs if runs is None else runs,
-        seed=asked.seed if seed is None else seed,
-        threads=threads,
-        progress=True,
-    )
+    with _cluster(scheduler) as client:
+        result = varts.simulate(
+            asked.problem,
+            asked.policies,
+            horizon=asked.horizon if horizon is None else horizon,
+            runs=asked.runs if runs is None else runs,
+            seed=asked.seed if seed is None else seed,
+            threads=threads,
+            progress=True,
+            executor=client,
+        )
     summary = result.summary(against)
     summary.write_csv(folder / "summary.csv")
     result.to_polars().write_csv(folder / "curves.csv")
@@ -273,6 +279,15 @@ def policies() -> None:
         first = (inspect.getdoc(kind) or "").splitlines()[0]
         table.add_row(label, ", ".join(options) or "-", first)
     _print(table)
+
+
+def _cluster(scheduler: str | None) -> Any:
+    """A client for the time of a study, or None: play here."""
+    if scheduler is None:
+        return nullcontext()
+    from varts.distributed import connect
+
+    return connect(scheduler)
 
 
 def _parse_prior(text: str) -> Any:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -26,12 +26,14 @@ from varts.policies import Policy, make
 from varts.problems import Problem
 from varts.progress import Progress, watch
 from varts.stats import ArmStats
+from varts.tally import Part, Tally
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
     from matplotlib.axes import Axes
 
-    from varts.engine.blocks import Played, Work
+    from varts.engine.blocks import Work
 
 CURVE_POINTS = 10_000  # longer horizons are thinned to this many recorded rounds
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
@@ -178,13 +180,15 @@ def simulate(
     seed: int = 0,
     threads: int | None = None,
     progress: bool | Progress | None = None,
+    executor: Client | None = None,
 ) -> Study:
     """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
 
     All policies face the same instances and the same rewards: the j-th pull of an arm pays the
     same whoever makes it. A result depends on (seed, problem, policy, run) alone: not on the number
     of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs that
-    are complete. `progress` shows a bar (by default only on a terminal).
+    are complete. `progress` shows a bar (by default only on a terminal). With a dask.distributed
+    Client as `executor` the runs are played on its workers, with the same result.
 
     >>> from varts import GaussianBandit, NormalGamma, VarTS, UCB1, simulate
     >>> prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
@@ -205,15 +209,33 @@ def simulate(
     horizon = integer("horizon", horizon, at_least=1, at_most=10**15)
     runs = integer("runs", runs, at_least=1, at_most=10**15)
     seed = integer("seed", seed, at_least=0, at_most=2**64 - 1)
-    threads = os.cpu_count() or 1 if threads is None else integer("threads", threads, at_least=1)
+    if threads is not None:
+        threads = integer("threads", threads, at_least=1)
+    if executor is not None:
+        from varts.distributed import check
+
+        check(executor)
+        if threads is not None:
+            raise ValueError(f"threads must be left out with an executor, got {threads}")
 
     from varts.engine.blocks import Work  # not before here: `import varts` stays free of Numba
 
     work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon))
     with watch(progress) as bar:
-        _compile(work, bar)
-        tally = _play(work, threads, bar)
-    return Study(work.rounds, tally.curves, tally.final, tally.best_share, _provenance(work))
+        if executor is None:
+            _compile(work, bar)
+            total = _play(work, _Threads(work, threads or os.cpu_count() or 1), bar)
+        else:
+            from varts.distributed import Cluster
+
+            total = _play(work, Cluster(work, executor), bar)
+    return Study(
+        work.rounds,
+        {label: played.curve for label, played in total.played.items()},
+        {label: played.final for label, played in total.played.items()},
+        {label: played.best_share for label, played in total.played.items()},
+        _provenance(work),
+    )
 
 
 def recorded_rounds(horizon: int) -> NDArray[np.int64]:
@@ -221,30 +243,6 @@ def recorded_rounds(horizon: int) -> NDArray[np.int64]:
     if horizon <= CURVE_POINTS:
         return np.arange(1, horizon + 1, dtype=np.int64)
     return np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round().astype(np.int64)
-
-
-class _Tally:
-    """Blocks merged in their order, so that sums come out the same to the last bit."""
-
-    def __init__(self) -> None:
-        self.curves: dict[str, ArmStats] = {}
-        self._final: dict[str, list[Floats]] = defaultdict(list)
-        self._best_share: dict[str, list[Floats]] = defaultdict(list)
-
-    def add(self, block: Mapping[str, Played]) -> None:
-        for label, played in block.items():
-            so_far = self.curves.get(label)
-            self.curves[label] = played.curve if so_far is None else so_far.merge(played.curve)
-            self._final[label].append(played.final)
-            self._best_share[label].append(played.best_share)
-
-    @property
-    def final(self) -> dict[str, Floats]:
-        return {label: np.concatenate(parts) for label, parts in self._final.items()}
-
-    @property
-    def best_share(self) -> dict[str, Floats]:
-        return {label: np.concatenate(parts) for label, parts in self._best_share.items()}
 
 
 def _compile(work: Work, bar: Progress) -> None:
@@ -257,43 +255,91 @@ def _compile(work: Work, bar: Progress) -> None:
         work.compile(label)
 
 
-def _play(work: Work, threads: int, bar: Progress) -> _Tally:
-    """Blocks on a pool of threads (kernels release the GIL), merged as their turn comes."""
-    stop = np.zeros(1, dtype=np.uint8)
-    ticks = [np.zeros(1, dtype=np.int64) for _ in range(threads)]
-    free = list(ticks)
-    bar.stage("playing", work.runs * work.horizon * len(work.policies))
-    tally = _Tally()
+class _Crew(Protocol):
+    """Whoever plays the blocks: the threads of this process, or a cluster."""
 
-    def one(block: int) -> dict[str, Played] | None:
-        mine = free.pop()  # a counter of its own per thread: no lost updates
+    def __enter__(self) -> Any: ...
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
+
+    def futures(self) -> Iterator[Future[Part]]:
+        """Blocks in their order, each submitted when it is asked for."""
+
+    def ahead(self) -> int:
+        """How many futures to keep waiting."""
+
+    def rounds(self) -> float:
+        """How many rounds have been played, for the progress bar."""
+
+    def stop(self) -> None:
+        """Give up what is not done."""
+
+
+class _Threads:
+    """Blocks on a pool of threads; kernels release the GIL."""
+
+    def __init__(self, work: Work, threads: int) -> None:
+        self._work = work
+        self._pool = ThreadPoolExecutor(threads)
+        self._stop = np.zeros(1, dtype=np.uint8)
+        self._ticks = [np.zeros(1, dtype=np.int64) for _ in range(threads)]
+        self._free = list(self._ticks)
+
+    def __enter__(self) -> _Threads:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._pool.shutdown()
+
+    def futures(self) -> Iterator[Future[Part]]:
+        return (self._pool.submit(self._play, block) for block in range(self._work.blocks))
+
+    def ahead(self) -> int:
+        return 4 * len(self._ticks)
+
+    def rounds(self) -> float:
+        return float(sum(int(tick[0]) for tick in self._ticks))
+
+    def stop(self) -> None:
+        self._stop[0] = 1  # the kernels look at it every 64 rounds
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _play(self, block: int) -> Part:
+        mine = self._free.pop()  # a counter of its own per thread: no lost updates
         try:
-            return work.play_block(block, stop, mine)
+            played = self._work.play_block(block, self._stop, mine)
         finally:
-            free.append(mine)
+            self._free.append(mine)
+        if played is None:
+            raise CancelledError
+        return Part(1, played)
 
-    waiting: deque[Future[dict[str, Played] | None]] = deque()
-    blocks = iter(range(work.blocks))
-    with ThreadPoolExecutor(threads) as pool:
+
+def _play(work: Work, crew: _Crew, bar: Progress) -> Part:
+    """All blocks, added up as their turn comes; Ctrl-C keeps those that were complete."""
+    bar.stage("playing", work.runs * work.horizon * len(work.policies))
+    tally = Tally()
+    waiting: deque[Future[Part]] = deque()
+    with crew:
+        futures = crew.futures()
         try:
             while True:
-                for block in islice(blocks, 4 * threads - len(waiting)):
-                    waiting.append(pool.submit(one, block))
+                waiting.extend(islice(futures, max(0, crew.ahead() - len(waiting))))
                 if not waiting:
                     break
                 wait([waiting[0]], timeout=0.1)
                 while waiting and waiting[0].done():
-                    played = waiting.popleft().result()
-                    assert played is not None
-                    tally.add(played)
-                bar.at(float(sum(int(tick[0]) for tick in ticks)))
-        except BaseException as error:
-            stop[0] = 1  # the kernels look at it every 64 rounds
-            for future in waiting:
-                future.cancel()
-            if not isinstance(error, KeyboardInterrupt) or not tally.curves:
+                    tally.add(waiting.popleft().result())
+                bar.at(crew.rounds())
+        except KeyboardInterrupt:
+            crew.stop()
+            if tally.total() is None:
                 raise
-    return tally
+        except BaseException:
+            crew.stop()
+            raise
+    total = tally.total()
+    assert total is not None
+    return total
 
 
 def _named(policies: Any) -> dict[str, Policy]:

@@ -28,8 +28,9 @@ point is sought beyond arm i's interval.
 **The rest.** Arms likely to exceed tau are *active*: drawn in full every round. If some value
 exceeds tau, the leader is drawn given that it exceeds tau (unless it is known not to) and the
 largest wins. If nothing exceeds tau, not even the leader, all other arms are drawn given that they
-do not. tau is set before a round's draws, so the choice is exact whatever tau is; a bad tau only
-costs time. `test_exactness.py` holds all this against quadrature.
+do not. With many contenders it is cheapest to have tau above the leader, which then is an arm like
+the others. tau is set before a round's draws, so the choice is exact whatever tau is; a bad tau
+only costs time. `tests/statistics/test_exactness.py` holds all this against quadrature.
 """
 
 from __future__ import annotations
@@ -46,25 +47,28 @@ believe = None
 
 # Columns of `work`, a row per arm.
 LOC, SCALE, DF = 0, 1, 2
-RATE = 3  # r_i, the length of its interval in the process
-S_REF, DF_REF = 4, 5  # the s and nu that the rate's bound was computed for
-HELD = 6  # what is known of this round's draw: see `half_drawn`
+S_REF, DF_REF = 3, 4  # the s and nu that the bound behind its rate was computed for
+HELD = 5  # what is known of this round's draw: see `half_drawn`
 
 # Places in `level`, the state of the sampler as a whole.
 TAU, TOTAL, LEADER, ACTIVES, VALID, Z = 0, 1, 2, 3, 4, 5
-WASTE_UP, WASTE_LOW, BUDGET, SPENT = 6, 7, 8, 9
+WASTE, BUDGET, SPENT = 6, 7, 8
 # The leader wins outright when the exponential is beyond this: the total rate if no arm is active
 # and no re-levelling is due, else infinity.
-GATE = 10
+GATE = 9
 BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
 
 
 def remember(K):
-    """work, level, blocks of rates, the list of active arms, and each arm's place in it or -1."""
+    """work, level, rates, the list of active arms, and each arm's place in it or -1.
+
+    `rates` has r_i per arm, close together so that they are quickly searched, and behind them the
+    sum of each block of arms.
+    """
     return (
-        np.zeros((K, 7)),
-        np.zeros(11),
-        np.zeros(K // BLOCK + 1),
+        np.zeros((K, 6)),
+        np.zeros(10),
+        np.zeros(K + K // BLOCK + 1),
         np.zeros(K, dtype=np.int64),
         np.full(K, -1),
     )
@@ -80,7 +84,9 @@ def forget(memory):
 PHI0 = 1 / math.sqrt(2 * math.pi)
 ACTIVE_ABOVE = 0.25  # an event likelier than this is cheaper drawn outright than examined
 
-Z_FIRST, Z_LEAST, Z_MOST, Z_STEP = 3.0, 1.4, 5.0, 0.25  # tau below the leader, in its scales
+# tau is z scales of the leader below it. From Z_LEAST on, the leader's own low draws are an event
+# of the process; below, it is drawn like any other, and many contenders put tau even above it.
+Z_FIRST, Z_LEAST, Z_FEWEST, Z_MOST, Z_STEP = 2.5, 1.5, -6.0, 5.5, 0.5
 SLACK = 0.3  # how far the leader's s may fall before its bound is computed anew
 
 
@@ -129,11 +135,11 @@ def as_rate(b):
 
 
 @jit
-def set_rate(i, rate, work, level, blocks):
+def set_rate(i, rate, level, rates, K):
     """Change an arm's share of the process."""
-    change = rate - work[i, RATE]
-    work[i, RATE] = rate
-    blocks[i // BLOCK] += change
+    change = rate - rates[i]
+    rates[i] = rate
+    rates[K + i // BLOCK] += change
     level[TOTAL] += change
 
 
@@ -194,7 +200,7 @@ def square(z2, nu):
 
 
 @jit
-def classify(i, work, level, blocks, active, place):
+def classify(i, work, level, rates, active, place):
     """Make arm i, which is not the leader, quiet with a rate or active, by its belief and tau."""
     tau, loc, scale, nu = level[TAU], work[i, LOC], work[i, SCALE], work[i, DF]
     quiet, rate, s = False, 0.0, 0.0
@@ -222,11 +228,11 @@ def classify(i, work, level, blocks, active, place):
             place[i] = count
             level[ACTIVES] = count + 1
         work[i, S_REF] = 0.0
-    set_rate(i, rate, work, level, blocks)
+    set_rate(i, rate, level, rates, len(work))
 
 
 @jit
-def follow_leader(work, level, blocks):
+def follow_leader(work, level, rates):
     """The leader's belief changed: keep, renew or give up the bound on its own event."""
     i = np.int64(level[LEADER])
     scale, nu = work[i, SCALE], work[i, DF]
@@ -246,74 +252,117 @@ def follow_leader(work, level, blocks):
         return
     work[i, S_REF] = reference
     work[i, DF_REF] = nu
-    set_rate(i, as_rate(b), work, level, blocks)
+    set_rate(i, as_rate(b), level, rates, len(work))
 
 
 @jit
-def relevel(n, work, level, blocks, active, place):
+def level_at(z, leader, work):
+    """tau at z scales below the leader."""
+    loc = work[leader, LOC]
+    tau = loc - z * work[leader, SCALE]
+    if tau == loc:  # a point mass, or a scale lost in rounding: any level below will do
+        tau = loc - 1e-9 * max(abs(loc), 1e-300)
+    return tau
+
+
+@jit
+def expected_cost(z, leader, work):
+    """What a round would cost at this level, roughly, in draws of an arm.
+
+    An active arm costs most of a draw, an event to be examined two or three, and if nothing is
+    above tau all K arms are drawn. From Z_LEAST on the leader is watched from below.
+    """
+    tau = level_at(z, leader, work)
+    cost, log_none = 0.0, 0.0
+    for i in range(len(work)):
+        if i == leader and z >= Z_LEAST:
+            continue
+        nu = work[i, DF]
+        s = (tau - work[i, LOC]) / work[i, SCALE]
+        if s > 8 and nu > 20:
+            continue  # next to never
+        b = bound(s, nu) if s > 0.8 and nu > 1 else 1.0
+        if b < ACTIVE_ABOVE:
+            cost += 2.5 * b
+            log_none -= 0.75 * b
+        else:
+            cost += 0.7
+            log_none -= 0.4 if s > 0 else 1.0
+    none = math.exp(log_none)
+    if z < Z_LEAST:
+        return cost + none * len(work)
+    low = bound(z - SLACK, work[leader, DF]) if work[leader, DF] > 1 else 1.0
+    return cost + 1 - none + min(low, 1.0) * (2.5 + none * len(work))
+
+
+@jit
+def relevel(work, level, rates, active, place):
     """Choose the leader and tau anew and sort all arms into quiet and active."""
-    K = len(n)
+    K = len(work)
     leader = 0
     for i in range(1, K):
         if work[i, LOC] > work[leader, LOC]:
             leader = i
-    # Which of the two wastes was larger? Move tau against it.
-    if level[Z] == 0:
-        level[Z] = Z_FIRST
-    if level[WASTE_UP] > 2 * level[WASTE_LOW]:
-        level[Z] = max(Z_LEAST, level[Z] - Z_STEP)
-    elif level[WASTE_LOW] > 2 * level[WASTE_UP]:
-        level[Z] = min(Z_MOST, level[Z] + Z_STEP)
-    loc, scale = work[leader, LOC], work[leader, SCALE]
-    tau = loc - level[Z] * scale
-    if not tau < loc:  # a point mass, or a scale lost in rounding: any level below will do
-        tau = loc - 1e-9 * max(abs(loc), 1e-300)
-    level[TAU] = tau
-    level[LEADER] = leader
+    # From where tau was, go on in the direction that makes rounds cheaper.
+    z = level[Z] if level[Z] != 0 else Z_FIRST
+    cost, step, turned = expected_cost(z, leader, work), -Z_STEP, False
+    while Z_FEWEST < z < Z_MOST:
+        other = expected_cost(z + step, leader, work)
+        if other < cost:
+            z, cost, turned = z + step, other, True
+        elif turned:
+            break
+        else:
+            step, turned = -step, True
+    level[Z] = z
+    level[TAU] = level_at(z, leader, work)
+    level[LEADER] = leader if z >= Z_LEAST else -1
     level[ACTIVES] = 0.0
     level[TOTAL] = 0.0
-    blocks[:] = 0.0
+    for i in range(len(rates)):
+        rates[i] = 0.0
     for i in range(K):
         place[i] = -1
-        work[i, RATE] = 0.0
         work[i, S_REF] = 0.0
     for i in range(K):
-        if i != leader:
-            classify(i, work, level, blocks, active, place)
+        if i != level[LEADER]:
+            classify(i, work, level, rates, active, place)
     level[VALID] = 1.0
-    follow_leader(work, level, blocks)
+    if level[LEADER] >= 0:
+        follow_leader(work, level, rates)
     if level[VALID] == 0:  # its tail is too heavy for a bound: draw it like the active ones
         level[VALID] = 1.0
         level[LEADER] = -1.0
-        active[np.int64(level[ACTIVES])] = leader
-        place[leader] = np.int64(level[ACTIVES])
-        level[ACTIVES] += 1
-    # Re-levelling costs about as much as 2 K draws: let it stay a fraction of all that was spent.
-    level[SPENT] += level[WASTE_UP] + level[WASTE_LOW]
-    level[BUDGET] = 2.0 * K + 0.5 * level[SPENT]
-    level[WASTE_UP] = level[WASTE_LOW] = 0.0
+        classify(leader, work, level, rates, active, place)
+    # Re-levelling costs about as much as some K draws: let it stay a fraction of all that was
+    # spent, so that the better the level, the less often it is moved.
+    level[SPENT] += level[WASTE]
+    level[BUDGET] = 4.0 * K + 0.5 * level[SPENT]
+    level[WASTE] = 0.0
 
 
 @jit
-def find(position, work, blocks):
-    """The arm whose interval holds `position`, and where that interval ends; -1 beyond the last."""
-    start = 0.0
-    for b in range(len(blocks)):
-        if position < start + blocks[b]:
-            for i in range(b * BLOCK, min((b + 1) * BLOCK, len(work))):
-                start += work[i, RATE]
-                if position < start:
-                    return i, start
-            # rounding put the block's sum a hair beyond its arms': no arm is meant
-            return -1, start
-        start += blocks[b]
-    return -1, start
+def find(position, block, start, rates, K):
+    """The arm whose interval holds `position`, where that interval ends, and the block it is in.
+
+    The search begins at a block and where it starts; -1 for a position beyond the last arm.
+    """
+    while K + block < len(rates):
+        if position < start + rates[K + block]:
+            end = start
+            for i in range(block * BLOCK, min((block + 1) * BLOCK, K)):
+                end += rates[i]
+                if position < end:
+                    return i, end, block, start
+        start += rates[K + block]
+        block += 1
+    return -1, start, block, start
 
 
 @jit
 def set_gate(level):
     """Let the common case pass if there is one."""
-    due = level[WASTE_UP] + level[WASTE_LOW] > level[BUDGET]
+    due = level[WASTE] > level[BUDGET]
     closed = level[VALID] == 0 or level[ACTIVES] > 0 or level[LEADER] < 0 or due
     level[GATE] = np.inf if closed else level[TOTAL]
 
@@ -321,12 +370,12 @@ def set_gate(level):
 @jit
 def replace(arm, memory):
     """Find the place in the process for an arm whose belief changed."""
-    work, level, blocks, active, place = memory
+    work, level, rates, active, place = memory
     if level[VALID] != 0:
         if arm == level[LEADER]:
-            follow_leader(work, level, blocks)
+            follow_leader(work, level, rates)
         else:
-            classify(arm, work, level, blocks, active, place)
+            classify(arm, work, level, rates, active, place)
     set_gate(level)
 
 
@@ -350,22 +399,25 @@ def select_lazy(t, n, mean, m2, params, memory, state):
     level = memory[1]
     if e >= level[GATE]:
         return np.int64(level[LEADER]), state
-    return select_with_care(e, n, memory, state)
+    return select_with_care(e, memory, state)
 
 
 @jit
-def select_with_care(e, n, memory, state):
+def select_with_care(e, memory, state):
     """The same where it takes more than one exponential draw e."""
-    work, level, blocks, active, place = memory
-    if level[VALID] == 0 or level[WASTE_UP] + level[WASTE_LOW] > level[BUDGET]:
-        relevel(n, work, level, blocks, active, place)
+    work, level, rates, active, place = memory
+    # With the gate open we are here because e is small: this round is bound to the level that e
+    # was compared with. Closed, e is as good as not drawn yet, and the level may be moved.
+    if level[GATE] == np.inf and (level[VALID] == 0 or level[WASTE] > level[BUDGET]):
+        relevel(work, level, rates, active, place)
+    set_gate(level)
     tau = level[TAU]
     leader = np.int64(level[LEADER])
     count = np.int64(level[ACTIVES])
     best, best_log, arm, ties = -np.inf, -np.inf, -1, 1
     low = leader < 0
     # 1. active arms
-    level[WASTE_UP] += count
+    level[WASTE] += count
     for j in range(count):
         i = active[j]
         if work[i, DF] >= 4 and work[i, LOC] <= tau:
@@ -378,18 +430,16 @@ def select_with_care(e, n, memory, state):
         work[i, HELD] = 0.0
         best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     # 2. the others, through the process
+    block, start = 0, 0.0
     while e < level[TOTAL]:
-        i, end = find(e, work, blocks)
+        i, end, block, start = find(e, block, start, rates, len(work))
         if i < 0:
             break
         side = 1.0 if i != leader else -1.0
         s = side * (tau - work[i, LOC]) / work[i, SCALE]
-        ratio = bound(s, work[i, DF]) / -math.expm1(-work[i, RATE])
+        ratio = bound(s, work[i, DF]) / -math.expm1(-rates[i])
         x, state = examine(s, work[i, DF], ratio, state)
-        if i == leader:
-            level[WASTE_LOW] += 2
-        else:
-            level[WASTE_UP] += 2
+        level[WASTE] += 2.5
         if x > 0:
             low = low or i == leader
             x = work[i, LOC] + side * x * work[i, SCALE]
@@ -399,7 +449,6 @@ def select_with_care(e, n, memory, state):
     # 3. the leader
     if not low:
         if not best > tau:
-            set_gate(level)
             return leader, state
         while True:
             x, x_log, state = drawn(leader, work, state)
@@ -412,8 +461,8 @@ def select_with_care(e, n, memory, state):
     if best > tau:
         return arm, state
     # 4. nothing above tau: everything not yet drawn, given that it is not
-    level[WASTE_LOW] += len(n)
-    for i in range(len(n)):
+    level[WASTE] += len(work)
+    for i in range(len(work)):
         if place[i] >= 0:
             if work[i, HELD] == 0:
                 continue

@@ -8,6 +8,7 @@ formula and a hash of every source file a kernel is made of.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
@@ -23,7 +24,7 @@ from varts.checks import Floats
 from varts.engine import argmax
 from varts.engine import play as loop
 from varts.engine import select as families
-from varts.engine.rng import OPTIONS, bits, jit, where
+from varts.engine.rng import OPTIONS, bits, inlined, jit, where
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.stats import ArmStats
@@ -34,6 +35,8 @@ REWARD_FAMILIES: dict[Any, int] = {
     BernoulliBandit.reward: loop.BERNOULLI,
     BetaBandit.reward: loop.BETA,
 }
+
+MANY = 64  # arms from which it pays to leave some out
 
 
 def reward_family(problem: Problem) -> int:
@@ -81,6 +84,8 @@ def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..
     formula, pooled = None, False
     if name == "index":
         formula = policy.index  # type: ignore[attr-defined]
+        if policy.grows and problem.K >= MANY:  # type: ignore[attr-defined]
+            name = "growing"
     elif name == "belief":
         formula, pooled = policy.believe, bool(policy.pooled)  # type: ignore[attr-defined]
     width = parameters(policy, problem.K).shape[1]
@@ -124,14 +129,15 @@ def formula_jit(function: Any) -> Any:
             called[name] = numbers
         elif isinstance(value, types.FunctionType):
             called[name] = formula_jit(value)
-    return jit(specialise(function, **called))
+    return inlined(specialise(function, **called))
 
 
 @functools.cache
 def sources_digest() -> str:
-    """A hash of the package's sources, so that an edit anywhere makes new kernels."""
+    """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
     folder = Path(__file__).parents[1]
-    files = [*folder.glob("*.py"), *folder.glob("engine/*.py"), *folder.glob("policies/*.py")]
+    files = [folder / "priors.py", folder / "problems.py"]
+    files += [*folder.glob("engine/*.py"), *folder.glob("policies/*.py")]
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
@@ -144,10 +150,15 @@ def _compiled(
 ) -> Callable[..., int]:
     refresh, transform = families.refresh_nothing, families.keep
     names: dict[str, Any] = {"PARAMETERS": width, "POOLED": pooled}
-    if family == "index":
-        select = jit(specialise(families.select_index, index=formula_jit(formula), **names))
+    if family in ("index", "growing"):
+        index_of = inlined(specialise(families.index_of, index=formula_jit(formula), **names))
+        if family == "growing" and not naive:
+            select = jit(specialise(families.select_growing, index_of=index_of))
+            refresh = jit(specialise(families.refresh_growing, index_of=index_of))
+        else:
+            select = jit(specialise(families.select_index, index_of=index_of))
     elif family == "beta":
-        select, transform = families.select_beta, families.toss
+        select, refresh, transform = families.select_beta, families.refresh_beta, families.toss
     elif family == "mean_variance":
         select = families.select_mean_variance
     else:
@@ -163,7 +174,19 @@ def _compiled(
     body = specialise(
         loop.play, name, select=select, refresh=refresh, transform=transform, pay=payer(reward)
     )
-    return njit(cache=ours, **OPTIONS)(body)  # type: ignore[no-any-return]
+    compiled = njit(cache=ours, **OPTIONS)(body)
+    if ours:
+        forget_old_kernels(compiled.stats.cache_path)
+    return compiled  # type: ignore[no-any-return]
+
+
+@functools.cache
+def forget_old_kernels(folder: str) -> None:
+    """Delete what earlier versions of the sources left in the cache: nobody can load it again."""
+    for file in Path(folder).glob("play.play_*"):
+        if sources_digest() not in file.name:
+            with contextlib.suppress(OSError):  # another process may be quicker, or own the file
+                file.unlink()
 
 
 @functools.cache

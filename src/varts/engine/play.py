@@ -114,6 +114,8 @@ def play(
                 if arm < 0:
                     return NO_CHOICE
             x = pay(family, tapes[arm], np.int64(n[arm]), a[r, arm], b[r, arm])
+            if x - x != 0:  # NaN or infinite
+                return NO_REWARD
             x, state = transform(x, np.uint64(state))
             state = np.uint64(state)
             n[arm] += 1
@@ -134,9 +136,6 @@ def play(
         final[r] = regret
         best_share[r] = hits / horizon
         ticks[0] += horizon & 63
-        for i in range(K):
-            if not np.isfinite(mean[i]):
-                return NO_REWARD
     return DONE
 
 

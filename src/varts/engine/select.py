@@ -15,8 +15,8 @@ import math
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from varts.engine.argmax import DF, LOC, SCALE, better, drawn
-from varts.engine.rng import beta, jit, log_gamma, normal, uniform
+from varts.engine.argmax import BLOCK, DF, LOC, SCALE, better, drawn
+from varts.engine.rng import bits, gamma_with, jit, log_gamma, normal, stream, uniform
 from varts.policies.thompson import MVTS, BernoulliTS
 
 PARAMETERS = 0  # how many extra arguments the formula takes
@@ -33,25 +33,81 @@ def keep(x, state):
 # ----------------------------------------------------------------------------------------- index
 
 
+def index_of(i, t, n, mean, m2, params):
+    """The index of arm i in round t."""
+    return float(index(n[i], mean[i], m2[i], float(t), *to_fixed_tuple(params[i], PARAMETERS)))
+
+
 def select_index(t, n, mean, m2, params, memory, state):
-    """The largest index, -1 if all are NaN; the k-th of equal ones wins with probability 1/k."""
-    best, arm, ties = -np.inf, -1, 0
+    """The largest index, -1 if all are NaN; equal ones are told apart by a hash with this round."""
+    word, state = bits(state)
+    best, arm = -np.inf, -1
     for i in range(len(n)):
-        extra = to_fixed_tuple(params[i], PARAMETERS)
-        value = float(index(n[i], mean[i], m2[i], float(t), *extra))
-        if value > best:
-            best, arm, ties = value, i, 1
-        elif value == best:
-            ties += 1
-            u, state = uniform(state)
-            if u * ties < 1:
-                arm = i
+        value = index_of(i, t, n, mean, m2, params)
+        if value > best or (value == best and before(i, arm, word)):
+            best, arm = value, i
     return arm, state
 
 
 @jit
+def before(i, arm, word):
+    """Whether arm i comes before `arm` in this round's random order, whatever arms are compared."""
+    return arm < 0 or stream(word, i) > stream(word, arm)
+
+
+@jit
 def refresh_nothing(arm, n, mean, m2, params, memory):
-    """Index policies are recomputed from scratch."""
+    """A few indices are quickly computed from scratch."""
+
+
+# Many arms, indices that only grow with t. For a while, until round `until`, an arm's index is at
+# most its *cap*, the index it would have then. The last winner's index is a floor; only arms whose
+# cap reaches it are looked at. Caps are stored per arm, and their maximum per block of arms.
+# With L rounds between two renewals of all caps, a round costs about K/L for the renewal and, as
+# UCB policies keep all indices close together, L/ln(t) for arms whose cap alone is high enough:
+# L = sqrt(K ln t) balances the two, and the cost grows like sqrt(K) instead of K.
+UNTIL, WINNER = 0, 1  # places in `level`
+
+
+def select_growing(t, n, mean, m2, params, memory, state):
+    """The same choice as `select_index`, to the last bit, without computing every index."""
+    _, level, caps, _, _ = memory  # a cap per arm, and behind them the highest of each block
+    K = len(n)
+    if t > level[UNTIL]:
+        level[UNTIL] = t + math.floor(math.sqrt(K * math.log(t + 1.0)))
+        for b in range(K, len(caps)):
+            caps[b] = -np.inf
+        for i in range(K):
+            caps[i] = index_of(i, level[UNTIL], n, mean, m2, params)
+            caps[K + i // BLOCK] = max(caps[K + i // BLOCK], caps[i])
+    floor = index_of(np.int64(level[WINNER]), t, n, mean, m2, params)
+    word, state = bits(state)
+    best, arm = -np.inf, -1
+    for b in range(len(caps) - K):
+        if caps[K + b] < floor:
+            continue
+        for i in range(b * BLOCK, min((b + 1) * BLOCK, K)):
+            if caps[i] < floor:
+                continue
+            value = index_of(i, t, n, mean, m2, params)
+            if value > best or (value == best and before(i, arm, word)):
+                best, arm = value, i
+                floor = max(floor, best)
+    level[WINNER] = arm
+    return arm, state
+
+
+def refresh_growing(arm, n, mean, m2, params, memory):
+    """A new cap for the arm that was pulled, and for its block."""
+    _, level, caps, _, _ = memory
+    K = len(n)
+    if level[UNTIL] > 0:
+        caps[arm] = index_of(arm, level[UNTIL], n, mean, m2, params)
+        b = arm // BLOCK
+        top = -np.inf
+        for i in range(b * BLOCK, min((b + 1) * BLOCK, K)):
+            top = max(top, caps[i])
+        caps[K + b] = top
 
 
 # --------------------------------------------------------------------------------------- beliefs
@@ -109,14 +165,25 @@ clip = jit(BernoulliTS.clip)
 
 @jit
 def select_beta(t, n, mean, m2, params, memory, state):
-    """The largest of one Beta draw per arm."""
-    best, arm = -1.0, 0
+    """The largest of one Beta draw per arm, each g/(g + h) of two Gammas (a, b >= 1 here)."""
+    work = memory[0]
+    best, arm = -1.0, -1
     for i in range(len(n)):
-        a, b = bernoulli_posterior(n[i], mean[i], m2[i])
-        x, state = beta(a, b, state)
+        g, state = gamma_with(work[i, 0], work[i, 1], state)
+        h, state = gamma_with(work[i, 2], work[i, 3], state)
+        x = g / (g + h)
         if x > best:
             best, arm = x, i
     return arm, state
+
+
+@jit
+def refresh_beta(arm, n, mean, m2, params, memory):
+    """The constants of the two Gamma samplers."""
+    work = memory[0]
+    a, b = bernoulli_posterior(n[arm], mean[arm], m2[arm])
+    work[arm, 0], work[arm, 1] = a - 1 / 3, 1 / math.sqrt(9 * a - 3)
+    work[arm, 2], work[arm, 3] = b - 1 / 3, 1 / math.sqrt(9 * b - 3)
 
 
 @jit

@@ -93,6 +93,9 @@ class IndexPolicy(Policy):
     """
 
     forced: ClassVar[int] = 1
+    #: True when an index that is not touched never falls as t grows. With many arms the engine then
+    #: leaves out those that cannot be the largest; the choices are the same.
+    grows: ClassVar[bool] = False
 
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:

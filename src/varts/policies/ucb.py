@@ -28,6 +28,7 @@ class UCB1(IndexPolicy):
     """
 
     label: ClassVar[str] = "UCB1"
+    grows: ClassVar[bool] = True
 
     @staticmethod
     def index(n: Any, mean: Any, m2: Any, t: Any) -> Any:
@@ -47,6 +48,7 @@ class UCB1Tuned(IndexPolicy):
     """
 
     label: ClassVar[str] = "UCB1-Tuned"
+    grows: ClassVar[bool] = True
 
     @staticmethod
     def index(n: Any, mean: Any, m2: Any, t: Any) -> Any:
@@ -75,6 +77,7 @@ class UCBV(IndexPolicy):
     horizon: int | None = None
 
     label: ClassVar[str] = "UCB-V"
+    grows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("zeta", "c", "b"):

@@ -1,0 +1,81 @@
+"""An environment per peer package, so that none has to live with another's dependencies."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FOLDER = HERE / ".venv"
+PATIENCE = 60  # seconds for one answer
+
+
+class PeerError(Exception):
+    """A peer does not install or does not run; the message is one line."""
+
+
+def last_line(text):
+    """What went wrong, in one line that names no folder of this machine."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return re.sub(r"\S*/\S*/", "", lines[-1].strip())[:160] if lines else "no output"
+
+
+def python_of(package):
+    """The interpreter of the package's environment, which is made if need be."""
+    home = FOLDER / package
+    python, ready = home / "bin" / "python", home / ".installed"
+    if not ready.exists():
+        print(f"installing {package} ...", file=sys.stderr, flush=True)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        for command in ([sys.executable, "-m", "venv", "--clear", home], [*pip, package]):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                errors = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
+                raise PeerError(last_line("\n".join(errors) or done.stderr))
+        ready.touch()
+    return python
+
+
+def version_of(package):
+    code = f"from importlib.metadata import version; print(version({package!r}))"
+    done = subprocess.run([python_of(package), "-c", code], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+class Peer:
+    """One case of `peers.py` in its own process; every call answers ns per round."""
+
+    def __init__(self, package, policy, how, K, seconds):
+        self.process = subprocess.Popen(
+            [python_of(package), HERE / "peers.py", package, policy, how, str(K), str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self):
+        limit = threading.Timer(PATIENCE, self.process.kill)
+        limit.start()
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            in_time = limit.is_alive()
+            limit.cancel()
+        if not answer:
+            complaint = last_line(self.process.stderr.read())
+            raise PeerError(complaint if in_time else f"no answer within {PATIENCE} s")
+        return json.loads(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()

@@ -1,0 +1,121 @@
+"""What is measured of varts itself."""
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import varts
+from varts.engine.blocks import Work
+from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS, gaussian_prior, policies
+from varts.study import recorded_rounds
+
+HORIZON = 2000
+MEANS = np.arange(1, 11) / 11  # the fixed instance of the comparison with peers, K = 10
+
+# Policies that peers have too: the problem and the policy.
+SHARED = {
+    "UCB1": (varts.BernoulliBandit.fixed(MEANS), varts.UCB1()),
+    "Bernoulli TS": (varts.BernoulliBandit.fixed(MEANS), varts.BernoulliTS()),
+    "Gaussian TS": (varts.GaussianBandit.fixed(MEANS, 1.0), varts.GaussianTS()),
+}
+
+
+def varts_case(K):
+    """The paper's Gaussian problem and VarTS with its true prior."""
+    prior = gaussian_prior(K)
+    return varts.GaussianBandit(prior), varts.VarTS(prior)
+
+
+def engine(case, horizon, runs, threads=1, seed=0):
+    """Regret per run, by `varts.simulate`, the making of the Study included."""
+    problem, policy = case
+    study = varts.simulate(problem, [policy], horizon, runs, seed, threads, progress=False)
+    return study.final[policy.label]
+
+
+def naive(case, horizon, runs, seed=0):
+    """The same by the engine's naive sampler, one thread, without a Study."""
+    problem, policy = case
+    named = {policy.label: policy}
+    work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon), naive=True)
+    stop, ticks = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    played = [work.play_block(block, stop, ticks) for block in range(work.blocks)]
+    return np.concatenate([block[policy.label].final for block in played])
+
+
+def figure1(runs=1000, threads=2):
+    """Seconds of simulation for the whole of figure 1, per problem, once compiled."""
+    took = {}
+    for name, make in PROBLEMS.items():
+        problem = make(FIGURE1_ARMS)
+        rivals = policies(problem)
+        varts.simulate(problem, rivals, 64, 8, threads=threads, progress=False)  # compile
+        began = time.perf_counter()
+        varts.simulate(problem, rivals, HORIZON, runs, threads=threads, progress=False)
+        took[name] = time.perf_counter() - began
+    return took
+
+
+def fresh(code, **environment):
+    """Run `code` in a new interpreter; what its last line of output says, as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+        cwd=os.path.dirname(os.path.abspath(__file__)),
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+CLOCK = "import time, json; began = time.perf_counter(); "
+SAY = "; print(json.dumps(time.perf_counter() - began))"
+FIRST = "import ours; case = ours.varts_case(10); ours.engine(case, 2000, 8)"
+
+
+def start_up():
+    """Seconds in a new process: imports, the first result from the cache, and a cold compile."""
+
+    def three_times(code):
+        return statistics.median(fresh(CLOCK + code + SAY) for _ in range(3))
+
+    result = {
+        "import numpy": three_times("import numpy"),
+        "import varts": three_times("import varts"),
+        "import varts and a first small study, kernel on disk": three_times(FIRST),
+    }
+    with tempfile.TemporaryDirectory() as empty:
+        cold = fresh(CLOCK + FIRST + SAY, NUMBA_CACHE_DIR=empty)
+    return {**result, "import varts and a first small study, kernel to compile": cold}
+
+
+def peak_memory():
+    """Most memory this process ever had, in MB.
+
+    Linux hands ru_maxrss down from the parent process through fork and exec, so there the
+    process's own high-water mark is read instead.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1e3
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def memory():
+    """Peak MB of new processes that play one study, polars, SciPy and Numba included."""
+    code = "import json, ours; ours.engine(ours.varts_case({}), 2000, {}, threads=2)"
+    say = "; print(json.dumps(ours.peak_memory()))"
+    return {
+        f"VarTS, K = {K}, {runs} runs": fresh(code.format(K, runs) + say)
+        for K, runs in ((10, 600), (1000, 16))
+    }

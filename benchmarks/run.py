@@ -1,0 +1,229 @@
+"""`make bench`: measure everything, print it, write results.json and docs/benchmarks.md."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import naive_c
+import numpy as np
+import numpy_batch
+import ours
+import report
+from environments import Peer, PeerError, version_of
+from ours import HORIZON
+from peers import PEERS
+from timing import in_turns, ratio, seconds
+
+from varts.paper.experiments import gaussian_prior
+
+HERE = Path(__file__).parent
+RUNS = {10: 600, 32: 300, 1000: 16}
+PEER_SECONDS = 0.5  # a measurement of a peer
+MANY = 4  # times as many runs where threads are compared, so that starting them weighs little
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def machine():
+    with open("/proc/cpuinfo") if os.path.exists("/proc/cpuinfo") else open(os.devnull) as file:
+        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="minutes"),
+        "processor": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("varts", "numpy", "numba")},
+        "compiler": naive_c.version() or "none found",
+    }
+
+
+def side_by_side(K, runs, turns, c):
+    """VarTS by the engine and by three plain ways, in turns; times are per round of a run."""
+    say(f"VarTS, K = {K}: the engine, the naive sampler, NumPy and C in turns")
+    case, prior = ours.varts_case(K), gaussian_prior(K)
+    actions = {
+        "varts, 1 thread": lambda: ours.engine(case, HORIZON, runs, 1),
+        "C, 1 thread": lambda: c(prior, HORIZON, runs, 1),
+        "varts, 2 threads": lambda: ours.engine(case, HORIZON, runs, 2),
+        "C, 2 threads": lambda: c(prior, HORIZON, runs, 1, 2),
+        "naive sampler, 1 thread": lambda: ours.naive(case, HORIZON, runs),
+        "NumPy over runs": lambda: numpy_batch.play(prior, HORIZON, runs, 1),
+    }
+    if c is None:
+        actions = {name: action for name, action in actions.items() if name[:2] != "C,"}
+    # Only what the targets need is repeated often: the slow ones take their time.
+    slow = {name: actions.pop(name) for name in list(actions)[-2:]}
+    times = in_turns(actions, turns)
+    beside = in_turns({"varts, 1 thread": actions["varts, 1 thread"], **slow}, max(1, turns // 2))
+    one = times["varts, 1 thread"]
+    rows = {name: (min(took), ratio(one, took)) for name, took in times.items()}
+    rows |= {n: (min(beside[n]), ratio(beside["varts, 1 thread"], beside[n])) for n in slow}
+    return {
+        name: {"ns": least / runs / HORIZON * 1e9, "varts / this": share}
+        for name, (least, share) in rows.items()
+    }
+
+
+def speed_up(K, runs, turns, c):
+    """How much two threads gain, for the engine and for C."""
+    say(f"VarTS, K = {K}: two threads")
+    case, prior = ours.varts_case(K), gaussian_prior(K)
+    times = in_turns(
+        {
+            "varts 1": lambda: ours.engine(case, HORIZON, runs, 1),
+            "varts 2": lambda: ours.engine(case, HORIZON, runs, 2),
+            "C 1": lambda: c(prior, HORIZON, runs, 1),
+            "C 2": lambda: c(prior, HORIZON, runs, 1, 2),
+        },
+        turns,
+    )
+    return {name: ratio(times[f"{name} 1"], times[f"{name} 2"]) for name in ("varts", "C")}
+
+
+def agreement(K, runs, c):
+    """Mean regret by every way, and how many standard errors it is from the engine's."""
+    say(f"VarTS, K = {K}: do they agree?")
+    case, prior = ours.varts_case(K), gaussian_prior(K)
+    finals = {
+        "varts": ours.engine(case, HORIZON, 4 * runs, 2, seed=1),
+        "naive sampler": ours.naive(case, HORIZON, runs, seed=2),
+        "NumPy over runs": numpy_batch.play(prior, HORIZON, runs, 3),
+    }
+    if c is not None:
+        finals["C"] = c(prior, HORIZON, 2 * runs, 4, 2)
+
+    def summary(final):
+        return final.mean(), final.std(ddof=1) / np.sqrt(final.size)
+
+    centre, error = summary(finals["varts"])
+    return {
+        name: {"regret": mean, "se": se, "apart": abs(mean - centre) / np.hypot(se, error)}
+        for name, (mean, se) in ((name, summary(final)) for name, final in finals.items())
+    }
+
+
+def one_peer(package, policy, how, K, turns):
+    """A peer and the engine in turns, on the same problem."""
+    case = ours.varts_case(K) if policy == "VarTS" else ours.SHARED[policy]
+    runs = RUNS[K]
+    row = {"package": package, "policy": policy, "how": how, "K": K}
+    peer = None
+    try:
+        row["version"] = version_of(package)
+        peer = Peer(package, policy, how, K, PEER_SECONDS)
+        times = in_turns(
+            {
+                "peer": lambda: peer() / 1e9,
+                "varts": lambda: seconds(lambda: ours.engine(case, HORIZON, runs)) / runs / HORIZON,
+            },
+            turns,
+        )
+    except PeerError as error:
+        return {**row, "error": str(error)}
+    finally:
+        if peer is not None:
+            peer.close()
+    least = {name: min(took) * 1e9 for name, took in times.items()}
+    faster = ratio(times["peer"], times["varts"])
+    return {**row, "ns": least["peer"], "varts ns": least["varts"], "times faster": faster}
+
+
+def all_peers(turns):
+    rows = []
+    for package, cases in PEERS.items():
+        say(f"{package} and the engine in turns")
+        for policy, how in cases:
+            for K in RUNS if policy == "VarTS" else (10,):
+                rows.append(one_peer(package, policy, how, K, turns))
+    return rows
+
+
+def growth(c):
+    """ns per round of one thread as arms and horizon grow, where C takes not too long."""
+    say("growth with arms and horizon")
+    arms, horizons = (2, 4, 10, 32, 100, 316, 1000, 3162), (100, 1000, 10_000, 100_000, 1_000_000)
+
+    def at(K, horizon):
+        case, prior = ours.varts_case(K), gaussian_prior(K)
+        runs = max(8, int(4e7 / (K + 100) / horizon))  # the fixed cost of a call weighs little
+        ways = {"varts": lambda: ours.engine(case, horizon, runs)}
+        if c is not None and arms[-1] > K and horizon < horizons[-1]:
+            ways["C"] = lambda: c(prior, horizon, runs, 1)
+        times = in_turns(ways, 2)
+        return {name: min(took) / runs / horizon * 1e9 for name, took in times.items()}
+
+    return {
+        "arms": {K: at(K, HORIZON) for K in arms},
+        "horizon": {horizon: at(10, horizon) for horizon in horizons},
+    }
+
+
+def targets(found):
+    """What was aimed at: text, the limit as a test, and what was measured."""
+    rows = []
+
+    def aim(text, value, limit, at_most):
+        if value is not None:
+            met = value <= limit if at_most else value >= limit
+            rows.append({"target": text, "limit": limit, "measured": value, "met": bool(met)})
+
+    by_arms = found["per round"]
+    for K, limit in ((10, 0.55), (32, 0.35), (1000, 0.10)):
+        share = by_arms[K].get("C, 1 thread", {}).get("varts / this")
+        aim(f"K = {K}: time of varts / time of C, at most", share, limit, True)
+    faster = 1 / by_arms[10]["NumPy over runs"]["varts / this"]
+    aim("K = 10: times faster than NumPy, at least", faster, 5, False)
+    for K, gain in found["two threads"].items():
+        share = gain["varts"] / gain["C"]
+        aim(f"K = {K}: speed-up by two threads / that of C, at least", share, 0.9, False)
+    for policy in ("VarTS", *ours.SHARED):
+        rivals = [r for r in found["peers"] if r["policy"] == policy and "ns" in r and r["K"] == 10]
+        if rivals:
+            best = min(rivals, key=lambda row: row["times faster"])
+            text = f"{policy}, K = 10: times faster than {best['package']}, the fastest, at least"
+            aim(text, best["times faster"], 100 if policy == "VarTS" else 5, False)
+    aim("figure 1, seconds on two cores, at most", found["figure 1"]["all"], 8, True)
+    apart = max(row["apart"] for K in found["agreement"].values() for row in K.values())
+    aim("mean regrets, standard errors apart, at most", apart, 5, True)
+    return rows
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--turns", type=int, default=7, help="repeats of what is compared")
+    options.add_argument("--no-peers", action="store_true", help="only what needs no network")
+    options = options.parse_args()
+    c = naive_c.load()
+    found = {"machine": machine()}
+    found["per round"] = {K: side_by_side(K, runs, options.turns, c) for K, runs in RUNS.items()}
+    found["two threads"] = {}
+    if c is not None and (os.cpu_count() or 1) > 1:
+        few = max(1, options.turns // 2)
+        found["two threads"] = {K: speed_up(K, MANY * runs, few, c) for K, runs in RUNS.items()}
+    found["agreement"] = {K: agreement(K, runs, c) for K, runs in RUNS.items()}
+    found["peers"] = [] if options.no_peers else all_peers(max(1, options.turns // 2))
+    say("figure 1, twice")
+    repeats = [ours.figure1() for _ in range(2)]
+    best = min(repeats, key=lambda took: sum(took.values()))
+    found["figure 1"] = {**best, "all": sum(best.values())}
+    found["growth"] = growth(c)
+    say("start-up and memory")
+    found["start-up"], found["memory"] = ours.start_up(), ours.memory()
+    found["targets"] = targets(found)
+    (HERE / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    report.draw_growth(found["growth"])
+    text = report.markdown(found)
+    report.put("bench", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
