@@ -24,7 +24,7 @@ from varts.engine.blocks import RUNS, Work
 from varts.engine.kernels import sources_digest
 from varts.policies import Policy
 from varts.problems import Problem
-from varts.tally import Part, Tally
+from varts.tally import Part
 
 SECONDS = 1.0  # of work in a task: far above dask's cost of a task, and little to lose
 SHARES = 4  # at least as many tasks per thread, so that no thread is idle for long at the end
@@ -167,13 +167,8 @@ def play(parcel: Parcel, first: int, count: int) -> Part | None:
             work.compile(label)
     began = time.perf_counter()
     idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    tally = Tally()
-    for block in range(first, first + count):
-        played = work.play_block(block, *idle)
-        assert played is not None
-        tally.add(Part(1, played))
-    total = tally.total()
-    return total and replace(total, seconds=time.perf_counter() - began)
+    part = work.play_part(first, count, *idle)
+    return part and replace(part, seconds=time.perf_counter() - began)
 
 
 @lru_cache(maxsize=4)

@@ -291,7 +291,15 @@ class _Threads:
         self._pool.shutdown()
 
     def futures(self) -> Iterator[Future[Part]]:
-        return (self._pool.submit(self._play, block) for block in range(self._work.blocks))
+        blocks = self._work.blocks
+        # A few short blocks a task, so that handing them out costs nothing; a power of two, so
+        # that they are a part of the tally's tree; few enough to keep all threads busy.
+        size = 1
+        rounds = self._work.rounds_a_block
+        while 2 * size * rounds <= 10**6 and 16 * size * len(self._ticks) <= blocks:
+            size *= 2
+        for first in range(0, blocks, size):
+            yield self._pool.submit(self._play, first, min(size, blocks - first))
 
     def ahead(self) -> int:
         return 4 * len(self._ticks)
@@ -303,15 +311,15 @@ class _Threads:
         self._stop[0] = 1  # the kernels look at it every 64 rounds
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _play(self, block: int) -> Part:
+    def _play(self, first: int, count: int) -> Part:
         mine = self._free.pop()  # a counter of its own per thread: no lost updates
         try:
-            played = self._work.play_block(block, self._stop, mine)
+            part = self._work.play_part(first, count, self._stop, mine)
         finally:
             self._free.append(mine)
-        if played is None:
+        if part is None:
             raise CancelledError
-        return Part(1, played)
+        return part
 
 
 def _play(work: Work, crew: _Crew, bar: Progress) -> Part:

@@ -152,7 +152,7 @@ def test_the_control_is_caught(old, new):
 
 def runner(module):
     """A compiled loop that plays VarTS, stops, and then chooses again and again from there."""
-    select = module.select_lazy
+    select, LEFT = module.select_lazy, module.LEFT
     refresh = njit(**OPTIONS)(
         specialise(module.refresh_lazy, believe=formula_jit(normal_gamma_belief), PARAMETERS=4)
     )
@@ -180,6 +180,7 @@ def runner(module):
                 frozen[4][i] = memory[4][i]
             for i in range(len(memory[1])):
                 frozen[1][i] = memory[1][i]
+            frozen[1][LEFT] = -1.0  # but a new exponential each time
             for i in range(len(memory[2])):
                 frozen[2][i] = memory[2][i]
             arm, state = select(1, n, mean, m2, params, frozen, state)

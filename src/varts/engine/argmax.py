@@ -20,8 +20,9 @@ event is examined.
 **The process.** Each arm that is not drawn outright has a bound b_i on the chance of its event and
 the rate r_i = -log(1 - b_i). The arms share one Poisson process on [0, R), R = sum r_i, an interval
 of length r_i each: an arm's interval holds a point with probability b_i, independently. One
-exponential E tells where the first point is. If E >= R (nearly always) there is none, and no arm
-was touched. Otherwise the arm i it falls on is examined: with probability B_i/b_i draw x from the
+exponential E tells where the first point is. If E >= R (nearly always) there is none, no arm was
+touched, and E - R, which is exponential again, serves the next round: a draw lasts until something
+happens. Otherwise the arm i it falls on is examined: with probability B_i/b_i draw x from the
 envelope, accept it with probability s/x; what remains has density f(x) on x > s exactly. The next
 point is sought beyond arm i's interval.
 
@@ -56,6 +57,7 @@ WASTE, BUDGET, SPENT = 6, 7, 8
 # The leader wins outright when the exponential is beyond this: the total rate if no arm is active
 # and no re-levelling is due, else infinity.
 GATE = 9
+LEFT = 10  # what is left of the exponential draw; negative when a new one is due
 BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
 
 
@@ -67,7 +69,7 @@ def remember(K):
     """
     return (
         np.zeros((K, 6)),
-        np.zeros(10),
+        np.zeros(11),
         np.zeros(K + K // BLOCK + 1),
         np.zeros(K, dtype=np.int64),
         np.full(K, -1),
@@ -79,6 +81,7 @@ def forget(memory):
     """Begin a new run: no level yet, and the gate closed."""
     memory[1][:] = 0.0
     memory[1][GATE] = np.inf
+    memory[1][LEFT] = -1.0
 
 
 PHI0 = 1 / math.sqrt(2 * math.pi)
@@ -337,7 +340,7 @@ def relevel(work, level, rates, active, place):
     # Re-levelling costs about as much as some K draws: let it stay a fraction of all that was
     # spent, so that the better the level, the less often it is moved.
     level[SPENT] += level[WASTE]
-    level[BUDGET] = 4.0 * K + 0.5 * level[SPENT]
+    level[BUDGET] = 16.0 * K + 0.25 * level[SPENT]
     level[WASTE] = 0.0
 
 
@@ -395,17 +398,20 @@ def better(x, x_log, i, best, best_log, arm, ties, state):
 @jit
 def select_lazy(t, n, mean, m2, params, memory, state):
     """The arm with the largest draw; the common case is short enough to be inlined."""
-    e, state = exponential(state)
     level = memory[1]
-    if e >= level[GATE]:
+    if level[LEFT] >= level[GATE]:
+        level[LEFT] -= level[GATE]
         return np.int64(level[LEADER]), state
-    return select_with_care(e, memory, state)
+    return select_with_care(memory, state)
 
 
 @jit
-def select_with_care(e, memory, state):
-    """The same where it takes more than one exponential draw e."""
+def select_with_care(memory, state):
+    """The same where something may happen."""
     work, level, rates, active, place = memory
+    e = level[LEFT]
+    if e < 0:
+        e, state = exponential(state)
     # With the gate open we are here because e is small: this round is bound to the level that e
     # was compared with. Closed, e is as good as not drawn yet, and the level may be moved.
     if level[GATE] == np.inf and (level[VALID] == 0 or level[WASTE] > level[BUDGET]):
@@ -446,6 +452,7 @@ def select_with_care(e, memory, state):
             best, best_log, arm, ties, state = better(x, 0.0, i, best, best_log, arm, ties, state)
         step, state = exponential(state)
         e = end + step
+    level[LEFT] = e - level[TOTAL]
     # 3. the leader
     if not low:
         if not best > tau:

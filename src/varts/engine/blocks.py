@@ -22,6 +22,7 @@ from varts.engine.rng import stream
 from varts.policies import Policy
 from varts.problems import Instances, Problem
 from varts.stats import ArmStats
+from varts.tally import Part, Tally
 
 RUNS = 8  # per block; part of every result, like the streams
 
@@ -51,6 +52,10 @@ class Work:
     def blocks(self) -> int:
         return -(-self.runs // RUNS)
 
+    @property
+    def rounds_a_block(self) -> int:
+        return RUNS * self.horizon * len(self.policies)
+
     @cached_property
     def prepared(self) -> dict[str, tuple[Callable[..., int], NDArray[np.int64], Floats]]:
         """Per policy: its loop, the pulls it owes each arm and its parameters."""
@@ -77,6 +82,18 @@ class Work:
                 return None
             result[label] = played
         return result
+
+    def play_part(
+        self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
+    ) -> Part | None:
+        """Neighbouring blocks, added up; None if `stop` was raised meanwhile."""
+        tally = Tally()
+        for block in range(first, first + count):
+            played = self.play_block(block, stop, ticks)
+            if played is None:
+                return None
+            tally.add(Part(1, played))
+        return tally.total()
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
