@@ -5,28 +5,25 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from varts import crew
 from varts.checks import Floats, integer, real, short, unknown
 from varts.policies import Policy, make
 from varts.problems import Problem
 from varts.progress import Progress, watch
 from varts.stats import ArmStats
-from varts.tally import Part, Tally
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,12 +220,12 @@ def simulate(
     work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon))
     with watch(progress) as bar:
         if executor is None:
-            _compile(work, bar)
-            total = _play(work, _Threads(work, threads or os.cpu_count() or 1), bar)
+            crew.prepare(work, bar)
+            total = crew.play(work, crew.Threads(work, threads or os.cpu_count() or 1), bar)
         else:
             from varts.distributed import Cluster
 
-            total = _play(work, Cluster(work, executor), bar)
+            total = crew.play(work, Cluster(work, executor), bar)
     return Study(
         work.rounds,
         {label: played.curve for label, played in total.played.items()},
@@ -243,111 +240,6 @@ def recorded_rounds(horizon: int) -> NDArray[np.int64]:
     if horizon <= CURVE_POINTS:
         return np.arange(1, horizon + 1, dtype=np.int64)
     return np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round().astype(np.int64)
-
-
-def _compile(work: Work, bar: Progress) -> None:
-    """Compile in the main thread, one after the other: Numba's compiler takes a lock anyway."""
-    from varts.engine.kernels import is_ready
-
-    for label, policy in work.policies.items():
-        if not is_ready(policy, work.problem):
-            bar.stage(f"compiling {label}")
-        work.compile(label)
-
-
-class _Crew(Protocol):
-    """Whoever plays the blocks: the threads of this process, or a cluster."""
-
-    def __enter__(self) -> Any: ...
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
-
-    def futures(self) -> Iterator[Future[Part]]:
-        """Blocks in their order, each submitted when it is asked for."""
-
-    def ahead(self) -> int:
-        """How many futures to keep waiting."""
-
-    def rounds(self) -> float:
-        """How many rounds have been played, for the progress bar."""
-
-    def stop(self) -> None:
-        """Give up what is not done."""
-
-
-class _Threads:
-    """Blocks on a pool of threads; kernels release the GIL."""
-
-    def __init__(self, work: Work, threads: int) -> None:
-        self._work = work
-        self._pool = ThreadPoolExecutor(threads)
-        self._stop = np.zeros(1, dtype=np.uint8)
-        self._ticks = [np.zeros(1, dtype=np.int64) for _ in range(threads)]
-        self._free = list(self._ticks)
-
-    def __enter__(self) -> _Threads:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._pool.shutdown()
-
-    def futures(self) -> Iterator[Future[Part]]:
-        blocks = self._work.blocks
-        # A few short blocks a task, so that handing them out costs nothing; a power of two, so
-        # that they are a part of the tally's tree; few enough to keep all threads busy.
-        size = 1
-        rounds = self._work.rounds_a_block
-        while 2 * size * rounds <= 10**6 and 16 * size * len(self._ticks) <= blocks:
-            size *= 2
-        for first in range(0, blocks, size):
-            yield self._pool.submit(self._play, first, min(size, blocks - first))
-
-    def ahead(self) -> int:
-        return 4 * len(self._ticks)
-
-    def rounds(self) -> float:
-        return float(sum(int(tick[0]) for tick in self._ticks))
-
-    def stop(self) -> None:
-        self._stop[0] = 1  # the kernels look at it every 64 rounds
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _play(self, first: int, count: int) -> Part:
-        mine = self._free.pop()  # a counter of its own per thread: no lost updates
-        try:
-            part = self._work.play_part(first, count, self._stop, mine)
-        finally:
-            self._free.append(mine)
-        if part is None:
-            raise CancelledError
-        return part
-
-
-def _play(work: Work, crew: _Crew, bar: Progress) -> Part:
-    """All blocks, added up as their turn comes; Ctrl-C keeps those that were complete."""
-    bar.stage("playing", work.runs * work.horizon * len(work.policies))
-    tally = Tally()
-    waiting: deque[Future[Part]] = deque()
-    with crew:
-        futures = crew.futures()
-        try:
-            while True:
-                waiting.extend(islice(futures, max(0, crew.ahead() - len(waiting))))
-                if not waiting:
-                    break
-                wait([waiting[0]], timeout=0.1)
-                while waiting and waiting[0].done():
-                    tally.add(waiting.popleft().result())
-                bar.at(crew.rounds())
-        except KeyboardInterrupt:
-            crew.stop()
-            if tally.total() is None:
-                raise
-        except BaseException:
-            crew.stop()
-            raise
-    total = tally.total()
-    assert total is not None
-    return total
 
 
 def _named(policies: Any) -> dict[str, Policy]:
