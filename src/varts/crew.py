@@ -64,11 +64,12 @@ class Threads:
 
     def futures(self) -> Iterator[Future[Part]]:
         blocks = self._work.blocks
-        # A few short blocks a task, so that handing them out costs nothing; a power of two, so
-        # that they are a part of the tally's tree; few enough to keep all threads busy.
+        # A few short blocks a task, so that handing them out costs little: a power of two, to be a
+        # part of the tally's tree, few enough to keep all threads busy, and soon done, as Ctrl-C
+        # keeps whole tasks only.
         size = 1
         rounds = self._work.rounds_a_block
-        while 2 * size * rounds <= 10**6 and 16 * size * len(self._ticks) <= blocks:
+        while size < 8 and 2 * size * rounds <= 10**6 and 16 * size * len(self._ticks) <= blocks:
             size *= 2
         for first in range(0, blocks, size):
             yield self._pool.submit(self._play, first, min(size, blocks - first))
