@@ -264,3 +264,10 @@ def test_the_papers_settings():
     assert prior.mu == pytest.approx(np.arange(1, 11) / 11)
     assert set(prior.kappa) == {10.0} and set(prior.alpha) == {4.0} and set(prior.beta) == {1.0}
     assert experiments.varts_prior(experiments.PROBLEMS["gaussian"](10)) == prior
+
+
+def test_the_bound_is_drawn_beside_thinned_curves(tmp_path):
+    """Long curves are thinned for drawing; the bound must be taken at the same rounds."""
+    made = reproduction.reproduce("1", 2, 1000, out=tmp_path, bound=True, progress=False)
+    (svg,) = [path for path in made.files if path.suffix == ".svg"]
+    assert "Theorem 2" in svg.read_text("utf-8")

@@ -203,11 +203,7 @@ def simulate(
             policy.check(problem.K)
         except ValueError as error:
             raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
-    horizon = integer("horizon", horizon, at_least=1, at_most=10**15)
-    runs = integer("runs", runs, at_least=1, at_most=10**15)
-    seed = integer("seed", seed, at_least=0, at_most=2**64 - 1)
-    if threads is not None:
-        threads = integer("threads", threads, at_least=1)
+    horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
     if executor is not None:
         from varts.distributed import check
 
@@ -232,6 +228,16 @@ def simulate(
         {label: played.final for label, played in total.played.items()},
         {label: played.best_share for label, played in total.played.items()},
         _provenance(work),
+    )
+
+
+def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
+    """The numbers of a study, checked; the upper limits are those of the engine's counters."""
+    return (
+        integer("horizon", horizon, at_least=1, at_most=10**15),
+        integer("runs", runs, at_least=1, at_most=10**15),
+        integer("seed", seed, at_least=0, at_most=2**64 - 1),
+        None if threads is None else integer("threads", threads, at_least=1),
     )
 
 

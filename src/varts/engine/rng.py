@@ -110,14 +110,20 @@ EXP_W, EXP_K, EXP_F = ziggurat_tables(
 )
 
 
-@jit
-def normal(state):
-    """Standard normal; 99 of 100 draws end here, and the rest stands apart so that this inlines."""
+@inlined
+def normal_point(state):
+    """A layer, a point in it, and whether it is under the curve for certain."""
     word, state = bits(state)
     layer = np.int64(word & BYTE)
     place = np.float64(np.int64(word) >> np.int64(11))
-    x = place * NORMAL_W[layer]
-    if abs(place) < NORMAL_K[layer]:
+    return layer, place * NORMAL_W[layer], abs(place) < NORMAL_K[layer], state
+
+
+@jit
+def normal(state):
+    """Standard normal; 99 of 100 draws end here, and the rest stands apart so that this inlines."""
+    layer, x, sure, state = normal_point(state)
+    if sure:
         return x, state
     return normal_edge(layer, x, state)
 
@@ -137,22 +143,25 @@ def normal_edge(layer, x, state):
         low = NORMAL_F[layer]
         if low + u * (NORMAL_F[layer + 1] - low) < math.exp(-0.5 * x * x):
             return x, state
-        word, state = bits(state)
-        layer = np.int64(word & BYTE)
-        place = np.float64(np.int64(word) >> np.int64(11))
-        x = place * NORMAL_W[layer]
-        if abs(place) < NORMAL_K[layer]:
+        layer, x, sure, state = normal_point(state)
+        if sure:
             return x, state
+
+
+@inlined
+def exponential_point(state):
+    """As `normal_point`, without a sign."""
+    word, state = bits(state)
+    layer = np.int64(word & BYTE)
+    place = np.float64(np.int64(word >> np.uint64(12)))
+    return layer, place * EXP_W[layer], place < EXP_K[layer], state
 
 
 @jit
 def exponential(state):
     """Standard exponential, cut in two like the normal."""
-    word, state = bits(state)
-    layer = np.int64(word & BYTE)
-    place = np.float64(np.int64(word >> np.uint64(12)))
-    x = place * EXP_W[layer]
-    if place < EXP_K[layer]:
+    layer, x, sure, state = exponential_point(state)
+    if sure:
         return x, state
     return exponential_edge(layer, x, state)
 
@@ -169,11 +178,8 @@ def exponential_edge(layer, x, state):
             low = EXP_F[layer]
             if low + u * (EXP_F[layer + 1] - low) < math.exp(-x):
                 return offset + x, state
-        word, state = bits(state)
-        layer = np.int64(word & BYTE)
-        place = np.float64(np.int64(word >> np.uint64(12)))
-        x = place * EXP_W[layer]
-        if place < EXP_K[layer]:
+        layer, x, sure, state = exponential_point(state)
+        if sure:
             return offset + x, state
 
 

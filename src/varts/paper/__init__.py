@@ -18,7 +18,7 @@ from varts.paper.experiments import (
     policies,
 )
 from varts.progress import watch
-from varts.study import Study, simulate
+from varts.study import Study, settings, simulate
 
 COLUMNS = ("problem", "K", "policy", "horizon", "runs", "regret_mean", "regret_se")
 TITLES = {"bernoulli": "Bernoulli bandit", "beta": "Beta bandit", "gaussian": "Gaussian bandit"}
@@ -46,11 +46,9 @@ def reproduce(
 ) -> Reproduction:
     """Run the paper's experiments and write figures, summary.csv and claims.md into `out`."""
     choice("figure", figure, ("1", "2", "all"))
-    runs = integer("runs", runs, at_least=2, at_most=10**15)  # one run has no standard error
-    horizon = integer("horizon", horizon, at_least=2 if bound else 1, at_most=10**15)
-    seed = integer("seed", seed, at_least=0, at_most=2**64 - 1)
-    if threads is not None:
-        integer("threads", threads, at_least=1)
+    integer("runs", runs, at_least=2)  # one run has no standard error
+    integer("horizon", horizon, at_least=2 if bound else 1)  # the bound needs two rounds
+    horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
     folder = make_folder("out", out)
     plan = [
         (name, K)
@@ -85,10 +83,9 @@ def _write(made: Reproduction, folder: Path, bound: bool, seed: int) -> Reproduc
     files = [_write_summary(studies, folder / "summary.csv"), folder / "claims.md"]
     counts = sorted({study.runs for study in studies.values()})
     horizon = next(iter(studies.values())).horizon
-    settings = (
-        f"{' to '.join(map(str, counts[:: max(len(counts) - 1, 1)]))} runs of {horizon} rounds"
-    )
-    files[1].write_text(markdown(claims, f"{settings}, seed {seed}."), encoding="utf-8")
+    runs = " to ".join(map(str, {counts[0]: None, counts[-1]: None}))
+    page = markdown(claims, f"{runs} runs of {horizon} rounds, seed {seed}.")
+    files[1].write_text(page, encoding="utf-8")
     files += [path for path in made.files if path.suffix in (".png", ".svg")]
     newest = list(studies)[-1]
     if newest == (list(PROBLEMS)[-1], FIGURE1_ARMS):
@@ -116,9 +113,7 @@ def _draw_figure1(studies: dict[tuple[str, int], Study], stem: Path, bound: bool
         curve = None
         if bound and name == "gaussian":
             prior = gaussian_prior(FIGURE1_ARMS)
-            curve = [
-                float("nan") if n < 2 else bounds.theorem2(prior, int(n)) for n in study.rounds
-            ]
+            curve = [bounds.theorem2(prior, max(int(n), 2)) for n in plots.thinned(study.rounds)]
         plots.regret_curves(
             study, ax, f"({letter}) {TITLES[name]}, K = {FIGURE1_ARMS}", curve, False
         )
