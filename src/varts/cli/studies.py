@@ -1,73 +1,20 @@
-"""The command `varts`: one function a verb, no maths. A mistake is one sentence, exit code 2."""
+"""Simulation on the command line: reproduce, simulate, bound, policies."""
 
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from contextlib import nullcontext
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import cyclopts
-from cyclopts import App, Parameter
-from rich.console import Console
+from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
 import varts
-from varts.checks import integer, make_folder, unknown
-
-
-def _number(kind: Any, tokens: Any) -> int:
-    """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
-    text, name = tokens[0].value, tokens[0].keyword or "number"
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return integer(name, float(text))
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
-
-
-Whole = Annotated[int, Parameter(converter=_number)]
-
-EXAMPLES = """\
-Examples:
-
-    varts reproduce                      the paper's figures and claims
-    varts reproduce --figure 1 --runs 200 --out quick
-    varts simulate --example > study.toml
-    varts simulate study.toml            a study of your own
-    varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
-    varts policies                       every algorithm with its options
-"""
-
-app = App(
-    name="varts",
-    help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
-    help_epilogue=EXAMPLES,
-    help_format="plaintext",
-    version=varts.__version__,
-    suppress_keyboard_interrupt=False,
-)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 0, 2 for a mistake in the call, 130 for Ctrl-C."""
-    try:
-        app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
-    except cyclopts.CycloptsError as error:
-        _fail(str(error))
-    except BrokenPipeError:  # `varts policies | head`: nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, MemoryError) as error:
-        _fail(_sentence(error))
-    except KeyboardInterrupt:
-        _stop("nothing was complete yet")
+from varts.checks import make_folder, unknown
+from varts.cli.shell import Whole, app, parse_prior, show, stop
 
 
 @app.command(help_epilogue="")
@@ -111,10 +58,10 @@ def reproduce(
     for claim in made.claims:
         colour = "green" if claim.reproduced else "yellow"
         table.add_row(f"[{colour}]{claim.verdict}[/]", claim.where, claim.text)
-    _print(table)
-    _print("\nwritten: " + " ".join(str(path) for path in made.files))
+    show(table)
+    show("\nwritten: " + " ".join(str(path) for path in made.files))
     if made.interrupted:
-        _stop("the files hold the runs that were complete")
+        stop("the files hold the runs that were complete")
 
 
 @app.command(help_epilogue="")
@@ -209,10 +156,10 @@ def simulate(
             "-" if one else f"{row['difference']:+.2f}",
             "-" if one else f"[{row['low']:+.2f}, {row['high']:+.2f}]",
         )
-    _print(table)
-    _print(f"\n{result.runs} runs of {result.horizon} rounds; written to {folder}")
+    show(table)
+    show(f"\n{result.runs} runs of {result.horizon} rounds; written to {folder}")
     if result.interrupted:
-        _stop("the results are of the runs that were complete")
+        stop("the results are of the runs that were complete")
 
 
 @app.command(help_epilogue="")
@@ -244,7 +191,7 @@ def bound(
     delta
         The theorems' delta in (0, 1); 1/n by default.
     """
-    made = _parse_prior(prior)
+    made = parse_prior(prior)
     if made.K is None and arms is None:
         raise ValueError("arms must be given for a prior that all arms share, got none")
     made = made.for_arms(arms if arms is not None else made.K)
@@ -252,14 +199,14 @@ def bound(
         if sigma is None:
             raise ValueError("sigma must be given with a Normal prior (Theorem 1), got none")
         value = varts.bounds.theorem1(made, sigma, horizon, delta)
-        _print(f"Theorem 1: regret <= {value:.2f} after {horizon} rounds, {made.K} arms")
+        show(f"Theorem 1: regret <= {value:.2f} after {horizon} rounds, {made.K} arms")
         return
     if sigma is not None:
         raise ValueError(f"sigma must be left out with a NormalGamma prior, got {sigma}")
     value = varts.bounds.theorem2(made, horizon, delta)
     corrected = varts.bounds.theorem2(made, horizon, delta, corrected=True)
-    _print(f"Theorem 2: regret <= {value:.2f} after {horizon} rounds, {made.K} arms (as printed)")
-    _print(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
+    show(f"Theorem 2: regret <= {value:.2f} after {horizon} rounds, {made.K} arms (as printed)")
+    show(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
 
 
 @app.command(help_epilogue="")
@@ -278,7 +225,7 @@ def policies() -> None:
             options.append(f"{field.name}{default}")
         first = (inspect.getdoc(kind) or "").splitlines()[0]
         table.add_row(label, ", ".join(options) or "-", first)
-    _print(table)
+    show(table)
 
 
 def _cluster(scheduler: str | None) -> Any:
@@ -288,39 +235,3 @@ def _cluster(scheduler: str | None) -> Any:
     from varts.distributed import connect
 
     return connect(scheduler)
-
-
-def _parse_prior(text: str) -> Any:
-    from varts.priors import prior_from
-
-    if "=" not in text:
-        return prior_from(Path(text))
-    pairs = [part.partition("=") for part in text.split(",")]
-    try:
-        return prior_from({key.strip(): float(value) for key, _, value in pairs})
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
-        raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
-
-
-def _print(what: Any) -> None:
-    # Wide enough that a pipe or a log gets whole rows; a terminal wraps to its own width.
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(what)
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
-    return str(error)
-
-
-def _stop(sentence: str) -> None:
-    """After Ctrl-C: what was kept has been written and printed by now."""
-    print(f"varts: stopped; {sentence}", file=sys.stderr)
-    sys.exit(130)
-
-
-def _fail(sentence: str) -> None:
-    print(f"varts: {' '.join(sentence.split())}", file=sys.stderr)
-    sys.exit(2)

@@ -1,0 +1,107 @@
+"""What every command shares: the app itself, how it prints, how it fails.
+
+A mistake is one sentence on stderr and exit code 2; Ctrl-C is exit code 130.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import cyclopts
+from cyclopts import App, Parameter
+from rich.console import Console
+
+import varts
+from varts.checks import integer
+
+
+def _number(kind: Any, tokens: Any) -> int:
+    """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
+    text, name = tokens[0].value, tokens[0].keyword or "number"
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return integer(name, float(text))
+    except ValueError:
+        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
+
+
+Whole = Annotated[int, Parameter(converter=_number)]
+
+EXAMPLES = """\
+Examples:
+
+    varts reproduce                      the paper's figures and claims
+    varts reproduce --figure 1 --runs 200 --out quick
+    varts simulate --example > study.toml
+    varts simulate study.toml            a study of your own
+    varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
+    varts policies                       every algorithm with its options
+"""
+
+app = App(
+    name="varts",
+    help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
+    help_epilogue=EXAMPLES,
+    help_format="plaintext",
+    version=varts.__version__,
+    suppress_keyboard_interrupt=False,
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; exits with 0, 2 for a mistake in the call, 130 for Ctrl-C."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
+    except cyclopts.CycloptsError as error:
+        fail(str(error))
+    except BrokenPipeError:  # `varts policies | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError, MemoryError) as error:
+        fail(_sentence(error))
+    except KeyboardInterrupt:
+        stop("nothing was complete yet")
+
+
+def parse_prior(text: str) -> Any:
+    """A prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
+    from varts.priors import prior_from
+
+    if "=" not in text:
+        return prior_from(Path(text))
+    pairs = [part.partition("=") for part in text.split(",")]
+    try:
+        return prior_from({key.strip(): float(value) for key, _, value in pairs})
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
+
+
+def show(what: Any) -> None:
+    """Text or a table on stdout."""
+    # Wide enough that a pipe or a log gets whole rows; a terminal wraps to its own width.
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(what)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+    return str(error)
+
+
+def stop(sentence: str) -> None:
+    """After Ctrl-C: what was kept has been written and printed by now."""
+    print(f"varts: stopped; {sentence}", file=sys.stderr)
+    sys.exit(130)
+
+
+def fail(sentence: str) -> None:
+    """The end of a call that cannot be done."""
+    print(f"varts: {' '.join(sentence.split())}", file=sys.stderr)
+    sys.exit(2)
