@@ -89,6 +89,21 @@ class Prior:
         """The same prior written out for K arms."""
         return type(self)(*self.per_arm(integer("K", K, at_least=1)))
 
+    def take(self: Self, arms: Any) -> Self:
+        """The prior of some of the arms, by their indices; a shared one stays as it is."""
+        if self.K in (None, 1):
+            return self
+        return type(self)(*(getattr(self, name)[arms] for name in self._fields))
+
+    def mirrored(self: Self) -> Self:
+        """The prior of -reward, for where lower is better.
+
+        >>> NormalGamma(2, 1, 2, 1).mirrored()
+        NormalGamma(mu=-2.0, kappa=1.0, alpha=2.0, beta=1.0)
+        """
+        mu, *rest = (getattr(self, name) for name in self._fields)
+        return type(self)(-mu, *rest)  # type: ignore[call-arg]
+
     def to_json(self) -> str:
         """One JSON object with the prior's type and its fields."""
         body = {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}

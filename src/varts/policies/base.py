@@ -14,7 +14,7 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 
 from varts.beliefs import Belief, StudentT, pick_best
 from varts.checks import Floats, integer, short, unknown
+from varts.priors import Prior
 from varts.stats import ArmStats
+
+Self = TypeVar("Self", bound="Policy")
 
 
 class Policy:
@@ -38,6 +41,8 @@ class Policy:
 
     label: ClassVar[str] = ""
     forced: ClassVar[int] = 0
+    #: Where lower is better, a policy is shown `reflection - reward`.
+    reflection: ClassVar[float] = 0.0
 
     def owed(self, K: int) -> NDArray[np.int64]:
         """How often each arm must be pulled before the policy has a say."""
@@ -50,6 +55,24 @@ class Policy:
     def transform(self, reward: float, rng: np.random.Generator) -> float:
         """What the statistics record of a reward; Bernoulli TS tosses a coin here."""
         return reward
+
+    @property
+    def samples(self) -> bool:
+        """Whether the choice is the arm with the largest draw of `belief(stats)`."""
+        return False
+
+    def belief(self, stats: ArmStats) -> Belief:
+        """What the policy believes about each arm's mean, if it does."""
+        raise NotImplementedError(f"{type(self).__name__} has no belief about the arms' means")
+
+    def restricted(self: Self, arms: NDArray[np.int64]) -> Self:
+        """The same policy for some of the arms: what it holds per arm is cut to those."""
+        cut = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, Prior) or np.ndim(value):
+                cut[field.name] = value.take(arms)
+        return replace(self, **cut) if cut else self  # type: ignore[type-var]
 
     def parameters(self, stats: ArmStats) -> Floats:
         """The formula's extra arguments, a row per arm: by default the dataclass's fields."""
@@ -131,8 +154,11 @@ class BeliefPolicy(Policy):
         """The formula; any signature that starts with (n, mean, m2)."""
         raise NotImplementedError("a BeliefPolicy must define believe(n, mean, m2)")
 
+    @property
+    def samples(self) -> bool:
+        return type(self).choose is BeliefPolicy.choose
+
     def belief(self, stats: ArmStats) -> Belief:
-        """What the policy believes about each arm's mean."""
         self._ready(stats)
         extra = self.parameters(stats).T
         believed = self.believe(stats.n, stats.mean, stats.m2, *extra)

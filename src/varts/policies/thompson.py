@@ -170,6 +170,11 @@ class BernoulliTS(Policy):
     """
 
     label: ClassVar[str] = "Bernoulli-TS"
+    reflection: ClassVar[float] = 1.0
+
+    @property
+    def samples(self) -> bool:
+        return True
 
     @staticmethod
     def believe(n: Any, mean: Any, m2: Any) -> tuple[Any, Any]:
@@ -275,6 +280,10 @@ class MVTS(BeliefPolicy):
 
     def __post_init__(self) -> None:
         real("rho", self.rho, at_least=0, infinite=True)
+
+    @property
+    def samples(self) -> bool:
+        return bool(np.isinf(self.rho))
 
     @staticmethod
     def believe(n: Any, mean: Any, m2: Any, rho: Any) -> tuple[Any, Any, Any]:

@@ -1,0 +1,523 @@
+"""A live experiment: decide, reward, report. The verbs; the parts are in the other files."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import secrets
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from varts.checks import integer, short, unknown
+from varts.live.choosing import STICKY, TOSS, Chooser, keyed_generator
+from varts.live.errors import (
+    ExperimentStopped,
+    InvalidReward,
+    RewardConflict,
+    StoreError,
+    UnknownDecision,
+)
+from varts.live.export import export
+from varts.live.options import Options, stored_prior
+from varts.live.report import Report, report
+from varts.live.state import (
+    ADD_ARM,
+    CONFIGURE,
+    EXPIRED,
+    MISSING,
+    PAUSE,
+    RESUME,
+    REWARD,
+    STOP,
+    Config,
+    Event,
+    Row,
+    State,
+)
+from varts.live.store import Log, Store, open_store
+from varts.live.verify import Verification, verify
+from varts.policies import Policy
+
+SWEEP = 1000  # decisions settled as missing in one transaction
+
+
+class Decision(NamedTuple):
+    """An arm to play. `version` is that of the state it was made from."""
+
+    id: str
+    arm: str
+    probability: float
+    version: int
+    reason: str
+    estimated: bool = False
+
+
+def open_experiment(
+    name: str,
+    arms: Sequence[str] | None = None,
+    *,
+    store: str | Store = "sqlite:///varts.db",
+    seed: int | None = None,
+    **options: Any,
+) -> Experiment:
+    """Create an experiment, or open the one of that name.
+
+    `options` are those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
+    window, missing, half_life, stop_p_best, stop_loss, hash_units. An experiment that exists keeps
+    its own; one given here must agree with it.
+
+    >>> exp = open_experiment("price", arms=["9", "12"], store="memory://", seed=1)
+    >>> decision = exp.decide(unit="user-42")
+    >>> exp.reward(decision.id, 11.70), exp.reward(decision.id, 11.70)
+    (True, False)
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"name must be a word, got {short(name)}")
+    place = open_store(store)
+    if not place.has(name):
+        if arms is None:
+            raise StoreError(
+                f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
+            )
+        names = _arm_names(arms)
+        made = Options.made(**_for_arms(options, names))
+        made.check_arms(len(names), len(names))
+        config = Config(tuple(names), made, initial=len(names))
+        number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
+        if place.create(name, number, config.to_json()):
+            return Experiment(name, place)
+    experiment = Experiment(name, place)
+    experiment._agree(arms, seed, options)
+    return experiment
+
+
+class Experiment:
+    """A live experiment in a store; any number of them, in any process, may share it.
+
+    Made by `varts.open`. Safe to use from several threads.
+    """
+
+    def __init__(self, name: str, store: Store) -> None:
+        self.name, self.store = name, store
+        with store.reading() as log:
+            row = log.find(name)
+            self._id, self.seed = row.id, row.seed
+            log.experiment = self._id
+            self._state = self._load(log)
+        self._chooser: Chooser | None = None
+        self._publishing = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms' names, paused ones too, as of the last call."""
+        return list(self._state.config.arms)
+
+    @property
+    def options(self) -> Options:
+        """The options in force, as of the last call."""
+        return self._state.config.options
+
+    # ------------------------------------------------------------------ decide
+
+    def decide(self, unit: str | None = None, id: str | None = None) -> Decision:
+        """The arm for one unit (a user, a session); a known `id` gives its decision again."""
+        return self._decide([unit], None if id is None else [id])[0]
+
+    def decide_many(
+        self, units: int | Sequence[str | None], ids: Sequence[str] | None = None
+    ) -> list[Decision]:
+        """Several decisions in one transaction: for these units, or so many without any."""
+        if isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
+            units = [None] * integer("units", units, at_least=0)
+        return self._decide(units, ids)
+
+    def _decide(self, units: Sequence[str | None], ids: Sequence[str] | None) -> list[Decision]:
+        fresh = ids is None
+        if ids is None:
+            now = self.store.clock()
+            ids = [f"{now:014x}{secrets.token_hex(7)}" for _ in units]
+        if len(ids) != len(units):
+            raise ValueError(f"ids must be one per unit ({len(units)}), got {len(ids)}")
+        units = [self._stored(_text("unit", unit)) for unit in units]
+        ids = [_text("id", one) for one in ids]
+        if not ids:
+            return []
+        self._expire()
+        with self.store.writing() as log:
+            log.experiment = self._id
+            found = {} if fresh else log.decided(ids)
+            if len(found) < len(ids):
+                if self.options.sticky:
+                    log.lock()
+                chooser = self._choosing(self._current(log))
+                rows = self._new_decisions(log, chooser, ids, units, found)
+                if rows and log.add_decisions(rows) < len(rows):
+                    found = log.decided(ids)  # another process was first with the same id
+                else:
+                    found |= {row["id"]: _Stored(row) for row in rows}
+        names = self._state.config.arms
+        return [
+            Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
+            for id, d in ((id, found[id]) for id in ids)
+        ]
+
+    def _new_decisions(
+        self,
+        log: Log,
+        chooser: Chooser,
+        ids: Sequence[str],
+        units: Sequence[str | None],
+        found: Mapping[str, Any],
+    ) -> list[dict[str, Any]]:
+        state, now = chooser.state, self.store.clock()
+        config = state.config
+        if config.stopped and config.winner is None:
+            raise ExperimentStopped(f"experiment {self.name!r} is stopped and decides no more")
+        sticky = config.options.sticky and config.winner is None
+        assigned: dict[str, Any] = {}
+        if sticky:
+            assigned = dict(log.assigned([unit for unit in set(units) if unit is not None]))
+        new: dict[str, dict[str, Any]] = {}
+        newly: dict[str, dict[str, Any]] = {}
+        for id, unit in zip(ids, units, strict=True):
+            if id in found or id in new:
+                continue
+            before = assigned.get(unit) if sticky and unit is not None else None
+            if before is not None and before.arm not in config.paused:
+                choice = (before.arm, before.probability, STICKY, bool(before.estimated))
+            else:
+                choice = chooser.choose(id, unit)
+            row = dict(
+                zip(("arm", "probability", "reason", "estimated"), choice, strict=True),
+                experiment=self._id,
+                id=id,
+                version=state.version,
+                epoch=config.epoch,
+                unit=unit,
+                time=now,
+            )
+            new[id] = row
+            if sticky and unit is not None and choice[2] != STICKY:
+                newly[unit] = {
+                    "experiment": self._id,
+                    "unit": unit,
+                    "arm": row["arm"],
+                    "probability": row["probability"],
+                    "estimated": row["estimated"],
+                    "decision": id,
+                }
+                assigned[unit] = _Stored(newly[unit])
+        if newly:
+            log.assign(list(newly.values()))
+        return list(new.values())
+
+    # ------------------------------------------------------------------ reward
+
+    def reward(self, id: str, value: float) -> bool:
+        """Record what a decision earned: True if applied, False if it was there already."""
+        return self.reward_many([(id, value)])[0]
+
+    def reward_many(self, rewards: Mapping[str, float] | Iterable[tuple[str, float]]) -> list[bool]:
+        """Several rewards in one transaction; if one is refused, none is applied."""
+        pairs = list(rewards.items() if isinstance(rewards, Mapping) else rewards)
+        asked = [(_text("id", id) or "", _reward(value)) for id, value in pairs]
+        if not asked:
+            return []
+        self._expire()
+        ids = [id for id, _ in asked]
+        with self.store.writing() as log:
+            log.experiment = self._id
+            log.lock()
+            state = self._current(log).copy()
+            options = state.config.options
+            decided, settled = log.decided(ids), log.rewarded(ids)
+            given = {id: (row.kind, row.raw) for id, row in settled.items()}
+            now, new, applied = self.store.clock(), [], []
+            for id, raw in asked:
+                row = decided.get(id)
+                if row is None:
+                    raise UnknownDecision(f"unknown decision {id!r} in experiment {self.name!r}")
+                kind, before = given.get(id, (None, None))
+                if kind == REWARD:
+                    if before != raw:
+                        raise RewardConflict(
+                            f"decision {id!r} already has the reward {before!r}, got {raw!r}"
+                        )
+                    applied.append(False)
+                    continue
+                late = options.window is not None and now - row.time > options.window * 1e6
+                if kind is not None or late:
+                    raise UnknownDecision(
+                        f"decision {id!r} expired: its reward came "
+                        f"{(now - row.time) / 1e6:.0f} s after it"
+                    )
+                value = self._counted(state.config, id, raw)
+                event = Event(state.version + 1, REWARD, now, id, row.arm, row.epoch, raw, value)
+                state.apply(event)
+                new.append(event)
+                given[id] = REWARD, raw
+                applied.append(True)
+            if new:
+                log.add_events(new)
+                log.save(state)
+        self._publish(state)
+        return applied
+
+    def _counted(self, config: Config, id: str, raw: float) -> float:
+        """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
+        clip, policy = config.options.clip, config.policy
+        value = raw if clip is None else min(max(raw, clip[0]), clip[1])
+        if type(policy).transform is Policy.transform:
+            return value
+        return float(policy.transform(value, keyed_generator(self.seed, TOSS, id)))
+
+    def _expire(self) -> None:
+        """Settle decisions whose reward window has passed: an event each, in the log."""
+        while self.options.window is not None:
+            with self.store.reading() as log:
+                log.experiment = self._id
+                swept = log.head(self._state.version)[0].swept
+                if not self._overdue(log, swept, 1):
+                    return
+            with self.store.writing() as log:
+                log.experiment = self._id
+                log.lock()
+                state = self._current(log).copy()
+                swept = log.head(state.version)[0].swept
+                rows = self._overdue(log, swept, SWEEP)
+                missing, now, new = state.config.options.missing, self.store.clock(), []
+                for row in rows:
+                    if row.event is None:
+                        event = Event(state.version + 1, EXPIRED, now, row.id, row.arm, row.epoch)
+                        if missing is not None:
+                            value = self._counted(state.config, row.id, missing)
+                            event = event._replace(kind=MISSING, value=value)
+                        state.apply(event)
+                        new.append(event)
+                if new:
+                    log.add_events(new)
+                if rows:
+                    log.save(state, swept=rows[-1].seq)
+            self._publish(state)
+            if len(rows) < SWEEP:
+                return
+
+    def _overdue(self, log: Log, swept: int, limit: int) -> list[Any]:
+        """The first decisions not swept yet, as far as their time is up."""
+        window = self.options.window
+        if window is None:
+            return []
+        out = []
+        for row in log.unswept(swept, limit):
+            if self.store.clock() - row.time <= window * 1e6:
+                break
+            out.append(row)
+        return out
+
+    # ------------------------------------------------------------------ look
+
+    def report(self, level: float = 0.95) -> Report:
+        """Which arm is best, how sure that is, and whether the stop rule is met."""
+        self._expire()
+        with self.store.reading() as log:
+            log.experiment = self._id
+            state = self._load(log)
+            traffic = log.traffic()
+        return report(self.name, Chooser(self.seed, state), traffic, level)
+
+    def export(self, path: str | Path) -> int:
+        """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""
+        with self.store.reading() as log:
+            log.experiment = self._id
+            return export(log, self._load(log).config.arms, Path(path))
+
+    def verify(self, replay: bool = False) -> Verification:
+        """Rebuild the statistics from the log and compare; `replay` also makes every decision
+        again."""
+        with self.store.reading() as log:
+            log.experiment = self._id
+            return verify(log, self.seed, self._load(log), replay)
+
+    # ------------------------------------------------------------------ change
+
+    def add_arm(self, arm: str, prior: Any = None) -> None:
+        """A new arm; its prior is the shared one, or must be given if every arm has its own."""
+        name = _arm_names([arm])[0]
+        self._change(ADD_ARM, {"arm": name, "prior": stored_prior(prior)})
+
+    def pause_arm(self, arm: str) -> None:
+        """Take an arm out of play; rewards of its decisions still count."""
+        self._change(PAUSE, {"arm": arm})
+
+    def resume_arm(self, arm: str) -> None:
+        """Bring a paused arm back."""
+        self._change(RESUME, {"arm": arm})
+
+    def stop(self, winner: str | None = None) -> None:
+        """End the experiment: from now on everybody gets the winner, or decide refuses."""
+        self._change(STOP, {"winner": winner})
+
+    def configure(self, **options: Any) -> None:
+        """Change options from here on; a new epoch begins."""
+        self._change(CONFIGURE, options)
+
+    def _change(self, kind: str, body: dict[str, Any]) -> None:
+        self._expire()
+        with self.store.writing() as log:
+            log.experiment = self._id
+            log.lock()
+            state = self._current(log).copy()
+            config = state.config
+            name = body.get("arm", body.get("winner"))
+            if kind == ADD_ARM and name in config.arms:
+                raise ValueError(f"arm must be a new one, got {name!r}")
+            if kind in (PAUSE, RESUME, STOP) and name is not None and name not in config.arms:
+                raise ValueError(unknown("arm", name, config.arms))
+            if kind == CONFIGURE:
+                body = {
+                    "options": config.options.reconfigured(_for_arms(body, config.arms)).to_json()
+                }
+            event = Event(state.version + 1, kind, self.store.clock(), body=body)
+            state.apply(event)
+            if state.config == config:
+                return  # nothing changes: no event
+            log.add_events([event])
+            log.save(state)
+        self._publish(state)
+
+    # ------------------------------------------------------------------ the state in this process
+
+    def _load(self, log: Log) -> State:
+        """The whole state, from a transaction that sees one moment."""
+        head = log.head(0)
+        state = State(Config.from_json(log.config()), head[0].version, head[0].rewards)
+        _take(state, head)
+        return state
+
+    def _current(self, log: Log) -> State:
+        """The state as the transaction sees it; only what changed is read."""
+        state = self._state
+        head = log.head(state.version)
+        first = head[0]
+        if first.version == state.version:
+            return state
+        if first.revision > state.version:
+            with self.store.reading() as moment:
+                moment.experiment = self._id
+                state = self._load(moment)
+        else:
+            state = State(state.config, first.version, first.rewards, dict(state.rows))
+            _take(state, head)
+        self._publish(state)
+        return state
+
+    def _publish(self, state: State) -> None:
+        """Let later calls start from this state."""
+        with self._publishing:
+            if state.version > self._state.version:
+                self._state = state
+
+    def _choosing(self, state: State) -> Chooser:
+        """The chooser of a state, kept until the state changes."""
+        chooser = self._chooser
+        if chooser is None or chooser.state.version != state.version:
+            chooser = self._chooser = Chooser(self.seed, state)
+        return chooser
+
+    def _stored(self, unit: str | None) -> str | None:
+        if unit is None or not self.options.hash_units:
+            return unit
+        key = self.seed.to_bytes(8, "little")
+        return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
+
+    def _agree(
+        self, arms: Sequence[str] | None, seed: int | None, options: Mapping[str, Any]
+    ) -> None:
+        """Refuse to open an experiment as something it is not."""
+        config = self._state.config
+        if arms is not None:
+            names = tuple(_arm_names(arms))
+            if names != config.arms[: len(names)] or len(names) < config.initial:
+                raise ValueError(
+                    f"arms must be those of the experiment {self.name!r}, "
+                    f"{', '.join(config.arms)}, got {', '.join(names)}"
+                )
+        if seed is not None and seed != self.seed:
+            raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
+        given = _for_arms(dict(options), config.arms)
+        for name in config.options.differences(given):
+            raise ValueError(
+                f"{name} of the experiment {self.name!r} is {getattr(config.options, name)!r}, "
+                f"got {short(options[name])}; change it with configure"
+            )
+
+    def close(self) -> None:
+        """Give the store's connections back."""
+        self.store.close()
+
+    def __enter__(self) -> Experiment:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Stored:
+    """A row that was just written, read like one from the database."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.__dict__.update(row)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+def _take(state: State, head: Sequence[Any]) -> None:
+    for row in head:
+        if row.arm is not None:
+            state.rows[row.arm, row.epoch] = Row(
+                row.rewarded, row.n, row.mean, row.m2, row.origin, row.at
+            )
+
+
+def _reward(value: Any) -> float:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise InvalidReward(f"reward must be a finite number, got {short(value)}")
+    return float(value)
+
+
+def _text(name: str, value: Any) -> Any:
+    if value is None and name == "unit":
+        return None
+    if not isinstance(value, str) or not value or "\x00" in value or len(value) > 255:
+        raise ValueError(f"{name} must be text of 1 to 255 characters, got {short(value)}")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that UTF-8 can hold, got {short(value)}") from None
+    return value
+
+
+def _arm_names(arms: Any) -> list[str]:
+    if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:
+        raise ValueError(f"arms must be a list of names, got {short(arms)}")
+    names = [str(_text("arm", arm)) for arm in arms]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"arms must have different names, got {twice!r} twice")
+    return names
+
+
+def _for_arms(options: dict[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+    """A prior made for named arms (by `varts fit`), put into the order of these arms."""
+    prior: Any = options.get("prior")
+    if hasattr(prior, "for_names"):
+        return {**options, "prior": prior.for_names(arms)}
+    return options

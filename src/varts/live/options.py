@@ -1,0 +1,201 @@
+"""The options of a live experiment: what they are, what they must be, how they are stored.
+
+`Options` is the one place that knows them; `varts.open`, `configure`, the command line and the
+log all pass through it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from varts.checks import choice, real, short, unknown
+from varts.policies import Policy, make
+from varts.priors import Prior, prior_from
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything about an experiment that `configure` may change, except `goal` and `hash_units`.
+
+    >>> Options.made(floor=0.05, policy="ucb1").policy
+    {'label': 'UCB1'}
+    >>> Options.made(holdout=1.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: holdout must be finite and >= 0 and < 1, got 1.5
+    """
+
+    goal: str = "max"
+    policy: Any = "VarTS"
+    prior: Any = None
+    floor: float = 0.0
+    holdout: float = 0.0
+    sticky: bool = False
+    clip: tuple[float, float] | None = None
+    window: float | None = None
+    missing: float | None = None
+    half_life: float | None = None
+    stop_p_best: float | None = None
+    stop_loss: float | None = None
+    hash_units: bool = False
+
+    FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units")  # the log depends on them
+
+    @classmethod
+    def made(cls, **given: Any) -> Options:
+        """Checked and in the form that is stored."""
+        return cls().changed(given)
+
+    def changed(self, given: dict[str, Any]) -> Options:
+        """With these options instead; every value is checked."""
+        names = [field.name for field in fields(self)]
+        for name in given:
+            if name not in names:
+                raise ValueError(unknown("option", name, names))
+        asked = replace(self, **given)
+        policy, prior = _stored_policy(asked.policy)
+        if prior is None:
+            prior = asked.prior
+        made = replace(
+            asked,
+            goal=choice("goal", asked.goal, ("max", "min")),
+            policy=policy,
+            prior=stored_prior(prior),
+            floor=real("floor", asked.floor, at_least=0, below=1),
+            holdout=real("holdout", asked.holdout, at_least=0, below=1),
+            sticky=_flag("sticky", asked.sticky),
+            clip=_range(asked.clip),
+            window=_maybe("window", asked.window, above=0),
+            missing=_maybe("missing", asked.missing),
+            half_life=_maybe("half_life", asked.half_life, above=0),
+            stop_p_best=_maybe("stop_p_best", asked.stop_p_best, above=0, below=1),
+            stop_loss=_maybe("stop_loss", asked.stop_loss, above=0),
+            hash_units=_flag("hash_units", asked.hash_units),
+        )
+        if made.missing is not None and made.window is None:
+            raise ValueError(
+                "window must be given for a missing reward to count as anything, got none"
+            )
+        made.build(None)  # a prior the policy cannot take is refused here
+        return made
+
+    def reconfigured(self, given: dict[str, Any]) -> Options:
+        """`changed`, for an experiment that has rewards already."""
+        made = self.changed(given)
+        for name in self.FIXED:
+            if getattr(made, name) != getattr(self, name):
+                raise ValueError(
+                    f"{name} must stay {getattr(self, name)!r} once an experiment exists, "
+                    f"got {given[name]!r}"
+                )
+        old, new = self.build(None), made.build(None)
+        if type(old).transform is not type(new).transform:
+            raise ValueError(
+                f"policy must count rewards as {old.label} does, since those so far are counted "
+                f"that way, got {new.label}"
+            )
+        return made
+
+    def build(self, K: int | None) -> Policy:
+        """The policy, able to play K arms; for goal "min" its prior is that of -reward."""
+        options = {name: value for name, value in self.policy.items() if name != "label"}
+        if self.prior is not None:
+            prior = prior_from(dict(self.prior))
+            if K is not None:
+                prior = prior.for_arms(K)
+            options["prior"] = prior.mirrored() if self.goal == "min" else prior
+        policy = make(self.policy["label"], **options)
+        if K is not None:
+            policy.check(K)
+        return policy
+
+    def check_arms(self, K: int, active: int) -> None:
+        """Raise ValueError if these options cannot serve K arms, `active` of them in play."""
+        self.build(K)
+        if self.floor * active > 1:
+            raise ValueError(
+                f"floor must be at most 1/{active} with {active} arms in play, got {self.floor:g}"
+            )
+
+    def with_arm(self, K: int, prior: Any) -> Options:
+        """One arm more than K: its prior is the shared one, or must be given."""
+        if prior is None:
+            if self.prior is None or not isinstance(self.prior["mu"], list):
+                return self
+            raise ValueError("prior must be given for a new arm, since every arm has its own")
+        if self.prior is None:
+            raise ValueError("prior must be left out, since no arm of the experiment has one")
+        old, new = prior_from(dict(self.prior)).for_arms(K), prior_from(prior)
+        if type(old) is not type(new) or new.K not in (None, 1):
+            raise ValueError(f"prior must be one {type(old).__name__}, got {short(prior)}")
+        joined = {
+            name: [*getattr(old, name), float(np.ravel(getattr(new, name))[0])]
+            for name in old._fields
+        }
+        return self.changed({"prior": joined})
+
+    def differences(self, given: dict[str, Any]) -> list[str]:
+        """Which of the given options are not what is stored."""
+        asked = self.changed(given)
+        return [name for name in given if getattr(asked, name) != getattr(self, name)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values only; the inverse is `Options(**body)`."""
+        body: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return body
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Options:
+        """What `to_json` gave."""
+        clip = body.get("clip")
+        return cls(**{**body, "clip": tuple(clip) if clip is not None else None})
+
+
+def stored_prior(prior: Any) -> dict[str, Any] | None:
+    """A prior (or its file) as plain numbers."""
+    if prior is None:
+        return None
+    prior = prior_from(dict(prior) if isinstance(prior, dict) else prior)
+    return {name: np.asarray(getattr(prior, name)).tolist() for name in prior._fields}
+
+
+def _stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
+    """A label and numbers, and apart from them the prior that the policy came with."""
+    if isinstance(policy, dict):
+        policy = make(policy["label"], **{k: v for k, v in policy.items() if k != "label"})
+    policy = make(policy)
+    if type(make(policy.label)) is not type(policy):
+        raise ValueError(
+            f"policy must be registered under its label to be found again, got {policy.label!r}; "
+            "decorate its class with varts.register"
+        )
+    body = {field.name: getattr(policy, field.name) for field in fields(policy)}  # type: ignore[arg-type]
+    prior = body.pop("prior", None)
+    defaults = {field.name: field.default for field in fields(policy)}  # type: ignore[arg-type]
+    stored = {k: np.asarray(v).tolist() for k, v in body.items() if np.any(v != defaults[k])}
+    return {"label": policy.label, **stored}, prior
+
+
+def _maybe(name: str, value: Any, **limits: Any) -> float | None:
+    return None if value is None else real(name, value, **limits)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {short(value)}")
+    return value
+
+
+def _range(clip: Any) -> tuple[float, float] | None:
+    if clip is None:
+        return None
+    if not isinstance(clip, (tuple, list)) or len(clip) != 2:
+        raise ValueError(f"clip must be two numbers, low and high, got {short(clip)}")
+    low, high = real("clip", clip[0]), real("clip", clip[1])
+    if not low < high:
+        raise ValueError(f"clip must be two numbers, low < high, got {short(clip)}")
+    return low, high

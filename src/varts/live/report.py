@@ -1,0 +1,129 @@
+"""What an experiment knows: a row per arm, and whether its stop rule is met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from varts.checks import Floats, real
+from varts.live.choosing import Chooser, seen_by
+from varts.policies import VarTS
+from varts.stats import ArmStats
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Report:
+    """`frame` has a row per arm; the rest is about the whole experiment.
+
+    - n, mean, sd: rewards counted so far, their mean and standard deviation (faded by a half-life);
+    - low, high: the credible interval of the arm's mean, at `level`;
+    - p_best, expected_loss: the chance that the arm is the best of those in play, and what playing
+      it instead of the best would cost a round on average; null until every arm in play has the
+      rewards the policy needs, and for paused arms;
+    - share, pending: its part of all decisions, and how many of them still wait for a reward.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    version: int
+    level: float
+    goal: str
+    best: str | None
+    stop: bool
+    because: str
+
+    def __str__(self) -> str:
+        import polars as pl
+
+        with pl.Config(
+            tbl_rows=-1,
+            tbl_cols=-1,
+            tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True,
+            tbl_width_chars=200,
+            float_precision=4,
+        ):
+            return f"{self.name}: {self.because}\n{self.frame}"
+
+
+def report(name: str, chooser: Chooser, traffic: Sequence[Any], level: float) -> Report:
+    """The report of a state; `traffic` counts decisions and settled ones by arm and epoch."""
+    import polars as pl
+
+    level = real("level", level, above=0, below=1)
+    state, options = chooser.state, chooser.options
+    config, stats, count = state.config, state.statistics(), state.counts()
+    K = stats.K
+    decided, settled = np.zeros(K), np.zeros(K)
+    for row in traffic:
+        decided[row.arm] += row.decisions
+        settled[row.arm] += row.settled
+    low, high, p_best, loss = np.full((4, K), np.nan)
+    # A policy without beliefs, such as UCB1, is reported with those of VarTS.
+    policy = chooser.policy if chooser.policy.samples else VarTS()
+    seen = seen_by(policy, options.goal, stats)
+    owed = seen.n < policy.owed(K)
+    known = np.flatnonzero(~owed)
+    if known.size:
+        belief = policy.restricted(known).belief(_some(seen, known))
+        low[known], high[known] = belief.interval(level)
+        if options.goal == "min":
+            low, high = policy.reflection - high, policy.reflection - low
+    active = np.array(config.active)
+    if not owed[active].any():
+        belief = policy.restricted(active).belief(_some(seen, active))
+        p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sd = np.where(stats.n > 1, np.sqrt(stats.m2 / (stats.n - 1)), np.nan)
+    frame = pl.DataFrame(
+        {
+            "arm": list(config.arms),
+            "n": count,
+            "mean": np.where(count > 0, stats.mean, np.nan),
+            "sd": sd,
+            "low": low,
+            "high": high,
+            "p_best": p_best,
+            "expected_loss": loss,
+            "share": decided / decided.sum() if decided.sum() else np.zeros(K),
+            "pending": (decided - settled).astype(np.int64),
+        }
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))
+    stop, because = _stop_rule(options, p_best, loss, best)
+    if config.stopped:
+        stop, because = True, "the experiment was stopped"
+    return Report(
+        name,
+        frame,
+        state.version,
+        level,
+        options.goal,
+        None if best is None else config.arms[best],
+        stop,
+        because,
+    )
+
+
+def _stop_rule(options: Any, p_best: Floats, loss: Floats, best: int | None) -> tuple[bool, str]:
+    """Whether the rule is met, and a sentence that says why (not)."""
+    if options.stop_p_best is None and options.stop_loss is None:
+        return False, "no stop rule was set"
+    if best is None:
+        return False, "some arm has too few rewards to compare"
+    if options.stop_p_best is not None and p_best[best] >= options.stop_p_best:
+        return True, f"P(best) is {p_best[best]:.4f}, at least {options.stop_p_best:g}"
+    least = int(np.nanargmin(loss))
+    if options.stop_loss is not None and loss[least] <= options.stop_loss:
+        return True, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
+    return False, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
+
+
+def _some(stats: ArmStats, arms: Any) -> ArmStats:
+    return ArmStats._trusted(stats.n[arms], stats.mean[arms], stats.m2[arms])

@@ -1,0 +1,108 @@
+"""The tables, one schema for SQLite and PostgreSQL.
+
+`decisions` and `events` are the log: rows are added and never changed. `experiments.config` and
+`.version`, `statistics` and `units` are caches of it, written in the same transaction. Times are
+microseconds since 1970, UTC. A change here needs a migration in `migrations/`, and a database of
+the old kind among the tests' assets.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+# SQLite numbers rows by itself only when the key's type is INTEGER.
+Serial = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _experiment() -> Column[int]:
+    return Column("experiment", Integer, ForeignKey("varts_experiments.id"), nullable=False)
+
+
+experiments = Table(
+    "varts_experiments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("seed", BigInteger, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),  # of the last event
+    Column("revision", BigInteger, nullable=False),  # of the last change of configuration
+    Column("rewards", BigInteger, nullable=False),
+    Column("swept", BigInteger, nullable=False),  # decisions up to here are settled
+    Column("config", Text, nullable=False),
+)
+
+decisions = Table(
+    "varts_decisions",
+    metadata,
+    Column("seq", Serial, primary_key=True),
+    _experiment(),
+    Column("id", String, nullable=False),
+    Column("version", BigInteger, nullable=False),  # of the state it was made from
+    Column("epoch", Integer, nullable=False),
+    Column("arm", Integer, nullable=False),
+    Column("probability", Double, nullable=False),
+    Column("estimated", Boolean, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("unit", String),
+    Column("time", BigInteger, nullable=False),
+    Index("varts_decisions_id", "experiment", "id", unique=True),
+)
+
+events = Table(
+    "varts_events",
+    metadata,
+    Column("experiment", Integer, ForeignKey("varts_experiments.id"), primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String, nullable=False),
+    Column("time", BigInteger, nullable=False),
+    Column("decision", String),
+    Column("arm", Integer),
+    Column("epoch", Integer),
+    Column("raw", Double),
+    Column("value", Double),
+    Column("body", Text),
+    Index("varts_events_decision", "experiment", "decision", unique=True),
+    sqlite_with_rowid=False,
+)
+
+statistics = Table(
+    "varts_statistics",
+    metadata,
+    Column("experiment", Integer, ForeignKey("varts_experiments.id"), primary_key=True),
+    Column("arm", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("rewards", BigInteger, nullable=False),
+    Column("n", Double, nullable=False),
+    Column("mean", Double, nullable=False),
+    Column("m2", Double, nullable=False),
+    Column("origin", Double, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),  # of the last event that changed it
+    Index("varts_statistics_version", "experiment", "version"),
+)
+
+units = Table(
+    "varts_units",
+    metadata,
+    Column("experiment", Integer, ForeignKey("varts_experiments.id"), primary_key=True),
+    Column("unit", String, primary_key=True),
+    Column("arm", Integer, nullable=False),
+    Column("probability", Double, nullable=False),
+    Column("estimated", Boolean, nullable=False),
+    Column("decision", String, nullable=False),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,251 @@
+"""The state of an experiment: a fold over its log, and nothing else.
+
+Every event of the log has a version, 1, 2, 3 ...; `State.apply` takes them one by one, in order.
+What the database caches is this fold's result, `verify` runs it again, and a replayed decision
+looks at it as it was at the decision's version. No clock, no database, no random numbers here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varts.live.options import Options
+from varts.policies import Policy
+from varts.stats import ArmStats
+
+# What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a
+# decision without one; the others change the configuration.
+REWARD, MISSING, EXPIRED = "reward", "missing", "expired"
+CREATE, CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP = (
+    "create",
+    "configure",
+    "add-arm",
+    "pause-arm",
+    "resume-arm",
+    "stop",
+)
+
+
+class Event(NamedTuple):
+    """One line of the log."""
+
+    version: int
+    kind: str
+    time: int  # microseconds since 1970, UTC
+    decision: str | None = None
+    arm: int | None = None
+    epoch: int | None = None  # that of the decision, for rewards
+    raw: float | None = None  # as it came
+    value: float | None = None  # as the statistics count it: clipped, tossed
+    body: dict[str, Any] | None = None  # what a change of configuration says
+
+
+class Row(NamedTuple):
+    """The statistics of one arm in one epoch; `mean` is relative to `origin`, the first reward.
+
+    A fixed origin near the rewards keeps all digits of rewards like 1e9 + 0.001. `n` and `m2` are
+    weights as of the experiment's reward number `at`; with a half-life they fade from there on.
+    """
+
+    rewards: int = 0
+    n: float = 0.0
+    mean: float = 0.0
+    m2: float = 0.0
+    origin: float = 0.0
+    at: int = 0
+
+    def observe(self, value: float, at: int, half_life: float | None) -> Row:
+        """One reward more, the experiment's reward number `at`.
+
+        >>> row = Row().observe(1e9 + 1, 1, None).observe(1e9 + 3, 2, None)
+        >>> row.mean, row.m2, row.origin
+        (1.0, 2.0, 1000000001.0)
+        """
+        origin = self.origin if self.rewards else value
+        fade = faded(at - self.at, half_life)
+        n = self.n * fade + 1.0
+        offset = value - origin
+        if not math.isfinite(offset):  # two rewards near opposite ends of what a float can hold
+            offset = math.copysign(HUGE, offset)
+        gap = offset - self.mean
+        mean = self.mean + gap / n
+        m2 = min(self.m2 * fade + gap * (offset - mean), HUGE)
+        return Row(self.rewards + 1, n, mean, m2, origin, at)
+
+    def merge(self, other: Row) -> Row:
+        """Both rows together (Chan's formula), about this one's origin."""
+        n = self.n + other.n
+        share = other.n / n if n > 0 else 0.0
+        gap = (other.origin - self.origin) + (other.mean - self.mean)
+        m2 = min(self.m2 + other.m2 + gap * gap * self.n * share, HUGE)
+        return self._replace(
+            rewards=self.rewards + other.rewards, n=n, mean=self.mean + gap * share, m2=m2
+        )
+
+    def settled(self, at: int, half_life: float | None) -> Row:
+        """The same row with its weights as of reward number `at`."""
+        fade = faded(at - self.at, half_life)
+        return self._replace(n=self.n * fade, m2=self.m2 * fade, at=at)
+
+
+HUGE = 1e300
+
+
+def faded(rewards: int, half_life: float | None) -> float:
+    """What a weight of 1 is worth after so many rewards more."""
+    return 1.0 if half_life is None else 2.0 ** (-rewards / half_life)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the changes of configuration add up to."""
+
+    arms: tuple[str, ...]
+    options: Options
+    initial: int  # how many arms it was created with
+    epoch: int = 1
+    paused: frozenset[int] = frozenset()
+    stopped: bool = False
+    winner: int | None = None
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy for all the arms."""
+        return self.options.build(len(self.arms))
+
+    @cached_property
+    def active(self) -> list[int]:
+        """The arms in play."""
+        return [arm for arm in range(len(self.arms)) if arm not in self.paused]
+
+    def changed(self, kind: str, body: dict[str, Any]) -> Config:
+        """After one change, as the log has it; raises ValueError for one that cannot be."""
+        if kind == CONFIGURE:
+            made = replace(self, options=Options.from_json(body["options"]), epoch=self.epoch + 1)
+        elif kind == ADD_ARM:
+            made = replace(
+                self,
+                arms=(*self.arms, body["arm"]),
+                options=self.options.with_arm(len(self.arms), body["prior"]),
+            )
+        elif kind == PAUSE:
+            made = replace(self, paused=self.paused | {self.index(body["arm"])})
+        elif kind == RESUME:
+            made = replace(self, paused=self.paused - {self.index(body["arm"])})
+        else:
+            winner = body["winner"]
+            made = replace(
+                self, stopped=True, winner=None if winner is None else self.index(winner)
+            )
+        if not made.active:
+            raise ValueError("one arm must stay in play, got none")
+        made.options.check_arms(len(made.arms), len(made.active))
+        return made
+
+    def index(self, arm: str) -> int:
+        """An arm's place, by its name."""
+        return self.arms.index(arm)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values only."""
+        return {
+            "arms": list(self.arms),
+            "options": self.options.to_json(),
+            "initial": self.initial,
+            "epoch": self.epoch,
+            "paused": sorted(self.paused),
+            "stopped": self.stopped,
+            "winner": self.winner,
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Config:
+        """What `to_json` gave."""
+        return cls(
+            **{
+                **body,
+                "arms": tuple(body["arms"]),
+                "options": Options.from_json(body["options"]),
+                "paused": frozenset(body["paused"]),
+            }
+        )
+
+
+@dataclass
+class State:
+    """Configuration and statistics at a version of the log."""
+
+    config: Config
+    version: int = 0
+    rewards: int = 0
+    rows: dict[tuple[int, int], Row] = field(default_factory=dict)
+    # Since the copy was made: the rows that changed, and whether the configuration did.
+    touched: set[tuple[int, int]] = field(default_factory=set)
+    reconfigured: bool = False
+
+    def copy(self) -> State:
+        """A state to change, with nothing marked as touched."""
+        return State(self.config, self.version, self.rewards, dict(self.rows))
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        assert event.version == self.version + 1, (event.version, self.version)
+        self.version = event.version
+        if event.kind in (REWARD, MISSING):
+            assert event.arm is not None and event.epoch is not None and event.value is not None
+            self.rewards += 1
+            key = event.arm, event.epoch
+            row = self.rows.get(key, Row())
+            half_life = self.config.options.half_life
+            self.rows[key] = row.observe(event.value, self.rewards, half_life)
+            self.touched.add(key)
+        elif event.kind != EXPIRED:
+            assert event.body is not None
+            before = self.config.options.half_life
+            self.config = self.config.changed(event.kind, event.body)
+            self.reconfigured = True
+            if before != self.config.options.half_life:
+                for key, row in self.rows.items():
+                    self.rows[key] = row.settled(self.rewards, before)
+                self.touched.update(self.rows)
+
+    @classmethod
+    def fold(cls, events: Iterable[Event]) -> State:
+        """The state after a whole log, whose first event creates the experiment."""
+        events = iter(events)
+        state = cls.created(next(events))
+        for event in events:
+            state.apply(event)
+        return state
+
+    @classmethod
+    def created(cls, event: Event) -> State:
+        """After the first event of a log."""
+        assert event.kind == CREATE and event.version == 1 and event.body is not None
+        return cls(Config.from_json(event.body), version=1)
+
+    def statistics(self) -> ArmStats:
+        """(n, mean, m2) of every arm as a policy sees it: all epochs, weights as of now."""
+        half_life = self.config.options.half_life
+        merged: dict[int, Row] = {}
+        for (arm, _), row in sorted(self.rows.items()):
+            if half_life is not None:
+                row = row.settled(self.rewards, half_life)
+            merged[arm] = merged[arm].merge(row) if arm in merged else row
+        n, mean, m2 = np.zeros((3, len(self.config.arms)))
+        for arm, row in merged.items():
+            n[arm], mean[arm], m2[arm] = row.n, row.origin + row.mean, row.m2
+        return ArmStats._trusted(n, mean, m2)
+
+    def counts(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How many rewards each arm has had."""
+        out = np.zeros(len(self.config.arms), dtype=np.int64)
+        for (arm, _), row in self.rows.items():
+            out[arm] += row.rewards
+        return out

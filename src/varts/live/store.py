@@ -1,0 +1,563 @@
+"""The database of live experiments: opening, locking, and every query. No statistics here.
+
+SQLite is in WAL mode (readers never block writers) with a full sync on every commit, so what was
+acknowledged survives SIGKILL and power loss. Writers take the write lock at once (BEGIN
+IMMEDIATE), and before it a place in a queue: SQLite's own waiting is by polling, which starves
+some of many writers; a `flock` on a file beside the database is fair, and the kernel releases it
+when a process dies. On PostgreSQL the row of an experiment is locked by whoever changes its state;
+decisions only add rows and wait for nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.pool import StaticPool
+
+from varts.checks import short
+from varts.live.errors import LiveError, StoreError
+from varts.live.schema import decisions, events, experiments, statistics, units
+from varts.live.state import CREATE, Event, State
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own polling has to do
+    fcntl = None  # type: ignore[assignment]
+
+SCHEMA = "0001"  # the newest step in migrations/versions
+WAIT = 60  # seconds to wait for a lock before giving up
+MIGRATION_LOCK = 0x7661727473  # "varts", for PostgreSQL's advisory lock
+CHUNK = 500  # ids in one query: below every driver's limit on parameters
+
+_memories: dict[str, Store] = {}
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def utc_now() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class Store:
+    """One database, in one process; safe for any number of threads and processes.
+
+    `url` is sqlite:///file, postgresql://user:password@host/name, memory:// (gone with the last
+    reference) or memory://name (shared in this process).
+    """
+
+    def __init__(self, url: str, clock: Callable[[], int] = utc_now) -> None:
+        self.clock = clock
+        self.memory = url.startswith("memory:")
+        try:
+            self.url = sa.make_url("sqlite://" if self.memory else url)
+        except (sa.exc.ArgumentError, ValueError, TypeError):
+            raise StoreError(
+                "store must be a URL like sqlite:///varts.db, postgresql://user@host/name or "
+                "memory://, got something else"
+            ) from None
+        if self.url.drivername in ("postgresql", "postgres"):
+            self.url = self.url.set(drivername="postgresql+psycopg")
+        kind = self.url.get_backend_name()
+        if kind not in ("sqlite", "postgresql"):
+            raise StoreError(f"store must be on sqlite, postgresql or memory, got {kind!r}")
+        if kind == "sqlite" and self.url.database in (None, "", ":memory:"):
+            self.memory = True
+        self.sqlite = kind == "sqlite"
+        self.name = url if self.memory else self.url.render_as_string(hide_password=True)
+        self._insert: Any = sqlite.insert if self.sqlite else postgresql.insert
+        self._turn = self._queue()
+        self.engine = self._connect()
+        _stores.add(self)
+        with self._errors(), self._turn:
+            self._migrate()
+
+    def __repr__(self) -> str:
+        return f"Store({self.name!r})"
+
+    # ------------------------------------------------------------------ connections
+
+    def _connect(self) -> Engine:
+        if not self.sqlite:
+            try:
+                engine = sa.create_engine(
+                    self.url, pool_pre_ping=True, pool_size=5, max_overflow=20, pool_timeout=WAIT
+                )
+            except ImportError:
+                raise StoreError(
+                    "PostgreSQL needs psycopg, which is not installed; "
+                    "run: pip install 'varts[postgres]'"
+                ) from None
+            return engine
+        if self.memory:
+            engine = sa.create_engine(
+                "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+            )
+        else:
+            engine = sa.create_engine(
+                self.url, connect_args={"timeout": WAIT}, max_overflow=50, pool_timeout=WAIT
+            )
+
+        @sa.event.listens_for(engine, "connect")
+        def prepare(connection: Any, record: Any) -> None:
+            connection.isolation_level = None  # transactions begin where we say
+            connection.execute(f"PRAGMA busy_timeout = {WAIT * 1000}")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            how = connection.get_execution_options().get("begin", "DEFERRED")
+            connection.exec_driver_sql(f"BEGIN {how}")
+
+        return engine
+
+    def _queue(self) -> Any:
+        if self.memory:
+            return _Lock()
+        if self.sqlite and fcntl is not None and not self.url.query:
+            return _FairQueue(Path(str(self.url.database) + "-queue"))
+        return _NoQueue()
+
+    def _forked(self) -> None:
+        if not self.memory:
+            self.engine.dispose(close=False)
+            self._turn = self._queue()
+
+    def close(self) -> None:
+        """Give the connections back; a store that is used again opens new ones."""
+        if not self.memory:
+            self.engine.dispose()
+            self._turn.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Log]:
+        """A transaction that writes: all of it or nothing."""
+        options: dict[str, Any] = {"begin": "IMMEDIATE"} if self.sqlite else {}
+        with self._errors(), self._turn, self._transaction(options) as connection:
+            yield Log(self, connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Log]:
+        """A transaction that sees one moment of the database and blocks nobody."""
+        options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}
+        turn = self._turn if self.memory else nullcontext()
+        with self._errors(), turn, self._transaction(options) as connection:
+            yield Log(self, connection)
+
+    @contextmanager
+    def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
+        with self.engine.connect() as connection:
+            connection = connection.execution_options(**options)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """A driver's error as one sentence; it never contains the URL's password."""
+        try:
+            yield
+        except LiveError:
+            raise
+        except sa.exc.TimeoutError:
+            raise StoreError(f"store {self.name} must have a free connection, got none") from None
+        except sa.exc.DBAPIError as error:
+            text = " ".join(str(error.orig).split())
+            if self.url.password:
+                text = text.replace(str(self.url.password), "***")
+            if not self.sqlite and isinstance(error, sa.exc.IntegrityError):
+                raise
+            if "unable to open" in text:
+                text += "; is its folder there?"
+            raise StoreError(
+                f"store {self.name} cannot be used, nothing was written: {text}"
+            ) from None
+
+    # ------------------------------------------------------------------ the schema
+
+    def _migrate(self) -> None:
+        """Bring the database to this version's schema; any number of processes may try at once."""
+        with self.reading() as log:
+            if self._schema(log.connection) == SCHEMA:
+                return
+        if self.sqlite and not self.memory:
+            with self.engine.connect() as connection:
+                connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
+        with self.writing() as log:
+            if not self.sqlite:
+                log.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+            if self._schema(log.connection) != SCHEMA:
+                _upgrade(log.connection)
+
+    def _schema(self, connection: Connection) -> str | None:
+        if not sa.inspect(connection).has_table("varts_schema"):
+            return None
+        found = connection.exec_driver_sql("SELECT version_num FROM varts_schema").scalar()
+        if found is not None and found > SCHEMA:
+            raise StoreError(
+                f"store {self.name} was written by a newer varts (schema {found}, this one knows "
+                f"{SCHEMA}): upgrade varts"
+            )
+        return found
+
+    # ------------------------------------------------------------------ experiments
+
+    def names(self) -> list[str]:
+        """The experiments in this store."""
+        with self.reading() as log:
+            query = sa.select(experiments.c.name).order_by(experiments.c.name)
+            return list(log.connection.execute(query).scalars())
+
+    def has(self, name: str) -> bool:
+        """Whether there is an experiment of this name."""
+        with self.reading() as log:
+            return log.connection.execute(_find, {"name": name}).one_or_none() is not None
+
+    def create(self, name: str, seed: int, config: dict[str, Any]) -> bool:
+        """A new experiment with its first event; False if there is one of that name."""
+        now = self.clock()
+        with self.writing() as log:
+            row = {
+                "name": name,
+                "seed": seed,
+                "created": now,
+                "version": 1,
+                "revision": 1,
+                "rewards": 0,
+                "swept": 0,
+                "config": json.dumps(config),
+            }
+            made = log.connection.execute(
+                self._insert(experiments).values(row).on_conflict_do_nothing()
+            )
+            if made.rowcount == 0:
+                return False
+            log.experiment = log.find(name).id
+            log.add_events([Event(1, CREATE, now, body=config)])
+            return True
+
+
+class Log:
+    """The queries of one transaction; `experiment` is the id of the one they are about."""
+
+    def __init__(self, store: Store, connection: Connection) -> None:
+        self.store, self.connection, self.experiment = store, connection, 0
+
+    def find(self, name: str) -> Any:
+        """The row of an experiment."""
+        row = self.connection.execute(_find, {"name": name}).one_or_none()
+        if row is None:
+            raise StoreError(f"unknown experiment {name!r} in store {self.store.name}")
+        return row
+
+    def lock(self) -> None:
+        """Be the only one to change this experiment until the transaction ends."""
+        if not self.store.sqlite:
+            self.connection.execute(_lock, {"x": self.experiment})
+
+    def head(self, since: int) -> Sequence[Any]:
+        """Where the log is, with the statistics changed after version `since`: one statement, so
+        that both are of one moment. Rows without an arm carry only the former."""
+        return self.connection.execute(_head, {"x": self.experiment, "since": since}).all()
+
+    def config(self) -> dict[str, Any]:
+        """The cached configuration."""
+        text = self.connection.execute(_config, {"x": self.experiment}).scalar_one()
+        body: dict[str, Any] = json.loads(text)
+        return body
+
+    def decided(self, ids: Sequence[str]) -> dict[str, Any]:
+        """Decisions by their ids."""
+        return self._by_id(_decided, ids)
+
+    def rewarded(self, ids: Sequence[str]) -> dict[str, Any]:
+        """The events that settled these decisions, by the decisions' ids."""
+        return self._by_id(_rewarded, ids)
+
+    def assigned(self, names: Sequence[str]) -> dict[str, Any]:
+        """The arm that sticky units have, by unit."""
+        return self._by_id(_assigned, names)
+
+    def _by_id(self, query: Any, ids: Sequence[str]) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for start in range(0, len(ids), CHUNK):
+            some = {"x": self.experiment, "ids": list(ids[start : start + CHUNK])}
+            out.update((row[0], row) for row in self.connection.execute(query, some))
+        return out
+
+    def add_decisions(self, rows: list[dict[str, Any]]) -> int:
+        """How many were new; an id that is taken is left as it is."""
+        made = self.connection.execute(self.store._insert(decisions).on_conflict_do_nothing(), rows)
+        return made.rowcount
+
+    def assign(self, rows: list[dict[str, Any]]) -> None:
+        """Remember the arms of sticky units."""
+        insert = self.store._insert(units)
+        names = ("arm", "probability", "estimated", "decision")
+        new = {name: insert.excluded[name] for name in names}
+        self.connection.execute(
+            insert.on_conflict_do_update(index_elements=["experiment", "unit"], set_=new), rows
+        )
+
+    def add_events(self, new: Sequence[Event]) -> None:
+        """Append to the log."""
+        rows = [
+            {
+                **event._asdict(),
+                "experiment": self.experiment,
+                "body": None if event.body is None else json.dumps(event.body),
+            }
+            for event in new
+        ]
+        self.connection.execute(sa.insert(events), rows)
+
+    def save(self, state: State, swept: int | None = None) -> None:
+        """Bring the caches to this state."""
+        head: dict[str, Any] = {"version": state.version, "rewards": state.rewards}
+        if state.reconfigured:
+            head |= {"revision": state.version, "config": json.dumps(state.config.to_json())}
+        if swept is not None:
+            head["swept"] = swept
+        self.connection.execute(
+            sa.update(experiments).where(experiments.c.id == self.experiment).values(head)
+        )
+        if state.touched:
+            insert = self.store._insert(statistics)
+            names = ("rewards", "n", "mean", "m2", "origin", "at", "version")
+            upsert = insert.on_conflict_do_update(
+                index_elements=["experiment", "arm", "epoch"],
+                set_={name: insert.excluded[name] for name in names},
+            )
+            rows = [
+                {
+                    "experiment": self.experiment,
+                    "arm": arm,
+                    "epoch": epoch,
+                    "version": state.version,
+                    **state.rows[arm, epoch]._asdict(),
+                }
+                for arm, epoch in sorted(state.touched)
+            ]
+            self.connection.execute(upsert, rows)
+
+    def unswept(self, swept: int, limit: int) -> Sequence[Any]:
+        """The decisions after number `swept`, oldest first, with the events that settled them."""
+        query = (
+            sa.select(
+                decisions.c.seq,
+                decisions.c.id,
+                decisions.c.arm,
+                decisions.c.epoch,
+                decisions.c.time,
+                events.c.version.label("event"),
+            )
+            .outerjoin(events, _settles)
+            .where(decisions.c.experiment == self.experiment, decisions.c.seq > swept)
+            .order_by(decisions.c.seq)
+            .limit(limit)
+        )
+        return self.connection.execute(query).all()
+
+    def traffic(self, epochs: bool = False) -> Sequence[Any]:
+        """Decisions and open ones by arm (and epoch) and reason."""
+        by = [decisions.c.arm, decisions.c.epoch]
+        query = (
+            sa.select(
+                *by,
+                sa.func.count().label("decisions"),
+                sa.func.count(events.c.version).label("settled"),
+            )
+            .outerjoin(events, _settles)
+            .where(decisions.c.experiment == self.experiment)
+            .group_by(*by)
+        )
+        return self.connection.execute(query).all()
+
+    def all_events(self) -> Iterator[Event]:
+        """The whole log of events, in order."""
+        query = (
+            sa.select(*(events.c[name] for name in Event._fields))
+            .where(events.c.experiment == self.experiment)
+            .order_by(events.c.version)
+        )
+        for row in self._stream(query):
+            body = None if row.body is None else json.loads(row.body)
+            yield Event._make((*row[:-1], body))
+
+    def all_decisions(self, order: str = "seq") -> Iterator[Any]:
+        """Every decision with what settled it, by number or by the version it saw."""
+        query = (
+            sa.select(
+                decisions,
+                events.c.kind.label("settled"),
+                events.c.raw,
+                events.c.value,
+                events.c.time.label("settled_time"),
+                events.c.version.label("settled_version"),
+            )
+            .outerjoin(events, _settles)
+            .where(decisions.c.experiment == self.experiment)
+            .order_by(*([decisions.c.version] if order == "version" else []), decisions.c.seq)
+        )
+        yield from self._stream(query)
+
+    def _stream(self, query: Any) -> Iterator[Any]:
+        """Row by row without holding them all."""
+        yield from self.connection.execution_options(yield_per=5000).execute(query)
+
+    def settlements(self) -> int:
+        """How many events name a decision."""
+        query = sa.select(sa.func.count(events.c.decision))
+        query = query.where(events.c.experiment == self.experiment)
+        return int(self.connection.execute(query).scalar_one())
+
+
+_settles = sa.and_(
+    events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
+)
+_x: Any = sa.bindparam("x")
+_ids: Any = sa.bindparam("ids", expanding=True)
+_find = sa.select(experiments).where(experiments.c.name == sa.bindparam("name"))
+_lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
+_config = sa.select(experiments.c.config).where(experiments.c.id == _x)
+_head = (
+    sa.select(
+        experiments.c.version,
+        experiments.c.revision,
+        experiments.c.rewards,
+        experiments.c.swept,
+        *(statistics.c[name] for name in ("arm", "epoch", "n", "mean", "m2", "origin", "at")),
+        statistics.c.rewards.label("rewarded"),
+    )
+    .outerjoin(
+        statistics,
+        sa.and_(
+            statistics.c.experiment == experiments.c.id,
+            statistics.c.version > sa.bindparam("since"),
+        ),
+    )
+    .where(experiments.c.id == _x)
+)
+_decided = sa.select(
+    decisions.c.id,
+    decisions.c.version,
+    decisions.c.epoch,
+    decisions.c.arm,
+    decisions.c.probability,
+    decisions.c.estimated,
+    decisions.c.reason,
+    decisions.c.time,
+).where(decisions.c.experiment == _x, decisions.c.id.in_(_ids))
+_rewarded = sa.select(events.c.decision, events.c.kind, events.c.raw).where(
+    events.c.experiment == _x, events.c.decision.in_(_ids)
+)
+_assigned = sa.select(
+    units.c.unit, units.c.arm, units.c.probability, units.c.estimated, units.c.decision
+).where(units.c.experiment == _x, units.c.unit.in_(_ids))
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    script = ScriptDirectory.from_config(config)
+    with EnvironmentContext(
+        config, script, fn=lambda revision, _: script._upgrade_revs(SCHEMA, revision)
+    ):
+        script.run_env()
+
+
+def _after_fork() -> None:
+    """A forked worker must not share its parent's connections."""
+    for store in list(_stores):
+        store._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class _NoQueue:
+    """Writers need not queue: the database does it."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class _Lock(_NoQueue):
+    """One connection, one user at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.lock.release()
+
+
+class _FairQueue(_Lock):
+    """Threads of this process by a lock, processes by the kernel's queue for a file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path, self.file, self.depth = path, -1, 0
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.depth += 1
+        if self.depth > 1:
+            return
+        try:
+            if self.file < 0:
+                self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(self.file, fcntl.LOCK_EX)
+        except OSError:  # a folder we may not write to, a file system without locks: SQLite copes
+            pass
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+        if self.depth == 0 and self.file >= 0:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+        super().__exit__(*error)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self.lock:
+            if self.file >= 0:
+                os.close(self.file)
+                self.file = -1
+
+
+def open_store(store: Any) -> Store:
+    """A store from its URL; memory://name is the same store for all of this process."""
+    if isinstance(store, Store):
+        return store
+    if not isinstance(store, str):
+        raise StoreError(f"store must be a URL or a Store, got {short(store)}")
+    if store.startswith("memory://") and store != "memory://":
+        if store not in _memories:
+            _memories[store] = Store(store)
+        return _memories[store]
+    return Store(store)
