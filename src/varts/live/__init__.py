@@ -4,14 +4,33 @@ From the log up: `state` folds events into statistics, `choosing` turns a state 
 probability, `store` is the database, `experiment` has the verbs.
 """
 
-from varts.live.errors import ExperimentStopped as ExperimentStopped
-from varts.live.errors import InvalidReward as InvalidReward
-from varts.live.errors import LiveError as LiveError
-from varts.live.errors import RewardConflict as RewardConflict
-from varts.live.errors import StoreError as StoreError
-from varts.live.errors import UnknownDecision as UnknownDecision
-from varts.live.experiment import Decision as Decision
-from varts.live.experiment import Experiment as Experiment
-from varts.live.experiment import open_experiment as open_experiment
-from varts.live.options import Options as Options
-from varts.live.store import Store as Store
+from varts.live.errors import (
+    ExperimentStopped,
+    InvalidReward,
+    LiveError,
+    RewardConflict,
+    StoreError,
+    UnknownDecision,
+)
+from varts.live.experiment import Decision, Experiment
+from varts.live.experiment import open_experiment as open
+from varts.live.options import Options
+from varts.live.report import Report
+from varts.live.store import Store
+from varts.live.verify import Verification
+
+__all__ = [
+    "Decision",
+    "Experiment",
+    "ExperimentStopped",
+    "InvalidReward",
+    "LiveError",
+    "Options",
+    "Report",
+    "RewardConflict",
+    "Store",
+    "StoreError",
+    "UnknownDecision",
+    "Verification",
+    "open",
+]

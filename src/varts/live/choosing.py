@@ -33,6 +33,7 @@ POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
 )
 # Draws behind the probability of a policy that has neither belief nor index.
 DRAWS = 1000
+ELEVEN = np.uint64(11)  # of 64 random bits, 53 make a float
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
 
 
@@ -45,27 +46,23 @@ class Choice(NamedTuple):
     estimated: bool = False
 
 
-def uniforms(seed: int, purpose: bytes, key: str, size: int) -> Floats:
-    """`size` numbers in (0, 1) that depend on the arguments alone.
+def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Floats:
+    """`size` numbers in (0, 1) for every key, which depend on the arguments alone.
 
-    >>> uniforms(7, CHOICE, "d1", 2).round(3)
-    array([0.317, 0.632])
+    >>> uniforms(7, CHOICE, ["d1", "d2"], 2).round(3)
+    array([[0.317, 0.632],
+           [0.317, 0.632]])
     """
-    start = b"%d/%b/%b" % (seed, purpose, key.encode("utf-8", "surrogatepass"))
-    words = np.frombuffer(hashlib.shake_128(start).digest(8 * size), dtype="<u8")
-    return np.asarray(((words >> np.uint64(11)) + 0.5) * 2.0**-53, dtype=np.float64)
+    start = b"%d/%b/" % (seed, purpose)
+    random = b"".join(hashlib.shake_128(start + key.encode()).digest(8 * size) for key in keys)
+    words = np.frombuffer(random, dtype="<u8").reshape(len(keys), size)
+    return np.asarray((words >> ELEVEN) * 2.0**-53 + 2.0**-54, dtype=np.float64)
 
 
 def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
     """A NumPy generator that depends on the arguments alone."""
-    start = b"%d/%b/%b" % (seed, purpose, key.encode("utf-8", "surrogatepass"))
-    entropy = int.from_bytes(hashlib.shake_128(start).digest(16), "little")
-    return np.random.Generator(np.random.PCG64(entropy))
-
-
-def in_holdout(seed: int, share: float, unit: str) -> bool:
-    """Whether this unit belongs to the part that never adapts: always or never."""
-    return share > 0 and bool(uniforms(seed, MEMBERSHIP, unit, 1)[0] < share)
+    entropy = hashlib.shake_128(b"%d/%b/%b" % (seed, purpose, key.encode())).digest(16)
+    return np.random.Generator(np.random.PCG64(int.from_bytes(entropy, "little")))
 
 
 class Chooser:
@@ -73,11 +70,10 @@ class Chooser:
 
     def __init__(self, seed: int, state: State) -> None:
         self.seed, self.state, self.options = seed, state, state.config.options
-        self.active = np.array(state.config.active)
+        self.active = state.config.active
         self.policy = state.config.policy
         self.stats = seen_by(self.policy, self.options.goal, state.statistics())
-        played = self.stats.n[self.active]
-        owed = played < self.policy.owed(self.stats.K)[self.active]
+        owed = self.stats.n[self.active] < state.config.owed[self.active]
         self.owed, self.ready = self.active[owed], self.active[~owed]
         # Of the traffic that the floor leaves over, the share of the arms that are owed pulls.
         self.forced = len(self.owed) / len(self.active)
@@ -85,35 +81,71 @@ class Chooser:
 
     # ------------------------------------------------------------------ choosing
 
-    def choose(self, key: str, unit: str | None = None, exact: bool = True) -> Choice:
-        """The choice of decision `key`; without `exact`, its probability is left out (NaN)."""
+    def choose(
+        self, keys: Sequence[str], units: Sequence[str | None], exact: bool = True
+    ) -> list[Choice]:
+        """The choices of decisions `keys`; without `exact`, their probabilities are NaN.
+
+        Whether a unit (or a decision without one) is in the holdout depends on its name alone.
+        """
         config = self.state.config
         if config.winner is not None:
-            return Choice(config.winner, 1.0, WINNER)
-        K = self.stats.K
-        u = uniforms(self.seed, CHOICE, key, 2 + 2 * K)
-        if in_holdout(self.seed, self.options.holdout, key if unit is None else unit):
-            return Choice(pick(self.active, u[1]), 1 / len(self.active), HOLDOUT)
-        first = u[0]
-        if first < self.even:
-            arm, reason = pick(self.active, u[1]), FLOOR
-        elif (first - self.even) / (1 - self.even) < self.forced:
-            arm, reason = pick(self.owed, u[1]), FORCED
-        else:
-            arm, reason = self._by_policy(key, u), POLICY
-        if not exact:
-            return Choice(arm, np.nan, reason)
-        return Choice(arm, float(self.probabilities[arm]), reason, self.estimated)
+            return [Choice(config.winner, 1.0, WINNER)] * len(keys)
+        u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.stats.K)
+        held = self._holdout(keys, units)
+        forced = self.even + (1 - self.even) * self.forced
+        arms, reasons, by_policy = [], [], []
+        # One number decides between floor, forced and the policy, another picks evenly.
+        for i, (which, pick) in enumerate(u[:, :2].tolist()):
+            if held[i] or which < self.even:
+                arm, reason = evenly(self.active, pick), HOLDOUT if held[i] else FLOOR
+            elif which < forced:
+                arm, reason = evenly(self.owed, pick), FORCED
+            else:
+                arm, reason = -1, POLICY
+                by_policy.append(i)
+            arms.append(arm)
+            reasons.append(reason)
+        if by_policy:
+            chosen = self._by_policy(keys, u, by_policy)
+            for i, arm in zip(by_policy, chosen, strict=True):
+                arms[i] = arm
+        share, estimated = 1 / len(self.active), exact and self.estimated
+        chances = self.chances if exact else [np.nan] * self.stats.K
+        return [
+            Choice(arm, share, reason) if held[i] else Choice(arm, chances[arm], reason, estimated)
+            for i, (arm, reason) in enumerate(zip(arms, reasons, strict=True))
+        ]
 
-    def _by_policy(self, key: str, u: Floats) -> int:
+    def _holdout(self, keys: Sequence[str], units: Sequence[str | None]) -> Sequence[bool]:
+        if not self.options.holdout:
+            return [False] * len(keys)
+        who = [key if unit is None else unit for key, unit in zip(keys, units, strict=True)]
+        member: list[float] = uniforms(self.seed, MEMBERSHIP, who, 1)[:, 0].tolist()
+        return [u < self.options.holdout for u in member]
+
+    def _by_policy(self, keys: Sequence[str], u: Floats, rows: list[int]) -> list[int]:
+        """What the policy would have these of the decisions play."""
+        K = self.stats.K
         if self.belief is not None:
-            K = self.stats.K
-            largest = self.belief.largest_at(u[2 : 2 + K][self.ready], u[2 + K :][self.ready])
-            return pick(self.ready[largest], u[1])
+            u = u if len(rows) == len(u) else u[rows]
+            first, second = u[:, 2 : 2 + K], u[:, 2 + K :]
+            if len(self.ready) < K:
+                first, second = first[:, self.ready], second[:, self.ready]
+            arms: list[int] = self.ready[self.belief.argmax_at(first, second, u[:, 1])].tolist()
+            return arms
         if isinstance(self.policy, IndexPolicy):
-            return pick(self.ready[self._largest], u[1])
-        rng = keyed_generator(self.seed, CHOICE, key)
-        return int(self.ready[self.ready_policy.choose(self.ready_stats, self.t, rng)])
+            return [evenly(self.ready[self._largest], u[i, 1]) for i in rows]
+        return [
+            int(
+                self.ready[
+                    self.ready_policy.choose(
+                        self.ready_stats, self.t, keyed_generator(self.seed, CHOICE, keys[i])
+                    )
+                ]
+            )
+            for i in rows
+        ]
 
     # ------------------------------------------------------------------ what it rests on
 
@@ -135,7 +167,7 @@ class Chooser:
     @cached_property
     def belief(self) -> Belief | None:
         """The belief whose largest draw is the choice, if the policy is of that kind."""
-        return self.ready_policy.belief(self.ready_stats) if self.policy.samples else None
+        return self.ready_policy.believed(self.ready_stats) if self.policy.samples else None
 
     @property
     def t(self) -> int:
@@ -173,6 +205,11 @@ class Chooser:
         out[self.active] += self.options.floor
         return out
 
+    @cached_property
+    def chances(self) -> list[float]:
+        """`probabilities` as plain numbers."""
+        return list(self.probabilities.tolist())
+
     def _policy_probabilities(self) -> Floats:
         if self.belief is not None:
             return self.belief.p_best()
@@ -192,6 +229,6 @@ def seen_by(policy: Policy, goal: str, stats: ArmStats) -> ArmStats:
     return ArmStats._trusted(stats.n, policy.reflection - stats.mean, stats.m2)
 
 
-def pick(arms: Sequence[int] | NDArray[np.int64], u: float) -> int:
-    """One of the arms, evenly."""
-    return int(arms[min(int(u * len(arms)), len(arms) - 1)])
+def evenly(arms: NDArray[np.int64], u: float) -> int:
+    """One of the arms, by a number in (0, 1)."""
+    return int(arms[int(u * len(arms))])

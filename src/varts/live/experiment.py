@@ -41,6 +41,7 @@ from varts.live.store import Log, Store, open_store
 from varts.live.verify import Verification, verify
 from varts.policies import Policy
 
+LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
 SWEEP = 1000  # decisions settled as missing in one transaction
 
 
@@ -151,17 +152,18 @@ class Experiment:
         self._expire()
         with self.store.writing() as log:
             log.experiment = self._id
+            state = self._current(log)
             found = {} if fresh else log.decided(ids)
-            if len(found) < len(ids):
-                if self.options.sticky:
-                    log.lock()
-                chooser = self._choosing(self._current(log))
-                rows = self._new_decisions(log, chooser, ids, units, found)
+            if len(found) < len(set(ids)):
+                if state.config.options.sticky:
+                    log.lock()  # else two processes could assign one unit twice
+                    state = self._current(log)
+                rows = self._new_decisions(log, self._choosing(state), ids, units, found)
                 if rows and log.add_decisions(rows) < len(rows):
                     found = log.decided(ids)  # another process was first with the same id
                 else:
                     found |= {row["id"]: _Stored(row) for row in rows}
-        names = self._state.config.arms
+        names = state.config.arms
         return [
             Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
             for id, d in ((id, found[id]) for id in ids)
@@ -183,39 +185,55 @@ class Experiment:
         assigned: dict[str, Any] = {}
         if sticky:
             assigned = dict(log.assigned([unit for unit in set(units) if unit is not None]))
-        new: dict[str, dict[str, Any]] = {}
-        newly: dict[str, dict[str, Any]] = {}
+        keep = {  # a unit whose arm is still in play keeps it
+            unit: (row.arm, row.probability, STICKY, bool(row.estimated))
+            for unit, row in assigned.items()
+            if row.arm not in config.paused
+        }
+        asked: dict[str, str | None] = {}  # in order, each id and each sticky new unit once
+        waiting: set[str] = set()
         for id, unit in zip(ids, units, strict=True):
-            if id in found or id in new:
-                continue
-            before = assigned.get(unit) if sticky and unit is not None else None
-            if before is not None and before.arm not in config.paused:
-                choice = (before.arm, before.probability, STICKY, bool(before.estimated))
-            else:
-                choice = chooser.choose(id, unit)
-            row = dict(
-                zip(("arm", "probability", "reason", "estimated"), choice, strict=True),
-                experiment=self._id,
-                id=id,
-                version=state.version,
-                epoch=config.epoch,
-                unit=unit,
-                time=now,
-            )
-            new[id] = row
-            if sticky and unit is not None and choice[2] != STICKY:
-                newly[unit] = {
-                    "experiment": self._id,
-                    "unit": unit,
-                    "arm": row["arm"],
-                    "probability": row["probability"],
-                    "estimated": row["estimated"],
-                    "decision": id,
-                }
-                assigned[unit] = _Stored(newly[unit])
+            if id not in found and id not in asked:
+                if not (sticky and unit is not None and (unit in keep or unit in waiting)):
+                    asked[id] = unit
+                    waiting |= {unit} if unit is not None else set()
+        chosen = dict(zip(asked, chooser.choose(list(asked), list(asked.values())), strict=True))
+        newly = []
+        if sticky:
+            for id, unit in asked.items():
+                if unit is not None:
+                    arm, probability, _, estimated = chosen[id]
+                    keep[unit] = arm, probability, STICKY, estimated
+                    newly.append(
+                        {
+                            "experiment": self._id,
+                            "unit": unit,
+                            "arm": arm,
+                            "probability": probability,
+                            "estimated": estimated,
+                            "decision": id,
+                        }
+                    )
         if newly:
-            log.assign(list(newly.values()))
-        return list(new.values())
+            log.assign(newly)
+        rows: dict[str, dict[str, Any]] = {}
+        for id, unit in zip(ids, units, strict=True):
+            if id in found or id in rows:
+                continue
+            arm, probability, reason, estimated = chosen[id] if id in chosen else keep[str(unit)]
+            rows[id] = {
+                "experiment": self._id,
+                "id": id,
+                "version": state.version,
+                "epoch": config.epoch,
+                "arm": arm,
+                "probability": probability,
+                "estimated": estimated,
+                "reason": reason,
+                "unit": unit,
+                "time": now,
+            }
+        return list(rows.values())
 
     # ------------------------------------------------------------------ reward
 
@@ -271,8 +289,9 @@ class Experiment:
 
     def _counted(self, config: Config, id: str, raw: float) -> float:
         """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
-        clip, policy = config.options.clip, config.policy
-        value = raw if clip is None else min(max(raw, clip[0]), clip[1])
+        policy = config.policy
+        low, high = config.options.clip or (-LARGEST, LARGEST)
+        value = min(max(raw, low), high)
         if type(policy).transform is Policy.transform:
             return value
         return float(policy.transform(value, keyed_generator(self.seed, TOSS, id)))
@@ -408,9 +427,12 @@ class Experiment:
         if first.version == state.version:
             return state
         if first.revision > state.version:
-            with self.store.reading() as moment:
-                moment.experiment = self._id
-                state = self._load(moment)
+            if log.steady:
+                state = self._load(log)
+            else:
+                with self.store.reading() as moment:
+                    moment.experiment = self._id
+                    state = self._load(moment)
         else:
             state = State(state.config, first.version, first.rewards, dict(state.rows))
             _take(state, head)
@@ -487,9 +509,15 @@ def _take(state: State, head: Sequence[Any]) -> None:
 
 
 def _reward(value: Any) -> float:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
-        raise InvalidReward(f"reward must be a finite number, got {short(value)}")
+    if type(value) is not float:
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            raise InvalidReward(f"reward must be a finite number, got {short(value)}")
+        try:
+            value = float(value)
+        except OverflowError:  # an int beyond all floats
+            value = math.inf
+    if not math.isfinite(value):
+        raise InvalidReward(f"reward must be a finite number, got {value!r}")
     return float(value)
 
 

@@ -75,7 +75,7 @@ def report(name: str, chooser: Chooser, traffic: Sequence[Any], level: float) ->
         low[known], high[known] = belief.interval(level)
         if options.goal == "min":
             low, high = policy.reflection - high, policy.reflection - low
-    active = np.array(config.active)
+    active = config.active
     if not owed[active].any():
         belief = policy.restricted(active).belief(_some(seen, active))
         p_best[active], loss[active] = belief.p_best(), belief.expected_loss()

@@ -7,13 +7,13 @@ looks at it as it was at the decision's version. No clock, no database, no rando
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts.live.options import Options
 from varts.policies import Policy
@@ -71,11 +71,9 @@ class Row(NamedTuple):
         fade = faded(at - self.at, half_life)
         n = self.n * fade + 1.0
         offset = value - origin
-        if not math.isfinite(offset):  # two rewards near opposite ends of what a float can hold
-            offset = math.copysign(HUGE, offset)
         gap = offset - self.mean
         mean = self.mean + gap / n
-        m2 = min(self.m2 * fade + gap * (offset - mean), HUGE)
+        m2 = self.m2 * fade + gap * (offset - mean)
         return Row(self.rewards + 1, n, mean, m2, origin, at)
 
     def merge(self, other: Row) -> Row:
@@ -83,7 +81,7 @@ class Row(NamedTuple):
         n = self.n + other.n
         share = other.n / n if n > 0 else 0.0
         gap = (other.origin - self.origin) + (other.mean - self.mean)
-        m2 = min(self.m2 + other.m2 + gap * gap * self.n * share, HUGE)
+        m2 = self.m2 + other.m2 + gap * gap * self.n * share
         return self._replace(
             rewards=self.rewards + other.rewards, n=n, mean=self.mean + gap * share, m2=m2
         )
@@ -92,9 +90,6 @@ class Row(NamedTuple):
         """The same row with its weights as of reward number `at`."""
         fade = faded(at - self.at, half_life)
         return self._replace(n=self.n * fade, m2=self.m2 * fade, at=at)
-
-
-HUGE = 1e300
 
 
 def faded(rewards: int, half_life: float | None) -> float:
@@ -120,9 +115,15 @@ class Config:
         return self.options.build(len(self.arms))
 
     @cached_property
-    def active(self) -> list[int]:
+    def owed(self) -> NDArray[np.int64]:
+        """How many rewards the policy needs of every arm before it has a say."""
+        return self.policy.owed(len(self.arms))
+
+    @cached_property
+    def active(self) -> NDArray[np.int64]:
         """The arms in play."""
-        return [arm for arm in range(len(self.arms)) if arm not in self.paused]
+        arms = [arm for arm in range(len(self.arms)) if arm not in self.paused]
+        return np.array(arms, dtype=np.int64)
 
     def changed(self, kind: str, body: dict[str, Any]) -> Config:
         """After one change, as the log has it; raises ValueError for one that cannot be."""
@@ -143,7 +144,7 @@ class Config:
             made = replace(
                 self, stopped=True, winner=None if winner is None else self.index(winner)
             )
-        if not made.active:
+        if not len(made.active):
             raise ValueError("one arm must stay in play, got none")
         made.options.check_arms(len(made.arms), len(made.active))
         return made
@@ -243,7 +244,7 @@ class State:
             n[arm], mean[arm], m2[arm] = row.n, row.origin + row.mean, row.m2
         return ArmStats._trusted(n, mean, m2)
 
-    def counts(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def counts(self) -> NDArray[np.int64]:
         """How many rewards each arm has had."""
         out = np.zeros(len(self.config.arms), dtype=np.int64)
         for (arm, _), row in self.rows.items():

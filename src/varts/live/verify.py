@@ -119,7 +119,7 @@ def _replay(log: Log, seed: int, state: State, events: Iterator[Event], out: Ver
         if decision.reason == STICKY:
             again = None if before is None else (before.arm, before.probability)
         else:
-            choice = chooser.choose(decision.id, decision.unit)
+            (choice,) = chooser.choose([decision.id], [decision.unit])
             again = choice.arm, choice.probability
             assigned[decision.unit] = decision
         out.replayed += 1

@@ -65,6 +65,10 @@ class Policy:
         """What the policy believes about each arm's mean, if it does."""
         raise NotImplementedError(f"{type(self).__name__} has no belief about the arms' means")
 
+    def believed(self, stats: ArmStats) -> Belief:
+        """`belief` for a caller who knows that no arm is owed a pull."""
+        return self.belief(stats)
+
     def restricted(self: Self, arms: NDArray[np.int64]) -> Self:
         """The same policy for some of the arms: what it holds per arm is cut to those."""
         cut = {}
@@ -160,9 +164,16 @@ class BeliefPolicy(Policy):
 
     def belief(self, stats: ArmStats) -> Belief:
         self._ready(stats)
-        extra = self.parameters(stats).T
-        believed = self.believe(stats.n, stats.mean, stats.m2, *extra)
+        believed = self.believe(stats.n, stats.mean, stats.m2, *self.parameters(stats).T)
         return StudentT(*(np.broadcast_to(x, stats.K) for x in believed))
+
+    def believed(self, stats: ArmStats) -> Belief:
+        kept: tuple[int, Any] = self.__dict__.get("_kept", (0, None))
+        if kept[0] != stats.K:  # parameters that do not depend on rewards are made once
+            kept = stats.K, self.parameters(stats).T
+            if not self.pooled:
+                self.__dict__["_kept"] = kept
+        return StudentT._trusted(*self.believe(stats.n, stats.mean, stats.m2, *kept[1]))
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         return self.belief(stats).argmax(rng)

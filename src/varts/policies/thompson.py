@@ -65,7 +65,9 @@ def unit_free_known_belief(
 
 def _pooled_rows(stats: ArmStats) -> Floats:
     pooled = stats.pooled()
-    return np.tile(np.concatenate([pooled.n, pooled.mean, pooled.m2]), (stats.K, 1))
+    rows = np.empty((stats.K, 3))
+    rows[:, 0], rows[:, 1], rows[:, 2] = pooled.n, pooled.mean, pooled.m2
+    return rows
 
 
 @register
