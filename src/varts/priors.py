@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -110,16 +111,31 @@ class Prior:
         return json.dumps({"type": type(self).__name__, **body})
 
     @classmethod
-    def from_json(cls: type[Self], text: str) -> Self:
-        """The inverse of `to_json`; `Prior.from_json` takes any type of prior."""
+    def from_json(cls: type[Self], text: str, arms: Iterable[str] | None = None) -> Self:
+        """The inverse of `to_json`; `Prior.from_json` takes any type of prior.
+
+        The JSON may name the arms its entries are for, and a prior for any others (`varts fit`
+        does). With `arms`, the result has an entry for each of these names, in their order.
+
+        >>> text = (
+        ...     '{"type": "Normal", "mu": [1, 2], "sigma": 1, "arms": ["a", "b"],'
+        ...     ' "others": {"type": "Normal", "mu": 9, "sigma": 3}}'
+        ... )
+        >>> Prior.from_json(text, arms=["b", "new", "a"])
+        Normal(mu=[2. 9. 1.], sigma=[1. 3. 1.])
+        """
         try:
             body = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"prior must be JSON, got something else ({error})") from None
-        return cls._from_fields(body if isinstance(body, dict) else {})
+        return cls._from_fields(body if isinstance(body, dict) else {}, arms)
 
     @classmethod
-    def _from_fields(cls: type[Self], body: dict[str, Any]) -> Self:
+    def _from_fields(
+        cls: type[Self], body: dict[str, Any], arms: Iterable[str] | None = None
+    ) -> Self:
+        body = {key: value for key, value in body.items() if key != "fit"}  # where it comes from
+        names, others = body.pop("arms", None), body.pop("others", None)
         kinds = {kind.__name__: kind for kind in (NormalGamma, Normal) if issubclass(kind, cls)}
         name = body.pop("type", None)
         if not isinstance(name, str) or name not in kinds:
@@ -129,17 +145,27 @@ class Prior:
             raise ValueError(
                 f"a {name} must have the fields {', '.join(kind._fields)}, got {', '.join(body)}"
             )
-        return kind(**body)  # type: ignore[return-value]
+        prior = cast("Self", kind(**body))
+        if names is not None and (
+            not isinstance(names, list) or len({*map(str, names)}) != prior.K
+        ):
+            raise ValueError(
+                f"arms of a prior must be {prior.K} different names, got {short(names)}"
+            )
+        rest = None if others is None else cls._from_fields(others)
+        return prior if arms is None else for_names(prior, names, arms, rest)
 
     def save(self, path: str | Path) -> None:
         """Write `to_json()` to a file."""
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
+    def load(
+        cls: type[Self], path: str | os.PathLike[str], arms: Iterable[str] | None = None
+    ) -> Self:
+        """Read what `save` or `varts fit` wrote; `arms` as in `from_json`."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(Path(path).read_text(encoding="utf-8"), arms)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
@@ -296,13 +322,38 @@ def _shape(mu: Floats, size: Any) -> tuple[int, ...]:
     return (size if isinstance(size, tuple) else (size,)) + mu.shape
 
 
-def prior_from(value: Any) -> Prior:
-    """A prior from a prior, a path to its JSON, or a mapping of fields."""
+def for_names(
+    prior: Self, names: Iterable[str] | None, arms: Iterable[str], others: Self | None = None
+) -> Self:
+    """The entries of `arms`, in their order, of a prior whose entries have `names`.
+
+    A name it does not have gets `others`; a prior without names is the same for every arm.
+
+    >>> for_names(Normal([1, 2], 1), ["a", "b"], ["b", "c"], Normal(9, 3))
+    Normal(mu=[2. 9.], sigma=[1. 3.])
+    """
+    arms = [str(arm) for arm in arms]
+    if not arms:
+        raise ValueError("arms must name at least one arm, got none")
+    if names is None:
+        return prior.for_arms(len(arms))
+    place = {str(name): i for i, name in enumerate(names)}
+    strange = [arm for arm in arms if arm not in place]
+    if strange and others is None:
+        raise ValueError(unknown("arm", strange[0], place))
+    rows = np.column_stack(prior.per_arm(len(place)))
+    rest = None if others is None else [float(x[0]) for x in others.per_arm(1)]
+    chosen = np.array([rows[place[arm]] if arm in place else rest for arm in arms])
+    return type(prior)(*chosen.T)
+
+
+def prior_from(value: Any, arms: Iterable[str] | None = None) -> Prior:
+    """A prior from a prior, a path to its JSON or a mapping of fields; `arms` as in `from_json`."""
     if isinstance(value, Prior):
-        return value
+        return value if arms is None else for_names(value, None, arms)
     if isinstance(value, dict):
         body = {"type": "Normal" if "sigma" in value else "NormalGamma", **value}
-        return Prior._from_fields(body)
+        return Prior._from_fields(body, arms)
     if not isinstance(value, (str, os.PathLike)):
         raise ValueError(f"prior must be a prior, its fields or a JSON file, got {short(value)}")
-    return Prior.load(value)
+    return Prior.load(value, arms)

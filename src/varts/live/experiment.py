@@ -158,9 +158,11 @@ class Experiment:
                 if state.config.options.sticky:
                     log.lock()  # else two processes could assign one unit twice
                     state = self._current(log)
+                    found = log.decided(ids)
                 rows = self._new_decisions(log, self._choosing(state), ids, units, found)
                 if rows and log.add_decisions(rows) < len(rows):
                     found = log.decided(ids)  # another process was first with the same id
+                    state = self._current(log)  # and may have seen a newer state
                 else:
                     found |= {row["id"]: _Stored(row) for row in rows}
         names = state.config.arms
@@ -347,8 +349,8 @@ class Experiment:
         with self.store.reading() as log:
             log.experiment = self._id
             state = self._load(log)
-            traffic = log.traffic()
-        return report(self.name, Chooser(self.seed, state), traffic, level)
+            decided, settled = log.decided_by_arm(), log.settled_by_arm()
+        return report(self.name, Chooser(self.seed, state), decided, settled, level)
 
     def export(self, path: str | Path) -> int:
         """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""

@@ -52,18 +52,22 @@ class Report:
             return f"{self.name}: {self.because}\n{self.frame}"
 
 
-def report(name: str, chooser: Chooser, traffic: Sequence[Any], level: float) -> Report:
-    """The report of a state; `traffic` counts decisions and settled ones by arm and epoch."""
+def report(
+    name: str, chooser: Chooser, decided: Sequence[Any], settled: Sequence[Any], level: float
+) -> Report:
+    """The report of a state; decisions and settled ones are counted by arm and epoch."""
     import polars as pl
 
     level = real("level", level, above=0, below=1)
     state, options = chooser.state, chooser.options
     config, stats, count = state.config, state.statistics(), state.counts()
     K = stats.K
-    decided, settled = np.zeros(K), np.zeros(K)
-    for row in traffic:
-        decided[row.arm] += row.decisions
-        settled[row.arm] += row.settled
+    made, open_ = np.zeros(K), np.zeros(K)
+    for row in decided:
+        made[row.arm] += row.decisions
+        open_[row.arm] += row.decisions
+    for row in settled:
+        open_[row.arm] -= row.decisions
     low, high, p_best, loss = np.full((4, K), np.nan)
     # A policy without beliefs, such as UCB1, is reported with those of VarTS.
     policy = chooser.policy if chooser.policy.samples else VarTS()
@@ -91,8 +95,8 @@ def report(name: str, chooser: Chooser, traffic: Sequence[Any], level: float) ->
             "high": high,
             "p_best": p_best,
             "expected_loss": loss,
-            "share": decided / decided.sum() if decided.sum() else np.zeros(K),
-            "pending": (decided - settled).astype(np.int64),
+            "share": made / max(made.sum(), 1.0),
+            "pending": open_.astype(np.int64),
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))

@@ -60,6 +60,7 @@ decisions = Table(
     Column("unit", String),
     Column("time", BigInteger, nullable=False),
     Index("varts_decisions_id", "experiment", "id", unique=True),
+    Index("varts_decisions_order", "experiment", "seq"),
 )
 
 events = Table(

@@ -78,6 +78,8 @@ class Store:
         self._insert: Any = sqlite.insert if self.sqlite else postgresql.insert
         self._turn = self._queue()
         self.engine = self._connect()
+        # Who lets a store go without closing it leaves no connection behind.
+        weakref.finalize(self, self.engine.dispose)
         _stores.add(self)
         with self._errors(), self._turn:
             self._migrate()
@@ -387,20 +389,13 @@ class Log:
         )
         return self.connection.execute(query).all()
 
-    def traffic(self, epochs: bool = False) -> Sequence[Any]:
-        """Decisions and open ones by arm (and epoch) and reason."""
-        by = [decisions.c.arm, decisions.c.epoch]
-        query = (
-            sa.select(
-                *by,
-                sa.func.count().label("decisions"),
-                sa.func.count(events.c.version).label("settled"),
-            )
-            .outerjoin(events, _settles)
-            .where(decisions.c.experiment == self.experiment)
-            .group_by(*by)
-        )
-        return self.connection.execute(query).all()
+    def decided_by_arm(self) -> Sequence[Any]:
+        """How many decisions every arm has, by arm and epoch."""
+        return self.connection.execute(_decided_by_arm, {"x": self.experiment}).all()
+
+    def settled_by_arm(self) -> Sequence[Any]:
+        """How many of them are settled, by arm and epoch."""
+        return self.connection.execute(_settled_by_arm, {"x": self.experiment}).all()
 
     def all_events(self) -> Iterator[Event]:
         """The whole log of events, in order."""
@@ -479,6 +474,16 @@ _decided = sa.select(
 ).where(decisions.c.experiment == _x, decisions.c.id.in_(_ids))
 _rewarded = sa.select(events.c.decision, events.c.kind, events.c.raw).where(
     events.c.experiment == _x, events.c.decision.in_(_ids)
+)
+_decided_by_arm = (
+    sa.select(decisions.c.arm, decisions.c.epoch, sa.func.count().label("decisions"))
+    .where(decisions.c.experiment == _x)
+    .group_by(decisions.c.arm, decisions.c.epoch)
+)
+_settled_by_arm = (
+    sa.select(events.c.arm, events.c.epoch, sa.func.count().label("decisions"))
+    .where(events.c.experiment == _x, events.c.decision.is_not(None))
+    .group_by(events.c.arm, events.c.epoch)
 )
 _assigned = sa.select(
     units.c.unit, units.c.arm, units.c.probability, units.c.estimated, units.c.decision
@@ -567,6 +572,9 @@ class _FairQueue(_Lock):
             if self.file >= 0:
                 os.close(self.file)
                 self.file = -1
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def open_store(store: Any) -> Store:
