@@ -21,6 +21,7 @@ from varts.policies import (
     UCBV,
     BeliefPolicy,
     BernoulliTS,
+    EvenSplit,
     GaussianTS,
     IndexPolicy,
     KnownVarianceTS,
@@ -36,6 +37,10 @@ from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instance
 from varts.stats import ArmStats
 
 if TYPE_CHECKING:
+    from varts.fitted import FittedPrior
+    from varts.fitting import fit_prior
+    from varts.live import Decision, Experiment, open
+    from varts.planning import Plan, plan
     from varts.study import Study, simulate
 
 __version__ = "0.1.0"
@@ -52,6 +57,10 @@ __all__ = [
     "BernoulliTS",
     "Beta",
     "BetaBandit",
+    "Decision",
+    "EvenSplit",
+    "Experiment",
+    "FittedPrior",
     "GaussianBandit",
     "GaussianTS",
     "IndexPolicy",
@@ -59,6 +68,7 @@ __all__ = [
     "KnownVarianceTS",
     "Normal",
     "NormalGamma",
+    "Plan",
     "Policy",
     "Problem",
     "StudentT",
@@ -67,12 +77,25 @@ __all__ = [
     "VarTS",
     "bounds",
     "choose",
+    "fit_prior",
     "index_policy",
+    "open",
+    "plan",
     "register",
     "simulate",
 ]
 
-_later = {"Study": "varts.study", "simulate": "varts.study"}
+_later = {
+    "Decision": "varts.live",
+    "Experiment": "varts.live",
+    "FittedPrior": "varts.fitted",
+    "Plan": "varts.planning",
+    "Study": "varts.study",
+    "fit_prior": "varts.fitting",
+    "open": "varts.live",
+    "plan": "varts.planning",
+    "simulate": "varts.study",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,21 +2,30 @@
 
 `StudentT(loc, scale, df)` serves every sampler whose marginal is location-scale t: VarTS, TS14,
 TS20, and with df = inf the Gaussian ones. `Beta(a, b)` serves Bernoulli Thompson sampling. Arms
-are the last axis; the random generator is always an argument.
+are the last axis; the random generator is always an argument. Questions about all arms together
+(which is best, what a wrong choice costs) are answered by quadrature, in `varts.ranking`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from varts.checks import Floats, real, reals
+from varts import ranking
+from varts.checks import Floats, integer, real, reals
+
+Self = TypeVar("Self", bound="Belief")
 
 # Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.
 SMALL_SHAPE = 1.0
+TWO_PI = 2 * np.pi
 
 
 class Belief:
@@ -30,6 +39,24 @@ class Belief:
         """The value that arm's mean stays below with probability p."""
         raise NotImplementedError
 
+    def at(self, u: Floats, v: Floats) -> Floats:
+        """Draws made from numbers u and v in (0, 1), two an arm, so that they can be made again."""
+        raise NotImplementedError
+
+    def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
+        """The arm with the largest draw `at(u, v)` in each row; `tie` in (0, 1) breaks ties."""
+        draws = self.at(u, v)
+        best = np.asarray(draws.argmax(axis=1))
+        if self._may_tie:
+            for i, row in enumerate(draws):
+                largest = np.flatnonzero(row == row[best[i]])
+                best[i] = largest[int(tie[i] * len(largest))]
+        return best
+
+    @property
+    def _may_tie(self) -> bool:
+        return True
+
     def argmax(self, rng: np.random.Generator) -> int:
         """The arm with the highest draw, ties broken at random."""
         return pick_best(self.sample(rng), rng)
@@ -38,6 +65,68 @@ class Belief:
         """The central credible interval of each arm's mean."""
         level = real("level", level, above=0, below=1)
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    @property
+    def K(self) -> int:
+        """The number of arms."""
+        return int(self._arrays()[0].shape[-1])
+
+    def p_best(self) -> Floats:
+        """P(the arm has the highest mean). Adds up to 1; equal certain arms share."""
+        return self._rows(lambda row: row._p_best())
+
+    def expected_loss(self) -> Floats:
+        """E[highest mean - the arm's mean]: what stopping with that arm would cost per round."""
+        return self._rows(lambda row: row._expected_loss())
+
+    def top(self, m: int) -> Floats:
+        """P(the arm is among the m with the highest means). Adds up to m."""
+        m = integer("m", m, at_least=1, at_most=self.K)
+        return self._rows(lambda row: row._top(m))
+
+    def p_better(self, i: int | None = None, j: int | None = None) -> Any:
+        """P(mean of arm i > mean of arm j); of every pair, rows i and columns j, if none is named.
+
+        Equal certain arms, and an arm against itself, count one half.
+        """
+        if i is None and j is None:
+            return self._rows(lambda row: row._p_better())
+        pair = [integer(name, arm, 0, self.K - 1) for name, arm in (("i", i), ("j", j))]
+        if pair[0] == pair[1]:
+            first = np.full(self._arrays()[0].shape[:-1], 0.5)
+        else:
+            first = type(self)(*(x[..., pair] for x in self._arrays())).p_best()[..., 0]
+        return first if first.ndim else float(first)
+
+    def mirrored(self: Self) -> Self:
+        """The belief about the means with their order reversed, for when lower is better."""
+        raise NotImplementedError
+
+    def _arrays(self) -> tuple[Floats, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+    def _rows(self: Self, answer: Callable[[Self], Floats]) -> Floats:
+        """The answer for every row of arms, if there are several."""
+        arrays = self._arrays()
+        shape = arrays[0].shape[:-1]
+        with np.errstate(over="ignore", divide="ignore"):
+            if not shape:
+                return answer(self)
+            rows = (type(self)(*(x[at] for x in arrays)) for at in np.ndindex(shape))
+            answers = np.array([answer(row) for row in rows])
+        return answers.reshape(shape + answers.shape[1:])
+
+    def _p_best(self) -> Floats:
+        raise NotImplementedError
+
+    def _expected_loss(self) -> Floats:
+        raise NotImplementedError
+
+    def _top(self, m: int) -> Floats:
+        raise NotImplementedError
+
+    def _p_better(self) -> Floats:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +150,14 @@ class StudentT(Belief):
         )
         for name, array in (("loc", loc), ("scale", scale), ("df", df)):
             object.__setattr__(self, name, np.atleast_1d(array))
+
+    @classmethod
+    def _trusted(cls, loc: Floats, scale: Floats, df: Any) -> StudentT:
+        """Skip the checks for what a policy's formula has just worked out."""
+        belief = object.__new__(cls)
+        df = df if np.ndim(df) else np.full(loc.shape, df)
+        belief.__dict__.update(loc=loc, scale=scale, df=df)
+        return belief
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
         sign, logdev = self.sample_log(rng, size)
@@ -97,11 +194,142 @@ class StudentT(Belief):
             draws = np.where(draws == best, sign * logdev, -np.inf)
         return pick_best(draws, rng)
 
+    def at(self, u: Floats, v: Floats) -> Floats:
+        """Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller."""
+        power, spread, gaussian = self._for_draws
+        with np.errstate(over="ignore"):
+            square = np.expm1(np.log(u) * power) * spread
+        if gaussian is not None:
+            square = np.where(gaussian, np.log(u) * (-2.0 * self.scale**2), square)
+        return np.asarray(self.loc + np.sqrt(square) * np.cos(v * TWO_PI))
+
+    @cached_property
+    def _for_draws(self) -> tuple[Floats, Floats, NDArray[np.bool_] | None]:
+        gaussian = np.isinf(self.df)
+        if not gaussian.any():
+            return -2.0 / self.df, self.df * self.scale**2, None
+        df = np.where(gaussian, 1.0, self.df)
+        return -2.0 / df, df * self.scale**2, gaussian
+
+    @cached_property
+    def _may_tie(self) -> bool:  # type: ignore[override]
+        # Point masses tie; so do draws too large for a float, which only tiny df make.
+        return bool(self.scale.min() == 0 or self.scale.max() == np.inf or self.df.min() < 0.1)
+
     def quantile(self, p: Any) -> Floats:
         p = reals("p", p, above=0, below=1)
         finite = np.isfinite(self.df)
         t = special.stdtrit(np.where(finite, self.df, 1.0), p)
         return np.asarray(self.loc + self.scale * np.where(finite, t, special.ndtri(p)))
+
+    def mirrored(self) -> StudentT:
+        """The belief about minus the means, for when lower is better.
+
+        >>> StudentT([20.0, 30.0], [4.0, 3.0], np.inf).mirrored().p_best().round(4)   # Phi(10 / 5)
+        array([0.9772, 0.0228])
+        """
+        return StudentT(-self.loc, self.scale, self.df)
+
+    def _p_best(self) -> Floats:
+        if self.scale.max() == np.inf:
+            known, unknown = self._apart()
+            p = unknown._beside_points(min(known.K, 1))._p_best()
+            return self._together(p[-1] * known._p_best() if known.K else p[:0], p[: unknown.K])
+        loc, scale, _ = self._in_reach()
+        if scale.all():
+            return ranking.p_best(ranking.Students(loc, scale, self.df))[0]
+        free, point = scale > 0, scale == 0
+        p, highest, atom = np.zeros(self.K), loc[point].max(), 1.0
+        if free.any():
+            arms = ranking.Students(loc[free], scale[free], self.df[free])
+            p[free], atom = ranking.p_best(arms, highest)
+        tied = point & (loc == highest)
+        p[tied] = atom / tied.sum()
+        return p
+
+    def _expected_loss(self) -> Floats:
+        """Of a difference that is never negative: it exists, though it may be infinite."""
+        if self.K == 1:
+            return np.zeros(1)
+        free = self.scale > 0
+        if (self.df[free] <= 1).any() or self.scale.max() == np.inf:
+            return np.full(self.K, np.inf)
+        loc, scale, unit = self._in_reach()
+        floor = None if free.all() else loc[~free].max()
+        loss: Floats = self.loc.max() - self.loc
+        if free.any():
+            arms = ranking.Students(loc[free], scale[free], self.df[free])
+            loss += unit * ranking.gap_to_best(arms, floor)
+        return loss
+
+    def _top(self, m: int) -> Floats:
+        if self.scale.max() == np.inf:
+            known, unknown = self._apart()
+            p, n = np.zeros(known.K), unknown.K
+            for above in range(
+                min(m, n + 1) if known.K else 0
+            ):  # unknown arms above all known ones
+                places = min(m - above, known.K)
+                p += special.binom(n, above) * 0.5**n * known._top(places)
+            return self._together(p, unknown._beside_points(known.K)._top(m)[:n])
+        loc, scale, _ = self._in_reach()
+        point = scale == 0
+        scale, df = np.where(point, ranking.POINT, scale), np.where(point, np.inf, self.df)
+        return ranking.p_top(ranking.Students(loc, scale, df), m)
+
+    def _p_better(self) -> Floats:
+        if self.scale.max() == np.inf:
+            p, wide = np.full((self.K, self.K), 0.5), np.isinf(self.scale)
+            for belief, which in zip(self._apart(), (~wide, wide), strict=True):
+                p[np.ix_(which, which)] = belief._p_better() if belief.K else 0.5
+            return p
+        loc, scale, _ = self._in_reach()
+        free, point = np.flatnonzero(scale), scale == 0
+        p = 0.5 * (np.sign(loc[:, None] - loc) + 1)
+        if free.size:
+            arms = ranking.Students(loc[free], scale[free], self.df[free])
+            p[np.ix_(free, free)] = ranking.p_better(arms)
+            below, above = arms.ends(loc[point] - arms.loc[:, None])
+            p[np.ix_(free, point)], p[np.ix_(point, free)] = above, below.T
+        return p
+
+    def _in_reach(self) -> tuple[Floats, Floats, float]:
+        """Locations and scales in a unit of the order of their spread, scales within reason of it.
+
+        Nothing is rounded that matters: the unit is a power of 2, and locations are shifted only
+        if they are so close together that differences of doubles are exact.
+        """
+        loc, scale = self.loc, self.scale
+        low, high = float(loc.min()), float(loc.max())
+        if 0 < high <= 2 * low or 2 * high <= low < 0:
+            loc = loc - high
+        spread = max(high - low, float(scale.max()))
+        unit = math.ldexp(1.0, math.frexp(spread)[1] - 1) if spread > 0 else 1.0
+        bounded = np.maximum(scale / unit, ranking.NARROW)
+        return loc / unit, bounded if scale.all() else np.where(scale > 0, bounded, 0.0), unit
+
+    # An arm of infinite scale, of which nothing is known, is the limit of ever larger scales,
+    # equal ones if there are several: such arms lie far above or far below all others, which to
+    # them are a single point.
+
+    def _apart(self) -> tuple[StudentT, StudentT]:
+        """The arms of finite scale; those of infinite scale, measured in that scale."""
+        wide = np.isinf(self.scale)
+        known = (x[~wide] for x in (self.loc, self.scale, self.df))
+        n = int(wide.sum())
+        return StudentT._trusted(*known), StudentT._trusted(np.zeros(n), np.ones(n), self.df[wide])
+
+    def _beside_points(self, n: int) -> StudentT:
+        points = np.zeros(n)
+        ends = (np.append(self.loc, points), np.append(self.scale, points))
+        return StudentT._trusted(*ends, np.append(self.df, points + 1))
+
+    def _together(self, known: Floats, unknown: Floats) -> Floats:
+        """What was found for the two kinds of arms, in the order of the arms."""
+        wide = np.isinf(self.scale)
+        result = np.empty(self.K)
+        result[~wide], result[wide] = known, unknown
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +351,33 @@ class Beta(Belief):
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
         return rng.beta(self.a, self.b, self.a.shape if size is None else (size, *self.a.shape))
 
+    def at(self, u: Floats, v: Floats) -> Floats:
+        return np.asarray(special.betaincinv(self.a, self.b, u))
+
     def quantile(self, p: Any) -> Floats:
         return np.asarray(special.betaincinv(self.a, self.b, reals("p", p, above=0, below=1)))
+
+    def mirrored(self) -> Beta:
+        """The belief about one minus the means, for when lower is better.
+
+        >>> Beta([2.0, 1.0], [1.0, 1.0]).mirrored().p_best().round(4)
+        array([0.3333, 0.6667])
+        """
+        return Beta(self.b, self.a)
+
+    def _p_best(self) -> Floats:
+        return ranking.p_best(ranking.Betas(self.a, self.b))[0]
+
+    def _expected_loss(self) -> Floats:
+        arms = ranking.Betas(self.a, self.b)
+        loss: Floats = arms.mean.max() - arms.mean
+        return loss + ranking.gap_to_best(arms) if self.K > 1 else loss
+
+    def _top(self, m: int) -> Floats:
+        return ranking.p_top(ranking.Betas(self.a, self.b), m)
+
+    def _p_better(self) -> Floats:
+        return ranking.p_better(ranking.Betas(self.a, self.b))
 
 
 def pick_best(scores: Floats, rng: np.random.Generator) -> int:

@@ -33,7 +33,7 @@ POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
 )
 # Draws behind the probability of a policy that has neither belief nor index.
 DRAWS = 1000
-ELEVEN = np.uint64(11)  # of 64 random bits, 53 make a float
+TWELVE = np.uint64(12)  # of 64 random bits, 52 make a float that is neither 0 nor 1
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
 
 
@@ -50,13 +50,15 @@ def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Float
     """`size` numbers in (0, 1) for every key, which depend on the arguments alone.
 
     >>> uniforms(7, CHOICE, ["d1", "d2"], 2).round(3)
-    array([[0.317, 0.632],
-           [0.317, 0.632]])
+    array([[0.53 , 0.839],
+           [0.767, 0.556]])
     """
     start = b"%d/%b/" % (seed, purpose)
-    random = b"".join(hashlib.shake_128(start + key.encode()).digest(8 * size) for key in keys)
+    random = b"".join([hashlib.shake_128(start + key.encode()).digest(8 * size) for key in keys])
     words = np.frombuffer(random, dtype="<u8").reshape(len(keys), size)
-    return np.asarray((words >> ELEVEN) * 2.0**-53 + 2.0**-54, dtype=np.float64)
+    out = np.asarray((words >> TWELVE) * 2.0**-52, dtype=np.float64)
+    out += 2.0**-53
+    return out
 
 
 def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:

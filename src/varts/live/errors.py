@@ -2,7 +2,10 @@
 
 
 class LiveError(ValueError):
-    """The base of them all; nothing was written when one is raised."""
+    """The base of them all; nothing was written when one is raised.
+
+    Only when a connection to PostgreSQL breaks is that not known, and the message says so.
+    """
 
 
 class UnknownDecision(LiveError):  # noqa: N818  the name says what it is

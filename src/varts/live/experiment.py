@@ -40,6 +40,7 @@ from varts.live.state import (
 from varts.live.store import Log, Store, open_store
 from varts.live.verify import Verification, verify
 from varts.policies import Policy
+from varts.priors import prior_from
 
 LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
 SWEEP = 1000  # decisions settled as missing in one transaction
@@ -77,6 +78,7 @@ def open_experiment(
     """
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"name must be a word, got {short(name)}")
+    _text("name", name)
     place = open_store(store)
     if not place.has(name):
         if arms is None:
@@ -115,6 +117,11 @@ class Experiment:
         return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
 
     @property
+    def state(self) -> State:
+        """Configuration and statistics as of the last call; to look at, not to change."""
+        return self._state
+
+    @property
     def arms(self) -> list[str]:
         """The arms' names, paused ones too, as of the last call."""
         return list(self._state.config.arms)
@@ -141,25 +148,28 @@ class Experiment:
     def _decide(self, units: Sequence[str | None], ids: Sequence[str] | None) -> list[Decision]:
         fresh = ids is None
         if ids is None:
-            now = self.store.clock()
-            ids = [f"{now:014x}{secrets.token_hex(7)}" for _ in units]
+            start, random = f"{self.store.clock():014x}", secrets.token_hex(7 * len(units))
+            ids = [start + random[i : i + 14] for i in range(0, len(random), 14)]
+        else:
+            ids = [_text("id", one) for one in _several("ids", ids)]
         if len(ids) != len(units):
             raise ValueError(f"ids must be one per unit ({len(units)}), got {len(ids)}")
         units = [self._stored(_text("unit", unit)) for unit in units]
-        ids = [_text("id", one) for one in ids]
         if not ids:
             return []
         self._expire()
         with self.store.writing() as log:
             log.experiment = self._id
-            state = self._current(log)
             found = {} if fresh else log.decided(ids)
+            state = self._current(log)  # later than what was found: it knows all their arms
             if len(found) < len(set(ids)):
                 if state.config.options.sticky:
                     log.lock()  # else two processes could assign one unit twice
                     state = self._current(log)
                     found = log.decided(ids)
                 rows = self._new_decisions(log, self._choosing(state), ids, units, found)
+                if not (fresh or log.steady):  # or two batches of the same ids, each with a part
+                    rows.sort(key=lambda row: str(row["id"]))  # of them, wait for each other
                 if rows and log.add_decisions(rows) < len(rows):
                     found = log.decided(ids)  # another process was first with the same id
                     state = self._current(log)  # and may have seen a newer state
@@ -245,7 +255,8 @@ class Experiment:
 
     def reward_many(self, rewards: Mapping[str, float] | Iterable[tuple[str, float]]) -> list[bool]:
         """Several rewards in one transaction; if one is refused, none is applied."""
-        pairs = list(rewards.items() if isinstance(rewards, Mapping) else rewards)
+        given = rewards.items() if isinstance(rewards, Mapping) else rewards
+        pairs = [_pair(one) for one in _several("rewards", given)]
         asked = [(_text("id", id) or "", _reward(value)) for id, value in pairs]
         if not asked:
             return []
@@ -257,13 +268,13 @@ class Experiment:
             state = self._current(log).copy()
             options = state.config.options
             decided, settled = log.decided(ids), log.rewarded(ids)
-            given = {id: (row.kind, row.raw) for id, row in settled.items()}
+            known = {id: (row.kind, row.raw) for id, row in settled.items()}
             now, new, applied = self.store.clock(), [], []
             for id, raw in asked:
                 row = decided.get(id)
                 if row is None:
                     raise UnknownDecision(f"unknown decision {id!r} in experiment {self.name!r}")
-                kind, before = given.get(id, (None, None))
+                kind, before = known.get(id, (None, None))
                 if kind == REWARD:
                     if before != raw:
                         raise RewardConflict(
@@ -281,7 +292,7 @@ class Experiment:
                 event = Event(state.version + 1, REWARD, now, id, row.arm, row.epoch, raw, value)
                 state.apply(event)
                 new.append(event)
-                given[id] = REWARD, raw
+                known[id] = REWARD, raw
                 applied.append(True)
             if new:
                 log.add_events(new)
@@ -293,7 +304,7 @@ class Experiment:
         """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
         policy = config.policy
         low, high = config.options.clip or (-LARGEST, LARGEST)
-        value = min(max(raw, low), high)
+        value = min(max(raw, low, -LARGEST), high, LARGEST)
         if type(policy).transform is Policy.transform:
             return value
         return float(policy.transform(value, keyed_generator(self.seed, TOSS, id)))
@@ -370,7 +381,8 @@ class Experiment:
     def add_arm(self, arm: str, prior: Any = None) -> None:
         """A new arm; its prior is the shared one, or must be given if every arm has its own."""
         name = _arm_names([arm])[0]
-        self._change(ADD_ARM, {"arm": name, "prior": stored_prior(prior)})
+        given = _for_arms({"prior": prior}, [name])
+        self._change(ADD_ARM, {"arm": name, "prior": stored_prior(given.get("prior"))})
 
     def pause_arm(self, arm: str) -> None:
         """Take an arm out of play; rewards of its decisions still count."""
@@ -398,8 +410,9 @@ class Experiment:
             name = body.get("arm", body.get("winner"))
             if kind == ADD_ARM and name in config.arms:
                 raise ValueError(f"arm must be a new one, got {name!r}")
-            if kind in (PAUSE, RESUME, STOP) and name is not None and name not in config.arms:
-                raise ValueError(unknown("arm", name, config.arms))
+            if kind in (PAUSE, RESUME) or (kind == STOP and name is not None):
+                if name not in config.arms:
+                    raise ValueError(unknown("arm", name, config.arms))
             if kind == CONFIGURE:
                 body = {
                     "options": config.options.reconfigured(_for_arms(body, config.arms)).to_json()
@@ -523,6 +536,18 @@ def _reward(value: Any) -> float:
     return float(value)
 
 
+def _several(name: str, values: Any) -> Iterable[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be several, in a list, got {short(values)}")
+    return values
+
+
+def _pair(one: Any) -> tuple[Any, Any]:
+    if not isinstance(one, (tuple, list)) or len(one) != 2:
+        raise ValueError(f"rewards must be pairs of an id and a number, got {short(one)}")
+    return one[0], one[1]
+
+
 def _text(name: str, value: Any) -> Any:
     if value is None and name == "unit":
         return None
@@ -548,6 +573,8 @@ def _arm_names(arms: Any) -> list[str]:
 def _for_arms(options: dict[str, Any], arms: Sequence[str]) -> dict[str, Any]:
     """A prior made for named arms (by `varts fit`), put into the order of these arms."""
     prior: Any = options.get("prior")
-    if hasattr(prior, "for_names"):
-        return {**options, "prior": prior.for_names(arms)}
-    return options
+    if hasattr(prior, "groups"):  # a FittedPrior
+        prior = prior.prior if prior.groups is None else prior.for_arms(arms)
+    elif isinstance(prior, (str, Path, dict)) and prior_from(prior).K is not None:
+        prior = prior_from(prior, arms)
+    return options if prior is None else {**options, "prior": prior}

@@ -7,13 +7,13 @@ log all pass through it.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from varts.checks import choice, real, short, unknown
-from varts.policies import Policy, make
+from varts.policies import Policy, known, make
 from varts.priors import Prior, prior_from
 
 
@@ -60,6 +60,8 @@ class Options:
         policy, prior = _stored_policy(asked.policy)
         if prior is None:
             prior = asked.prior
+        elif given.get("prior") is not None:
+            raise ValueError("prior must be given once, got one in the policy and one beside it")
         made = replace(
             asked,
             goal=choice("goal", asked.goal, ("max", "min")),
@@ -166,16 +168,21 @@ def stored_prior(prior: Any) -> dict[str, Any] | None:
 def _stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
     """A label and numbers, and apart from them the prior that the policy came with."""
     if isinstance(policy, dict):
-        policy = make(policy["label"], **{k: v for k, v in policy.items() if k != "label"})
+        policy = make(policy.get("label", ""), **{k: v for k, v in policy.items() if k != "label"})
     policy = make(policy)
-    if type(make(policy.label)) is not type(policy):
+    if known().get(policy.label) is not type(policy):
         raise ValueError(
             f"policy must be registered under its label to be found again, got {policy.label!r}; "
             "decorate its class with varts.register"
         )
-    body = {field.name: getattr(policy, field.name) for field in fields(policy)}  # type: ignore[arg-type]
+    if not is_dataclass(policy):
+        raise ValueError(
+            f"policy must be a dataclass for its options to be stored, got {policy.label!r}; "
+            "decorate its class with dataclass(frozen=True)"
+        )
+    body = {field.name: getattr(policy, field.name) for field in fields(policy)}
     prior = body.pop("prior", None)
-    defaults = {field.name: field.default for field in fields(policy)}  # type: ignore[arg-type]
+    defaults = {field.name: field.default for field in fields(policy)}
     stored = {k: np.asarray(v).tolist() for k, v in body.items() if np.any(v != defaults[k])}
     return {"label": policy.label, **stored}, prior
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from varts.checks import Floats, real
 from varts.live.choosing import Chooser, seen_by
+from varts.live.options import Options
 from varts.policies import VarTS
 from varts.stats import ArmStats
 
@@ -37,6 +38,7 @@ class Report:
     best: str | None
     stop: bool
     because: str
+    winner: str | None  #: the arm that meets the stop rule, or that the experiment ended with
 
     def __str__(self) -> str:
         import polars as pl
@@ -100,9 +102,10 @@ def report(
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))
-    stop, because = _stop_rule(options, p_best, loss, best)
+    winner, because = _stop_rule(options, p_best, loss, best)
+    stop = winner is not None
     if config.stopped:
-        stop, because = True, "the experiment was stopped"
+        winner, stop, because = config.winner, True, "the experiment was stopped"
     return Report(
         name,
         frame,
@@ -112,21 +115,24 @@ def report(
         None if best is None else config.arms[best],
         stop,
         because,
+        None if winner is None else config.arms[winner],
     )
 
 
-def _stop_rule(options: Any, p_best: Floats, loss: Floats, best: int | None) -> tuple[bool, str]:
-    """Whether the rule is met, and a sentence that says why (not)."""
+def _stop_rule(
+    options: Options, p_best: Floats, loss: Floats, best: int | None
+) -> tuple[int | None, str]:
+    """The arm that meets the rule, if one does, and a sentence that says why (not)."""
     if options.stop_p_best is None and options.stop_loss is None:
-        return False, "no stop rule was set"
+        return None, "no stop rule was set"
     if best is None:
-        return False, "some arm has too few rewards to compare"
+        return None, "some arm has too few rewards to compare"
     if options.stop_p_best is not None and p_best[best] >= options.stop_p_best:
-        return True, f"P(best) is {p_best[best]:.4f}, at least {options.stop_p_best:g}"
+        return best, f"P(best) is {p_best[best]:.4f}, at least {options.stop_p_best:g}"
     least = int(np.nanargmin(loss))
     if options.stop_loss is not None and loss[least] <= options.stop_loss:
-        return True, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
-    return False, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
+        return least, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
+    return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
 
 
 def _some(stats: ArmStats, arms: Any) -> ArmStats:

@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,16 @@ except ImportError:  # Windows: SQLite's own polling has to do
 SCHEMA = "0001"  # the newest step in migrations/versions
 WAIT = 60  # seconds to wait for a lock before giving up
 MIGRATION_LOCK = 0x7661727473  # "varts", for PostgreSQL's advisory lock
-CHUNK = 500  # ids in one query: below every driver's limit on parameters
 
 _memories: dict[str, Store] = {}
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_shut: list[Store] = []  # while a fork is under way
+_forking = threading.Lock()
+
+
+def _secret(url: sa.URL) -> list[str]:
+    """The options of a URL that are not to be shown: PostgreSQL takes passwords there too."""
+    return [name for name in url.query if "password" in name]
 
 
 def utc_now() -> int:
@@ -66,18 +73,23 @@ class Store:
                 "store must be a URL like sqlite:///varts.db, postgresql://user@host/name or "
                 "memory://, got something else"
             ) from None
-        if self.url.drivername in ("postgresql", "postgres"):
+        driver = self.url.drivername
+        if driver in ("postgresql", "postgres"):
             self.url = self.url.set(drivername="postgresql+psycopg")
+        elif driver not in ("postgresql+psycopg", "sqlite", "sqlite+pysqlite"):
+            raise StoreError(f"store must be on sqlite, postgresql or memory, got {driver!r}")
         kind = self.url.get_backend_name()
-        if kind not in ("sqlite", "postgresql"):
-            raise StoreError(f"store must be on sqlite, postgresql or memory, got {kind!r}")
         if kind == "sqlite" and self.url.database in (None, "", ":memory:"):
             self.memory = True
         self.sqlite = kind == "sqlite"
-        self.name = url if self.memory else self.url.render_as_string(hide_password=True)
+        shown = self.url.difference_update_query(_secret(self.url))
+        self.name = url if self.memory else shown.render_as_string(hide_password=True)
         self._insert: Any = sqlite.insert if self.sqlite else postgresql.insert
-        self._turn = self._queue()
-        self.engine = self._connect()
+        self._turn, self._gate = self._queue(), _Gate()
+        try:
+            self.engine = self._connect()
+        except (sa.exc.ArgumentError, ValueError, TypeError):  # of the URL's own options
+            raise StoreError(f"store {self.name} must be a URL with valid options") from None
         # Who lets a store go without closing it leaves no connection behind.
         weakref.finalize(self, self.engine.dispose)
         _stores.add(self)
@@ -131,10 +143,17 @@ class Store:
             return _FairQueue(Path(str(self.url.database) + "-queue"))
         return _NoQueue()
 
-    def _forked(self) -> None:
+    def _before_fork(self) -> None:
+        self._gate.shut()
+        if self.sqlite and not self.memory:
+            self.engine.dispose()
+
+    def _after_fork(self) -> None:
+        """In the child: nothing of the parent's but what is in memory."""
         if not self.memory:
             self.engine.dispose(close=False)
-            self._turn = self._queue()
+        self._turn.abandon()
+        self._turn, self._gate = self._queue(), _Gate()
 
     def close(self) -> None:
         """Give the connections back; a store that is used again opens new ones."""
@@ -159,7 +178,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
-        with self.engine.connect() as connection:
+        with self._gate, self.engine.connect() as connection:
             connection = connection.execution_options(**options)
             with connection.begin():
                 yield connection
@@ -175,15 +194,20 @@ class Store:
             raise StoreError(f"store {self.name} must have a free connection, got none") from None
         except sa.exc.DBAPIError as error:
             text = " ".join(str(error.orig).split())
-            if self.url.password:
-                text = text.replace(str(self.url.password), "***")
+            for secret in (self.url.password, *(self.url.query[n] for n in _secret(self.url))):
+                text = text.replace(str(secret), "***") if secret else text
             if not self.sqlite and isinstance(error, sa.exc.IntegrityError):
                 raise
             if "unable to open" in text:
-                text += "; is its folder there?"
-            raise StoreError(
-                f"store {self.name} cannot be used, nothing was written: {text}"
-            ) from None
+                text += "; is its folder there, and may you write to it?"
+            what = "cannot be used, nothing was written"
+            if error.connection_invalidated:  # perhaps after a commit arrived, before its answer
+                what = "lost its connection, repeat the call with the same id"
+            try:
+                raise StoreError(f"store {self.name} {what}: {text}")
+            except StoreError as clean:
+                clean.__context__ = None  # the driver's error knows the password
+                raise
 
     # ------------------------------------------------------------------ the schema
 
@@ -193,7 +217,7 @@ class Store:
             if self._schema(log.connection) == SCHEMA:
                 return
         if self.sqlite and not self.memory:
-            with self.engine.connect() as connection:
+            with self._gate, self.engine.connect() as connection:
                 connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
         with self.writing() as log:
             if not self.sqlite:
@@ -239,10 +263,7 @@ class Store:
                 "swept": 0,
                 "config": json.dumps(config),
             }
-            made = log.connection.execute(
-                self._insert(experiments).values(row).on_conflict_do_nothing()
-            )
-            if made.rowcount == 0:
+            if not log._append(experiments, list(row), [tuple(row.values())]):
                 return False
             log.experiment = log.find(name).id
             log.add_events([Event(1, CREATE, now, body=config)])
@@ -283,22 +304,33 @@ class Log:
 
     def decided(self, ids: Sequence[str]) -> dict[str, Any]:
         """Decisions by their ids."""
-        return self._by_id(_decided, ids)
+        return self._by_id(decisions, _DECIDED, ids)
 
     def rewarded(self, ids: Sequence[str]) -> dict[str, Any]:
         """The events that settled these decisions, by the decisions' ids."""
-        return self._by_id(_rewarded, ids)
+        return self._by_id(events, _REWARDED, ids)
 
     def assigned(self, names: Sequence[str]) -> dict[str, Any]:
         """The arm that sticky units have, by unit."""
-        return self._by_id(_assigned, names)
+        return self._by_id(units, _ASSIGNED, names)
 
-    def _by_id(self, query: Any, ids: Sequence[str]) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        for start in range(0, len(ids), CHUNK):
-            some = {"x": self.experiment, "ids": list(ids[start : start + CHUNK])}
-            out.update((row[0], row) for row in self.connection.execute(query, some))
-        return out
+    def _by_id(self, table: sa.Table, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
+        """These columns of the rows whose first of them is among the ids, by it.
+
+        The words leave a planner no choice but to look every id up in the index: while it knows
+        little of a table, it would rather read all of the experiment.
+        """
+        columns, key = ", ".join(f"{table.name}.{name}" for name in names), names[0]
+        here = f"{table.name}.experiment = {self.experiment:d} AND {table.name}.{key} = given.value"
+        if self.store.sqlite:
+            text = f"SELECT {columns} FROM json_each(?) AS given CROSS JOIN {table.name} ON {here}"
+        else:
+            text = (
+                "SELECT found.* FROM json_array_elements_text(%s::json) AS given, "
+                f"LATERAL (SELECT {columns} FROM {table.name} WHERE {here} OFFSET 0) AS found"
+            )
+        rows = self.connection.exec_driver_sql(text, (json.dumps(ids),))
+        return {row[0]: row for row in rows}
 
     def add_decisions(self, rows: Sequence[dict[str, Any]]) -> int:
         """How many were new; an id that is taken is left as it is."""
@@ -307,12 +339,7 @@ class Log:
 
     def assign(self, rows: list[dict[str, Any]]) -> None:
         """Remember the arms of sticky units."""
-        insert = self.store._insert(units)
-        names = ("arm", "probability", "estimated", "decision")
-        new = {name: insert.excluded[name] for name in names}
-        self.connection.execute(
-            insert.on_conflict_do_update(index_elements=["experiment", "unit"], set_=new), rows
-        )
+        self.connection.execute(_upsert(self.store._insert, units), rows)
 
     def add_events(self, new: Sequence[Event]) -> None:
         """Append to the log."""
@@ -329,7 +356,7 @@ class Log:
         """Add rows but those whose key is taken; how many were added.
 
         The hot statement of the whole package, so it goes to the driver as text: SQLite is fastest
-        row by row, PostgreSQL with one array a column in one statement.
+        row by row, PostgreSQL with all of them as one value.
         """
         start = f"INSERT INTO {table.name} ({', '.join(names)})"
         values: Any = rows
@@ -337,9 +364,10 @@ class Log:
             text = f"{start} VALUES ({', '.join('?' for _ in names)}) ON CONFLICT DO NOTHING"
         else:
             dialect = self.connection.dialect
-            arrays = [f"%s::{table.c[name].type.compile(dialect)}[]" for name in names]
-            text = f"{start} SELECT * FROM unnest({', '.join(arrays)}) ON CONFLICT DO NOTHING"
-            values = tuple(list(column) for column in zip(*rows, strict=True))
+            kinds = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in names)
+            given = f"json_to_recordset(%s::json) AS given({kinds})"
+            text = f"{start} SELECT * FROM {given} ON CONFLICT DO NOTHING"
+            values = (json.dumps([dict(zip(names, row, strict=True)) for row in rows]),)
         return self.connection.exec_driver_sql(text, values).rowcount
 
     def save(self, state: State, swept: int | None = None) -> None:
@@ -353,12 +381,6 @@ class Log:
             sa.update(experiments).where(experiments.c.id == self.experiment).values(head)
         )
         if state.touched:
-            insert = self.store._insert(statistics)
-            names = ("rewards", "n", "mean", "m2", "origin", "at", "version")
-            upsert = insert.on_conflict_do_update(
-                index_elements=["experiment", "arm", "epoch"],
-                set_={name: insert.excluded[name] for name in names},
-            )
             rows = [
                 {
                     "experiment": self.experiment,
@@ -369,7 +391,7 @@ class Log:
                 }
                 for arm, epoch in sorted(state.touched)
             ]
-            self.connection.execute(upsert, rows)
+            self.connection.execute(_upsert(self.store._insert, statistics), rows)
 
     def unswept(self, swept: int, limit: int) -> Sequence[Any]:
         """The decisions after number `swept`, oldest first, with the events that settled them."""
@@ -427,7 +449,8 @@ class Log:
 
     def _stream(self, query: Any) -> Iterator[Any]:
         """Row by row without holding them all."""
-        yield from self.connection.execution_options(yield_per=5000).execute(query)
+        with self.connection.execution_options(yield_per=5000).execute(query) as rows:
+            yield from rows
 
     def settlements(self) -> int:
         """How many events name a decision."""
@@ -436,11 +459,13 @@ class Log:
         return int(self.connection.execute(query).scalar_one())
 
 
+_DECIDED = ("id", "version", "epoch", "arm", "probability", "estimated", "reason", "time")
+_REWARDED = ("decision", "kind", "raw")
+_ASSIGNED = ("unit", "arm", "probability", "estimated", "decision")
 _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
 )
 _x: Any = sa.bindparam("x")
-_ids: Any = sa.bindparam("ids", expanding=True)
 _find = sa.select(experiments).where(experiments.c.name == sa.bindparam("name"))
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
 _config = sa.select(experiments.c.config).where(experiments.c.id == _x)
@@ -462,19 +487,6 @@ _head = (
     )
     .where(experiments.c.id == _x)
 )
-_decided = sa.select(
-    decisions.c.id,
-    decisions.c.version,
-    decisions.c.epoch,
-    decisions.c.arm,
-    decisions.c.probability,
-    decisions.c.estimated,
-    decisions.c.reason,
-    decisions.c.time,
-).where(decisions.c.experiment == _x, decisions.c.id.in_(_ids))
-_rewarded = sa.select(events.c.decision, events.c.kind, events.c.raw).where(
-    events.c.experiment == _x, events.c.decision.in_(_ids)
-)
 _decided_by_arm = (
     sa.select(decisions.c.arm, decisions.c.epoch, sa.func.count().label("decisions"))
     .where(decisions.c.experiment == _x)
@@ -485,9 +497,14 @@ _settled_by_arm = (
     .where(events.c.experiment == _x, events.c.decision.is_not(None))
     .group_by(events.c.arm, events.c.epoch)
 )
-_assigned = sa.select(
-    units.c.unit, units.c.arm, units.c.probability, units.c.estimated, units.c.decision
-).where(units.c.experiment == _x, units.c.unit.in_(_ids))
+
+
+@cache
+def _upsert(insert: Any, table: sa.Table) -> Any:
+    """Add rows, or replace those of the same key; made once, since making it is slow."""
+    made, key = insert(table), [column.name for column in table.primary_key]
+    new = {name: made.excluded[name] for name in table.c.keys() if name not in key}  # noqa: SIM118
+    return made.on_conflict_do_update(index_elements=key, set_=new)
 
 
 def _upgrade(connection: Connection) -> None:
@@ -505,18 +522,75 @@ def _upgrade(connection: Connection) -> None:
         script.run_env()
 
 
-def _after_fork() -> None:
-    """A forked worker must not share its parent's connections."""
-    for store in list(_stores):
-        store._forked()
+def _before_fork() -> None:
+    _forking.acquire()  # one thread at a time, and released by the same one, on both sides
+    _shut.extend(_stores)
+    for store in _shut:
+        store._before_fork()
+
+
+def _after_fork(child: bool) -> None:
+    for store in _shut:
+        if child:
+            store._after_fork()
+        else:
+            store._gate.reopen()
+    _shut.clear()
+    _forking.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(child=False),
+        after_in_child=lambda: _after_fork(child=True),
+    )
+
+
+class _Gate:
+    """Transactions pass through it; a fork shuts it when those of other threads are over.
+
+    A process that forks must have no SQLite connection open. The locks on a file belong to a
+    process, but what SQLite remembers of them is inherited: a child would believe it holds locks
+    that it does not, and go on writing to a log that others have deleted.
+    """
+
+    def __init__(self) -> None:
+        self.changed, self.inside, self.shutting = threading.Condition(), 0, 0
+        self.own = threading.local()  # .inside: how many of them are this thread's
+
+    def __enter__(self) -> None:
+        mine = getattr(self.own, "inside", 0)
+        with self.changed:
+            self.changed.wait_for(lambda: mine or not self.shutting)
+            self.inside += 1
+        self.own.inside = mine + 1
+
+    def __exit__(self, *error: object) -> None:
+        self.own.inside -= 1
+        with self.changed:
+            self.inside -= 1
+            self.changed.notify_all()
+
+    def shut(self) -> None:
+        """Wait for the others, then hold the lock until `reopen`."""
+        mine = getattr(self.own, "inside", 0)
+        self.changed.acquire()
+        self.shutting += 1
+        self.changed.wait_for(lambda: self.inside == mine, WAIT)
+
+    def reopen(self) -> None:
+        """After the fork, in the parent."""
+        self.shutting -= 1
+        self.changed.notify_all()
+        self.changed.release()
 
 
 class _NoQueue:
     """Writers need not queue: the database does it."""
+
+    def abandon(self) -> None:
+        """Leave it to the parent process."""
 
     def __enter__(self) -> None:
         pass
@@ -565,6 +639,11 @@ class _FairQueue(_Lock):
         if self.depth == 0 and self.file >= 0:
             fcntl.flock(self.file, fcntl.LOCK_UN)
         super().__exit__(*error)
+
+    def abandon(self) -> None:
+        """Close the file, on which the parent's place in the queue would outlive the parent."""
+        self.lock = threading.RLock()  # the old one may be held by a thread that is not here
+        self.close()
 
     def close(self) -> None:
         """Close the file."""

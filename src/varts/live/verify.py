@@ -50,8 +50,12 @@ class Verification:
 def verify(log: Log, seed: int, cached: State, replay: bool) -> Verification:
     """Fold the log again, event by event, with each decision at the version it saw."""
     out = Verification()
-    events = log.all_events()
-    state = State.created(next(events))
+    events = _consecutive(log.all_events(), out)
+    first = next(events, None)
+    if first is None:
+        out.problem("the log does not begin with the creation of the experiment")
+        return out
+    state = State.created(first)
     settled = 0
     if replay:
         state = _replay(log, seed, state, events, out)
@@ -77,6 +81,15 @@ def verify(log: Log, seed: int, cached: State, replay: bool) -> Verification:
     for key in sorted(state.rows.keys() | cached.rows.keys()):
         _compare(key, state.rows.get(key, Row()), cached.rows.get(key, Row()), out)
     return out
+
+
+def _consecutive(events: Iterator[Event], out: Verification) -> Iterator[Event]:
+    """The events as far as none is missing."""
+    for expected, event in enumerate(events, start=1):
+        if event.version != expected:
+            out.problem(f"event {expected} is missing from the log")
+            return
+        yield event
 
 
 def _agree_on_reward(decision: Any, out: Verification) -> None:
@@ -121,7 +134,8 @@ def _replay(log: Log, seed: int, state: State, events: Iterator[Event], out: Ver
         else:
             (choice,) = chooser.choose([decision.id], [decision.unit])
             again = choice.arm, choice.probability
-            assigned[decision.unit] = decision
+            if state.config.options.sticky:
+                assigned[decision.unit] = decision
         out.replayed += 1
         if not again or again[0] != decision.arm or abs(again[1] - decision.probability) > CLOSE:
             out.problem(

@@ -21,6 +21,10 @@ from varts.policies.thompson import (
 )
 from varts.policies.ucb import UCB1, UCBV, UCB1Tuned
 
+# isort: split
+# The registry lists policies as they are imported: this one last.
+from varts.policies.even import EvenSplit
+
 __all__ = [
     "MVTS",
     "TS14",
@@ -29,6 +33,7 @@ __all__ = [
     "UCBV",
     "BeliefPolicy",
     "BernoulliTS",
+    "EvenSplit",
     "GaussianTS",
     "IndexPolicy",
     "KnownVarianceTS",

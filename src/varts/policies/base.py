@@ -260,7 +260,7 @@ def make(policy: Policy | str, **options: Any) -> Policy:
     Traceback (most recent call last):
     ...
     ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
-Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V
+Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, Even-Split
     """
     if isinstance(policy, Policy):
         return policy
