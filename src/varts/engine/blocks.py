@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -114,6 +115,21 @@ class Work:
                 f"instead subclass Policy and define choose), got: {reason.strip()}"
             ) from error
 
+    def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
+        """The arms' true means and their statistics at the horizon, for each run of a block.
+
+        A run does not depend on how long it goes on: the statistics in the middle of a long run are
+        those at the end of a short one.
+        """
+        drawn, result = self._draw(block), []
+        for r in range(min(RUNS, self.runs - block * RUNS)):
+            one = Instances(*(x[r : r + 1] for x in (drawn.mean, drawn.variance, drawn.a, drawn.b)))
+            idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+            scratch = allocate(self.problem.K)  # a run leaves its statistics there
+            self._play(label, block * RUNS + r, 1, one, *idle, scratch)
+            result.append((drawn.mean[r], ArmStats._trusted(*scratch[:3])))
+        return result
+
     def _draw(self, block: int) -> Instances:
         """The block's instances: always all of them, so that runs do not depend on how many."""
         drawn = self.problem.draw(streams.generator(self.seed, streams.INSTANCES, block), RUNS)
@@ -136,6 +152,7 @@ class Work:
         drawn: Instances,
         stop: NDArray[np.uint8],
         ticks: NDArray[np.int64],
+        scratch: Any = None,
     ) -> Played | None:
         play, owed, extra = self.prepared[label]
         final, best_share = np.empty(count), np.empty(count)
@@ -146,7 +163,7 @@ class Work:
             self.horizon,
             owed,
             extra.copy(),
-            allocate(self.problem.K),
+            allocate(self.problem.K) if scratch is None else scratch,
             reward_family(self.problem),
             *(np.array(x[:count], dtype=np.float64) for x in (drawn.mean, drawn.a, drawn.b)),
             self.rounds,

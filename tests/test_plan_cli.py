@@ -1,0 +1,139 @@
+"""`varts plan`: what it prints and writes, and one sentence for every mistake."""
+
+import json
+
+import pytest
+
+import varts
+from varts import cli
+
+NUMBERS = "mu=12,kappa=16,alpha=11,beta=640"
+QUICK = ("--horizon", 40, "--runs", 16, "--watched", 8)
+
+
+@pytest.fixture
+def call(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        try:
+            cli.main(["plan", *(str(argument) for argument in arguments)])
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A prior as `varts fit` writes it, with names and a prior for any others."""
+    others = {"type": "NormalGamma", "mu": 11, "kappa": 16, "alpha": 11, "beta": 640}
+    body = {**others, "mu": [10, 12, 14], "arms": ["9", "12", "15"], "others": others}
+    path = tmp_path / "prior.json"
+    path.write_text(json.dumps({**body, "fit": {"method": "likelihood"}}))
+    return path
+
+
+def test_it_prints_what_the_plan_says(call):
+    code, out, err = call(NUMBERS, "--arms", 3, *QUICK, "--seed", 7)
+    made = varts.plan(varts.NormalGamma(12, 16, 11, 640), 3, 40, runs=16, watched=8, seed=7)
+    assert (code, out) == (0, f"{made}\n")
+    assert "Traceback" not in err
+
+
+def test_json_is_the_plan_and_the_answers(call):
+    code, out, _ = call(
+        NUMBERS, "--arms", 3, *QUICK, "--json", "--until-loss", 3, "--until-sure", 0.8, "--share",
+        0.25, "--limit", 500,
+    )  # fmt: skip
+    assert code == 0
+    body = json.loads(out, parse_constant=pytest.fail)
+    answers = body.pop("answers")
+    made = varts.Plan.from_json(json.dumps(body))
+    assert made.K == 3 and made.horizon == 40
+    assert [(one["question"], one["policy"]) for one in answers] == [
+        ("loss", "VarTS"),
+        ("sure", "VarTS"),
+        ("sure", "Even-Split"),
+    ]
+    assert answers[0]["rounds"] == made.rounds_to_loss(3, limit=500).rounds
+    assert answers[1]["rounds"] == made.rounds_to_sure(0.8, 0.25, limit=500).rounds
+
+
+def test_questions_are_answered_or_refused_in_a_sentence(call):
+    code, out, _ = call(
+        NUMBERS, "--arms", 2, *QUICK, "--until-loss", 1e-9, "--until-sure", 0.5, "--limit", 60
+    )
+    assert code == 0
+    answers = out.split("how many rounds it takes\n")[1].splitlines()
+    assert "VarTS, to lose less than 1e-09 a round on average: more than 60 rounds" in answers[0]
+    assert answers[1] == "  VarTS, to be 50% sure of an arm in 50% of cases: 0 rounds [0, 0]"
+    assert answers[2].startswith("  Even-Split, to be 50% sure")
+
+
+def test_out_gets_the_tables_and_the_figure(call, tmp_path):
+    code, out, _ = call(NUMBERS, "--arms", 2, *QUICK, "--out", "made/here")
+    assert code == 0 and "written: made/here/plan.json" in out
+    folder = tmp_path / "made" / "here"
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".csv", ".png", ".svg"}
+    code, out, _ = call(NUMBERS, "--arms", 2, *QUICK, "-o", "made/there", "--json")
+    assert json.loads(out)["horizon"] == 40  # nothing but JSON on standard output
+    assert (tmp_path / "made" / "there" / "plan.png").exists()
+
+
+def test_nothing_is_written_without_out(call, tmp_path):
+    assert call(NUMBERS, "--arms", 2, *QUICK)[0] == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arms_by_name(call, file):
+    code, out, _ = call(file, *QUICK)
+    assert code == 0 and out.startswith("3 arms, 40 rounds, higher is better")
+    code, out, _ = call(file, "--arms", "15,9, new", *QUICK, "--json")
+    body = json.loads(out)
+    assert code == 0
+    assert body["names"] == ["15", "9", "new"] and body["prior"]["mu"] == [14, 10, 11]
+    code, out, _ = call(file, "--goal", "min", *QUICK)
+    lines = out.split("before the first round\n")[1].splitlines()[1:4]
+    assert [line.split()[0] for line in lines] == ["9", "12", "15"]
+    chances = [float(line.split()[-1].rstrip("%")) for line in lines]
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_help_names_every_option_and_shows_an_example(call):
+    code, out, err = call("--help")
+    assert (code, err) == (0, "")
+    for word in (
+        "PRIOR", "--arms", "--horizon", "--goal", "--until-loss", "--until-sure", "--share",
+        "--limit", "--runs", "--watched", "--seed", "--out", "--json", "--threads", "Example",
+    ):  # fmt: skip
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((NUMBERS,), "arms must be given for a prior that all arms share, got none"),
+        ((NUMBERS, "--arms", 0), "arms must be a whole number >= 1, got 0"),
+        ((NUMBERS, "--arms", "a,a"), "arms must have different names"),
+        ((NUMBERS, "--arms", 2, "--runs", 1), "runs must be a whole number >= 2, got 1"),
+        ((NUMBERS, "--arms", 2, "--horizon", 1.5), "--horizon must be a whole number, got '1.5'"),
+        ((NUMBERS, "--arms", 2, "--until-sure", 95), "until-sure must be finite and > 0 and < 1"),
+        ((NUMBERS, "--arms", 2, "--until-loss", 0), "until-loss must be finite and > 0, got 0"),
+        ((NUMBERS, "--arms", 2, "--share", 1), "share must be finite and > 0 and < 1, got 1"),
+        ((NUMBERS, "--arms", 2, "--goal", "best"), "--goal"),
+        (("mu=1,kappa=x", "--arms", 2), "prior must be numbers like mu=0,kappa=1"),
+        (("mu=0,sigma=1", "--arms", 2), "prior must be a NormalGamma, got a Normal"),
+        (("gone.json", "--arms", 2), "gone.json: no such file or directory"),
+        (("prior.json", "--arms", 5), "prior must have one entry per arm (5) or be shared, got 3"),
+        ((NUMBERS, "--arms", 2, "--out", "prior.json"), "out must be a folder, got a file"),
+        ((), "--prior requires an argument"),
+    ],
+)
+def test_a_mistake_is_one_sentence(call, file, arguments, words):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("varts: ") and err.count("\n") == 1 and words in err
