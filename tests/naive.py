@@ -149,11 +149,19 @@ def normal_gamma_draw(rng, n, total, squares, mu0, kappa0, alpha0, beta0, beta_i
 
 
 def unit_free_var_ts(rng, t, n, total, squares):
-    """VarTS without a prior: all rewards so far, seen as one arm, are worth one observation."""
+    """VarTS without a prior: all rewards so far, seen as one arm, are worth one observation.
+
+    An arm whose rewards were all equal has Gamma(all_n / 2, all_n variance / 2) precision: alpha0
+    and beta0 are such that the update arrives there.
+    """
     all_n, all_total = n.sum(axis=1, keepdims=True), total.sum(axis=1, keepdims=True)
     center = all_total / all_n
     variance = squares.sum(axis=1, keepdims=True) / all_n - center**2
-    return normal_gamma_draw(rng, n, total, squares, center, 1.0, 0.5, variance / 2)
+    equal = n * squares - total**2 <= 1e-12 * n * squares
+    update = (squares + center**2 - (center + total) ** 2 / (1 + n)) / 2
+    alpha0 = np.where(equal, (all_n - n) / 2, 0.5)
+    beta0 = np.where(equal, all_n * variance / 2 - update, variance / 2)
+    return normal_gamma_draw(rng, n, total, squares, center, 1.0, alpha0, beta0)
 
 
 def known_variance_ts(mu0, sigma0, sigma):

@@ -203,6 +203,19 @@ class StudentT(Belief):
             square = np.where(gaussian, np.log(u) * (-2.0 * self.scale**2), square)
         return np.asarray(self.loc + np.sqrt(square) * np.cos(v * TWO_PI))
 
+    def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
+        best = super().argmax_at(u, v, tie)
+        if self.df.min() < 0.1:  # several infinite draws are no tie: their logarithms still differ
+            draws, wave = self.at(u, v), np.cos(v * TWO_PI)
+            power, spread, _ = self._for_draws
+            with np.errstate(divide="ignore", invalid="ignore"):
+                growth = np.log(u) * power
+                square = growth + np.log1p(-np.exp(-growth)) + np.log(spread)
+                score = np.sign(wave) * (0.5 * square + np.log(np.abs(wave)))
+            for i in np.flatnonzero(np.isinf(draws.max(axis=1))):
+                best[i] = np.where(draws[i] == draws[i].max(), score[i], -np.inf).argmax()
+        return best
+
     @cached_property
     def _for_draws(self) -> tuple[Floats, Floats, NDArray[np.bool_] | None]:
         gaussian = np.isinf(self.df)
@@ -303,8 +316,10 @@ class StudentT(Belief):
         low, high = float(loc.min()), float(loc.max())
         if 0 < high <= 2 * low or 2 * high <= low < 0:
             loc = loc - high
-        spread = max(high - low, float(scale.max()))
-        unit = math.ldexp(1.0, math.frexp(spread)[1] - 1) if spread > 0 else 1.0
+        half = max(
+            0.5 * high - 0.5 * low, 0.5 * float(scale.max())
+        )  # of the spread: cannot overflow
+        unit = math.ldexp(1.0, min(math.frexp(half)[1], 1023)) if half > 0 else 1.0
         bounded = np.maximum(scale / unit, ranking.NARROW)
         return loc / unit, bounded if scale.all() else np.where(scale > 0, bounded, 0.0), unit
 

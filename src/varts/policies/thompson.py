@@ -50,10 +50,15 @@ def unit_free_belief(
     """VarTS without a prior: all rewards so far, seen as one arm, are worth one observation.
 
     The prior is NormalGamma(pooled mean, 1, 1/2, pooled variance / 2): it has the rewards' own
-    unit, so cents and euros give the same choices, and an arm whose first rewards were all equal
-    still gets the spread seen elsewhere and is not written off.
+    unit, so cents and euros give the same choices. Equal rewards say nothing about a variance
+    (revenue is 0 most of the time): until an arm has shown two different ones, its variance is
+    what all rewards together say, Gamma(all_n / 2, all_m2 / 2), and it is not written off.
     """
-    return normal_gamma_belief(n, mean, m2, all_mean, 1.0, 0.5, 0.5 * all_m2 / all_n)
+    mu, kappa, alpha, beta = normal_gamma_update(
+        n, mean, m2, all_mean, 1.0, 0.5, 0.5 * all_m2 / all_n
+    )
+    alpha, beta = np.where(m2 > 0, alpha, all_n / 2), np.where(m2 > 0, beta, all_m2 / 2)
+    return student_t(mu, kappa, alpha, beta)
 
 
 def unit_free_known_belief(
@@ -81,8 +86,8 @@ class VarTS(BeliefPolicy):
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2]])
     >>> VarTS(NormalGamma(0, 1, 2, 1)).belief(stats).scale.round(4)   # sqrt(8.375/14), sqrt(2.5/14)
     array([0.7734, 0.4226])
-    >>> VarTS().belief(stats).scale.round(4)     # an arm of equal rewards keeps some spread
-    array([0.7815, 0.3327])
+    >>> VarTS().belief(stats).scale.round(4)     # sqrt(9.5/6/4): the spread of all six rewards
+    array([0.7815, 0.6292])
     """
 
     prior: NormalGamma | None = None

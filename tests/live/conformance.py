@@ -1,0 +1,885 @@
+"""What every store of live experiments must do, as a class of tests to inherit from.
+
+A store of your own passes when this does, run by pytest:
+
+    class TestMine(StoreConformance):
+        @pytest.fixture
+        def connect(self):
+            return lambda clock: MyStore("somewhere", clock)
+
+`connect(clock)` opens the same store anew at every call, as another process would. It may hold
+experiments already: every test has a name of its own. Nothing here knows SQL.
+"""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import varts
+from varts.live import (
+    ExperimentStopped,
+    InvalidReward,
+    LiveError,
+    RewardConflict,
+    StoreError,
+    UnknownDecision,
+)
+from varts.live.state import REWARD, Event
+
+ARMS = ["9", "12", "15"]
+START = 1_700_000_000_000_000  # microseconds: 14 November 2023
+ODD_TEXTS = [
+    "d 1",
+    "d'; DROP TABLE varts_events; --",
+    "100 %s ? :x %(id)s",
+    "naïve ☃ 😀",
+    "\\n\n\t",
+    "{a,b}",
+    "NULL",
+    "x" * 255,
+]
+FINITE = [
+    0.0,
+    0.1,
+    -1 / 3,
+    5e-324,
+    2.2250738585072014e-308,
+    1e-12,
+    1e9 + 1 / 3,
+    1e16 + 2,
+    1.7976931348623157e308,
+    -1.7976931348623157e308,
+]
+NOT_REWARDS = [
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    np.float64("nan"),
+    10**400,
+    "1.5",
+    None,
+    True,
+    np.True_,
+    1j,
+    [1.0],
+    {"reward": 1.0},
+    b"1",
+]
+
+
+class Clock:
+    """Time that passes when told to: a store's `clock`, in microseconds since 1970."""
+
+    def __init__(self, now=START):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+    def advance(self, seconds):
+        """Let so many seconds pass."""
+        self.now += round(seconds * 1e6)
+
+
+class Interruption(Exception):  # noqa: N818
+    """What a test throws into a transaction."""
+
+
+class StoreConformance:
+    """Inherit, and define the fixture `connect`."""
+
+    @pytest.fixture
+    def connect(self):
+        raise NotImplementedError("define a fixture `connect`: connect(clock) -> Store")
+
+    @pytest.fixture
+    def clock(self):
+        return Clock()
+
+    @pytest.fixture
+    def begin(self, request, connect, clock):
+        """Open this test's experiment, each time through a connection of its own."""
+
+        def begin(arms=ARMS, seed=7, part="", **options):
+            name = request.node.name + part
+            return varts.open(name, arms, store=connect(clock), seed=seed, **options)
+
+        return begin
+
+    # ------------------------------------------------------------------ opening
+
+    def test_an_experiment_that_is_not_there_needs_arms(self, begin):
+        with pytest.raises(StoreError, match=r"unknown experiment .* give its arms"):
+            begin(arms=None)
+        with pytest.raises(StoreError, match="unknown experiment"):
+            begin(arms=None)  # the first try created nothing
+
+    def test_opening_again_gives_the_same_experiment(self, begin):
+        prior = varts.NormalGamma([1, 2, 3], 1, 2, 1)
+        first = begin(prior=prior, floor=0.05, clip=(0, 10), policy=varts.VarTS())
+        again, plain = begin(), begin(arms=None, seed=None)
+        same = begin(prior=prior, floor=0.05, clip=[0, 10])
+        for other in (again, plain, same):
+            assert other.arms == ARMS
+            assert other.options == first.options
+            assert other.seed == 7
+        assert again.decide(id="d") == first.decide(id="d")
+
+    def test_opening_as_something_else_is_refused(self, begin):
+        begin(floor=0.05)
+        for arms in (["9", "12"], ["12", "9", "15"], [*ARMS, "18"]):
+            with pytest.raises(ValueError, match="arms must be those of the experiment"):
+                begin(arms=arms)
+        with pytest.raises(ValueError, match="seed must be that of the experiment, 7, got 8"):
+            begin(seed=8)
+        with pytest.raises(ValueError, match=r"floor .* is 0.05, got 0.1; .* configure"):
+            begin(floor=0.1)
+        with pytest.raises(ValueError, match=r"goal .* is 'max', got 'min'"):
+            begin(goal="min")
+        assert begin(floor=0.05).options.floor == 0.05
+
+    def test_the_arms_it_was_created_with_open_it_when_more_were_added(self, begin):
+        begin().add_arm("18")
+        assert begin().arms == begin(arms=[*ARMS, "18"]).arms == [*ARMS, "18"]
+
+    def test_experiments_in_one_store_do_not_mix(self, begin):
+        a, b = begin(part="a"), begin(part="b", arms=["x", "y"], seed=8)
+        assert {a.name, b.name} <= set(a.store.names())
+        assert a.decide(id="d").arm in ARMS
+        with pytest.raises(UnknownDecision):
+            b.reward("d", 1.0)
+        assert b.decide(id="d").arm in ("x", "y")
+        assert a.reward("d", 1.0) and b.reward("d", 2.0)
+        assert a.report().frame["mean"].drop_nulls().to_list() == [1.0]
+        assert b.report().frame["mean"].drop_nulls().to_list() == [2.0]
+        assert a.verify(replay=True).decisions == b.verify(replay=True).decisions == 1
+
+    # ------------------------------------------------------------------ decide
+
+    def test_a_retried_decide_returns_the_same_decision(self, begin):
+        exp = begin()
+        first = exp.decide(unit="ann", id="d")
+        assert first.id == "d" and first.arm in ARMS and first.version == 1
+        assert first.probability == pytest.approx(1 / 3)
+        earn(exp, 20)
+        exp.pause_arm(first.arm)
+        exp.configure(floor=0.2)
+        for again in (exp, begin()):
+            assert again.decide(unit="ann", id="d") == first
+            assert again.decide(unit="bob", id="d") == first  # the id decides, not the unit
+        exp.stop()
+        assert begin().decide(id="d") == first
+
+    def test_ids_are_made_when_none_is_given(self, begin):
+        exp = begin()
+        made = [exp.decide() for _ in range(5)] + exp.decide_many(5) + exp.decide_many(["a", None])
+        assert len({d.id for d in made}) == 12
+        assert exp.decide(id=made[7].id) == made[7]
+
+    def test_a_batch_decides_as_one_by_one(self, begin):
+        """Equal seeds, ids and versions make equal decisions, however they are sent."""
+        options = {"floor": 0.05, "holdout": 0.2}
+        many, single = begin(part="many", **options), begin(part="single", **options)
+        ids = [f"d{i}" for i in range(60)]
+        units = [None if i % 3 else f"u{i % 7}" for i in range(60)]
+        for exp in (many, single):
+            earn(exp, 12, ids=[f"e{i}" for i in range(12)])
+        batch = many.decide_many(units, ids)
+        assert [d.id for d in batch] == ids
+        assert batch == [single.decide(*pair) for pair in zip(units, ids, strict=True)]
+        assert {d.reason for d in batch} == {"floor", "forced", "holdout", "policy"}
+
+    def test_a_batch_may_repeat_ids_old_and_new(self, begin):
+        exp = begin()
+        old = exp.decide(id="old")
+        batch = exp.decide_many(4, ids=["old", "new", "new", "old"])
+        assert batch[0] == batch[3] == old and batch[1] == batch[2]
+        assert exp.report().frame["pending"].sum() == 2
+
+    def test_a_batch_with_a_mistake_decides_nothing(self, begin):
+        exp = begin()
+        for ids in (["a", ""], ["a", None], ["a", 5], ["a", "b\x00"], ["a", "x" * 256], ["a"]):
+            with pytest.raises(ValueError, match=r"^ids? must be"):
+                exp.decide_many(2, ids)
+        with pytest.raises(ValueError, match="unit must be text"):
+            exp.decide_many(["ann", 7])
+        assert exp.decide_many([]) == exp.decide_many(0) == []
+        assert exp.report().frame["pending"].sum() == 0
+
+    def test_ids_and_units_may_be_any_text(self, begin):
+        exp = begin(sticky=True)
+        made = exp.decide_many(ODD_TEXTS, ODD_TEXTS)
+        again = begin()
+        assert [again.decide(id=text) for text in ODD_TEXTS] == made
+        assert again.reward_many({text: float(i) for i, text in enumerate(ODD_TEXTS)}) == [True] * 8
+        assert [d.arm for d in again.decide_many(ODD_TEXTS)] == [d.arm for d in made]
+        assert exp.verify(replay=True)
+
+    def test_large_batches(self, begin):
+        """More ids than a database takes parameters in one statement."""
+        exp = begin(sticky=True)
+        ids = [f"d{i}" for i in range(1201)]
+        made = exp.decide_many([f"u{i}" for i in range(1201)], ids)
+        assert begin().decide_many(1201, ids) == made
+        rewards = {id: i % 10 for i, id in enumerate(ids)}
+        assert exp.reward_many(rewards) == [True] * 1201
+        assert begin().reward_many(rewards) == [False] * 1201
+        frame = exp.report().frame
+        assert frame["n"].sum() == 1201
+        assert (frame["n"] * frame["mean"]).sum() == pytest.approx(sum(rewards.values()))
+        assert exp.verify()
+
+    # ------------------------------------------------------------------ reward
+
+    def test_a_reward_is_applied_exactly_once(self, begin):
+        exp = begin()
+        d = exp.decide()
+        assert exp.reward(d.id, 11.7) is True
+        assert exp.reward(d.id, 11.7) is False
+        assert begin().reward(d.id, 11.7) is False
+        row = of(exp, d.arm)
+        assert (row["n"], row["mean"], row["pending"]) == (1, 11.7, 0)
+
+    def test_another_value_for_the_same_decision_is_a_conflict(self, begin):
+        exp = begin()
+        d = exp.decide()
+        exp.reward(d.id, 1.0)
+        for store in (exp, begin()):
+            with pytest.raises(RewardConflict, match=r"already has the reward 1\.0, got 2\.0"):
+                store.reward(d.id, 2.0)
+        assert of(exp, d.arm)["mean"] == 1.0
+        assert exp.reward(d.id, 1.0) is False  # and the first still stands
+
+    def test_a_reward_needs_its_decision(self, begin):
+        exp = begin()
+        with pytest.raises(UnknownDecision, match="unknown decision 'never'"):
+            exp.reward("never", 1.0)
+        assert exp.report().frame["n"].sum() == 0
+
+    def test_any_finite_float_is_accepted_and_kept_to_the_last_bit(self, begin):
+        exp, again = begin(half_life=100), begin()
+        for value in FINITE:
+            d = exp.decide()
+            assert exp.reward(d.id, value) is True
+            assert again.reward(d.id, value) is False
+            with pytest.raises(RewardConflict):
+                again.reward(d.id, np.nextafter(value, 1.0))
+        assert again.verify(replay=True)
+
+    def test_any_real_number_is_a_reward(self, begin):
+        exp = begin()
+        for value in (3, np.float32(0.1), np.int64(-2), Fraction(1, 3), 10**300):
+            d = exp.decide()
+            assert exp.reward(d.id, value) is True
+            assert exp.reward(d.id, float(value)) is False
+
+    def test_what_is_no_finite_number_is_refused(self, begin):
+        exp = begin()
+        d = exp.decide()
+        for value in NOT_REWARDS:
+            with pytest.raises(InvalidReward, match=r"^reward must be a finite number, got"):
+                exp.reward(d.id, value)
+        assert exp.reward(d.id, 1.0) is True  # nothing had been written
+
+    def test_a_batch_of_rewards_is_applied_wholly_or_not_at_all(self, begin):
+        exp = begin(window=60)
+        a, b, c = (d.id for d in exp.decide_many(3))
+        exp.reward(a, 1.0)
+        version = exp.report().version
+        bad = [
+            ([(b, 1.0), ("never", 1.0)], UnknownDecision),
+            ([(b, 1.0), (a, 2.0)], RewardConflict),
+            ([(b, 1.0), (c, 1.0), (b, 2.0)], RewardConflict),
+            ([(b, 1.0), (c, float("nan"))], InvalidReward),
+            ([(b, 1.0), (c, "1")], InvalidReward),
+            ([(b, 1.0), (7, 1.0)], ValueError),
+        ]
+        for rewards, error in bad:
+            with pytest.raises(error):
+                exp.reward_many(rewards)
+            assert begin().report().version == exp.report().version == version
+        assert exp.reward_many([(b, 1.0), (a, 1.0), (b, 1.0)]) == [True, False, False]
+        assert exp.reward_many([]) == exp.reward_many({}) == []
+        assert exp.report().frame["n"].sum() == 2
+
+    def test_rewards_count_for_the_epoch_of_their_decision(self, begin):
+        """However late and in whatever order they come, and after a pause or a stop."""
+        exp = begin()
+        first = exp.decide_many(6)
+        exp.configure(floor=0.1)
+        second = exp.decide_many(6)
+        exp.pause_arm(first[0].arm)
+        exp.stop()
+        for d in reversed(first + second):
+            assert begin().reward(d.id, 1.0) is True
+        epochs = [event.epoch for event in log_of(exp) if event.kind == REWARD]
+        assert epochs == [2] * 6 + [1] * 6
+        assert exp.report().frame["n"].sum() == 12
+        assert exp.verify(replay=True)
+
+    def test_clipped_rewards_keep_their_raw_value(self, begin, tmp_path):
+        exp = begin(clip=(0, 10))
+        ids = [d.id for d in exp.decide_many(3)]
+        exp.reward_many(zip(ids, [-5.0, 5.0, 1e300], strict=True))
+        rows = exported(exp, tmp_path)
+        assert rows["reward"].to_list() == [-5.0, 5.0, 1e300]
+        assert rows["value"].to_list() == [0.0, 5.0, 10.0]
+        assert exp.reward(ids[2], 1e300) is False
+        with pytest.raises(RewardConflict):
+            exp.reward(ids[2], 10.0)
+
+    # ------------------------------------------------------------------ the reward window
+
+    def test_a_reward_after_its_window_comes_too_late(self, begin, clock):
+        exp = begin(window=60)
+        on_time, late = exp.decide_many(2)
+        clock.advance(60)
+        assert exp.reward(on_time.id, 1.0) is True
+        clock.now += 1
+        with pytest.raises(UnknownDecision, match="expired: its reward came 60 s after it"):
+            begin().reward(late.id, 1.0)
+        assert exp.reward(on_time.id, 1.0) is False  # a duplicate is one for ever
+        frame = exp.report().frame
+        assert frame["n"].sum() == 1 and frame["pending"].sum() == 0
+        assert exp.verify(replay=True)
+
+    @pytest.mark.parametrize("missing", [None, 0.0, -3.5])
+    def test_whoever_comes_next_settles_what_is_overdue(self, begin, clock, tmp_path, missing):
+        exp = begin(window=60, missing=missing)
+        d = exp.decide()
+        clock.advance(61)
+        version = begin().decide().version  # another process
+        assert version == 2
+        row = of(exp, d.arm)
+        assert row["n"] == (0 if missing is None else 1)
+        assert row["mean"] == missing
+        settled = exported(exp, tmp_path).filter(id=d.id).row(0, named=True)
+        assert settled["settled"] == ("expired" if missing is None else "missing")
+        assert settled["reward"] is None and settled["value"] == missing
+        with pytest.raises(UnknownDecision, match="expired"):
+            exp.reward(d.id, 1.0)
+        with pytest.raises(UnknownDecision, match="expired"):
+            exp.reward(d.id, 0.0)
+        assert exp.verify(replay=True)
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda exp: exp.report(),
+            lambda exp: exp.reward("now", 1.0),
+            lambda exp: exp.pause_arm("9"),
+            lambda exp: exp.configure(floor=0.1),
+        ],
+        ids=["report", "reward", "pause", "configure"],
+    )
+    def test_every_verb_settles_what_is_overdue_first(self, begin, clock, call):
+        exp = begin(window=60, missing=0.0)
+        exp.decide(id="then")
+        clock.advance(59)
+        exp.decide(id="now")
+        clock.advance(2)
+        call(begin())
+        kinds = [event.kind for event in log_of(exp)]
+        assert kinds[:2] == ["create", "missing"]
+        assert log_of(exp)[1].decision == "then"
+
+    def test_more_overdue_than_one_transaction_settles(self, begin, clock):
+        exp = begin(window=60, missing=1.0)
+        kept = exp.decide_many(1500)[700]
+        exp.reward(kept.id, 3.0)
+        clock.advance(61)
+        frame = begin().report().frame
+        assert frame["n"].sum() == 1500 and frame["pending"].sum() == 0
+        assert (frame["n"] * frame["mean"]).sum() == pytest.approx(1502)
+        assert exp.verify()
+
+    def test_without_a_window_nothing_expires(self, begin, clock):
+        exp = begin()
+        d = exp.decide()
+        clock.advance(1e9)
+        assert exp.reward(d.id, 1.0) is True
+
+    # ------------------------------------------------------------------ changes
+
+    def test_every_change_is_an_event_that_all_connections_see(self, begin):
+        exp, other = begin(), begin()
+        other.decide()
+        exp.add_arm("18")
+        exp.pause_arm("9")
+        exp.pause_arm("12")
+        exp.resume_arm("12")
+        exp.configure(floor=0.1)
+        assert {d.arm for d in other.decide_many(200)} == {"12", "15", "18"}
+        assert other.arms == [*ARMS, "18"] and other.options.floor == 0.1
+        exp.stop(winner="12")
+        assert {d.arm for d in other.decide_many(20)} == {"12"}
+        assert other.decide().probability == 1.0 and other.decide().reason == "winner"
+        events = log_of(begin())
+        assert [event.version for event in events] == list(range(1, 8))
+        assert [event.kind for event in events] == [
+            "create",
+            "add-arm",
+            "pause-arm",
+            "pause-arm",
+            "resume-arm",
+            "configure",
+            "stop",
+        ]
+        assert exp.verify(replay=True)
+
+    def test_a_change_of_nothing_is_no_event(self, begin):
+        exp = begin()
+        exp.resume_arm("9")
+        exp.pause_arm("9")
+        exp.pause_arm("9")
+        exp.stop()
+        exp.stop()
+        assert [event.kind for event in log_of(exp)] == ["create", "pause-arm", "stop"]
+
+    def test_a_refused_change_writes_nothing(self, begin):
+        exp = begin(floor=0.3)
+        refused = [
+            (lambda: exp.add_arm("18"), "floor must be at most 1/4"),
+            (lambda: exp.add_arm("9"), "arm must be a new one, got '9'"),
+            (lambda: exp.add_arm("18", prior=varts.NormalGamma(0, 1, 2, 1)), "prior must be left"),
+            (lambda: exp.pause_arm("10"), "unknown arm '10'"),
+            (lambda: exp.pause_arm(None), "unknown arm None"),
+            (lambda: exp.resume_arm(9), "unknown arm 9"),
+            (lambda: exp.stop(winner="10"), "unknown arm '10'"),
+            (lambda: exp.configure(goal="min"), "goal must stay 'max'"),
+            (lambda: exp.configure(hash_units=True), "hash_units must stay False"),
+            (lambda: exp.configure(policy="Bernoulli-TS"), "policy must count rewards as VarTS"),
+            (lambda: exp.configure(floor=0.5), "floor must be at most 1/3"),
+            (lambda: exp.configure(flor=0.1), "unknown option 'flor'; did you mean 'floor'"),
+        ]
+        for call, sentence in refused:
+            with pytest.raises(ValueError, match=sentence):
+                call()
+        assert len(log_of(begin())) == 1
+        assert begin().arms == exp.arms == ARMS
+        assert begin().options == exp.options
+
+    def test_one_arm_stays_in_play(self, begin):
+        exp = begin()
+        exp.pause_arm("9")
+        exp.pause_arm("12")
+        with pytest.raises(ValueError, match="one arm must stay in play, got none"):
+            exp.pause_arm("15")
+        assert begin().decide().arm == "15"
+
+    def test_a_stopped_experiment_decides_no_more_and_still_counts(self, begin):
+        exp = begin()
+        d = exp.decide()
+        exp.stop()
+        with pytest.raises(ExperimentStopped, match="is stopped and decides no more"):
+            begin().decide()
+        with pytest.raises(ExperimentStopped):
+            begin().decide_many(2, ids=[d.id, "new"])
+        assert begin().decide(id=d.id) == d
+        assert begin().reward(d.id, 1.0) is True
+        report = exp.report()
+        assert report.stop and report.because == "the experiment was stopped"
+
+    def test_priors_of_added_arms(self, begin):
+        each = begin(part="each", prior=varts.NormalGamma([1, 2, 3], 1, 2, 1))
+        with pytest.raises(ValueError, match="prior must be given for a new arm"):
+            each.add_arm("18")
+        each.add_arm("18", prior=varts.NormalGamma(9, 2, 3, 4))
+        stored = begin(part="each", arms=None).options.prior
+        assert stored == {
+            "mu": [1, 2, 3, 9],
+            "kappa": [1, 1, 1, 2],
+            "alpha": [2, 2, 2, 3],
+            "beta": [1, 1, 1, 4],
+        }
+        shared = begin(part="shared", prior=varts.NormalGamma(1, 1, 2, 1))
+        shared.add_arm("18")
+        assert begin(part="shared").options.prior["mu"] == 1
+        for exp in (each, shared):
+            earn(exp, 10)
+            assert exp.verify(replay=True)
+
+    # ------------------------------------------------------------------ sticky and hashed units
+
+    def test_a_sticky_unit_keeps_its_arm(self, begin):
+        exp = begin(sticky=True)
+        units = [f"u{i}" for i in range(12)]
+        first = {d.id: d for d in exp.decide_many(units, ids=units)}
+        earn(exp, 30)
+        again = begin().decide_many(units)
+        for unit, d in zip(units, again, strict=True):
+            assert (d.arm, d.probability) == (first[unit].arm, first[unit].probability)
+            assert d.reason == "sticky"
+        away = again[0].arm
+        exp.pause_arm(away)
+        moved = dict(zip(units, begin().decide_many(units), strict=True))
+        exp.resume_arm(away)
+        for unit, d in zip(units, exp.decide_many(units), strict=True):
+            stays = first[unit].arm if first[unit].arm != away else moved[unit].arm
+            assert d.arm == moved[unit].arm == stays != away
+        twice = exp.decide_many(["new", "new", None, None])
+        assert twice[0].arm == twice[1].arm
+        assert [d.reason == "sticky" for d in twice] == [False, True, False, False]
+        assert exp.verify(replay=True)
+
+    def test_sticky_may_be_switched_off_and_on(self, begin):
+        exp = begin(sticky=True)
+        units = [f"u{i}" for i in range(20)]
+        first = exp.decide_many(units)
+        exp.configure(sticky=False)
+        between = exp.decide_many(units)
+        assert {d.reason for d in between} == {"forced"}
+        exp.configure(sticky=True)
+        last = exp.decide_many(units)
+        assert [d.arm for d in last] == [d.arm for d in first] != [d.arm for d in between]
+        assert exp.verify(replay=True)
+
+    def test_hashed_units_are_nowhere_to_be_read(self, begin, tmp_path):
+        exp = begin(sticky=True, hash_units=True, holdout=0.5)
+        units = [f"user-{i}@example.org" for i in range(20)]
+        first = exp.decide_many(units)
+        assert [d.arm for d in begin().decide_many(units)] == [d.arm for d in first]
+        stored = exported(exp, tmp_path)["unit"].to_list()
+        assert len(set(stored)) == 20 and not any("user" in text for text in stored)
+        assert exp.verify(replay=True)
+
+    # ------------------------------------------------------------------ nothing half-written
+
+    @contextmanager
+    def interrupted(self, exp, method, monkeypatch):
+        """Inside, every transaction breaks off right after this step."""
+        with exp.store.reading() as log:
+            kind = type(log)
+        original = getattr(kind, method)
+
+        def broken(*args, **kwargs):
+            original(*args, **kwargs)
+            raise Interruption
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, method, broken)
+            yield
+
+    @pytest.mark.parametrize("step", ["add_events", "save"])
+    def test_a_transaction_that_breaks_off_leaves_nothing(self, begin, clock, monkeypatch, step):
+        exp = begin(window=60, missing=0.0)
+        earn(exp, 10)
+        d = exp.decide()
+        before, version = exp.report().frame, exp.report().version
+        with self.interrupted(exp, step, monkeypatch):
+            for call in (
+                lambda: exp.reward(d.id, 5.0),
+                lambda: exp.pause_arm("9"),
+                lambda: exp.configure(half_life=10),
+                lambda: exp.add_arm("18"),
+                lambda: exp.stop(),
+            ):
+                with pytest.raises(Interruption):
+                    call()
+            clock.advance(61)
+            with pytest.raises(Interruption):
+                exp.report()
+            clock.advance(-61)
+        for one in (exp, begin()):  # this process, and one that comes new
+            assert one.arms == ARMS
+            assert one.report().version == version
+            assert one.report().frame.equals(before, null_equal=True)
+        assert exp.reward(d.id, 5.0) is True
+        assert exp.report().version == version + 1
+        assert exp.verify(replay=True)
+
+    @pytest.mark.parametrize("step", ["add_decisions", "assign"])
+    def test_a_decision_that_breaks_off_was_never_made(self, begin, monkeypatch, step):
+        exp = begin(sticky=True)
+        with self.interrupted(exp, step, monkeypatch), pytest.raises(Interruption):
+            exp.decide(unit="ann", id="d")
+        with pytest.raises(UnknownDecision):
+            begin().reward("d", 1.0)
+        assert exp.decide(unit="ann", id="e").reason == "forced"  # not an arm she never had
+        assert exp.report().frame["pending"].sum() == 1
+        assert exp.verify(replay=True)
+
+    # ------------------------------------------------------------------ many at once
+
+    def test_a_race_for_the_same_ids_has_one_outcome(self, begin):
+        ids = [f"d{i}" for i in range(25)]
+        begin()
+
+        def worker(number, exp):
+            order = np.random.default_rng(number).permutation(ids).tolist()
+            made = {id: exp.decide(unit=f"u{number}", id=id) for id in order}
+            won = {}
+            for id in order:
+                try:
+                    won[id] = exp.reward(id, float(number))
+                except RewardConflict:
+                    won[id] = False
+            return made, won
+
+        results = at_once(worker, [begin() for _ in range(6)])
+        made = [made for made, _ in results]
+        assert all(one == made[0] for one in made)
+        winners = {id: [i for i, (_, won) in enumerate(results) if won[id]] for id in ids}
+        assert all(len(who) == 1 for who in winners.values())
+        exp = begin()
+        frame = exp.report().frame
+        assert frame["n"].sum() == 25
+        total = sum(float(who[0]) for who in winners.values())
+        assert (frame["n"] * frame["mean"].fill_null(0)).sum() == pytest.approx(total)
+        assert exp.verify(replay=True)
+
+    def test_a_unit_that_comes_twice_at_once_gets_one_arm(self, begin):
+        begin(sticky=True)
+        units = [f"u{i}" for i in range(10)]
+        results = at_once(
+            lambda number, exp: [exp.decide(unit=u).arm for u in units], [begin() for _ in range(5)]
+        )
+        assert all(arms == results[0] for arms in results)
+        assert begin().verify(replay=True)
+
+    def test_changes_and_rewards_at_once(self, begin):
+        begin(window=3600)
+
+        def worker(number, exp):
+            for i in range(8):
+                d = exp.decide()
+                exp.reward(d.id, float(i))
+                if i % 4 == number % 4:
+                    exp.configure(floor=0.01 * (number + 1))
+                    exp.report()
+
+        at_once(worker, [begin() for _ in range(4)])
+        exp = begin()
+        assert exp.report().frame["n"].sum() == 32
+        events = log_of(exp)
+        assert [event.version for event in events] == list(range(1, len(events) + 1))
+        assert sum(event.kind == "configure" for event in events) == 8
+        assert exp.verify(replay=True)
+
+    def test_simultaneous_creation_makes_one_experiment(self, begin):
+        exps = at_once(lambda number, _: begin(seed=None), [None] * 5)
+        assert len({exp.seed for exp in exps}) == 1
+        assert len(log_of(exps[0])) == 1
+
+    # ------------------------------------------------------------------ verify
+
+    def test_verify_counts(self, begin):
+        exp = begin()
+        earn(exp, 9)
+        exp.decide_many(3)
+        found = exp.verify(replay=True)
+        assert (found.decisions, found.rewards, found.replayed, found.problems) == (12, 9, 12, [])
+        assert found and str(found).endswith("the statistics agree with the log")
+        assert exp.verify().replayed == 0
+
+    def test_verify_finds_a_wrong_cache(self, begin):
+        exp = begin()
+        earn(exp, 30)
+        assert exp.verify()
+        for field, change in (
+            ("n", lambda x: x + 1),
+            ("n", lambda x: x * (1 + 1e-8)),
+            ("mean", lambda x: x * (1 + 1e-8)),
+            ("m2", lambda x: x * (1 + 1e-8)),
+            ("rewards", lambda x: x + 1),
+            ("origin", lambda x: x + 1),
+            ("at", lambda x: x - 1),
+        ):
+            with changing(exp) as (log, state):
+                key, row = max(state.rows.items(), key=lambda item: item[1].n)
+                state.touched.add(key)
+                state.rows[key] = row._replace(**{field: change(getattr(row, field))})
+                log.save(state)
+            found = begin().verify()
+            assert not found and len(found.problems) == 1
+            assert found.problems[0].startswith(f"arm {key[0]}, epoch 1: ")
+            with changing(exp) as (log, state):
+                state.touched.add(key)
+                state.rows[key] = row
+                log.save(state)
+            assert begin().verify()
+
+    def test_verify_forgives_the_last_bits(self, begin):
+        exp = begin()
+        earn(exp, 30)
+        with changing(exp) as (log, state):
+            for key, row in state.rows.items():
+                wrong = row._replace(mean=row.mean * (1 + 1e-12), m2=row.m2 * (1 + 1e-12))
+                state.rows[key] = wrong
+                state.touched.add(key)
+            log.save(state)
+        assert begin().verify()
+
+    def test_verify_finds_a_reward_that_nobody_decided(self, begin):
+        exp = begin()
+        earn(exp, 5)
+        with changing(exp) as (log, state):
+            event = Event(state.version + 1, REWARD, START, "never", 0, 1, 1.0, 1.0)
+            state.apply(event)
+            log.add_events([event])
+            log.save(state)
+        found = begin().verify()
+        assert found.problems == ["1 rewards name a decision that was never made"]
+
+    def test_verify_finds_an_event_the_cache_does_not_know(self, begin):
+        exp = begin()
+        d = exp.decide()
+        with changing(exp) as (log, _):
+            arm = ARMS.index(d.arm)
+            log.add_events([Event(2, REWARD, START, d.id, arm, 1, 1.0, 1.0)])
+        found = begin().verify()
+        assert found.problems[0] == (
+            "the experiment is at version 1 with 0 rewards, its log at 2 with 1"
+        )
+        assert found.problems[1].endswith("0 rewards in the statistics, 1 in the log")
+
+    def test_verify_finds_a_gap_in_the_log(self, begin):
+        exp = begin()
+        first = exp.decide()
+        with changing(exp) as (log, _):
+            arm = ARMS.index(first.arm)
+            log.add_events([Event(3, REWARD, START, first.id, arm, 1, 1.0, 1.0)])
+        for replay in (False, True):
+            assert begin().verify(replay).problems == ["event 2 is missing from the log"]
+
+    @pytest.mark.parametrize("wrong", ["arm", "probability", "version"])
+    def test_replay_finds_a_decision_that_was_not_made_so(self, begin, wrong):
+        exp = begin()
+        earn(exp, 20)
+        (choice,) = exp._choosing(exp._state).choose(["d"], [None])
+        version = exp._state.version
+        with changing(exp) as (log, _):
+            row = {
+                "experiment": exp._id,
+                "id": "d",
+                "version": version if wrong != "version" else version + 5,
+                "epoch": 1,
+                "arm": (choice.arm + (wrong == "arm")) % 3,
+                "probability": choice.probability + 0.01 * (wrong == "probability"),
+                "estimated": False,
+                "reason": choice.reason,
+                "unit": None,
+                "time": START,
+            }
+            assert log.add_decisions([row]) == 1
+            assert log.add_decisions([row]) == 0  # its id is taken
+        assert begin().verify()  # the statistics are what they should be
+        found = begin().verify(replay=True)
+        assert len(found.problems) == 1 and found.problems[0].startswith("decision 'd' ")
+
+    # ------------------------------------------------------------------ looking
+
+    def test_a_report_tells_what_happened(self, begin):
+        exp = begin(stop_p_best=0.9)
+        assert exp.report().frame["share"].to_list() == [0.0] * 3
+        assert exp.report().because == "some arm has too few rewards to compare"
+        ids = {arm: [] for arm in ARMS}
+        for d in exp.decide_many(60):
+            ids[d.arm].append(d.id)
+        for i, arm in enumerate(ARMS):
+            exp.reward_many((id, 10.0 * i + k) for k, id in enumerate(ids[arm][:4]))
+        report = begin().report()
+        assert report.frame["arm"].to_list() == ARMS
+        assert report.frame["n"].to_list() == [4, 4, 4]
+        assert report.frame["mean"].to_list() == [1.5, 11.5, 21.5]
+        assert report.frame["sd"].to_list() == pytest.approx([(5 / 3) ** 0.5] * 3)
+        assert report.frame["pending"].to_list() == [len(ids[arm]) - 4 for arm in ARMS]
+        assert report.frame["share"].to_list() == [len(ids[arm]) / 60 for arm in ARMS]
+        assert report.best == "15" and report.stop
+        assert report.because.endswith("at least 0.9")
+
+    def test_the_log_can_be_exported(self, begin, clock, tmp_path):
+        exp = begin(clip=(0, 1))
+        first, second = exp.decide(unit="ann", id="a"), exp.decide(id="b")
+        clock.advance(2.5)
+        exp.reward("a", 7.0)
+        files = [tmp_path / f"log.{kind}" for kind in ("parquet", "csv", "ndjson")]
+        assert [exp.export(file) for file in files] == [2, 2, 2]
+        rows = pl.read_parquet(files[0])
+        moment = datetime.fromtimestamp(START / 1e6, UTC)
+        assert rows.row(0, named=True) == {
+            "id": "a",
+            "time": moment,
+            "unit": "ann",
+            "arm": first.arm,
+            "probability": first.probability,
+            "estimated": False,
+            "reason": "forced",
+            "version": 1,
+            "epoch": 1,
+            "settled": "reward",
+            "reward": 7.0,
+            "value": 1.0,
+            "settled_time": datetime.fromtimestamp(START / 1e6 + 2.5, UTC),
+            "settled_version": 2,
+        }
+        assert rows.row(1)[:4] == ("b", moment, None, second.arm)
+        assert rows.row(1)[-5:] == (None,) * 5
+        assert pl.read_csv(files[1])["id"].to_list() == ["a", "b"]
+        lines = [json.loads(line) for line in files[2].read_text().splitlines()]
+        assert [line["reward"] for line in lines] == [7.0, None]
+        with pytest.raises(ValueError, match=r"path must end in \.parquet, \.csv or \.ndjson"):
+            exp.export(tmp_path / "log.xlsx")
+
+    def test_every_error_is_one_of_the_package(self):
+        for kind in (
+            ExperimentStopped,
+            InvalidReward,
+            RewardConflict,
+            StoreError,
+            UnknownDecision,
+        ):
+            assert issubclass(kind, LiveError) and issubclass(kind, ValueError)
+
+
+def earn(exp, count, ids=None):
+    """So many decisions, each with a reward that depends on its arm and number."""
+    made = exp.decide_many(count, ids)
+    arms = exp.arms
+    exp.reward_many((d.id, arms.index(d.arm) + (i * 7 % 5) / 3) for i, d in enumerate(made))
+
+
+def of(exp, arm):
+    """The row of an arm in the report."""
+    return exp.report().frame.filter(arm=arm).row(0, named=True)
+
+
+def log_of(exp):
+    """All events."""
+    with exp.store.reading() as log:
+        log.experiment = exp._id
+        return list(log.all_events())
+
+
+@contextmanager
+def changing(exp):
+    """The log and a copy of the state, to do what the verbs never would."""
+    with exp.store.writing() as log:
+        log.experiment = exp._id
+        log.lock()
+        yield log, exp._current(log).copy()
+
+
+def exported(exp, folder):
+    """The log as a table."""
+    exp.export(folder / "log.parquet")
+    return pl.read_parquet(folder / "log.parquet")
+
+
+def at_once(work, subjects):
+    """`work(number, subject)` for all of them, in threads that start together."""
+    barrier = threading.Barrier(len(subjects))
+
+    def run(number):
+        barrier.wait(30)
+        return work(number, subjects[number])
+
+    with ThreadPoolExecutor(len(subjects)) as pool:
+        return list(pool.map(run, range(len(subjects))))

@@ -1,0 +1,38 @@
+"""The conformance suite on every store of this package."""
+
+import pytest
+from conformance import StoreConformance
+
+from varts.live import Store
+
+
+class TestMemory(StoreConformance):
+    @pytest.fixture
+    def connect(self, clock):
+        store = Store("memory://", clock)  # lives as long as somebody holds it
+        return lambda clock: store
+
+
+class TestSQLite(StoreConformance):
+    @pytest.fixture
+    def connect(self, tmp_path):
+        return lambda clock: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock)
+
+
+@pytest.fixture(scope="module")
+def database(postgres):
+    return postgres()
+
+
+class TestPostgreSQL(StoreConformance):
+    @pytest.fixture
+    def connect(self, database):
+        stores = []
+
+        def connect(clock):
+            stores.append(Store(database, clock))
+            return stores[-1]
+
+        yield connect
+        for store in stores:
+            store.close()

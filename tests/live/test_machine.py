@@ -1,0 +1,558 @@
+"""Random sessions of two processes against a plain-Python model.
+
+Hypothesis makes up calls: decide, retry, reward, repeat, contradict, be late, change arms and
+options, stop, reopen, and break off in the middle of a transaction. After every call the log, the
+report and the statistics must be what the model says; at the end every decision is made again
+from the log. Mutants at the end of the file show that the model notices.
+"""
+
+from contextlib import contextmanager
+from itertools import takewhile
+
+import numpy as np
+import pytest
+from conformance import Clock
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import varts
+from varts.live import (
+    ExperimentStopped,
+    InvalidReward,
+    RewardConflict,
+    Store,
+    UnknownDecision,
+    choosing,
+    experiment,
+)
+from varts.live.state import EXPIRED, MISSING, REWARD, Row, State
+from varts.live.store import Log
+
+UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
+REWARDS = st.one_of(st.sampled_from([0.0, 1.0, -2.5, 1e300]), st.floats(-1e6, 1e6, allow_nan=False))
+BAD = st.sampled_from([float("nan"), float("inf"), "1", None, True])
+THREE = st.lists(REWARDS, min_size=3, max_size=3)
+SECONDS = st.sampled_from([0, 1, 4, 30, 100])
+WHO = st.integers(0, 1)  # which of the two processes
+PICK = st.integers(0, 10**6)  # one of the decisions, by its number modulo how many there are
+PRIOR = varts.NormalGamma(0, 1, 2, 3)
+POLICIES = ["VarTS", "VarTS", "UCB1", "TS14", "Gaussian-TS"]
+VALUES = {
+    "floor": st.sampled_from([0.0, 0.1]),
+    "holdout": st.sampled_from([0.0, 0.3]),
+    "half_life": st.sampled_from([None, 2.5, 40]),
+    "clip": st.sampled_from([None, (0, 1), (-3.0, 1e299)]),
+    "sticky": st.booleans(),
+    "window": st.sampled_from([5, 60, None]),
+    "missing": st.sampled_from([None, 0.0, 7.0]),
+}
+OPTIONS = st.fixed_dictionaries(VALUES)
+ALONE = ("floor", "holdout", "half_life", "clip", "sticky")
+CHANGES = st.one_of(
+    *(st.fixed_dictionaries({name: VALUES[name]}) for name in ALONE),
+    st.fixed_dictionaries({"window": st.sampled_from([5, 60]), "missing": VALUES["missing"]}),
+    st.just({"window": None, "missing": None}),
+    st.fixed_dictionaries({"policy": st.sampled_from(POLICIES), "prior": st.none()}),
+    st.just({"policy": "VarTS", "prior": PRIOR}),
+)
+
+
+class Broken(Exception):  # noqa: N818
+    """Thrown into a transaction."""
+
+
+class Sessions(RuleBasedStateMachine):
+    """`connect()` opens the store anew; `clock` is the one it uses."""
+
+    clock = Clock()
+    connect = None
+    count = 0
+
+    # ------------------------------------------------------------------ the model
+
+    @initialize(options=OPTIONS, policy=st.sampled_from([*POLICIES, "Bernoulli-TS", "prior"]))
+    def create(self, options, policy):
+        self.arms, self.paused, self.stopped, self.winner = ["a", "b"], set(), False, None
+        self.options = {**options, "policy": policy, "prior": None}
+        if policy == "prior":
+            self.options |= {"policy": "VarTS", "prior": PRIOR}
+        if options["window"] is None:
+            self.options["missing"] = None
+        self.tossing = policy == "Bernoulli-TS"
+        self.version, self.epoch, self.number = 1, 1, 0
+        self.decisions, self.times, self.epochs = {}, {}, {}
+        self.settled, self.assigned = {}, {}
+        self.observed, self.weights = [], np.zeros(0)  # (arm, value) of what counts
+        type(self).count += 1
+        self.name = f"{type(self).__name__}-{self.count}"
+        self.seed = self.count
+        self.processes = [
+            varts.open(self.name, self.arms, store=self.connect(), seed=self.seed, **self.options),
+            varts.open(self.name, store=self.connect()),
+        ]
+        self.decide(0, ["ann", "bob", None, None], False, 0)
+
+    def overdue(self, id):
+        window = self.options["window"]
+        return window is not None and self.clock.now - self.times[id] > window * 1e6
+
+    def open_and_overdue(self):
+        """What a process that knows the window should have settled."""
+        return [id for id in self.decisions if id not in self.settled and self.overdue(id)]
+
+    def observe(self, event):
+        half_life = self.options["half_life"]
+        fade = 1.0 if half_life is None else 2.0 ** (-1 / half_life)
+        self.weights = np.append(self.weights * fade, 1.0)
+        self.observed.append((event.arm, event.value))
+
+    def counted(self, raw):
+        low, high = self.options["clip"] or (-1e140, 1e140)
+        return min(max(raw, low, -1e140), high, 1e140)
+
+    def log(self):
+        exp = self.processes[0]
+        with exp.store.reading() as log:
+            log.experiment = exp._id
+            return list(log.all_events())
+
+    def follow(self, *expected):
+        """What the log has got: first what was overdue, then exactly (kind, decision, raw)."""
+        new = self.log()[self.version :]
+        assert [e.version for e in new] == [self.version + 1 + i for i in range(len(new))]
+        swept = list(takewhile(lambda e: e.kind in (EXPIRED, MISSING), new))
+        for event in swept:
+            assert event.decision not in self.settled and self.overdue(event.decision)
+            missing = self.options["missing"]
+            assert event.kind == (EXPIRED if missing is None else MISSING)
+            assert event.raw is None and (event.value is None) == (missing is None)
+            self.settle(event, missing)
+        rest = new[len(swept) :]
+        assert [(e.kind, e.decision, e.raw) for e in rest] == list(expected)
+        for event in rest:
+            if event.kind == REWARD:
+                self.settle(event, event.raw)
+        self.version += len(new)
+
+    def settle(self, event, raw):
+        id = event.decision
+        assert event.arm == self.arms.index(self.decisions[id].arm)
+        assert event.epoch == self.epochs[id]
+        self.settled[id] = (event.kind, event.raw)
+        if event.kind != EXPIRED:
+            if self.tossing:
+                assert event.value in (0.0, 1.0)
+            else:
+                assert event.value == self.counted(raw)
+            self.observe(event)
+
+    def some(self, pick, settled=None):
+        """One of the decisions: any, or one that has (not) been settled; else None."""
+        ids = [id for id in self.decisions if settled in (None, id in self.settled)]
+        return ids[pick % len(ids)] if ids else None
+
+    # ------------------------------------------------------------------ decide
+
+    @rule(who=WHO, units=st.lists(UNITS, min_size=1, max_size=4), old=st.booleans(), pick=PICK)
+    def decide(self, who, units, old, pick):
+        ids = [f"d{self.number + i}" for i in range(len(units))]
+        if old and self.decisions:  # a retried one among the new
+            ids[pick % len(ids)] = self.some(pick)
+        if self.stopped and self.winner is None and any(id not in self.decisions for id in ids):
+            with pytest.raises(ExperimentStopped):
+                self.processes[who].decide_many(units, ids)
+            return self.follow()
+        exp = self.processes[who]
+        knew = exp.options.window == self.options["window"]
+        made = exp.decide_many(units, ids)
+        self.follow()
+        assert not (knew and self.open_and_overdue())
+        assert [d.id for d in made] == ids
+        self.number += len(ids)
+        for unit, d in zip(units, made, strict=True):
+            if d.id in self.decisions:
+                assert d == self.decisions[d.id]
+            else:
+                self.remember(unit, d)
+
+    def remember(self, unit, d):
+        assert d.version == self.version
+        assert 0 < d.probability <= 1
+        if self.winner is not None:
+            assert (d.arm, d.probability, d.reason) == (self.winner, 1.0, "winner")
+        else:
+            assert d.arm in self.arms and d.arm not in self.paused
+            kept = self.assigned.get(unit) if self.options["sticky"] else None
+            if kept is not None and kept.arm not in self.paused:
+                assert (d.arm, d.probability, d.reason) == (kept.arm, kept.probability, "sticky")
+            else:
+                assert d.reason in ("policy", "forced", "floor", "holdout")
+                if self.options["sticky"] and unit is not None:
+                    self.assigned[unit] = d
+        self.decisions[d.id], self.times[d.id], self.epochs[d.id] = d, self.clock.now, self.epoch
+
+    @rule(who=WHO, unit=UNITS, seconds=SECONDS, value=REWARDS)
+    def visit(self, who, unit, seconds, value):
+        """One decision and, some time later, its reward."""
+        if self.stopped and self.winner is None:
+            return
+        before = set(self.decisions)
+        self.decide(who, [unit], False, 0)
+        self.time_passes(seconds)
+        (id,) = set(self.decisions) - before
+        self.give(1 - who, id, value)
+
+    @rule(units=st.lists(UNITS, min_size=3, max_size=3), seconds=SECONDS, values=THREE)
+    def visits(self, units, seconds, values):
+        for who, unit, value in zip((0, 1, 0), units, values, strict=True):
+            self.visit(who, unit, seconds, value)
+
+    @rule(who=WHO, pick=PICK, unit=UNITS)
+    def retry(self, who, pick, unit):
+        if (id := self.some(pick)) is not None:
+            assert self.processes[who].decide(unit, id) == self.decisions[id]
+            self.follow()
+
+    # ------------------------------------------------------------------ reward
+
+    @rule(who=WHO, pick=PICK, value=REWARDS)
+    def reward(self, who, pick, value):
+        if (id := self.some(pick, settled=False)) is not None:
+            self.give(who, id, value)
+
+    def give(self, who, id, value):
+        if self.overdue(id):
+            with pytest.raises(UnknownDecision, match="expired"):
+                self.processes[who].reward(id, value)
+            return self.follow()
+        assert self.processes[who].reward(id, value) is True
+        self.follow((REWARD, id, value))
+
+    @rule(who=WHO, pick=PICK, value=REWARDS)
+    def repeat_or_contradict(self, who, pick, value):
+        if (id := self.some(pick, settled=True)) is None:
+            return
+        kind, raw = self.settled[id]
+        if kind != REWARD:
+            with pytest.raises(UnknownDecision, match="expired"):
+                self.processes[who].reward(id, value)
+        else:
+            assert self.processes[who].reward(id, raw) is False
+            if value != raw:
+                with pytest.raises(RewardConflict):
+                    self.processes[who].reward(id, value)
+        self.follow()
+
+    @rule(who=WHO, value=REWARDS)
+    def reward_what_is_unknown(self, who, value):
+        with pytest.raises(UnknownDecision, match="unknown"):
+            self.processes[who].reward("never", value)
+        self.follow()
+
+    @rule(who=WHO, pick=PICK, value=BAD)
+    def reward_with_nonsense(self, who, pick, value):
+        with pytest.raises(InvalidReward):
+            self.processes[who].reward(self.some(pick) or "never", value)
+        self.follow()
+
+    @rule(who=WHO, pairs=st.lists(st.tuples(PICK, REWARDS), min_size=1, max_size=6))
+    def reward_many(self, who, pairs):
+        """Whatever comes: new ones, repeated, contradictory, late; all of it or nothing."""
+        if not self.decisions:
+            return
+        asked = [(self.some(pick), value) for pick, value in pairs]
+        given, expected, error, out = dict(self.settled), [], None, []
+        for id, value in asked:
+            kind, raw = given.get(id, (None, None))
+            if kind == REWARD and raw == value:
+                out.append(False)
+            elif kind == REWARD:
+                error = error or RewardConflict
+            elif kind is not None or self.overdue(id):
+                error = error or UnknownDecision
+            else:
+                given[id] = REWARD, value
+                expected.append((REWARD, id, value))
+                out.append(True)
+        if error is not None:
+            with pytest.raises(error):
+                self.processes[who].reward_many(asked)
+            return self.follow()
+        assert self.processes[who].reward_many(asked) == out
+        self.follow(*expected)
+
+    # ------------------------------------------------------------------ change
+
+    @precondition(lambda self: len(self.arms) < 5)
+    @rule(who=WHO)
+    def add_arm(self, who):
+        name = "abcde"[len(self.arms)]
+        self.processes[who].add_arm(name)
+        self.follow(("add-arm", None, None))
+        self.arms.append(name)
+
+    @rule(who=WHO, pick=PICK)
+    def pause_arm(self, who, pick):
+        arm = self.arms[pick % len(self.arms)]
+        if self.paused | {arm} == set(self.arms):
+            with pytest.raises(ValueError, match="one arm must stay in play"):
+                self.processes[who].pause_arm(arm)
+            return self.follow()
+        self.processes[who].pause_arm(arm)
+        self.follow(*[("pause-arm", None, None)][: arm not in self.paused])
+        self.paused.add(arm)
+
+    @rule(who=WHO, pick=PICK)
+    def resume_arm(self, who, pick):
+        arm = self.arms[pick % len(self.arms)]
+        self.processes[who].resume_arm(arm)
+        self.follow(*[("resume-arm", None, None)][: arm in self.paused])
+        self.paused.discard(arm)
+
+    @rule(who=WHO, change=CHANGES)
+    def configure(self, who, change):
+        if self.tossing and "policy" in change:
+            with pytest.raises(ValueError, match="policy must count rewards as Bernoulli-TS does"):
+                self.processes[who].configure(**change)
+            return self.follow()
+        self.processes[who].configure(**change)
+        self.follow(("configure", None, None))
+        self.options |= change
+        self.epoch += 1
+
+    @precondition(lambda self: len(self.decisions) > 12)
+    @rule(who=WHO, pick=PICK)
+    def stop(self, who, pick):
+        winner = [None, *self.arms][pick % (1 + len(self.arms))]
+        self.processes[who].stop(winner)
+        self.follow(*[("stop", None, None)][: not self.stopped or winner != self.winner])
+        self.stopped, self.winner = True, winner
+
+    # ------------------------------------------------------------------ time, crashes, reopening
+
+    @rule(seconds=SECONDS)
+    def time_passes(self, seconds):
+        self.clock.advance(seconds)
+
+    @rule(who=WHO)
+    def reopen(self, who):
+        """A new process; the old one is simply gone."""
+        exp = self.processes[who] = varts.open(self.name, ["a", "b"], store=self.connect())
+        assert (exp.arms, exp.seed) == (self.arms, self.seed)
+        assert exp.state.config.paused == {self.arms.index(arm) for arm in self.paused}
+        assert (exp.state.config.epoch, exp.state.version) == (self.epoch, self.version)
+        self.follow()
+
+    @rule(who=WHO, verb=PICK, late=st.booleans(), survives=st.booleans(), pick=PICK)
+    def crash(self, who, verb, late, survives, pick):
+        """A transaction breaks off after its writes, and the process may go with it."""
+        exp = self.processes[who]
+        id = self.some(pick, settled=False) or "never"
+        step = "save" if late else "add_events"
+        step, call = [
+            ("add_decisions", lambda: exp.decide("ann", "broken")),
+            (step, lambda: exp.reward(id, 3.0)),
+            (step, lambda: exp.configure(floor=0.05)),
+            (step, lambda: exp.add_arm("x")),
+            (step, lambda: exp.stop()),
+        ][verb % 5]
+        with broken(step):
+            try:
+                call()
+            except (Broken, UnknownDecision, ExperimentStopped):
+                pass
+            else:
+                assert self.stopped  # only to stop again writes nothing
+        self.follow()
+        if not survives:
+            self.reopen(who)
+
+    # ------------------------------------------------------------------ what must hold
+
+    @rule(who=WHO)
+    def report(self, who):
+        exp = self.processes[who]
+        knew = exp.options.window == self.options["window"]
+        frame = exp.report().frame
+        self.follow()
+        assert not (knew and self.open_and_overdue())
+        assert frame["arm"].to_list() == self.arms
+        assert frame["n"].sum() == len(self.observed)
+        seen, total = State.fold(self.log()).statistics(), max(1, len(self.decisions))
+        for i, arm in enumerate(self.arms):
+            mine = [d for d in self.decisions.values() if d.arm == arm]
+            assert frame["share"][i] == pytest.approx(len(mine) / total)
+            assert frame["pending"][i] == sum(d.id not in self.settled for d in mine)
+            here = np.array([a == i for a, _ in self.observed], dtype=bool)
+            assert frame["n"][i] == here.sum()
+            if not here.any():
+                continue
+            x, w = np.array([v for _, v in self.observed])[here], self.weights[here]
+            mean, size = (w * x).sum() / w.sum(), np.abs(x).max()
+            assert seen.n[i] == pytest.approx(w.sum(), rel=1e-9)
+            assert frame["mean"][i] == pytest.approx(mean, rel=1e-9, abs=1e-9 * size)
+            m2 = (w * (x - mean) ** 2).sum()
+            assert seen.m2[i] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
+
+    @invariant()
+    def the_cache_is_the_fold_of_the_log(self):
+        if self.processes:
+            found = self.processes[0].verify()
+            assert found, str(found)
+            assert found.rewards == len(self.observed)
+            assert found.decisions == len(self.decisions)
+
+    processes = ()
+
+    def teardown(self):
+        """Every decision, made again."""
+        if self.processes:
+            found = self.processes[1].verify(replay=True)
+            assert found, str(found)
+            assert found.replayed == len(self.decisions)
+
+
+@contextmanager
+def broken(step):
+    """Inside, every transaction breaks off right after this step."""
+    original = getattr(Log, step)
+
+    def breaking(*args, **kwargs):
+        original(*args, **kwargs)
+        raise Broken
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Log, step, breaking)
+        yield
+
+
+# ------------------------------------------------------------------------------ running it
+
+
+def run(connect, seeds, clock):
+    """Few sessions of each seed, since later ones tend to be variations of earlier ones."""
+    kind = type("Sessions", (Sessions,), {"connect": staticmethod(connect), "clock": clock})
+    chosen = settings(
+        max_examples=6,
+        stateful_step_count=30,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],  # add Phase.shrink for a shorter session: it takes minutes
+        print_blob=False,
+    )
+    for number in range(seeds):  # the same sessions at every run
+        run_state_machine_as_test(seed(number)(kind), settings=chosen)
+
+
+def in_memory(clock):
+    store = Store("memory://", clock)
+    return lambda: store
+
+
+def test_memory(clock):
+    run(in_memory(clock), 3, clock)
+
+
+def test_sqlite(clock, tmp_path):
+    run(lambda: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock), 2, clock)
+
+
+def test_postgres(clock, postgres):
+    url = postgres()
+    run(lambda: Store(url, clock), 1, clock)
+
+
+# ------------------------------------------------------------------------------ mutants
+
+
+def lost_statistics(patch):
+    """The cache misses some rewards."""
+    save = Log.save
+
+    def saved(self, state, swept=None):
+        if state.rewards % 3 == 0:
+            state.touched.clear()
+        save(self, state, swept)
+
+    patch.setattr(Log, "save", saved)
+
+
+def wrong_variance(patch):
+    """In the cache and in the fold alike: only the model can tell."""
+    observe = Row.observe
+
+    def observed(self, value, at, half_life):
+        row = observe(self, value, at, half_life)
+        return row._replace(m2=row.m2 * 1.001)
+
+    patch.setattr(Row, "observe", observed)
+
+
+def no_window(patch):
+    """Late rewards are taken if nobody has settled them."""
+    patch.setattr(experiment.Experiment, "_expire", lambda self: None)
+
+
+def raw_values(patch):
+    """The clip range is forgotten."""
+    patch.setattr(experiment.Experiment, "_counted", lambda self, config, id, raw: raw)
+
+
+def restless(patch):
+    """A choice depends on something that is not in the log."""
+    uniforms, calls = choosing.uniforms, iter(range(10**9))
+
+    def other(seed, purpose, keys, size):
+        return uniforms(seed + next(calls), purpose, keys, size)
+
+    patch.setattr(choosing, "uniforms", other)
+
+
+def not_sticky(patch):
+    """The arms of sticky units are not kept."""
+    patch.setattr(Log, "assign", lambda self, rows: None)
+
+
+def half_written(patch):
+    """Events are committed before the statistics are."""
+    add_events = Log.add_events
+
+    def added(self, new):
+        add_events(self, new)
+        self.connection.exec_driver_sql("COMMIT")
+        self.connection.exec_driver_sql("BEGIN")
+
+    patch.setattr(Log, "add_events", added)
+
+
+def twice(patch):
+    """A repeated reward counts again."""
+    patch.setattr(Log, "rewarded", lambda self, ids: {})
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        lost_statistics,
+        wrong_variance,
+        no_window,
+        raw_values,
+        restless,
+        not_sticky,
+        half_written,
+        twice,
+    ],
+)
+def test_a_mutant_is_caught(mutant, clock, monkeypatch):
+    mutant(monkeypatch)
+    with pytest.raises(Exception):  # noqa: B017  whichever check is first
+        run(in_memory(clock), 6, clock)

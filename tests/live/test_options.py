@@ -1,0 +1,366 @@
+"""Options and arguments: what is good is kept as it was given, what is bad gets one sentence."""
+
+import json
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+
+import varts
+from varts import Normal, NormalGamma
+from varts.live import Options, StoreError
+from varts.live.store import Store
+from varts.policies import base
+
+NAN, INF = float("nan"), float("inf")
+SHARED = NormalGamma(0, 1, 2, 1)
+EACH = NormalGamma([1.0, 2.0, 3.0], 1, 2, 1)
+ARMS = ["a", "b", "c"]
+
+BAD = [
+    ({"goal": "maximum"}, "unknown goal 'maximum'; did you mean 'max'? known: max, min"),
+    ({"goal": None}, "unknown goal None; known: max, min"),
+    ({"goal": 1}, "unknown goal 1; known: max, min"),
+    ({"policy": "vart"}, "unknown policy 'vart'; did you mean 'VarTS'?"),
+    ({"policy": 5}, "policy must be a policy or its label, got 5"),
+    ({"policy": None}, "policy must be a policy or its label, got None"),
+    ({"policy": varts.VarTS}, "did you mean VarTS()?"),
+    ({"policy": {"label": "UCB1", "c": 2}}, "UCB1 must be left without options, got 'c'"),
+    ({"policy": {"label": "TS14", "b": 2}}, "unknown option of TS14 'b'; known: a"),
+    ({"policy": {"label": "TS14", "a": NAN}}, "TS14: a must be finite"),
+    ({"policy": {"a": 2}}, "unknown policy ''; known: VarTS"),
+    (
+        {"policy": varts.KnownVarianceTS(sigma=[1, 2])},
+        "sigma must be one number or one per arm (3)",
+    ),
+    ({"prior": 5}, "prior must be a prior, its fields or a JSON file, got 5"),
+    ({"prior": [0, 1, 2, 1]}, "prior must be a prior, its fields or a JSON file, got [0, 1, 2, 1]"),
+    ({"prior": {"mu": 0}}, "a NormalGamma must have the fields mu, kappa, alpha, beta, got mu"),
+    ({"prior": {"mu": 0, "kappa": -1, "alpha": 1, "beta": 1}}, "kappa must be finite and >= 0"),
+    ({"prior": NormalGamma([1, 2], 1, 2, 1)}, "prior must have one entry per arm (3)"),
+    ({"prior": Normal(0, 1)}, "VarTS: prior must be a NormalGamma, got a Normal"),
+    ({"policy": "UCB1", "prior": SHARED}, "UCB1 must be left without options, got 'prior'"),
+    ({"policy": "TS14", "prior": SHARED}, "unknown option of TS14 'prior'; known: a"),
+    ({"policy": varts.VarTS(SHARED), "prior": EACH}, "prior must be given once"),
+    ({"floor": -0.1}, "floor must be finite and >= 0 and < 1, got -0.1"),
+    ({"floor": 1}, "floor must be finite and >= 0 and < 1, got 1"),
+    ({"floor": 0.5}, "floor must be at most 1/3 with 3 arms in play, got 0.5"),
+    ({"floor": "0.1"}, "floor must be finite and >= 0 and < 1, got '0.1'"),
+    ({"floor": None}, "floor must be finite and >= 0 and < 1, got None"),
+    ({"floor": [0.1]}, "floor must be one number, got [0.1]"),
+    ({"floor": NAN}, "floor must be finite and >= 0 and < 1, got nan"),
+    ({"holdout": 1.0}, "holdout must be finite and >= 0 and < 1, got 1.0"),
+    ({"holdout": -0.5}, "holdout must be finite and >= 0 and < 1, got -0.5"),
+    ({"sticky": 1}, "sticky must be True or False, got 1"),
+    ({"sticky": "yes"}, "sticky must be True or False, got 'yes'"),
+    ({"clip": 5}, "clip must be two numbers, low and high, got 5"),
+    ({"clip": (1,)}, "clip must be two numbers, low and high, got (1,)"),
+    ({"clip": (2, 1)}, "clip must be two numbers, low < high, got (2, 1)"),
+    ({"clip": (1, 1)}, "clip must be two numbers, low < high, got (1, 1)"),
+    ({"clip": (0, INF)}, "clip must be finite, got inf"),
+    ({"clip": ("0", "1")}, "clip must be finite, got '0'"),
+    ({"clip": "01"}, "clip must be two numbers, low and high, got '01'"),
+    ({"window": 0}, "window must be finite and > 0, got 0"),
+    ({"window": -1}, "window must be finite and > 0, got -1"),
+    ({"window": INF}, "window must be finite and > 0, got inf"),
+    ({"window": "60"}, "window must be finite and > 0, got '60'"),
+    ({"missing": 0.0}, "window must be given for a missing reward to count as anything, got none"),
+    ({"missing": NAN, "window": 5}, "missing must be finite, got nan"),
+    ({"missing": "0", "window": 5}, "missing must be finite, got '0'"),
+    ({"half_life": 0}, "half_life must be finite and > 0, got 0"),
+    ({"half_life": INF}, "half_life must be finite and > 0, got inf"),
+    ({"stop_p_best": 0}, "stop_p_best must be finite and > 0 and < 1, got 0"),
+    ({"stop_p_best": 95}, "stop_p_best must be finite and > 0 and < 1, got 95"),
+    ({"stop_loss": 0}, "stop_loss must be finite and > 0, got 0"),
+    ({"stop_loss": "x"}, "stop_loss must be finite and > 0, got 'x'"),
+    ({"hash_units": 1}, "hash_units must be True or False, got 1"),
+    ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
+]
+GOOD = {
+    "goal": ["max", "min"],
+    "policy": [
+        "UCB1",
+        "ts_14",
+        varts.TS14(a=0.0),
+        varts.UCBV(horizon=50),
+        {"label": "MVTS", "rho": 2},
+    ],
+    "prior": [SHARED, EACH, {"mu": 0, "kappa": 1, "alpha": 2, "beta": 1}],
+    "floor": [0, 0.1, 1 / 3],
+    "holdout": [0.5],
+    "sticky": [True],
+    "clip": [(0, 1), [-5.5, 1e300], None],
+    "window": [60, 0.5],
+    "missing": [None],
+    "half_life": [100, 0.5],
+    "stop_p_best": [0.95],
+    "stop_loss": [0.01],
+    "hash_units": [True],
+}
+
+
+def sentence(error):
+    """The message, if it is one sentence on one line."""
+    text = str(error.value)
+    assert "\n" not in text and text.strip() == text
+    assert not text.endswith(".") or text.endswith("...")
+    assert len(text) < 400
+    return text
+
+
+def open_in(store, **options):
+    name, arms = options.pop("name", "options"), options.pop("arms", ARMS)
+    return varts.open(name, arms, store=store, **options)
+
+
+# ------------------------------------------------------------------------------ options
+
+
+@pytest.mark.parametrize(("options", "said"), BAD, ids=[f"{i}" for i in range(len(BAD))])
+def test_a_bad_option_gets_one_sentence(options, said):
+    store = Store("memory://")
+    with pytest.raises(ValueError) as error:
+        open_in(store, **options)
+    assert said in sentence(error)
+    assert store.names() == []  # and nothing was created
+    exp = open_in(store)
+    with pytest.raises(ValueError) as again:
+        exp.configure(**options)
+    text = sentence(again)
+    assert text == sentence(error) or text.startswith(f"{next(iter(options))} must stay")
+    assert exp.report().version == 1
+    with pytest.raises(ValueError) as opened:
+        open_in(store, **options)  # also of an experiment that exists
+    assert sentence(opened)
+
+
+def test_every_option_has_its_bad_and_its_good_values():
+    names = {field.name for field in fields(Options)}
+    assert {name for options, _ in BAD for name in options} == names | {"flor"}
+    assert set(GOOD) == names
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_options_are_kept(name):
+    for value in GOOD[name]:
+        store = Store("memory://")
+        made = open_in(store, **{name: value}).options
+        again = open_in(store).options
+        assert again == made == Options.from_json(json.loads(json.dumps(made.to_json())))
+        assert made.build(3) is not None
+        same = open_in(store, **{name: value})  # given again, it agrees with itself
+        same.configure(**{name: value})
+        assert same.options == made
+        if made != Options.made():
+            with pytest.raises(ValueError, match=r"change it with configure$"):
+                open_in(store, **{name: other_than(name)})
+
+
+def other_than(name):
+    return {"policy": "TS20", "prior": NormalGamma(7, 7, 7, 7), "goal": "max"}.get(
+        name, {"sticky": False, "hash_units": False, "clip": (3, 4)}.get(name, 0.123)
+    )
+
+
+def test_options_can_be_taken_back():
+    exp = open_in("memory://", prior=EACH, window=60, missing=0.0, clip=(0, 1), half_life=9)
+    with pytest.raises(ValueError, match="window must be given for a missing reward"):
+        exp.configure(window=None)
+    exp.configure(prior=None, window=None, missing=None, clip=None, half_life=None)
+    assert exp.options == Options.made()
+
+
+def test_a_policy_brings_its_prior():
+    exp = open_in("memory://", policy=varts.VarTS(EACH))
+    assert exp.options == Options.made(prior=EACH)
+    exp.configure(policy=varts.VarTS(SHARED))
+    assert exp.options.prior["mu"] == 0.0
+    exp.configure(policy="TS14", prior=None)
+    assert exp.options.policy == {"label": "TS14"}
+
+
+def test_a_prior_file(tmp_path):
+    EACH.save(tmp_path / "prior.json")
+    exp = open_in("memory://", prior=tmp_path / "prior.json")
+    assert exp.options == open_in("memory://", prior=str(tmp_path / "prior.json")).options
+    assert exp.options.prior["mu"] == [1.0, 2.0, 3.0]
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(ValueError, match="prior must be JSON") as error:
+        open_in("memory://", prior=tmp_path / "bad.json")
+    assert sentence(error)
+    with pytest.raises(OSError, match=r"nowhere\.json") as missing:
+        open_in("memory://", prior=tmp_path / "nowhere.json")
+    assert sentence(missing)
+
+
+def test_a_policy_must_be_found_again(monkeypatch):
+    @dataclass(frozen=True)
+    class Mine(varts.Policy):
+        label = "Mine"
+
+        def choose(self, stats, t, rng):
+            return 0
+
+    class Bare(Mine.__base__):
+        label = "Bare"
+        choose = Mine.choose
+
+    with pytest.raises(ValueError, match=r"policy must be registered .* varts.register") as error:
+        open_in("memory://", policy=Mine())
+    assert sentence(error)
+    monkeypatch.setitem(base._registry, "mine", Mine)
+    assert open_in("memory://", policy=Mine()).decide().arm == "a"
+    monkeypatch.setitem(base._registry, "bare", Bare)
+    with pytest.raises(ValueError, match="policy must be a dataclass") as error:
+        open_in("memory://", policy=Bare())
+    assert sentence(error)
+
+    @dataclass(frozen=True)
+    class Impostor(varts.VarTS):
+        """Has the label of another."""
+
+    with pytest.raises(ValueError, match="policy must be registered under its label"):
+        open_in("memory://", policy=Impostor())
+
+
+def test_a_policy_that_goes_missing_is_named(monkeypatch):
+    """Written by a program that registers it, read by one that does not."""
+
+    @dataclass(frozen=True)
+    class Mine(varts.Policy):
+        label = "Mine"
+
+        def choose(self, stats, t, rng):
+            return 0
+
+    store = Store("memory://")
+    with monkeypatch.context() as patch:
+        patch.setitem(base._registry, "mine", Mine)
+        open_in(store, policy="Mine")
+    with pytest.raises(ValueError, match="unknown policy 'Mine'; known: VarTS") as error:
+        open_in(store).decide()
+    assert sentence(error)
+
+
+# ------------------------------------------------------------------------------ other arguments
+
+
+NAMES = [
+    ({"arms": "abc"}, "arms must be a list of names, got 'abc'"),
+    ({"arms": []}, "arms must be a list of names, got []"),
+    ({"arms": 3}, "arms must be a list of names, got 3"),
+    ({"arms": {"a"}}, "arms must be a list of names, got {'a'}"),
+    ({"arms": ["a", "b", "a"]}, "arms must have different names, got 'a' twice"),
+    ({"arms": ["a", 5]}, "arm must be text of 1 to 255 characters, got 5"),
+    ({"arms": ["a", ""]}, "arm must be text of 1 to 255 characters, got ''"),
+    ({"arms": ["a\x00"]}, "arm must be text of 1 to 255 characters"),
+    ({"arms": ["\ud800"]}, "arm must be text that UTF-8 can hold"),
+    ({"name": ""}, "name must be a word, got ''"),
+    ({"name": " "}, "name must be a word, got ' '"),
+    ({"name": None}, "name must be a word, got None"),
+    ({"name": "a\x00b"}, "name must be text of 1 to 255 characters"),
+    ({"name": "x" * 256}, "name must be text of 1 to 255 characters"),
+    ({"name": "\ud800"}, "name must be text that UTF-8 can hold"),
+    ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+    ({"seed": 1.5}, "seed must be a whole number >= 0, got 1.5"),
+    ({"seed": "7"}, "seed must be a whole number >= 0, got '7'"),
+    ({"seed": 2**63}, "seed must be a whole number >= 0 and <= 9223372036854775807"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), NAMES, ids=[f"{i}" for i in range(len(NAMES))])
+def test_names_and_seeds(given, said):
+    store = Store("memory://")
+    with pytest.raises(ValueError) as error:
+        open_in(store, **given)
+    assert said in sentence(error)
+    assert store.names() == []
+
+
+@pytest.mark.parametrize("store", [5, None, "", "varts.db", "mysql://me:secret@host/db", b"m"])
+def test_stores(store):
+    with pytest.raises(StoreError, match=r"^store must be") as error:
+        open_in(store)
+    assert "secret" not in sentence(error)
+
+
+CALLS = {
+    "unit must be text": [
+        lambda exp: exp.decide(unit=5),
+        lambda exp: exp.decide(unit=""),
+        lambda exp: exp.decide(unit="x" * 256),
+        lambda exp: exp.decide(unit="\ud800"),
+        lambda exp: exp.decide_many(["ann", b"bob"]),
+    ],
+    "id must be text": [
+        lambda exp: exp.decide(id=5),
+        lambda exp: exp.decide(id=""),
+        lambda exp: exp.decide_many(2, ["a", None]),
+        lambda exp: exp.reward(None, 1.0),
+        lambda exp: exp.reward(5, 1.0),
+        lambda exp: exp.reward_many([("", 1.0)]),
+    ],
+    "units must be a whole number": [
+        lambda exp: exp.decide_many("ab"),
+        lambda exp: exp.decide_many(-1),
+        lambda exp: exp.decide_many(2.5),
+        lambda exp: exp.decide_many(None),
+    ],
+    "ids must be": [
+        lambda exp: exp.decide_many(2, ["a"]),
+        lambda exp: exp.decide_many(["ann"], ["a", "b"]),
+        lambda exp: exp.decide_many(2, 5),
+        lambda exp: exp.decide_many(2, "ab"),
+    ],
+    "rewards must be": [
+        lambda exp: exp.reward_many(5),
+        lambda exp: exp.reward_many(None),
+        lambda exp: exp.reward_many("ab"),
+        lambda exp: exp.reward_many([5]),
+        lambda exp: exp.reward_many(["ab"]),
+        lambda exp: exp.reward_many([("a",)]),
+        lambda exp: exp.reward_many([("a", 1.0, 2.0)]),
+    ],
+    "arm must be text": [
+        lambda exp: exp.add_arm(""),
+        lambda exp: exp.add_arm(5),
+        lambda exp: exp.add_arm(None),
+    ],
+    "unknown arm": [
+        lambda exp: exp.pause_arm(None),
+        lambda exp: exp.pause_arm("A"),
+        lambda exp: exp.resume_arm(0),
+        lambda exp: exp.stop("d"),
+        lambda exp: exp.stop(winner=0),
+    ],
+    "unknown option": [
+        lambda exp: exp.configure(seed=5),
+        lambda exp: exp.configure(arms=["a"]),
+        lambda exp: exp.configure(winner="a"),
+    ],
+    "prior must be": [
+        lambda exp: exp.add_arm("d", prior=5),
+        lambda exp: exp.add_arm("d", prior=SHARED),
+    ],
+    "path must end in": [lambda exp: exp.export("log"), lambda exp: exp.export("log.xlsx")],
+    "level must be": [lambda exp: exp.report(level=95)],
+}
+
+
+@pytest.mark.parametrize("said", CALLS)
+def test_arguments_of_the_verbs(said):
+    exp = open_in("memory://")
+    for call in CALLS[said]:
+        with pytest.raises(ValueError) as error:
+            call(exp)
+        assert sentence(error).startswith(said)
+    report = exp.report()
+    assert report.version == 1 and report.frame["pending"].sum() == 0
+
+
+def test_what_is_welcome():
+    exp = open_in("memory://", arms=("a", "b"))
+    assert len(exp.decide_many(np.int64(3))) == len(exp.decide_many(3.0)) == 3
+    made = exp.decide_many(("ann", None), ids=(id for id in ("x", "y")))
+    assert exp.reward_many([[made[0].id, 1], (made[1].id, np.float32(2))]) == [True, True]
+    assert exp.reward_many(dict.fromkeys(("x",), 1.0)) == [False]
