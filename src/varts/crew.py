@@ -67,10 +67,9 @@ class Threads:
         # A few short blocks a task, so that handing them out costs little: a power of two, to be a
         # part of the tally's tree, few enough to keep all threads busy, and soon done, as Ctrl-C
         # keeps whole tasks only.
-        size = 1
-        rounds = self._work.rounds_a_block
-        while size < 8 and 2 * size * rounds <= 10**6 and 16 * size * len(self._ticks) <= blocks:
-            size *= 2
+        size = self._work.at_once
+        while size > 1 and 8 * size * len(self._ticks) > blocks:
+            size //= 2
         for first in range(0, blocks, size):
             yield self._pool.submit(self._play, first, min(size, blocks - first))
 

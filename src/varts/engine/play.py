@@ -14,7 +14,7 @@ from varts.engine.argmax import forget, remember
 from varts.engine.rng import OPTIONS, below, beta, jit, normal, stream, uniform
 from varts.problems import BernoulliBandit, GaussianBandit
 
-select = refresh = transform = None  # put in place by kernels.py
+select = refresh = first_refresh = transform = None  # put in place by kernels.py
 
 # Purposes of a run's streams, and reward families. Part of every result: append, never renumber.
 CHOICES, REWARDS = 0, 1
@@ -100,7 +100,7 @@ def play(
                 queue += 1
         for i in range(K):
             if due[i] == 0:
-                refresh(i, n, mean, m2, params, memory)
+                first_refresh(i, n, mean, m2, params, memory)
         for t in range(1, horizon + 1):
             if queue > 0:  # uniformly among the arms still owed a pull
                 place, state = below(queue, state)
