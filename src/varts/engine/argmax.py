@@ -397,7 +397,7 @@ def better(x, x_log, i, best, best_log, arm, ties, state):
 
 @inlined
 def select_lazy(t, n, mean, m2, params, memory, state):
-    """The arm with the largest draw; the common case is short enough to be inlined."""
+    """The arm with the largest draw; in the common case that is the leader."""
     level = memory[1]
     if level[LEFT] >= level[GATE]:
         level[LEFT] -= level[GATE]

@@ -52,10 +52,6 @@ class Work:
     def blocks(self) -> int:
         return -(-self.runs // RUNS)
 
-    @property
-    def rounds_a_block(self) -> int:
-        return RUNS * self.horizon * len(self.policies)
-
     @cached_property
     def prepared(self) -> dict[str, tuple[Callable[..., int], NDArray[np.int64], Floats]]:
         """Per policy: its loop, the pulls it owes each arm and its parameters."""
@@ -82,7 +78,7 @@ class Work:
     ) -> dict[str, Played] | None:
         """All policies on the block's instances; None if `stop` was raised meanwhile."""
         played = self._play_blocks(block, 1, stop, ticks)
-        return played and played[0]
+        return None if played is None else played[0]
 
     def play_part(
         self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
@@ -133,8 +129,10 @@ class Work:
             ) from error
 
     def _draw(self, first: int, count: int) -> Floats:
-        """Mean, a and b of the blocks' instances: always whole blocks, so that what a run meets does
-        not depend on how many there are."""
+        """Mean, a and b of the blocks' instances, a row per run.
+
+        Blocks are always drawn whole, so that a run does not depend on how many there are.
+        """
         expected = (RUNS, self.problem.K)
         instances = np.empty((3, count * RUNS, self.problem.K))
         for block in range(count):

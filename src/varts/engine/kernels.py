@@ -36,7 +36,7 @@ REWARD_FAMILIES: dict[Any, int] = {
     BetaBandit.reward: loop.BETA,
 }
 
-MANY = 64  # arms from which it pays to leave some out
+MANY = 128  # arms from which it pays to leave some out
 
 
 def reward_family(problem: Problem) -> int:
@@ -148,7 +148,8 @@ def sources_digest() -> str:
 def _compiled(
     family: str, formula: Any, pooled: bool, width: int, reward: Any, naive: bool
 ) -> Callable[..., int]:
-    refresh, transform, first = families.refresh_nothing, families.keep, None
+    refresh, begin = families.refresh_nothing, None
+    transform = families.keep
     names: dict[str, Any] = {"PARAMETERS": width, "POOLED": pooled}
     if family in ("index", "growing"):
         index_of = inlined(specialise(families.index_of, index=formula_jit(formula), **names))
@@ -166,14 +167,20 @@ def _compiled(
         lazy = not (pooled or naive)
         select = argmax.select_lazy if lazy else families.select_draw
         refresh = argmax.refresh_lazy if lazy else families.refresh_belief
-        body = specialise(refresh, believe=formula_jit(formula), **names)
-        refresh, first = inlined(body), jit(body)
+        refresh = specialise(refresh, believe=formula_jit(formula), **names)
+        refresh, begin = inlined(refresh), jit(refresh)
     ours = reward is None and (formula is None or formula.__module__.startswith("varts."))
     written = formula.__qualname__ if formula is not None else ""
     kind = "naive" if naive else family
     name = re.sub(r"\W", "_", f"play_{kind}_{written}_{width}{pooled:d}_{sources_digest()}")
     body = specialise(
-        loop.play, name, first_refresh=first or refresh, select=select, refresh=refresh, transform=transform, pay=payer(reward)
+        loop.play,
+        name,
+        begin=begin or refresh,
+        select=select,
+        refresh=refresh,
+        transform=transform,
+        pay=payer(reward),
     )
     compiled = njit(cache=ours, **OPTIONS)(body)
     if ours:
@@ -224,8 +231,9 @@ def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
     plain = type(policy).transform is Policy.transform
     return specialise(  # type: ignore[no-any-return]
         loop.play,
+        begin=refresh,
         select=select,
-        refresh=refresh, first_refresh=refresh,
+        refresh=refresh,
         transform=families.keep if plain else transform,
         pay=payer(reward),
     )

@@ -19,6 +19,7 @@ from varts.engine.argmax import BLOCK, DF, LOC, SCALE, better, drawn
 from varts.engine.rng import (
     bits,
     gamma_with,
+    inlined,
     jit,
     log_gamma,
     normal,
@@ -136,7 +137,7 @@ def refresh_growing(arm, n, mean, m2, params, memory):
 # --------------------------------------------------------------------------------------- beliefs
 
 
-@jit
+@inlined
 def select_draw(t, n, mean, m2, params, memory, state):
     """The largest of one draw per arm, each from its Student-t belief (location, scale, df)."""
     work = memory[0]
@@ -186,7 +187,7 @@ bernoulli_posterior = jit(BernoulliTS.believe)
 clip = jit(BernoulliTS.clip)
 
 
-@jit
+@inlined
 def select_beta(t, n, mean, m2, params, memory, state):
     """The largest of one Beta draw per arm, each g/(g + h) of two Gammas (a, b >= 1 here)."""
     work = memory[0]
@@ -200,7 +201,7 @@ def select_beta(t, n, mean, m2, params, memory, state):
     return arm, state
 
 
-@jit
+@inlined
 def refresh_beta(arm, n, mean, m2, params, memory):
     """The constants of the two Gamma samplers."""
     work = memory[0]
