@@ -24,7 +24,7 @@ from varts.paper.experiments import gaussian_prior
 HERE = Path(__file__).parent
 RUNS = {10: 600, 32: 300, 1000: 16}
 PEER_SECONDS = 0.5  # a measurement of a peer
-MANY = 4  # times as many runs where threads are compared, so that starting them weighs little
+MANY = 8  # times as many runs where threads are compared: starting and ending weigh little
 
 
 def say(text):

@@ -64,15 +64,18 @@ class Threads:
 
     def futures(self) -> Iterator[Future[Part]]:
         blocks = self._work.blocks
-        # A few short blocks a task, so that handing them out costs little: a power of two, to be a
-        # part of the tally's tree, few enough to keep all threads busy, and soon done, as Ctrl-C
-        # keeps whole tasks only.
-        size = 1
-        rounds = self._work.rounds_a_block
-        while size < 8 and 2 * size * rounds <= 10**6 and 16 * size * len(self._ticks) <= blocks:
-            size *= 2
-        for first in range(0, blocks, size):
-            yield self._pool.submit(self._play, first, min(size, blocks - first))
+        # A few short blocks a task, so that handing them out costs little: a power of two, from a
+        # multiple of it on, to be part of the tally's tree; soon done, as Ctrl-C keeps whole tasks
+        # only; and fewer towards the end, so that all threads finish at about the same time.
+        first, most = 0, blocks // (8 * len(self._ticks))
+        while first < blocks:
+            size = self._work.at_once
+            while size > 1 and (
+                size > most or first % size or 2 * size * len(self._ticks) > blocks - first
+            ):
+                size //= 2
+            yield self._pool.submit(self._play, first, size)
+            first += size
 
     def ahead(self) -> int:
         return 4 * len(self._ticks)

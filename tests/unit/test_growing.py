@@ -22,7 +22,7 @@ def final(problem, policy, horizon, naive):
     ids=["UCB1", "UCB1-Tuned", "UCB-V", "UCB-V fixed"],
 )
 @pytest.mark.parametrize(
-    "problem", [BernoulliBandit(MANY), BernoulliBandit(700)], ids=["64", "700"]
+    "problem", [BernoulliBandit(MANY), BernoulliBandit(700)], ids=["just many", "700"]
 )
 def test_the_same_choices_to_the_last_bit(policy, problem):
     """Bernoulli rewards make many equal indices: ties must be broken alike, too."""

@@ -370,7 +370,7 @@ def set_gate(level):
     level[GATE] = np.inf if closed else level[TOTAL]
 
 
-@jit
+@inlined
 def replace(arm, memory):
     """Find the place in the process for an arm whose belief changed."""
     work, level, rates, active, place = memory
@@ -395,9 +395,9 @@ def better(x, x_log, i, best, best_log, arm, ties, state):
     return best, best_log, arm, ties, state
 
 
-@jit
+@inlined
 def select_lazy(t, n, mean, m2, params, memory, state):
-    """The arm with the largest draw; the common case is short enough to be inlined."""
+    """The arm with the largest draw; in the common case that is the leader."""
     level = memory[1]
     if level[LEFT] >= level[GATE]:
         level[LEFT] -= level[GATE]
@@ -405,7 +405,7 @@ def select_lazy(t, n, mean, m2, params, memory, state):
     return select_with_care(memory, state)
 
 
-@jit
+@inlined
 def select_with_care(memory, state):
     """The same where something may happen."""
     work, level, rates, active, place = memory

@@ -21,7 +21,7 @@ from varts.engine.kernels import kernel, parameters, payer, reward_family
 from varts.engine.play import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate, over_runs
 from varts.engine.rng import stream
 from varts.policies import Policy
-from varts.problems import Instances, Problem
+from varts.problems import Problem
 from varts.stats import ArmStats
 from varts.tally import Part, Tally
 
@@ -53,10 +53,6 @@ class Work:
     def blocks(self) -> int:
         return -(-self.runs // RUNS)
 
-    @property
-    def rounds_a_block(self) -> int:
-        return RUNS * self.horizon * len(self.policies)
-
     @cached_property
     def prepared(self) -> dict[str, tuple[Callable[..., int], NDArray[np.int64], Floats]]:
         """Per policy: its loop, the pulls it owes each arm and its parameters."""
@@ -70,31 +66,50 @@ class Work:
             for label, policy in self.policies.items()
         }
 
+    @cached_property
+    def at_once(self) -> int:
+        """How many blocks to play in one call of a kernel: short ones together, to save calls."""
+        size, each = 1, RUNS * max(self.horizon * len(self.policies), self.problem.K)
+        while size < 8 and 2 * size * each <= 10**6:
+            size *= 2
+        return size
+
     def play_block(
         self, block: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
     ) -> dict[str, Played] | None:
         """All policies on the block's instances; None if `stop` was raised meanwhile."""
-        count = min(RUNS, self.runs - block * RUNS)
-        drawn = self._draw(block)
-        result = {}
-        for label in self.policies:
-            played = self._play(label, block * RUNS, count, drawn, stop, ticks)
-            if played is None:
-                return None
-            result[label] = played
-        return result
+        played = self._play_blocks(block, 1, stop, ticks)
+        return None if played is None else played[0]
 
     def play_part(
         self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
     ) -> Part | None:
         """Neighbouring blocks, added up; None if `stop` was raised meanwhile."""
         tally = Tally()
-        for block in range(first, first + count):
-            played = self.play_block(block, stop, ticks)
+        for block in range(first, first + count, self.at_once):
+            played = self._play_blocks(block, min(self.at_once, first + count - block), stop, ticks)
             if played is None:
                 return None
-            tally.add(Part(1, played))
+            for each in played:
+                tally.add(Part(1, each))
         return tally.total()
+
+    def _play_blocks(
+        self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
+    ) -> list[dict[str, Played]] | None:
+        """Neighbouring blocks one by one, though the kernels see all their runs at once."""
+        runs = min(count * RUNS, self.runs - first * RUNS)
+        instances = self._draw(first, count)[:, :runs]
+        result: list[dict[str, Played]] = [{} for _ in range(count)]
+        for label in self.policies:
+            left = self._play(label, first * RUNS, instances, stop, ticks)
+            if left is None:
+                return None
+            final, best_share, curve = left
+            for block, played in enumerate(result):
+                rows = slice(block * RUNS, (block + 1) * RUNS)
+                played[label] = Played(final[rows], best_share[rows], spread(curve[rows]))
+        return result
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
@@ -104,9 +119,8 @@ class Work:
                 payer(self.problem.reward)(CUSTOM, np.uint64(0), 0, 0.0, 0.0)
             what = f"formula of {label}"
             over_runs(np.zeros((1, 1)), np.zeros(1), np.zeros(1))
-            nobody = np.zeros((0, self.problem.K))
             idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-            self._play(label, 0, 0, Instances(nobody, nobody, nobody, nobody), *idle)
+            self._play(label, 0, np.zeros((3, 0, self.problem.K)), *idle)
         except (NumbaError, NotImplementedError) as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
             reason = next((x for x in lines if not x.startswith("Failed in")), str(error))
@@ -121,42 +135,49 @@ class Work:
         A run does not depend on how long it goes on: the statistics in the middle of a long run are
         those at the end of a short one.
         """
-        drawn, result = self._draw(block), []
+        instances, result = self._draw(block, 1), []
         for r in range(min(RUNS, self.runs - block * RUNS)):
-            one = Instances(*(x[r : r + 1] for x in (drawn.mean, drawn.variance, drawn.a, drawn.b)))
             idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
             scratch = allocate(self.problem.K)  # a run leaves its statistics there
-            self._play(label, block * RUNS + r, 1, one, *idle, scratch)
-            result.append((drawn.mean[r], ArmStats._trusted(*scratch[:3])))
+            self._play(label, block * RUNS + r, instances[:, r : r + 1], *idle, scratch)
+            result.append((instances[0, r], ArmStats._trusted(*scratch[:3])))
         return result
 
-    def _draw(self, block: int) -> Instances:
-        """The block's instances: always all of them, so that runs do not depend on how many."""
-        drawn = self.problem.draw(streams.generator(self.seed, streams.INSTANCES, block), RUNS)
+    def _draw(self, first: int, count: int) -> Floats:
+        """Mean, a and b of the blocks' instances, a row per run.
+
+        Blocks are always drawn whole, so that a run does not depend on how many there are.
+        """
         expected = (RUNS, self.problem.K)
-        for name in ("mean", "a", "b"):
-            got = np.asarray(getattr(drawn, name))
-            if got.shape != expected:
-                raise ValueError(
-                    f"{name} of drawn instances must have the shape {expected}, got {got.shape}"
-                )
-        if not np.isfinite(drawn.mean).all():
+        instances = np.empty((3, count * RUNS, self.problem.K))
+        for block in range(count):
+            rng = streams.generator(self.seed, streams.INSTANCES, first + block)
+            drawn = self.problem.draw(rng, RUNS)
+            for name, rows in zip(("mean", "a", "b"), instances, strict=True):
+                got = np.asarray(getattr(drawn, name))
+                if got.shape != expected:
+                    raise ValueError(
+                        f"{name} of drawn instances must have the shape {expected}, got {got.shape}"
+                    )
+                rows[block * RUNS : (block + 1) * RUNS] = got
+        if not np.isfinite(instances[0]).all():
             raise ValueError("mean of drawn instances must be finite, got something else")
-        return drawn
+        return instances
 
     def _play(
         self,
         label: str,
         first_run: int,
-        count: int,
-        drawn: Instances,
+        instances: Floats,
         stop: NDArray[np.uint8],
         ticks: NDArray[np.int64],
         scratch: Any = None,
-    ) -> Played | None:
+    ) -> tuple[Floats, Floats, Floats] | None:
+        """Per run the regret at the horizon, the share of a best arm, and the regret's curve."""
         play, owed, extra = self.prepared[label]
-        final, best_share = np.empty(count), np.empty(count)
-        curve = np.empty((count, len(self.rounds)))
+        runs = instances.shape[1]
+        final, best_share = np.empty(runs), np.empty(runs)
+        curve = np.empty((runs, len(self.rounds)))
         status = play(
             np.uint64(stream(np.uint64(self.seed), 0)),
             first_run,
@@ -165,7 +186,7 @@ class Work:
             extra.copy(),
             allocate(self.problem.K) if scratch is None else scratch,
             reward_family(self.problem),
-            *(np.array(x[:count], dtype=np.float64) for x in (drawn.mean, drawn.a, drawn.b)),
+            *instances,
             self.rounds,
             stop,
             ticks,
@@ -177,9 +198,12 @@ class Work:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
         if status == NO_CHOICE:
             raise ValueError(f"{label} must give every arm a number, got NaN")
-        if status == STOPPED or count == 0:
-            return None
-        mean, m2 = np.zeros(len(self.rounds)), np.zeros(len(self.rounds))
-        over_runs(curve, mean, m2)
-        total = np.full(len(mean), float(count))
-        return Played(final, best_share, ArmStats._trusted(total, mean, m2))
+        return None if status == STOPPED else (final, best_share, curve)
+
+
+def spread(curve: Floats) -> ArmStats:
+    """Each column's mean and sum of squared deviations over the rows."""
+    runs, columns = curve.shape
+    mean, m2 = np.zeros(columns), np.zeros(columns)
+    over_runs(curve, mean, m2)
+    return ArmStats._trusted(np.full(columns, float(runs)), mean, m2)

@@ -36,7 +36,7 @@ REWARD_FAMILIES: dict[Any, int] = {
     BetaBandit.reward: loop.BETA,
 }
 
-MANY = 64  # arms from which it pays to leave some out
+MANY = 128  # arms from which it pays to leave some out
 
 
 def reward_family(problem: Problem) -> int:
@@ -148,15 +148,16 @@ def sources_digest() -> str:
 def _compiled(
     family: str, formula: Any, pooled: bool, width: int, reward: Any, naive: bool
 ) -> Callable[..., int]:
-    refresh, transform = families.refresh_nothing, families.keep
+    refresh, begin = families.refresh_nothing, None
+    transform = families.keep
     names: dict[str, Any] = {"PARAMETERS": width, "POOLED": pooled}
     if family in ("index", "growing"):
         index_of = inlined(specialise(families.index_of, index=formula_jit(formula), **names))
         if family == "growing" and not naive:
-            select = jit(specialise(families.select_growing, index_of=index_of))
+            select = inlined(specialise(families.select_growing, index_of=index_of))
             refresh = jit(specialise(families.refresh_growing, index_of=index_of))
         else:
-            select = jit(specialise(families.select_index, index_of=index_of))
+            select = inlined(specialise(families.select_index, index_of=index_of))
     elif family == "beta":
         select, refresh, transform = families.select_beta, families.refresh_beta, families.toss
     elif family == "mean_variance":
@@ -166,13 +167,20 @@ def _compiled(
         lazy = not (pooled or naive)
         select = argmax.select_lazy if lazy else families.select_draw
         refresh = argmax.refresh_lazy if lazy else families.refresh_belief
-        refresh = jit(specialise(refresh, believe=formula_jit(formula), **names))
+        refresh = specialise(refresh, believe=formula_jit(formula), **names)
+        refresh, begin = inlined(refresh), jit(refresh)
     ours = reward is None and (formula is None or formula.__module__.startswith("varts."))
     written = formula.__qualname__ if formula is not None else ""
     kind = "naive" if naive else family
     name = re.sub(r"\W", "_", f"play_{kind}_{written}_{width}{pooled:d}_{sources_digest()}")
     body = specialise(
-        loop.play, name, select=select, refresh=refresh, transform=transform, pay=payer(reward)
+        loop.play,
+        name,
+        begin=begin or refresh,
+        select=select,
+        refresh=refresh,
+        transform=transform,
+        pay=payer(reward),
     )
     compiled = njit(cache=ours, **OPTIONS)(body)
     if ours:
@@ -223,6 +231,7 @@ def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
     plain = type(policy).transform is Policy.transform
     return specialise(  # type: ignore[no-any-return]
         loop.play,
+        begin=refresh,
         select=select,
         refresh=refresh,
         transform=families.keep if plain else transform,

@@ -2,7 +2,8 @@
 
 `play` is written once. `kernels.py` puts a policy's `select`, `refresh` and `transform` in the
 place of the names below and compiles it; a policy in plain Python runs the very same loop
-uncompiled.
+uncompiled. `begin` is `refresh` again, for the arms' first beliefs: what a round calls is made
+part of the loop, as a call that hands over the arrays one by one costs 20 ns and more.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from varts.engine.argmax import forget, remember
 from varts.engine.rng import OPTIONS, below, beta, jit, normal, stream, uniform
 from varts.problems import BernoulliBandit, GaussianBandit
 
-select = refresh = transform = None  # put in place by kernels.py
+begin = select = refresh = transform = None  # put in place by kernels.py
 
 # Purposes of a run's streams, and reward families. Part of every result: append, never renumber.
 CHOICES, REWARDS = 0, 1
@@ -100,7 +101,7 @@ def play(
                 queue += 1
         for i in range(K):
             if due[i] == 0:
-                refresh(i, n, mean, m2, params, memory)
+                begin(i, n, mean, m2, params, memory)
         for t in range(1, horizon + 1):
             if queue > 0:  # uniformly among the arms still owed a pull
                 place, state = below(queue, state)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 # code therefore allocates nothing. fastmath stays off: results must not depend on reordering.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 jit: Callable[..., Any] = njit(**OPTIONS)
-inlined: Callable[..., Any] = njit(forceinline=True, **OPTIONS)  # where a call costs too much
+# Where a call costs too much: an array is handed over as seven numbers.
+inlined: Callable[..., Any] = njit(forceinline=True, **OPTIONS)
 
 
 @jit

@@ -16,7 +16,17 @@ import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.engine.argmax import BLOCK, DF, LOC, SCALE, better, drawn
-from varts.engine.rng import bits, gamma_with, jit, log_gamma, normal, stream, uniform
+from varts.engine.rng import (
+    bits,
+    gamma_with,
+    inlined,
+    jit,
+    log_gamma,
+    normal,
+    stream,
+    uniform,
+    where,
+)
 from varts.policies.thompson import MVTS, BernoulliTS
 
 PARAMETERS = 0  # how many extra arguments the formula takes
@@ -32,6 +42,8 @@ def keep(x, state):
 
 # ----------------------------------------------------------------------------------------- index
 
+SEVERAL = 8  # arms from which it pays to compute all indices before comparing them
+
 
 def index_of(i, t, n, mean, m2, params):
     """The index of arm i in round t."""
@@ -42,10 +54,22 @@ def select_index(t, n, mean, m2, params, memory, state):
     """The largest index, -1 if all are NaN; equal ones are told apart by a hash with this round."""
     word, state = bits(state)
     best, arm = -np.inf, -1
+    if len(n) < SEVERAL:
+        for i in range(len(n)):
+            value = index_of(i, t, n, mean, m2, params)
+            if value > best or (value == best and before(i, arm, word)):
+                best, arm = value, i
+        return arm, state
+    # The same in three loops. The first has no branches, so that LLVM computes four indices at
+    # once; a branch on which arm is ahead would be guessed wrongly in many a round.
+    values = memory[2]
     for i in range(len(n)):
-        value = index_of(i, t, n, mean, m2, params)
-        if value > best or (value == best and before(i, arm, word)):
-            best, arm = value, i
+        values[i] = index_of(i, t, n, mean, m2, params)
+    for i in range(len(n)):
+        best = where(values[i] > best, values[i], best)
+    for i in range(len(n)):
+        if values[i] == best and before(i, arm, word):
+            arm = i
     return arm, state
 
 
@@ -113,7 +137,7 @@ def refresh_growing(arm, n, mean, m2, params, memory):
 # --------------------------------------------------------------------------------------- beliefs
 
 
-@jit
+@inlined
 def select_draw(t, n, mean, m2, params, memory, state):
     """The largest of one draw per arm, each from its Student-t belief (location, scale, df)."""
     work = memory[0]
@@ -163,7 +187,7 @@ bernoulli_posterior = jit(BernoulliTS.believe)
 clip = jit(BernoulliTS.clip)
 
 
-@jit
+@inlined
 def select_beta(t, n, mean, m2, params, memory, state):
     """The largest of one Beta draw per arm, each g/(g + h) of two Gammas (a, b >= 1 here)."""
     work = memory[0]
@@ -177,7 +201,7 @@ def select_beta(t, n, mean, m2, params, memory, state):
     return arm, state
 
 
-@jit
+@inlined
 def refresh_beta(arm, n, mean, m2, params, memory):
     """The constants of the two Gamma samplers."""
     work = memory[0]
