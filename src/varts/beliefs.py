@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -103,7 +103,7 @@ class Belief:
         raise NotImplementedError
 
     def _arrays(self) -> tuple[Floats, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        raise NotImplementedError
 
     def _rows(self: Self, answer: Callable[[Self], Floats]) -> Floats:
         """The answer for every row of arms, if there are several."""
@@ -225,7 +225,7 @@ class StudentT(Belief):
         return -2.0 / df, df * self.scale**2, gaussian
 
     @cached_property
-    def _may_tie(self) -> bool:  # type: ignore[override]
+    def _may_tie(self) -> bool:
         # Point masses tie; so do draws too large for a float, which only tiny df make.
         return bool(self.scale.min() == 0 or self.scale.max() == np.inf or self.df.min() < 0.1)
 
@@ -234,6 +234,9 @@ class StudentT(Belief):
         finite = np.isfinite(self.df)
         t = special.stdtrit(np.where(finite, self.df, 1.0), p)
         return np.asarray(self.loc + self.scale * np.where(finite, t, special.ndtri(p)))
+
+    def _arrays(self) -> tuple[Floats, ...]:
+        return self.loc, self.scale, self.df
 
     def mirrored(self) -> StudentT:
         """The belief about minus the means, for when lower is better.
@@ -371,6 +374,9 @@ class Beta(Belief):
 
     def quantile(self, p: Any) -> Floats:
         return np.asarray(special.betaincinv(self.a, self.b, reals("p", p, above=0, below=1)))
+
+    def _arrays(self) -> tuple[Floats, ...]:
+        return self.a, self.b
 
     def mirrored(self) -> Beta:
         """The belief about one minus the means, for when lower is better.
