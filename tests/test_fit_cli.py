@@ -1,0 +1,163 @@
+"""`varts fit`: what it prints and writes, and one sentence for every mistake."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib import image
+
+import varts
+from varts import cli
+
+
+@pytest.fixture
+def call(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        try:
+            cli.main([str(argument) for argument in arguments])
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Three arms in 20 experiments, 10 rewards each; arm `b` pays 2 more; two rewards missing."""
+    rng = np.random.default_rng(1)
+    arm = np.tile(np.repeat(["a", "b", "c"], 10), 20)
+    level = np.repeat(rng.standard_normal(60), 10) + 2 * (arm == "b")
+    table = pl.DataFrame(
+        {
+            "experiment": np.repeat(np.arange(20), 30),
+            "arm": arm,
+            "reward": level
+            + rng.standard_normal(600) * np.repeat(np.exp(rng.normal(0, 0.4, 60)), 10),
+        }
+    ).with_columns(reward=pl.when(pl.int_range(pl.len()) > 1).then("reward"))
+    table.write_csv(tmp_path / "log.csv")
+    return table
+
+
+def refused(answer, *names):
+    code, out, err = answer
+    assert (code, out) == (2, "")
+    assert err.startswith("varts: ") and err.count("\n") == 1
+    for name in names:
+        assert name in err
+
+
+def test_it_prints_the_prior_in_numbers_and_in_words(call, log):
+    code, out, err = call("fit", "log.csv")
+    assert (code, err) == (0, "")
+    fit = varts.fit_prior(log)
+    lines = {line.split()[0]: line for line in out.splitlines() if line.strip()}
+    for name in ("mu", "kappa", "alpha", "beta"):
+        shown = [float(word) for word in lines[name].split()[1:4]]
+        right = getattr(fit.estimate, name), fit.errors[name], getattr(fit.prior, name)
+        assert shown == pytest.approx(right, rel=0.005)
+    assert "sd of" not in lines["mu"] and "rewards of an arm" in lines["kappa"]
+    assert "left out: 2 of 600 rows (2 reward missing)" in out
+    assert "598 rewards of 60 arms, 20 experiments" in out
+    assert "written" not in out
+
+
+def test_it_writes_a_prior_that_other_commands_read(call, log, tmp_path):
+    code, out, _ = call("fit", "log.csv", "-o", "prior.json", "--plot", "prior.png")
+    assert code == 0 and out.endswith("written to prior.json and prior.png\n")
+    assert varts.NormalGamma.load(tmp_path / "prior.json") == varts.fit_prior(log).prior
+    assert image.imread(tmp_path / "prior.png").shape[1] > 1000
+    code, out, err = call("bound", "prior.json", "--arms", 3, "--horizon", 100)
+    assert (code, err) == (0, "") and "Theorem 2" in out
+    (tmp_path / "study.toml").write_text(
+        'horizon = 20\nruns = 8\n[problem]\nkind = "gaussian"\nK = 3\nprior = "prior.json"\n'
+        '[policies]\nVarTS = { prior = "prior.json" }\n'
+    )
+    assert call("simulate", "study.toml")[0] == 0
+
+
+def test_groups_have_a_row_each(call, log, tmp_path):
+    code, out, err = call("fit", "log.csv", "--group", "arm", "-o", "prior.json")
+    assert (code, err) == (0, "")
+    fit = varts.fit_prior(log, groups="arm")
+    lines = [line.split() for line in out.splitlines()[:5]]
+    assert lines[0][:3] == ["group", "arms", "mu"]
+    assert [line[0] for line in lines[1:4]] == ["a", "b", "c"]
+    assert [float(line[2]) for line in lines[1:4]] == pytest.approx(fit.prior.mu, abs=0.01)
+    assert lines[4][:2] == ["(any", "other)"]
+    body = json.loads((tmp_path / "prior.json").read_text())
+    assert body["arms"] == ["a", "b", "c"] and body["others"]["mu"] == pytest.approx(fit.shared.mu)
+    assert call("bound", "prior.json", "--horizon", 100)[0] == 0
+    every = call("fit", "log.csv", "--group", "arm", "--per-group", "all")[1]
+    assert len({line.split()[5] for line in every.splitlines()[1:4]}) > 1  # an alpha each
+
+
+def test_many_groups_are_cut_short(call, tmp_path):
+    rng = np.random.default_rng(2)
+    arm = np.repeat(np.arange(30), 20)
+    table = pl.DataFrame(
+        {"arm": arm, "reward": rng.standard_normal(600) + arm, "day": np.arange(600) % 4}
+    )
+    table.write_parquet(tmp_path / "log.parquet")
+    out = call("fit", "log.parquet", "--experiment", "day", "--group", "arm")[1]
+    assert "and 10 more" in out
+
+
+def test_columns_methods_and_files(call, log, tmp_path):
+    renamed = log.rename({"arm": "colour", "reward": "sales"}).drop("experiment")
+    renamed.write_parquet(tmp_path / "sales.parquet")
+    options = ["--one-experiment", "--arm", "colour", "--reward", "sales", "--method", "moments"]
+    code, out, err = call("fit", "sales.parquet", *options)
+    assert (code, err) == (0, "") and "moments of 3 arms" in out and "1 experiment\n" in out
+    (tmp_path / "logs").mkdir()
+    log[:300].write_csv(tmp_path / "logs" / "1.csv")
+    log[300:].write_parquet(tmp_path / "logs" / "2.parquet")
+    assert "598 rewards of 60 arms" in call("fit", "logs")[1]
+    assert "298 rewards of 30 arms" in call("fit", "logs/*.csv")[1]
+
+
+def test_the_example_can_be_fitted(call, tmp_path):
+    code, out, err = call("fit", "--example")
+    assert (code, err) == (0, "")
+    assert out.startswith("route,slot,early\nEWR-ALB,05-08,-91\n") and out.count("\n") == 60_719
+
+
+def test_help_names_every_option(call):
+    code, out, _ = call("fit", "--help")
+    assert code == 0 and "Example" in out
+    for word in ("HISTORY", "--out", "--method", "--experiment", "--arm", "--reward", "--group"):
+        assert word in out
+    for word in ("--per-group", "--plot", "--one-experiment", "--example"):
+        assert word in out
+    assert "fit" in call("--help")[1]
+
+
+def test_mistakes_are_one_sentence(call, log, tmp_path):
+    refused(call("fit"), "history must be a file", "--example")
+    refused(call("fit", "gone.csv"), "gone.csv: no such file")
+    refused(
+        call("fit", "log.csv", "--arm", "colour"), "unknown column 'colour'", "known: experiment"
+    )
+    refused(call("fit", "log.csv", "--method", "guess"), "guess")
+    refused(call("fit", "log.csv", "--group", "arm", "--method", "moments"), "likelihood")
+    (tmp_path / "few.csv").write_text("experiment,arm,reward\n1,a,1\n1,a,2\n")
+    refused(call("fit", "few.csv"), "at least 2 arms, got 1")
+    (tmp_path / "words.csv").write_text("experiment,arm,reward\n1,a,yes\n1,b,no\n")
+    refused(call("fit", "words.csv"), "usable reward, got 2 reward not a number")
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(call, tmp_path):
+    rng = np.random.default_rng(3)
+    arm = np.repeat(["[red]", "[/b]"], 40)
+    table = pl.DataFrame(
+        {"experiment": np.arange(80) % 8, "arm": arm, "reward": rng.normal(size=80)}
+    )
+    table.write_csv(tmp_path / "log.csv")
+    code, out, _ = call("fit", "log.csv", "--group", "arm")
+    assert code == 0 and "[red]" in out and "[/b]" in out
