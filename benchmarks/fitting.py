@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 import varts
-from varts.evidence import log_evidence
+from varts.fitting.evidence import log_evidence
 from varts.history import example_history
 from varts.paper.experiments import gaussian_prior
 

@@ -37,8 +37,7 @@ from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instance
 from varts.stats import ArmStats
 
 if TYPE_CHECKING:
-    from varts.fitted import FittedPrior
-    from varts.fitting import fit_prior
+    from varts.fitting import FittedPrior, fit_prior
     from varts.live import Decision, Experiment, open
     from varts.planning import Plan, plan
     from varts.study import Study, simulate
@@ -88,7 +87,7 @@ __all__ = [
 _later = {
     "Decision": "varts.live",
     "Experiment": "varts.live",
-    "FittedPrior": "varts.fitted",
+    "FittedPrior": "varts.fitting",
     "Plan": "varts.planning",
     "Study": "varts.study",
     "fit_prior": "varts.fitting",

@@ -12,8 +12,8 @@ from scipy import stats as st
 
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
-from varts.diagnostics import arm_fit, chi_square_sum_tail, shape_p
-from varts.evidence import evidence_terms, log_evidence
+from varts.fitting.diagnostics import arm_fit, chi_square_sum_tail, shape_p
+from varts.fitting.evidence import evidence_terms, log_evidence
 from varts.history import read_history
 from varts.paper.experiments import gaussian_prior
 

@@ -10,9 +10,9 @@ from matplotlib.colors import to_hex
 
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
-from varts.estimators import ENOUGH, widen
-from varts.fitted import FittedPrior, in_words
-from varts.fitting import _natural
+from varts.fitting.estimators import ENOUGH, widen
+from varts.fitting.fit import _natural
+from varts.fitting.fitted import FittedPrior, in_words
 from varts.history import read_history
 from varts.priors import Prior, for_names, prior_from
 

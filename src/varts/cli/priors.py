@@ -97,7 +97,7 @@ def fit(
 
 def _one(made: Any) -> Table:
     """The four numbers, and what they mean."""
-    from varts.fitted import in_words
+    from varts.fitting.fitted import in_words
 
     words = in_words(made.prior)
     spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_short(words.mean_sd)}"
@@ -120,7 +120,7 @@ def _one(made: Any) -> Table:
 
 def _by_group(made: Any) -> Table:
     """A row per group; the last one is for arms of no group."""
-    from varts.fitted import in_words
+    from varts.fitting.fitted import in_words
 
     arms = made.history.arms["group"].value_counts()
     count = dict(zip(arms["group"], arms["count"], strict=True))

@@ -14,7 +14,7 @@ import polars as pl
 
 from varts import bounds
 from varts.checks import choice, integer, make_folder, real, reals, short, unknown
-from varts.fitted import FittedPrior
+from varts.fitting.fitted import FittedPrior
 from varts.planning import tables
 from varts.planning.answers import Answer
 from varts.planning.players import EVEN, MAIN, RIGHT, policies, wrong_priors

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from varts.checks import Floats
-from varts.evidence import (
+from varts.fitting.evidence import (
     ALPHA,
     KAPPA,
     MU,

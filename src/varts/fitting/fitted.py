@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from varts.diagnostics import Diagnostics
+from varts.fitting.diagnostics import Diagnostics
 from varts.history import History
 from varts.priors import NormalGamma, for_names
 
@@ -67,8 +67,8 @@ class FittedPrior:
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     def plot(self, axes: Any = None) -> list[Axes]:
-        """The arms under the prior, and how its shape fits; see `varts.prior_plots.prior_check`."""
-        from varts.prior_plots import prior_check
+        """The arms under the prior, and how its shape fits; see `prior_check` in `plots.py`."""
+        from varts.fitting.plots import prior_check
 
         return prior_check(self, axes)
 

@@ -1,6 +1,6 @@
 """Arm statistics -> theta: the two estimators, groups, and what uncertainty does to a prior.
 
-All in the history's own unit; theta is that of `varts.evidence`.
+All in the history's own unit; theta is that of `varts.fitting.evidence`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from varts.checks import Floats
-from varts.evidence import ALPHA, KAPPA, MU, V, maximise, starting_points
-from varts.pooling import pool_means, pool_partly
+from varts.fitting.evidence import ALPHA, KAPPA, MU, V, maximise, starting_points
+from varts.fitting.pooling import pool_means, pool_partly
 from varts.progress import Progress
 from varts.stats import ArmStats
 
@@ -25,7 +25,7 @@ MOST = 2.0  # cap on a squared log error when a prior is widened: at most e-fold
 
 @dataclass(frozen=True)
 class Estimate:
-    """A theta (see `varts.evidence`) and its covariance per group, in the history's own unit."""
+    """A theta (see `evidence.py`) and its covariance per group, in the history's own unit."""
 
     theta: Floats  #: (G, 4)
     covariance: Floats  #: (G, 4, 4)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts.checks import Floats, choice
-from varts.diagnostics import DOUBT, Diagnostics, arm_fit, far_out, shape_p
-from varts.estimators import Estimate, by_group, likelihood, mean_spread, moments, widen
-from varts.evidence import ALPHA, KAPPA, MU, V, evidence_terms
-from varts.fitted import FittedPrior
+from varts.fitting.diagnostics import DOUBT, Diagnostics, arm_fit, far_out, shape_p
+from varts.fitting.estimators import Estimate, by_group, likelihood, mean_spread, moments, widen
+from varts.fitting.evidence import ALPHA, KAPPA, MU, V, evidence_terms
+from varts.fitting.fitted import FittedPrior
 from varts.history import Columns, History, read_history
 from varts.priors import NormalGamma
 from varts.progress import Progress, watch

@@ -13,7 +13,7 @@ from varts.plots import OTHERS, figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from varts.fitted import FittedPrior
+    from varts.fitting.fitted import FittedPrior
 
 PRIOR, ARM, ODD = "#D55E00", "#0072B2", "#000000"
 GROUPS_DRAWN = 8  # more outlines than this cannot be told apart
