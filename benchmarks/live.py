@@ -290,7 +290,8 @@ def markdown(found):
     parts = [
         f"Measured {m['when']} on {m['processor']}, {m['cores']} cores, {m['system']} (load "
         f"{m['load']:.1f} before, {m['load after']:.1f} after); databases on "
-        f"{m['file system']}, where a synced write takes {m['sync ms']:.2f} ms; varts {m['varts']}, Python {m['python']}, "
+        f"{m['file system']}, where a synced write takes {m['sync ms']:.2f} ms; "
+        f"varts {m['varts']}, Python {m['python']}, "
         f"NumPy {m['numpy']}, SQLAlchemy {m['sqlalchemy']}, psycopg {m['psycopg']}, "
         f"SQLite {m['SQLite']}, PostgreSQL {m['PostgreSQL']}.",
         "## Goals",
