@@ -324,8 +324,9 @@ class Experiment:
                 swept = log.head(state.version)[0].swept
                 rows = self._overdue(log, swept, SWEEP)
                 missing, now, new = state.config.options.missing, self.store.clock(), []
+                settled = log.rewarded([row.id for row in rows])
                 for row in rows:
-                    if row.event is None:
+                    if row.id not in settled:
                         event = Event(state.version + 1, EXPIRED, now, row.id, row.arm, row.epoch)
                         if missing is not None:
                             value = self._counted(state.config, row.id, missing)

@@ -407,7 +407,7 @@ class Log:
             self.connection.execute(_upsert(self.store._insert, statistics), rows)
 
     def unswept(self, swept: int, limit: int) -> Sequence[Any]:
-        """The decisions after number `swept`, oldest first, with the events that settled them."""
+        """The decisions after number `swept`, oldest first."""
         query = (
             sa.select(
                 decisions.c.seq,
@@ -415,9 +415,7 @@ class Log:
                 decisions.c.arm,
                 decisions.c.epoch,
                 decisions.c.time,
-                events.c.version.label("event"),
             )
-            .outerjoin(events, _settles)
             .where(decisions.c.experiment == self.experiment, decisions.c.seq > swept)
             .order_by(decisions.c.seq)
             .limit(limit)
@@ -445,6 +443,10 @@ class Log:
 
     def all_decisions(self, order: str = "seq") -> Iterator[Any]:
         """Every decision with what settled it, by number or by the version it saw."""
+        if not self.store.sqlite:
+            # Of a table that grew within the last minute PostgreSQL has no statistics yet, and may
+            # look for each decision's event among all of them.
+            self.connection.exec_driver_sql("SET LOCAL enable_nestloop = off")
         query = (
             sa.select(
                 decisions,
@@ -462,7 +464,7 @@ class Log:
 
     def _stream(self, query: Any) -> Iterator[Any]:
         """Row by row without holding them all."""
-        with self.connection.execution_options(yield_per=5000).execute(query) as rows:
+        with self.connection.execute(query, execution_options={"yield_per": 5000}) as rows:
             yield from rows
 
     def settlements(self) -> int:
