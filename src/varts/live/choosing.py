@@ -134,7 +134,8 @@ class Chooser:
             first, second = u[:, 2 : 2 + K], u[:, 2 + K :]
             if len(self.ready) < K:
                 first, second = first[:, self.ready], second[:, self.ready]
-            arms: list[int] = self.ready[self.belief.argmax_at(first, second, u[:, 1])].tolist()
+            best = self.belief.argmax_at(first, second, u[:, 1])
+            arms: list[int] = (best if len(self.ready) == K else self.ready[best]).tolist()
             return arms
         if isinstance(self.policy, IndexPolicy):
             return [evenly(self.ready[self._largest], u[i, 1]) for i in rows]
