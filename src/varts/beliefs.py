@@ -198,7 +198,7 @@ class StudentT(Belief):
     def at(self, u: Floats, v: Floats) -> Floats:
         """Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller."""
         power, spread, gaussian = self._for_draws
-        with np.errstate(over="ignore") if self._tiny else nullcontext():
+        with np.errstate(over="ignore") if self._wild else nullcontext():
             square = np.expm1(np.log(u) * power) * spread
         if gaussian is not None:
             square = np.where(gaussian, np.log(u) * (-2.0 * self.scale**2), square)
@@ -206,7 +206,7 @@ class StudentT(Belief):
 
     def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
         best = super().argmax_at(u, v, tie)
-        if self._tiny:  # several infinite draws are no tie: their logarithms still differ
+        if self._wild:  # several infinite draws are no tie: their logarithms still differ
             draws, wave = self.at(u, v), np.cos(v * TWO_PI)
             power, spread, _ = self._for_draws
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -228,11 +228,12 @@ class StudentT(Belief):
     @cached_property
     def _may_tie(self) -> bool:
         # Point masses tie; so do draws too large for a float, which only tiny df make.
-        return bool(self.scale.min() == 0 or self.scale.max() == np.inf) or self._tiny
+        return bool(self.scale.min() == 0 or self.scale.max() == np.inf) or self._wild
 
     @cached_property
-    def _tiny(self) -> bool:
-        return bool(self.df.min() < 0.1)
+    def _wild(self) -> bool:
+        # Whether a draw, or its square, may be too large for a float.
+        return bool(self.df.min() < 1 or self.scale.max() > 1e100)
 
     def quantile(self, p: Any) -> Floats:
         p = reals("p", p, above=0, below=1)
