@@ -15,8 +15,8 @@ from torture import ARMS, check, in_new_process, say_last, work
 
 import varts
 from varts.live import Store
+from varts.live.log import Log
 from varts.live.state import State
-from varts.live.store import Log
 
 KILLS = 10
 shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)

@@ -33,8 +33,8 @@ from varts.live import (
     choosing,
     experiment,
 )
+from varts.live.log import Log
 from varts.live.state import EXPIRED, MISSING, REWARD, Row, State
-from varts.live.store import Log
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
 REWARDS = st.one_of(st.sampled_from([0.0, 1.0, -2.5, 1e300]), st.floats(-1e6, 1e6, allow_nan=False))

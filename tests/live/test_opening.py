@@ -23,8 +23,9 @@ from torture import ARMS, in_new_process, say_last, start_in_new_process
 
 import varts
 from varts.live import Store, StoreError
+from varts.live.log import Log
 from varts.live.schema import metadata
-from varts.live.store import SCHEMA, Log
+from varts.live.store import SCHEMA
 
 ASSETS = Path(__file__).parent / "assets"
 NOBODY = 65534

@@ -70,12 +70,13 @@ def test_varts_without_a_prior():
     """Rewards 1, 3 and 5, 5: pooled mean 3.5, variance 2.75, hence NG(3.5, 1, 1/2, 1.375).
 
     Arm 0: mu (3.5 + 4)/3 = 2.5, alpha 1.5, beta 1.375 + 2/2 + 2 * 1.5^2 / (2 * 3) = 3.125.
-    Arm 1: mu (3.5 + 10)/3 = 4.5, alpha 1.5, beta 1.375 + 0 + 2 * 1.5^2 / (2 * 3) = 2.125.
+    Arm 1 has shown no spread of its own: mu (3.5 + 10)/3 = 4.5, and the precision that all four
+    rewards say, alpha 4/2, beta 4 * 2.75 / 2 = 5.5; scale^2 = 5.5 / (2 * 3).
     """
     loc, scale, df = belief_of(varts.VarTS(), [1, 3], [5, 5])
     assert loc == pytest.approx([2.5, 4.5])
-    assert scale == pytest.approx([math.sqrt(3.125 / 4.5), math.sqrt(2.125 / 4.5)])
-    assert df == [3, 3]
+    assert scale == pytest.approx([math.sqrt(3.125 / 4.5), math.sqrt(5.5 / 6)])
+    assert df == [3, 4]
 
 
 def test_known_variance_with_a_prior():

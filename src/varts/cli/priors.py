@@ -82,14 +82,14 @@ def fit(
         arm=arm,
         reward=reward,
     )
-    show(_by_group(made) if made.groups else _one(made))
-    show(escape(f"\n{made.diagnostics}"))
+    if out is not None:  # files first: whoever reads only the head of the output has them too
+        made.save(out)
     if plot is not None:
         drawing, axes = plots.figure(3, height=3.4)
         made.plot(axes)
         drawing.savefig(plot, dpi=160)
-    if out is not None:
-        made.save(out)
+    show(_by_group(made) if made.groups else _one(made))
+    show(escape(f"\n{made.diagnostics}"))
     written = " and ".join(str(path) for path in (out, plot) if path is not None)
     if written:
         show(escape(f"\nwritten to {written}"))

@@ -21,6 +21,7 @@ from varts.live.errors import (
     UnknownDecision,
 )
 from varts.live.export import export
+from varts.live.log import Log
 from varts.live.options import Options, stored_prior
 from varts.live.report import Report, report
 from varts.live.state import (
@@ -37,7 +38,7 @@ from varts.live.state import (
     Row,
     State,
 )
-from varts.live.store import Log, Store, open_store
+from varts.live.store import Store, open_store
 from varts.live.verify import Verification, verify
 from varts.policies import Policy
 from varts.priors import prior_from

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from varts.live.store import Log
+from varts.live.log import Log
 
 if TYPE_CHECKING:
     import polars as pl

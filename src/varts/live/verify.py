@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from varts.live.choosing import STICKY, Chooser
+from varts.live.log import Log
 from varts.live.state import EXPIRED, MISSING, REWARD, Event, Row, State
-from varts.live.store import Log
 
 CLOSE = 1e-9  # relative; of the standard deviation for a mean
 SHOWN = 20  # problems told; the rest is counted
