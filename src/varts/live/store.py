@@ -123,7 +123,6 @@ class Store:
             connection.isolation_level = None  # transactions begin where we say
             connection.execute(f"PRAGMA busy_timeout = {WAIT * 1000}")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
 
         @sa.event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:

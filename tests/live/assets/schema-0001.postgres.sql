@@ -422,11 +422,3 @@ CREATE UNIQUE INDEX varts_decisions_id ON public.varts_decisions USING btree (ex
 CREATE INDEX varts_decisions_order ON public.varts_decisions USING btree (experiment, seq);
 CREATE UNIQUE INDEX varts_events_decision ON public.varts_events USING btree (experiment, decision);
 CREATE INDEX varts_statistics_version ON public.varts_statistics USING btree (experiment, version);
-ALTER TABLE ONLY public.varts_decisions
-    ADD CONSTRAINT varts_decisions_experiment_fkey FOREIGN KEY (experiment) REFERENCES public.varts_experiments(id);
-ALTER TABLE ONLY public.varts_events
-    ADD CONSTRAINT varts_events_experiment_fkey FOREIGN KEY (experiment) REFERENCES public.varts_experiments(id);
-ALTER TABLE ONLY public.varts_statistics
-    ADD CONSTRAINT varts_statistics_experiment_fkey FOREIGN KEY (experiment) REFERENCES public.varts_experiments(id);
-ALTER TABLE ONLY public.varts_units
-    ADD CONSTRAINT varts_units_experiment_fkey FOREIGN KEY (experiment) REFERENCES public.varts_experiments(id);

@@ -11,8 +11,7 @@ CREATE TABLE varts_decisions (
 	reason VARCHAR NOT NULL, 
 	unit VARCHAR, 
 	time BIGINT NOT NULL, 
-	PRIMARY KEY (seq), 
-	FOREIGN KEY(experiment) REFERENCES varts_experiments (id)
+	PRIMARY KEY (seq)
 );
 INSERT INTO "varts_decisions" VALUES(1,1,'plain-1-0',1,1,2,3.33333333333333314829e-01,0,'forced','unit-1',1700000000000000);
 INSERT INTO "varts_decisions" VALUES(2,1,'plain-2-0',2,1,2,3.33333333333333314829e-01,0,'forced','unit-2',1700000001000000);
@@ -172,8 +171,7 @@ CREATE TABLE varts_events (
 	raw DOUBLE, 
 	value DOUBLE, 
 	body TEXT, 
-	PRIMARY KEY (experiment, version), 
-	FOREIGN KEY(experiment) REFERENCES varts_experiments (id)
+	PRIMARY KEY (experiment, version)
 )
  WITHOUT ROWID
 
@@ -369,8 +367,7 @@ CREATE TABLE varts_statistics (
 	origin DOUBLE NOT NULL, 
 	at BIGINT NOT NULL, 
 	version BIGINT NOT NULL, 
-	PRIMARY KEY (experiment, arm, epoch), 
-	FOREIGN KEY(experiment) REFERENCES varts_experiments (id)
+	PRIMARY KEY (experiment, arm, epoch)
 );
 INSERT INTO "varts_statistics" VALUES(1,2,1,40,40.0,3.10500000000000164757e-01,1.23103899999999946148e+01,2.82,48,50);
 INSERT INTO "varts_statistics" VALUES(1,0,1,4,4.0,0.12,2.3359999999999991882e-01,1.26,38,41);
@@ -392,8 +389,7 @@ CREATE TABLE varts_units (
 	probability DOUBLE NOT NULL, 
 	estimated BOOLEAN NOT NULL, 
 	decision VARCHAR NOT NULL, 
-	PRIMARY KEY (experiment, unit), 
-	FOREIGN KEY(experiment) REFERENCES varts_experiments (id)
+	PRIMARY KEY (experiment, unit)
 )
  WITHOUT ROWID
 

@@ -85,7 +85,6 @@ def _experiment(primary_key: bool = False) -> sa.Column[int]:
     return sa.Column(
         "experiment",
         sa.Integer,
-        sa.ForeignKey("varts_experiments.id"),
         nullable=False,
         autoincrement=False,
         primary_key=primary_key,
