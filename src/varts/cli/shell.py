@@ -42,9 +42,9 @@ Examples:
     varts simulate study.toml            a study of your own
     varts fit history.csv -o prior.json  a prior from past experiments
     varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
-    varts plan prior.json --arms 10      what to expect before an experiment starts
+    varts plan prior.json --arms 10      what to expect before you start
     varts policies                       every algorithm with its options
-    varts experiment --help              live experiments: decide, reward, report
+    varts experiment --help              live: decide, reward, report
 """
 
 app = App(
