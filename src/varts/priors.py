@@ -63,6 +63,9 @@ class Prior:
     """What `NormalGamma` and `Normal` share: fields that broadcast over arms, JSON, equality."""
 
     _fields: ClassVar[tuple[str, ...]]
+    #: The arms that the entries are for and the prior of any other, if its JSON said so.
+    names: tuple[str, ...] | None = None
+    others: Prior | None = None
 
     def _store(self, **arrays: Floats) -> None:
         shape = common_shape(**arrays)
@@ -106,8 +109,12 @@ class Prior:
         return type(self)(-mu, *rest)  # type: ignore[call-arg]
 
     def to_json(self) -> str:
-        """One JSON object with the prior's type and its fields."""
+        """One JSON object with the prior's type and its fields, and the arms' names if known."""
         body = {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}
+        if self.names is not None:
+            body["arms"] = list(self.names)
+        if self.others is not None:
+            body["others"] = json.loads(self.others.to_json())
         return json.dumps({"type": type(self).__name__, **body})
 
     @classmethod
@@ -152,8 +159,11 @@ class Prior:
             raise ValueError(
                 f"arms of a prior must be {prior.K} different names, got {short(names)}"
             )
-        rest = None if others is None else cls._from_fields(others)
-        return prior if arms is None else for_names(prior, names, arms, rest)
+        if names is not None:  # kept: whoever knows the arms' names can still go by them
+            object.__setattr__(prior, "names", tuple(map(str, names)))
+        if others is not None:
+            object.__setattr__(prior, "others", cls._from_fields(others))
+        return cast("Self", prior_from(prior, arms))
 
     def save(self, path: str | Path) -> None:
         """Write `to_json()` to a file."""
@@ -350,7 +360,7 @@ def for_names(
 def prior_from(value: Any, arms: Iterable[str] | None = None) -> Prior:
     """A prior from a prior, a path to its JSON or a mapping of fields; `arms` as in `from_json`."""
     if isinstance(value, Prior):
-        return value if arms is None else for_names(value, None, arms)
+        return value if arms is None else for_names(value, value.names, arms, value.others)
     if isinstance(value, dict):
         body = {"type": "Normal" if "sigma" in value else "NormalGamma", **value}
         return Prior._from_fields(body, arms)

@@ -149,6 +149,21 @@ class StoreConformance:
         begin().add_arm("18")
         assert begin().arms == begin(arms=[*ARMS, "18"]).arms == [*ARMS, "18"]
 
+    def test_the_prior_it_was_created_with_opens_it_when_more_arms_were_added(self, begin):
+        """A worker that restarts says what it said the first time."""
+        each, shared = varts.NormalGamma([1, 2, 3], 1, 2, 1), varts.NormalGamma(1, 1, 2, 1)
+        for part, prior in (("each", each), ("shared", shared)):
+            begin(part=part, prior=prior).add_arm("18", prior=varts.NormalGamma(9, 2, 3, 4))
+            assert begin(part=part, prior=prior).arms == [*ARMS, "18"]
+            assert begin(part=part, policy=varts.VarTS(prior)).arms == [*ARMS, "18"]
+            whole = begin(part=part).options.prior
+            assert begin(part=part, arms=[*ARMS, "18"], prior=whole).options.prior == whole
+            other = varts.NormalGamma([1, 2, 4], 1, 2, 1)
+            for wrong in ({"prior": other}, {"policy": varts.VarTS(other)}):
+                with pytest.raises(ValueError, match=r"^prior .* is .*; change it") as refused:
+                    begin(part=part, **wrong)
+                assert len(str(refused.value)) < 350
+
     def test_experiments_in_one_store_do_not_mix(self, begin):
         a, b = begin(part="a"), begin(part="b", arms=["x", "y"], seed=8)
         assert {a.name, b.name} <= set(a.store.names())

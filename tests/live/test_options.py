@@ -193,6 +193,39 @@ def test_a_prior_file(tmp_path):
     assert sentence(missing)
 
 
+NAMED = {
+    "type": "NormalGamma",
+    **{"mu": [20.0, 30.0, 10.0], "kappa": [2.0, 3.0, 1.0], "alpha": [2.0] * 3, "beta": [5.0] * 3},
+    "arms": ["b", "c", "a"],
+    "others": {"type": "NormalGamma", "mu": 9, "kappa": 9, "alpha": 2, "beta": 5},
+}
+
+
+def test_a_prior_for_named_arms_goes_by_the_names_however_it_comes(tmp_path):
+    file = tmp_path / "prior.json"
+    file.write_text(json.dumps(NAMED))
+    again = tmp_path / "again.json"
+    NormalGamma.load(file).save(again)  # which keeps the names
+    for given in (
+        {"prior": file},
+        {"prior": str(again)},
+        {"prior": NormalGamma.load(file)},
+        {"prior": NAMED},
+        {"policy": varts.VarTS(file)},
+        {"policy": varts.VarTS(NormalGamma.load(file))},
+        {"policy": {"label": "VarTS", "prior": str(file)}},
+    ):
+        exp = open_in("memory://", **given)
+        assert exp.options.prior["mu"] == [10.0, 20.0, 30.0]
+        assert exp.options.prior["kappa"] == [1.0, 2.0, 3.0]
+        two = open_in("memory://", arms=["c", "new"], **given)
+        assert two.options.prior["mu"] == [30.0, 9.0]
+        two.configure(**given)
+        two.add_arm("b", prior=file)
+        assert two.options.prior["mu"] == [30.0, 9.0, 20.0]
+    assert varts.VarTS(file).prior.mu.tolist() == NAMED["mu"]  # without names: by position
+
+
 def test_a_policy_must_be_found_again(monkeypatch):
     @dataclass(frozen=True)
     class Mine(varts.Policy):

@@ -7,6 +7,7 @@ import numbers
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ from varts.live.state import (
 from varts.live.store import Store, open_store
 from varts.live.verify import Verification, verify
 from varts.policies import Policy
-from varts.priors import prior_from
+from varts.priors import Prior, prior_from
 
 LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
 SWEEP = 1000  # decisions settled as missing in one transaction
@@ -480,20 +481,21 @@ class Experiment:
     ) -> None:
         """Refuse to open an experiment as something it is not."""
         config = self._state.config
-        if arms is not None:
-            names = tuple(_arm_names(arms))
-            if names != config.arms[: len(names)] or len(names) < config.initial:
-                raise ValueError(
-                    f"arms must be those of the experiment {self.name!r}, "
-                    f"{', '.join(config.arms)}, got {', '.join(names)}"
-                )
+        names = config.arms if arms is None else tuple(_arm_names(arms))
+        if names != config.arms[: len(names)] or len(names) < config.initial:
+            raise ValueError(
+                f"arms must be those of the experiment {self.name!r}, "
+                f"{', '.join(config.arms)}, got {', '.join(names)}"
+            )
         if seed is not None and seed != self.seed:
             raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
-        given = _for_arms(dict(options), config.arms)
-        for name in config.options.differences(given):
+        if not options:  # always allowed, even where the policy is not known
+            return
+        found = config.options.differences(_for_arms(options, names), len(names))
+        for name, (stored, asked) in found.items():
             raise ValueError(
-                f"{name} of the experiment {self.name!r} is {getattr(config.options, name)!r}, "
-                f"got {short(options[name])}; change it with configure"
+                f"{name} of the experiment {self.name!r} is {short(stored)}, "
+                f"got {short(asked)}; change it with configure"
             )
 
     def close(self) -> None:
@@ -572,11 +574,22 @@ def _arm_names(arms: Any) -> list[str]:
     return names
 
 
-def _for_arms(options: dict[str, Any], arms: Sequence[str]) -> dict[str, Any]:
-    """A prior made for named arms (by `varts fit`), put into the order of these arms."""
-    prior: Any = options.get("prior")
+def _for_arms(options: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+    """The options with their prior, beside the policy or in it, in the order of these arms."""
+    out = dict(options)
+    if out.get("prior") is not None:
+        out["prior"] = _in_order(out["prior"], arms)
+    policy = out.get("policy")
+    if isinstance(policy, dict) and policy.get("prior") is not None:
+        out["policy"] = {**policy, "prior": _in_order(policy["prior"], arms)}
+    elif is_dataclass(policy) and isinstance(prior := getattr(policy, "prior", None), Prior):
+        out["policy"] = replace(policy, prior=_in_order(prior, arms))  # type: ignore[type-var]
+    return out
+
+
+def _in_order(prior: Any, arms: Sequence[str]) -> Prior:
+    """A prior made for named arms (by `varts fit`) goes by the names, another by position."""
     if hasattr(prior, "groups"):  # a FittedPrior
-        prior = prior.prior if prior.groups is None else prior.for_arms(arms)
-    elif isinstance(prior, (str, Path, dict)) and prior_from(prior).K is not None:
-        prior = prior_from(prior, arms)
-    return options if prior is None else {**options, "prior": prior}
+        return prior.prior if prior.groups is None else prior.for_arms(arms)
+    made = prior_from(prior)
+    return made if made.K is None else prior_from(made, arms)

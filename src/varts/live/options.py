@@ -140,13 +140,25 @@ class Options:
         }
         return self.changed({"prior": joined})
 
-    def differences(self, given: dict[str, Any]) -> list[str]:
-        """Which of the given options are not what is stored."""
-        asked = self.changed(given)
-        return [name for name in given if getattr(asked, name) != getattr(self, name)]
+    def differences(self, given: dict[str, Any], K: int) -> dict[str, tuple[Any, Any]]:
+        """Stored and asked for, by option, where the given ones differ from what is stored.
+
+        Of priors the first K arms count: those of arms that were added since came with them.
+        """
+        stored, asked = self._for_first(K), self.changed(given)._for_first(K)
+        names = [field.name for field in fields(self)]
+        pairs = {name: (getattr(stored, name), getattr(asked, name)) for name in names}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    def _for_first(self, K: int) -> Options:
+        """With the prior written out for the first K arms."""
+        if self.prior is None:
+            return self
+        prior = prior_from(dict(self.prior)).take(slice(K)).for_arms(K)
+        return replace(self, prior=stored_prior(prior))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values only; the inverse is `Options(**body)`."""
+        """Plain values only; the inverse is `from_json`."""
         body: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return body
 
