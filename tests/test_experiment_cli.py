@@ -508,6 +508,8 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
         if verb != "create":
             name = [] if words is None else ["price"]
             refused(call(verb, *name, *(words or [])), "sqlite:///varts.db", "is not there")
+    for url in ("sqlite+pysqlite:///varts.db", "sqlite:///varts.db?timeout=5"):
+        refused(call("decide", "price", "--store", url), url, "is not there")
     refused(call("create", "price", "a", "b", "--floor", "2"), "floor")
     refused(call("create", "price", "a", "b", "--floor", "0.6"), "floor", "1/2")
     assert list(Path().iterdir()) == []
@@ -523,6 +525,10 @@ WRONG = [
     (["create", "new", "a", "a"], ["arms", "'a' twice"]),
     (["create", "new", "a", ""], ["arm", "''"]),
     (["create", "new", "a", "b", "--store", "memory://"], ["store", "memory://"]),
+    (["create", "new", "a", "b", "--store", "sqlite://"], ["store must outlive", "sqlite://"]),
+    (["list", "--store", "sqlite:///:memory:"], ["store must outlive", ":memory:"]),
+    (["create", "new", "a", "b", "--store", "sqlite://varts.db"], ["three slashes"]),
+    (["create", "new", "a", "b", "--store", "sqlite:///varts.db?x=1"], ["valid options"]),
     (["create", "new", "a", "b", "--store", "nonsense"], ["store", "URL"]),
     (["create", "new", "a", "b", "--store", "mysql://h/d"], ["store", "mysql"]),
     (["create", "new", "a", "b", "--store", "sqlite:///no/such/x.db"], ["no/such/x.db"]),

@@ -508,10 +508,28 @@ def test_a_server_that_repeats_the_password_is_not_quoted():
 
 @pytest.mark.parametrize(
     "url",
-    ["", "varts.db", "mysql://host/x", "sqlite+unheard:///x.db", "sqlite:///x.db?timeout=long", 7],
+    [
+        "",
+        "varts.db",
+        "mysql://host/x",
+        "sqlite+unheard:///x.db",
+        "sqlite:///x.db?timeout=long",
+        "sqlite:///x.db?unheard=1",
+        7,
+    ],
 )
 def test_a_url_that_is_none_is_refused(url):
     refused(lambda: varts.open("carousel", ARMS, store=url), "must be")
+
+
+@pytest.mark.parametrize("start", ["sqlite", "sqlite+pysqlite"])
+def test_two_slashes_are_no_file_and_no_memory_either(start, tmp_path, monkeypatch):
+    """To SQLAlchemy varts.db is a host here, and a database without a file is one in memory."""
+    monkeypatch.chdir(tmp_path)
+    for url in (f"{start}://varts.db", f"{start}://data/varts.db"):
+        refused(lambda url=url: varts.open("carousel", ARMS, store=url), "three slashes", url)
+    assert list(tmp_path.iterdir()) == []
+    assert Store(f"{start}://").memory and Store(f"{start}:///:memory:").memory
 
 
 def test_a_folder_that_is_not_there(tmp_path):

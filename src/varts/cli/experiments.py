@@ -198,16 +198,19 @@ def _place(url: str, create: bool = False) -> Store:
     """The database; only `create` makes a file that is not there."""
     from varts.live import Store, StoreError
 
-    if url.startswith("memory:"):
-        raise StoreError(f"store must outlive this command, got {url}")
     if not create and _absent(url):
         raise StoreError(f"store {url} is not there; varts experiment create makes it")
-    return Store(url)
+    place = Store(url)
+    if place.memory:
+        raise StoreError(f"store must outlive this command, got {url}")
+    return place
 
 
 def _absent(url: str) -> bool:
-    start, _, file = url.partition("sqlite:///")
-    return not start and bool(file) and "?" not in file and not Path(file).exists()
+    from varts.live.store import file_of
+
+    file = file_of(url)
+    return file is not None and not file.exists()
 
 
 def _open(name: str, url: str) -> Experiment:

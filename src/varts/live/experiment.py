@@ -590,6 +590,6 @@ def _for_arms(options: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]
 def _in_order(prior: Any, arms: Sequence[str]) -> Prior:
     """A prior made for named arms (by `varts fit`) goes by the names, another by position."""
     if hasattr(prior, "groups"):  # a FittedPrior
-        return prior.prior if prior.groups is None else prior.for_arms(arms)
+        prior = prior.prior if prior.groups is None else prior.for_arms(arms)
     made = prior_from(prior)
     return made if made.K is None else prior_from(made, arms)

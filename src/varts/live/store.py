@@ -15,6 +15,7 @@ import os
 import sqlite3
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -47,6 +48,34 @@ def _secret(url: sa.URL) -> list[str]:
     return [name for name in url.query if "password" in name]
 
 
+def read_url(text: str) -> sa.URL:
+    """The URL of a database that can be a store; raises StoreError for any other."""
+    try:
+        url = sa.make_url("sqlite://" if text.startswith("memory:") else text)
+    except (sa.exc.ArgumentError, ValueError, TypeError):
+        raise StoreError(
+            "store must be a URL like sqlite:///varts.db, postgresql://user@host/name or "
+            "memory://, got something else"
+        ) from None
+    if url.drivername in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("postgresql+psycopg", "sqlite", "sqlite+pysqlite"):
+        raise StoreError(f"store must be on sqlite, postgresql or memory, got {url.drivername!r}")
+    if url.get_backend_name() == "sqlite" and url.host:  # which SQLAlchemy takes for no file at all
+        raise StoreError(
+            f"store must have three slashes before a file, sqlite:///{url.host}, "
+            f"got two in {url.render_as_string()!r}"
+        )
+    return url
+
+
+def file_of(text: str) -> Path | None:
+    """The file of a store's URL; None if it is not one on SQLite, or named by a URI of its own."""
+    url = read_url(text)
+    plain = url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
+    return Path(str(url.database)) if plain and "uri" not in url.query else None
+
+
 def utc_now() -> int:
     """Microseconds since 1970."""
     return time.time_ns() // 1000
@@ -61,30 +90,18 @@ class Store:
 
     def __init__(self, url: str, clock: Callable[[], int] = utc_now) -> None:
         self.clock = clock
-        self.memory = url.startswith("memory:")
-        try:
-            self.url = sa.make_url("sqlite://" if self.memory else url)
-        except (sa.exc.ArgumentError, ValueError, TypeError):
-            raise StoreError(
-                "store must be a URL like sqlite:///varts.db, postgresql://user@host/name or "
-                "memory://, got something else"
-            ) from None
-        driver = self.url.drivername
-        if driver in ("postgresql", "postgres"):
-            self.url = self.url.set(drivername="postgresql+psycopg")
-        elif driver not in ("postgresql+psycopg", "sqlite", "sqlite+pysqlite"):
-            raise StoreError(f"store must be on sqlite, postgresql or memory, got {driver!r}")
-        kind = self.url.get_backend_name()
-        if kind == "sqlite" and self.url.database in (None, "", ":memory:"):
-            self.memory = True
-        self.sqlite = kind == "sqlite"
+        self.url = read_url(url)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self.memory = self.sqlite and self.url.database in (None, "", ":memory:")
         shown = self.url.difference_update_query(_secret(self.url))
         self.name = url if self.memory else shown.render_as_string(hide_password=True)
         self._insert: Any = sqlite.insert if self.sqlite else postgresql.insert
         self._turn, self._gate = self._queue(), Gate()
         try:
-            self.engine = self._connect()
-        except (sa.exc.ArgumentError, ValueError, TypeError):  # of the URL's own options
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", sa.exc.SAWarning)  # an option nobody knows
+                self.engine = self._connect()
+        except (sa.exc.ArgumentError, sa.exc.SAWarning, ValueError, TypeError):  # of its options
             raise StoreError(f"store {self.name} must be a URL with valid options") from None
         # Who lets a store go without closing it leaves no connection behind.
         weakref.finalize(self, self.engine.dispose)
