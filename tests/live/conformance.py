@@ -407,13 +407,56 @@ class StoreConformance:
 
     def test_more_overdue_than_one_transaction_settles(self, begin, clock):
         exp = begin(window=60, missing=1.0)
-        kept = exp.decide_many(1500)[700]
+        kept = exp.decide_many(1500)[700]  # all at the same time
         exp.reward(kept.id, 3.0)
         clock.advance(61)
         frame = begin().report().frame
         assert frame["n"].sum() == 1500 and frame["pending"].sum() == 0
         assert (frame["n"] * frame["mean"]).sum() == pytest.approx(1502)
         assert exp.verify()
+
+    def test_a_clock_that_is_ahead_holds_nobody_up(self, begin, clock):
+        exp = begin(window=60, missing=0.0)
+        clock.advance(86400)
+        exp.decide(id="ahead")
+        clock.advance(-86400)
+        exp.decide_many(5)
+        clock.advance(61)
+        assert begin().decide().version == 6  # whoever comes next settles the five
+        assert exp.reward("ahead", 1.0) is True
+        frame = exp.report().frame
+        assert frame["n"].sum() == 6 and frame["pending"].sum() == 1
+        assert exp.verify(replay=True)
+
+    def test_a_decision_stamped_before_the_last_sweep_is_settled_by_a_report(self, begin, clock):
+        """By a clock that is behind, or in a transaction that took longer than the window."""
+        exp = begin(window=60, missing=0.0)
+        exp.decide(id="then")
+        clock.advance(61)
+        exp.decide(id="now")
+        clock.advance(-62)
+        begin().decide(id="behind")
+        clock.advance(200)
+        frame = begin().report().frame
+        assert frame["n"].sum() == 3 and frame["pending"].sum() == 0
+        with pytest.raises(UnknownDecision, match="expired"):
+            exp.reward("behind", 1.0)
+        assert exp.verify(replay=True)
+
+    def test_a_sweep_by_a_clock_that_is_ahead_does_not_end_all_others(self, begin, clock):
+        exp = begin(window=60, missing=0.0)
+        clock.advance(86400)
+        exp.decide(id="ahead")
+        clock.advance(61)
+        exp.decide(id="swept up to here")
+        clock.advance(-86461)
+        for round in range(2):
+            exp.decide_many(3)
+            clock.advance(61)
+            assert begin().report().frame["n"].sum() == 1 + 3 * (round + 1)
+        exp.decide_many(3)
+        clock.advance(61)
+        assert begin().decide().version == 11  # and the sweeps are back in time
 
     def test_without_a_window_nothing_expires(self, begin, clock):
         exp = begin()

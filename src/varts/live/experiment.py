@@ -22,7 +22,7 @@ from varts.live.errors import (
     UnknownDecision,
 )
 from varts.live.export import export
-from varts.live.log import Log
+from varts.live.log import Counts, Log
 from varts.live.options import Options, stored_prior
 from varts.live.report import Report, report
 from varts.live.state import (
@@ -311,60 +311,75 @@ class Experiment:
             return value
         return float(policy.transform(value, keyed_generator(self.seed, TOSS, id)))
 
-    def _expire(self) -> None:
-        """Settle decisions whose reward window has passed: an event each, in the log."""
-        while self.options.window is not None:
-            with self.store.reading() as log:
-                log.experiment = self._id
-                swept = log.head(self._state.version)[0].swept
-                if not self._overdue(log, swept, 1):
-                    return
+    def _expire(self, everything: bool = False) -> None:
+        """Settle decisions whose reward window has passed: an event each, in the log.
+
+        A sweep goes on where the last one ended; one of `everything` begins at the beginning.
+        """
+        while (window := self.options.window) and (everything or self._some_are_due(window)):
             with self.store.writing() as log:
                 log.experiment = self._id
                 log.lock()
                 state = self._current(log).copy()
-                swept = log.head(state.version)[0].swept
-                rows = self._overdue(log, swept, SWEEP)
-                missing, now, new = state.config.options.missing, self.store.clock(), []
-                settled = log.rewarded([row.id for row in rows])
+                window, missing = state.config.options.window, state.config.options.missing
+                if window is None:  # by now
+                    return
+                until, now, new = self._past(window), self.store.clock(), []
+                rows = log.overdue(0 if everything else self._swept(log), until, SWEEP)
                 for row in rows:
-                    if row.id not in settled:
-                        event = Event(state.version + 1, EXPIRED, now, row.id, row.arm, row.epoch)
-                        if missing is not None:
-                            value = self._counted(state.config, row.id, missing)
-                            event = event._replace(kind=MISSING, value=value)
-                        state.apply(event)
-                        new.append(event)
+                    event = Event(state.version + 1, EXPIRED, now, row.id, row.arm, row.epoch)
+                    if missing is not None:
+                        value = self._counted(state.config, row.id, missing)
+                        event = event._replace(kind=MISSING, value=value)
+                    state.apply(event)
+                    new.append(event)
                 if new:
                     log.add_events(new)
-                if rows:
-                    log.save(state, swept=rows[-1].seq)
+                # Others of the last one's time may have been cut off.
+                cut = len(rows) == SWEEP
+                log.save(state, swept=rows[-1].time - 1 if cut else log.latest(until))
             self._publish(state)
-            if len(rows) < SWEEP:
+            if not cut:
                 return
 
-    def _overdue(self, log: Log, swept: int, limit: int) -> list[Any]:
-        """The first decisions not swept yet, as far as their time is up."""
-        window = self.options.window
-        if window is None:
-            return []
-        out = []
-        for row in log.unswept(swept, limit):
-            if self.store.clock() - row.time <= window * 1e6:
-                break
-            out.append(row)
-        return out
+    def _some_are_due(self, window: float) -> bool:
+        with self.store.reading() as log:
+            log.experiment = self._id
+            return log.latest(self._past(window)) > self._swept(log)
+
+    def _swept(self, log: Log) -> int:
+        """Up to which time decisions are known to be settled."""
+        return int(log.head(self._state.version)[0].swept)
+
+    def _past(self, window: float) -> int:
+        """Up to which time the window of decisions has passed."""
+        return max(math.ceil(self.store.clock() - window * 1e6) - 1, 0)
 
     # ------------------------------------------------------------------ look
 
     def report(self, level: float = 0.95) -> Report:
         """Which arm is best, how sure that is, and whether the stop rule is met."""
         self._expire()
+        state, decided, settled, missed = self._counts()
+        if missed:
+            self._expire(everything=True)
+            state, decided, settled, _ = self._counts()
+        return report(self.name, Chooser(self.seed, state), decided, settled, level)
+
+    def _counts(self) -> tuple[State, Counts, Counts, bool]:
+        """The state, how many decisions its arms have, how many of them are settled, and whether
+        a sweep has missed some: those stamped, by a clock that is behind or in a transaction that
+        outlasted the window, before the time that was swept already."""
         with self.store.reading() as log:
             log.experiment = self._id
             state = self._load(log)
+            self._publish(state)
             decided, settled = log.decided_by_arm(), log.settled_by_arm()
-        return report(self.name, Chooser(self.seed, state), decided, settled, level)
+            window, missed = state.config.options.window, False
+            if window is not None:
+                pending = sum(decided.values()) - sum(settled.values())
+                missed = pending > log.unsettled(self._past(window))
+            return state, decided, settled, missed
 
     def export(self, path: str | Path) -> int:
         """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""

@@ -17,6 +17,8 @@ from varts.live.state import Event, State
 if TYPE_CHECKING:
     from varts.live.store import Store
 
+Counts = dict[int, int]  # by arm
+
 
 class Log:
     """The queries of one transaction; `experiment` is the id of the one they are about."""
@@ -143,29 +145,28 @@ class Log:
             ]
             self.connection.execute(_upsert(self.store._insert, statistics), rows)
 
-    def unswept(self, swept: int, limit: int) -> Sequence[Any]:
-        """The decisions after number `swept`, oldest first."""
-        query = (
-            sa.select(
-                decisions.c.seq,
-                decisions.c.id,
-                decisions.c.arm,
-                decisions.c.epoch,
-                decisions.c.time,
-            )
-            .where(decisions.c.experiment == self.experiment, decisions.c.seq > swept)
-            .order_by(decisions.c.seq)
-            .limit(limit)
-        )
-        return self.connection.execute(query).all()
+    def latest(self, until: int) -> int:
+        """The time of the last decision made up to `until`; 0 if there is none."""
+        found = self.connection.execute(_latest, {"x": self.experiment, "until": until}).scalar()
+        return 0 if found is None else int(found)
 
-    def decided_by_arm(self) -> Sequence[Any]:
-        """How many decisions every arm has, by arm and epoch."""
-        return self.connection.execute(_decided_by_arm, {"x": self.experiment}).all()
+    def overdue(self, since: int, until: int, limit: int) -> Sequence[Any]:
+        """The oldest decisions made after `since` and up to `until` that nothing has settled."""
+        span = {"x": self.experiment, "since": since, "until": until, "limit": limit}
+        return self.connection.execute(_overdue, span).all()
 
-    def settled_by_arm(self) -> Sequence[Any]:
-        """How many of them are settled, by arm and epoch."""
-        return self.connection.execute(_settled_by_arm, {"x": self.experiment}).all()
+    def unsettled(self, since: int) -> int:
+        """How many decisions made after `since` nothing has settled."""
+        span = {"x": self.experiment, "since": since}
+        return int(self.connection.execute(_unsettled, span).scalar_one())
+
+    def decided_by_arm(self) -> Counts:
+        """How many decisions every arm has."""
+        return dict(self.connection.execute(_decided_by_arm, {"x": self.experiment}).all())
+
+    def settled_by_arm(self) -> Counts:
+        """How many of them are settled."""
+        return dict(self.connection.execute(_settled_by_arm, {"x": self.experiment}).all())
 
     def all_events(self) -> Iterator[Event]:
         """The whole log of events, in order."""
@@ -178,8 +179,8 @@ class Log:
             body = None if row.body is None else json.loads(row.body)
             yield Event._make((*row[:-1], body))
 
-    def all_decisions(self, order: str = "seq") -> Iterator[Any]:
-        """Every decision with what settled it, by number or by the version it saw."""
+    def all_decisions(self, order: str = "time") -> Iterator[Any]:
+        """Every decision with what settled it, by its time or by the version it saw."""
         if not self.store.sqlite:
             # Of a table that grew within the last minute PostgreSQL has no statistics yet, and may
             # look for each decision's event among all of them.
@@ -195,7 +196,7 @@ class Log:
             )
             .outerjoin(events, _settles)
             .where(decisions.c.experiment == self.experiment)
-            .order_by(*([decisions.c.version] if order == "version" else []), decisions.c.seq)
+            .order_by(decisions.c[order], decisions.c.seq)
         )
         yield from self._stream(query)
 
@@ -218,6 +219,24 @@ _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
 )
 _x: Any = sa.bindparam("x")
+_latest = (
+    sa.select(decisions.c.time)
+    .where(decisions.c.experiment == _x, decisions.c.time <= sa.bindparam("until"))
+    .order_by(decisions.c.time.desc())
+    .limit(1)
+)
+_open = sa.and_(
+    decisions.c.experiment == _x,
+    decisions.c.time > sa.bindparam("since"),
+    sa.select(events.c.version).where(_settles).scalar_subquery().is_(None),
+)
+_unsettled = sa.select(sa.func.count()).select_from(decisions).where(_open)
+_overdue = (
+    sa.select(decisions.c.id, decisions.c.arm, decisions.c.epoch, decisions.c.time)
+    .where(_open, decisions.c.time <= sa.bindparam("until"))
+    .order_by(decisions.c.time, decisions.c.seq)
+    .limit(sa.bindparam("limit"))
+)
 _find = sa.select(experiments).where(experiments.c.name == sa.bindparam("name"))
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
 _config = sa.select(experiments.c.config).where(experiments.c.id == _x)
@@ -240,14 +259,14 @@ _head = (
     .where(experiments.c.id == _x)
 )
 _decided_by_arm = (
-    sa.select(decisions.c.arm, decisions.c.epoch, sa.func.count().label("decisions"))
+    sa.select(decisions.c.arm, sa.func.count())
     .where(decisions.c.experiment == _x)
-    .group_by(decisions.c.arm, decisions.c.epoch)
+    .group_by(decisions.c.arm)
 )
 _settled_by_arm = (
-    sa.select(events.c.arm, events.c.epoch, sa.func.count().label("decisions"))
+    sa.select(events.c.arm, sa.func.count())
     .where(events.c.experiment == _x, events.c.decision.is_not(None))
-    .group_by(events.c.arm, events.c.epoch)
+    .group_by(events.c.arm)
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from varts.checks import Floats, real
 from varts.live.choosing import Chooser, seen_by
+from varts.live.log import Counts
 from varts.live.options import Options
 from varts.policies import VarTS
 from varts.stats import ArmStats
@@ -54,22 +54,16 @@ class Report:
             return f"{self.name}: {self.because}\n{self.frame}"
 
 
-def report(
-    name: str, chooser: Chooser, decided: Sequence[Any], settled: Sequence[Any], level: float
-) -> Report:
-    """The report of a state; decisions and settled ones are counted by arm and epoch."""
+def report(name: str, chooser: Chooser, decided: Counts, settled: Counts, level: float) -> Report:
+    """The report of a state; decisions and settled ones are counted by arm."""
     import polars as pl
 
     level = real("level", level, above=0, below=1)
     state, options = chooser.state, chooser.options
     config, stats, count = state.config, state.statistics(), state.counts()
     K = stats.K
-    made, open_ = np.zeros(K), np.zeros(K)
-    for row in decided:
-        made[row.arm] += row.decisions
-        open_[row.arm] += row.decisions
-    for row in settled:
-        open_[row.arm] -= row.decisions
+    made = np.array([decided.get(arm, 0) for arm in range(K)])
+    pending = made - [settled.get(arm, 0) for arm in range(K)]
     low, high, p_best, loss = np.full((4, K), np.nan)
     # A policy without beliefs, such as UCB1, is reported with those of VarTS.
     policy = chooser.policy if chooser.policy.samples else VarTS()
@@ -97,8 +91,8 @@ def report(
             "high": high,
             "p_best": p_best,
             "expected_loss": loss,
-            "share": made / max(made.sum(), 1.0),
-            "pending": open_.astype(np.int64),
+            "share": made / max(made.sum(), 1),
+            "pending": pending,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))

@@ -41,7 +41,7 @@ experiments = Table(
     Column("version", BigInteger, nullable=False),  # of the last event
     Column("revision", BigInteger, nullable=False),  # of the last change of configuration
     Column("rewards", BigInteger, nullable=False),
-    Column("swept", BigInteger, nullable=False),  # decisions up to here are settled
+    Column("swept", BigInteger, nullable=False),  # decisions up to this time are settled
     Column("config", Text, nullable=False),
 )
 
@@ -60,7 +60,7 @@ decisions = Table(
     Column("unit", String),
     Column("time", BigInteger, nullable=False),
     Index("varts_decisions_id", "experiment", "id", unique=True),
-    Index("varts_decisions_order", "experiment", "seq"),
+    Index("varts_decisions_time", "experiment", "time"),
 )
 
 events = Table(

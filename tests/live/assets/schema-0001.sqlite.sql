@@ -348,7 +348,7 @@ CREATE TABLE varts_experiments (
 	UNIQUE (name)
 );
 INSERT INTO "varts_experiments" VALUES(1,'plain',1,1700000000000000,69,59,64,0,'{"arms": ["a", "bb", "ccc", "dddd"], "options": {"goal": "max", "policy": {"label": "VarTS"}, "prior": null, "floor": 0.1, "holdout": 0.0, "sticky": false, "clip": null, "window": null, "missing": null, "half_life": null, "stop_p_best": 0.9, "stop_loss": null, "hash_units": false}, "initial": 3, "epoch": 2, "paused": [], "stopped": false, "winner": null}');
-INSERT INTO "varts_experiments" VALUES(2,'rich',9223372036854775807,1700000049000000,58,43,53,120,'{"arms": ["a", "bb", "ccc"], "options": {"goal": "min", "policy": {"label": "VarTS"}, "prior": {"mu": [1.0, 2.0, 3.0], "kappa": [2.0, 2.0, 2.0], "alpha": [3.0, 3.0, 3.0], "beta": [1.0, 1.0, 1.0]}, "floor": 0.0, "holdout": 0.2, "sticky": true, "clip": [0.0, 2.5], "window": 5.0, "missing": null, "half_life": 20.0, "stop_p_best": null, "stop_loss": 0.01, "hash_units": true}, "initial": 2, "epoch": 2, "paused": [], "stopped": false, "winner": null}');
+INSERT INTO "varts_experiments" VALUES(2,'rich',9223372036854775807,1700000049000000,58,43,53,1700000103000000,'{"arms": ["a", "bb", "ccc"], "options": {"goal": "min", "policy": {"label": "VarTS"}, "prior": {"mu": [1.0, 2.0, 3.0], "kappa": [2.0, 2.0, 2.0], "alpha": [3.0, 3.0, 3.0], "beta": [1.0, 1.0, 1.0]}, "floor": 0.0, "holdout": 0.2, "sticky": true, "clip": [0.0, 2.5], "window": 5.0, "missing": null, "half_life": 20.0, "stop_p_best": null, "stop_loss": 0.01, "hash_units": true}, "initial": 2, "epoch": 2, "paused": [], "stopped": false, "winner": null}');
 INSERT INTO "varts_experiments" VALUES(3,'index',3,1700000104000000,17,14,15,0,'{"arms": ["a", "bb"], "options": {"goal": "max", "policy": {"label": "UCB1"}, "prior": null, "floor": 0.0, "holdout": 0.0, "sticky": false, "clip": [0.0, 3.0], "window": null, "missing": null, "half_life": null, "stop_p_best": null, "stop_loss": null, "hash_units": false}, "initial": 2, "epoch": 1, "paused": [], "stopped": true, "winner": 1}');
 INSERT INTO "varts_experiments" VALUES(4,'coin',4,1700000119000000,14,14,12,0,'{"arms": ["a", "bb"], "options": {"goal": "max", "policy": {"label": "Bernoulli-TS"}, "prior": null, "floor": 0.0, "holdout": 0.0, "sticky": false, "clip": null, "window": null, "missing": null, "half_life": null, "stop_p_best": null, "stop_loss": null, "hash_units": false}, "initial": 2, "epoch": 1, "paused": [], "stopped": true, "winner": null}');
 CREATE TABLE varts_schema (
@@ -400,7 +400,7 @@ INSERT INTO "varts_units" VALUES(2,'b24a3f194fdef3b40520f19814873a88',0,0.965495
 INSERT INTO "varts_units" VALUES(2,'b5d85d3f8c4462bf1a53e14b8c00e8e3',0,9.6016435692621615594e-01,0,'rich-56-0');
 INSERT INTO "varts_units" VALUES(2,'c3a06f9ce5ffc575ecf6ae58d4e3ccc4',0,0.965495973928485,0,'rich-53-0');
 CREATE UNIQUE INDEX varts_decisions_id ON varts_decisions (experiment, id);
-CREATE INDEX varts_decisions_order ON varts_decisions (experiment, seq);
+CREATE INDEX varts_decisions_time ON varts_decisions (experiment, time);
 CREATE UNIQUE INDEX varts_events_decision ON varts_events (experiment, decision);
 CREATE INDEX varts_statistics_version ON varts_statistics (experiment, version);
 COMMIT;

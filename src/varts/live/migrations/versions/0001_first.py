@@ -37,7 +37,7 @@ def upgrade() -> None:
         sa.Column("time", sa.BigInteger, nullable=False),
     )
     op.create_index("varts_decisions_id", "varts_decisions", ["experiment", "id"], unique=True)
-    op.create_index("varts_decisions_order", "varts_decisions", ["experiment", "seq"])
+    op.create_index("varts_decisions_time", "varts_decisions", ["experiment", "time"])
     op.create_table(
         "varts_events",
         _experiment(primary_key=True),
