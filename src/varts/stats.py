@@ -136,6 +136,10 @@ class ArmStats:
             n, self.mean + gap * share, self.m2 + other.m2 + gap**2 * self.n * share
         )
 
+    def take(self, arms: Any) -> ArmStats:
+        """The statistics of some of the arms, by their indices."""
+        return ArmStats._trusted(self.n[arms], self.mean[arms], self.m2[arms])
+
     def pooled(self) -> ArmStats:
         """All arms seen as one.
 

@@ -11,7 +11,6 @@ from scipy import stats
 
 import varts
 from varts import NormalGamma
-from varts.live.choosing import Chooser
 from varts.live.options import Options
 from varts.live.report import report
 from varts.live.state import Config, Row, State
@@ -120,7 +119,7 @@ def test_a_million_rewards(order):
     variance = (squares - Fraction(total**2, size)) / ((size - 1) * 2**40)
     assert abs(unrounded(row) - mean) <= CLOSE * Fraction(math.sqrt(variance))
     state = State(Config(("only",), Options.made(), 1), 1, size, {(0, 1): row})
-    line = report("million", Chooser(1, state), [], [], 0.95).frame.row(0, named=True)
+    line = report("million", state, {}, {}, 0.95).frame.row(0, named=True)
     assert line["n"] == size
     assert agrees(line["mean"], line["sd"], (mean, variance))
 
@@ -225,7 +224,7 @@ class Naive:
 
 @pytest.mark.parametrize(
     "half_lives",
-    [[20], [None, 20], [5.5, None, 40, 0.7], [200, 200]],
+    [[20], [None, 20], [5.5, None, 40, 0.7], [200, 200], [20, None]],
     ids=str,
 )
 def test_half_life_against_weights_written_out(half_lives):
@@ -245,10 +244,26 @@ def test_half_life_against_weights_written_out(half_lives):
         assert seen.m2[arm] == pytest.approx(m2, rel=1e-9, abs=1e-12)
     frame = exp.report().frame
     assert frame["n"].sum() == 60 * len(half_lives)  # rewards, however faded
-    weights = seen.n > 1
-    sd = np.sqrt(seen.m2[weights] / (seen.n[weights] - 1))
-    assert frame["sd"].drop_nulls().to_list() == pytest.approx(sd.tolist())
+    assert frame["sd"].to_list() == pytest.approx(np.sqrt(seen.m2 / seen.n).tolist())
     assert exp.verify(replay=True)
+
+
+def test_a_faded_arm_has_no_larger_sd_than_its_rewards():
+    """0 and 100 have a weighted sd of at most 50, however little of them is remembered."""
+    exp = opened(["a", "b"], half_life=10, floor=0.5)
+    worth = {"a": iter([0.0, 100.0]), "b": iter(range(1000))}
+    seen, sds = {"a": 0, "b": 0}, []
+    while seen["b"] < 40:
+        d = exp.decide()
+        if d.arm == "a" and seen["a"] == 2:
+            continue
+        exp.reward(d.id, next(worth[d.arm]))
+        seen[d.arm] += 1
+        sds.append(exp.report().frame["sd"][0])
+    assert seen["a"] == 2 and exp.state.statistics().n[0] < 1
+    known = [sd for sd in sds if sd is not None]
+    assert len(known) > 30 and max(known) <= 50
+    assert known[-1] == pytest.approx(known[0], rel=1e-9)  # two weights fade alike
 
 
 def test_an_arm_that_fades_is_tried_again():

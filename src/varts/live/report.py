@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts.checks import Floats, real
-from varts.live.choosing import Chooser, seen_by
+from varts.live.choosing import seen_by
 from varts.live.log import Counts
 from varts.live.options import Options
-from varts.policies import VarTS
+from varts.live.state import Config, State
+from varts.policies import Policy, VarTS
 from varts.stats import ArmStats
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 class Report:
     """`frame` has a row per arm; the rest is about the whole experiment.
 
-    - n, mean, sd: rewards counted so far, their mean and standard deviation (faded by a half-life);
+    - n: rewards counted so far;
+    - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
     - low, high: the credible interval of the arm's mean, at `level`;
     - p_best, expected_loss: the chance that the arm is the best of those in play, and what playing
       it instead of the best would cost a round on average; null until every arm in play has the
@@ -32,13 +35,22 @@ class Report:
 
     name: str
     frame: pl.DataFrame
-    version: int
+    state: State  #: what it is a report of: configuration and statistics
     level: float
-    goal: str
     best: str | None
     stop: bool
     because: str
     winner: str | None  #: the arm that meets the stop rule, or that the experiment ended with
+
+    @property
+    def version(self) -> int:
+        """How many events it knows of."""
+        return self.state.version
+
+    @property
+    def goal(self) -> str:
+        """Whether higher or lower is better."""
+        return self.state.config.options.goal
 
     def __str__(self) -> str:
         import polars as pl
@@ -54,39 +66,36 @@ class Report:
             return f"{self.name}: {self.because}\n{self.frame}"
 
 
-def report(name: str, chooser: Chooser, decided: Counts, settled: Counts, level: float) -> Report:
+def report(name: str, state: State, decided: Counts, settled: Counts, level: float) -> Report:
     """The report of a state; decisions and settled ones are counted by arm."""
     import polars as pl
 
     level = real("level", level, above=0, below=1)
-    state, options = chooser.state, chooser.options
     config, stats, count = state.config, state.statistics(), state.counts()
+    options = config.options
     K = stats.K
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
     low, high, p_best, loss = np.full((4, K), np.nan)
-    # A policy without beliefs, such as UCB1, is reported with those of VarTS.
-    policy = chooser.policy if chooser.policy.samples else VarTS()
+    policy = _believer(config)
     seen = seen_by(policy, options.goal, stats)
     owed = seen.n < policy.owed(K)
     known = np.flatnonzero(~owed)
     if known.size:
-        belief = policy.restricted(known).belief(_some(seen, known))
+        belief = policy.restricted(known).belief(seen.take(known))
         low[known], high[known] = belief.interval(level)
         if options.goal == "min":
             low, high = policy.reflection - high, policy.reflection - low
     active = config.active
     if not owed[active].any():
-        belief = policy.restricted(active).belief(_some(seen, active))
+        belief = policy.restricted(active).belief(seen.take(active))
         p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sd = np.where(stats.n > 1, np.sqrt(stats.m2 / (stats.n - 1)), np.nan)
     frame = pl.DataFrame(
         {
             "arm": list(config.arms),
             "n": count,
             "mean": np.where(count > 0, stats.mean, np.nan),
-            "sd": sd,
+            "sd": _sd(stats, count),
             "low": low,
             "high": high,
             "p_best": p_best,
@@ -103,14 +112,29 @@ def report(name: str, chooser: Chooser, decided: Counts, settled: Counts, level:
     return Report(
         name,
         frame,
-        state.version,
+        state,
         level,
-        options.goal,
         None if best is None else config.arms[best],
         stop,
         because,
         None if winner is None else config.arms[winner],
     )
+
+
+def _sd(stats: ArmStats, count: NDArray[np.int64]) -> Floats:
+    """Standard deviations. Weights that have faded are no count of which one may be taken off:
+    their sum is the divisor then, which never makes more of an arm than its rewards span."""
+    variance = stats.variance
+    faded = (stats.n != count) & (count > 1) & (stats.n > 0)
+    np.divide(stats.m2, stats.n, out=variance, where=faded)
+    return np.sqrt(variance)
+
+
+def _believer(config: Config) -> Policy:
+    """The policy whose beliefs are reported: VarTS where that of the experiment has none, as UCB1,
+    or is not known in this process."""
+    known = config.options.policy_is_known and config.policy.samples
+    return config.policy if known else VarTS()
 
 
 def _stop_rule(
@@ -127,7 +151,3 @@ def _stop_rule(
     if options.stop_loss is not None and loss[least] <= options.stop_loss:
         return least, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
     return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
-
-
-def _some(stats: ArmStats, arms: Any) -> ArmStats:
-    return ArmStats._trusted(stats.n[arms], stats.mean[arms], stats.m2[arms])
