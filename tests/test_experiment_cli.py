@@ -18,6 +18,7 @@ import varts
 from varts import cli
 from varts.cli.experiments import Flags, experiment
 from varts.live import Options
+from varts.policies import base
 
 COMMAND = str(Path(sys.executable).with_name("varts"))
 VERBS = [
@@ -273,6 +274,24 @@ def test_list_of_an_empty_store(done):
     varts.live.Store("sqlite:///varts.db").close()
     assert done("list") == "no experiments in sqlite:///varts.db\n"
     assert done("list", "--json") == ""
+
+
+def test_a_policy_of_ones_own_does_not_stand_in_the_way_of_looking(call, done, price):
+    """The command line does not know what a program registered."""
+    mine = varts.index_policy("Mine", forced=2)(lambda n, mean, m2, t: mean)
+    varts.register(type(mine))
+    with varts.open("own", ["a", "b"], store="sqlite:///varts.db", policy="Mine") as exp:
+        exp.reward_many([(d.id, i % 3) for i, d in enumerate(exp.decide_many(12))])
+    del base._registry["mine"]
+    out = done("list").splitlines()
+    assert out[1].split() == ["own", "2", "12", "1", "Mine", "running"] and "price" in out[2]
+    assert len(lines(done("list", "--json"))) == 2
+    assert done("report", "own").startswith("own: Mine, goal max, 12 rewards")
+    assert "12 decisions written" in done("export", "own", "log.csv")
+    assert "agree with the log" in done("verify", "own")
+    refused(call("decide", "own"), "unknown policy 'Mine'")
+    done("pause-arm", "own", "a")
+    assert done("stop", "own", "--winner", "b") == "own: stopped, b for everybody\n"
 
 
 # ------------------------------------------------------------------------------ decide and reward

@@ -31,7 +31,7 @@ from varts.live import (
     StoreError,
     UnknownDecision,
 )
-from varts.live.state import REWARD, Event
+from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
 
 ARMS = ["9", "12", "15"]
 START = 1_700_000_000_000_000  # microseconds: 14 November 2023
@@ -807,6 +807,81 @@ class StoreConformance:
         for replay in (False, True):
             assert begin().verify(replay).problems == ["event 2 is missing from the log"]
 
+    @pytest.mark.parametrize(
+        ("event", "said"),
+        [
+            ({"kind": REWARD, "arm": 0, "epoch": 1, "raw": 1.0}, "an epoch and a value, got none"),
+            (
+                {"kind": REWARD, "arm": 99, "epoch": 1, "raw": 1.0, "value": 1.0},
+                "arm must be below",
+            ),
+            ({"kind": "foo"}, "unknown kind of event 'foo'"),
+            ({"kind": CONFIGURE, "body": {}}, "it has no 'options'"),
+            ({"kind": CONFIGURE, "body": {"options": [7]}}, "list"),
+            ({"kind": "pause-arm", "body": {"arm": "never"}}, "not in tuple"),
+            ({"kind": "create", "body": {}}, "unknown kind of event 'create'"),
+        ],
+        ids=lambda one: one["kind"] if isinstance(one, dict) else "",
+    )
+    def test_verify_survives_an_event_that_makes_no_sense(self, begin, event, said):
+        exp = begin()
+        earn(exp, 5)
+        d = exp.decide()
+        with changing(exp) as (log, state):
+            version = state.version + 1
+            log.add_events([Event(version, time=START, **event)])
+            log.add_events([Event(version + 1, REWARD, START, d.id, 0, 1, 1.0, 1.0)])
+        for replay in (False, True):
+            found = begin().verify(replay)
+            problems = [p for p in found.problems if "event" in p]
+            assert len(problems) == 1 and said in problems[0]
+            assert problems[0].startswith(f"event {version} cannot be applied: ")
+            assert found.decisions == 6 and found.rewards == 5
+
+    @pytest.mark.parametrize("wrong", ["arm", "epoch", "no such arm"])
+    def test_verify_finds_a_decision_that_contradicts_its_reward(self, begin, wrong):
+        exp = begin()
+        arm = {"arm": 1, "epoch": 0, "no such arm": 99}[wrong]
+        row = {"experiment": exp._id, "id": "d", "version": 1, "epoch": 1 + (wrong == "epoch")}
+        row |= {"arm": arm, "probability": 1 / 3, "estimated": False, "reason": "forced"}
+        with changing(exp) as (log, state):
+            log.add_decisions([{**row, "unit": None, "time": START}])
+            event = Event(2, REWARD, START, "d", 0, 1, 1.0, 1.0)
+            state.apply(event)
+            log.add_events([event])
+            log.save(state)
+        problems = begin().verify().problems
+        assert problems[-1] == (
+            f"decision 'd' is for arm {arm} in epoch {row['epoch']}, "
+            "its reward for arm 0 in epoch 1"
+        )
+        if wrong == "no such arm":
+            assert problems[0] == "decision 'd' is for arm 99 of 3"
+            for call in (lambda: exp.report(), lambda: exp.export("log.csv")):
+                with pytest.raises(StoreError, match=r"must have 3 arms, got .* number 99; verify"):
+                    call()
+
+    @pytest.mark.parametrize("policy", ["VarTS", "Bernoulli-TS"])
+    def test_verify_finds_a_value_that_its_reward_does_not_make(self, begin, policy):
+        """Under the clip, and with the toss, that held when it came."""
+        exp = begin(policy=policy, clip=(0, 0.5), window=60, missing=-1.0)
+        ids = [d.id for d in exp.decide_many(20)]
+        exp.reward_many((id, i / 10) for i, id in enumerate(ids))
+        exp.configure(clip=None)
+        d = exp.decide()
+        assert begin().verify()
+        for kind, raw, value in ((REWARD, 0.25, 0.125), (REWARD, None, 1.0), (MISSING, None, -2.0)):
+            with changing(exp) as (log, state):
+                event = Event(
+                    state.version + 1, kind, START, d.id, ARMS.index(d.arm), 2, raw, value
+                )
+                state.apply(event)
+                log.add_events([event])
+                log.save(state)
+            (problem,) = begin().verify().problems[-1:]
+            assert problem.startswith(f"event {event.version} counts {value!r}; its reward ")
+            d = exp.decide()
+
     @pytest.mark.parametrize("wrong", ["arm", "probability", "version"])
     def test_replay_finds_a_decision_that_was_not_made_so(self, begin, wrong):
         exp = begin()
@@ -852,6 +927,26 @@ class StoreConformance:
         assert report.frame["share"].to_list() == [len(ids[arm]) / 60 for arm in ARMS]
         assert report.best == "15" and report.stop
         assert report.because.endswith("at least 0.9")
+
+    @pytest.mark.parametrize(
+        "look",
+        [
+            lambda exp, folder: exp.report(),
+            lambda exp, folder: exp.export(folder / "log.csv"),
+            lambda exp, folder: exp.verify(),
+        ],
+        ids=["report", "export", "verify"],
+    )
+    def test_an_experiment_knows_what_it_has_looked_at(self, begin, tmp_path, look):
+        exp, other = begin(), begin()
+        other.add_arm("18")
+        other.configure(floor=0.1)
+        earn(other, 3)
+        look(exp, tmp_path)
+        assert exp.arms == [*ARMS, "18"] and exp.options.floor == 0.1
+        assert exp.state.rewards == 3
+        report = exp.report()
+        assert report.version == report.state.version == 6 and report.state.config.epoch == 2
 
     def test_the_log_can_be_exported(self, begin, clock, tmp_path):
         exp = begin(clip=(0, 1))
@@ -914,6 +1009,15 @@ def log_of(exp):
     with exp.store.reading() as log:
         log.experiment = exp._id
         return list(log.all_events())
+
+
+def fold(events):
+    """The state that a whole log adds up to; its first event creates the experiment."""
+    first, *rest = events
+    state = State.created(first)
+    for event in rest:
+        state.apply(event)
+    return state
 
 
 @contextmanager

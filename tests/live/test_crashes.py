@@ -11,12 +11,12 @@ from contextlib import suppress
 import pytest
 import sqlalchemy as sa
 import torture
+from conformance import fold
 from torture import ARMS, check, in_new_process, say_last, work
 
 import varts
 from varts.live import Store
 from varts.live.log import Log
-from varts.live.state import State
 
 KILLS = 10
 shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
@@ -160,7 +160,7 @@ def test_a_loss_that_verify_cannot_see_is_caught(clean, tmp_path):
     store = Store(clean)
     with store.writing() as log:
         log.experiment = log.find("plain").id
-        state = State.fold(log.all_events())
+        state = fold(log.all_events())
         state.touched = set(state.rows)
         log.save(state)
     with varts.open("plain", store=store) as exp:

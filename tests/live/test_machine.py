@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import numpy as np
 import pytest
-from conformance import Clock
+from conformance import Clock, fold
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -34,7 +34,7 @@ from varts.live import (
     experiment,
 )
 from varts.live.log import Log
-from varts.live.state import EXPIRED, MISSING, REWARD, Row, State
+from varts.live.state import EXPIRED, MISSING, REWARD, Row
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
 REWARDS = st.one_of(st.sampled_from([0.0, 1.0, -2.5, 1e300]), st.floats(-1e6, 1e6, allow_nan=False))
@@ -386,7 +386,7 @@ class Sessions(RuleBasedStateMachine):
         assert not (knew and self.open_and_overdue())
         assert frame["arm"].to_list() == self.arms
         assert frame["n"].sum() == len(self.observed)
-        seen, total = State.fold(self.log()).statistics(), max(1, len(self.decisions))
+        seen, total = fold(self.log()).statistics(), max(1, len(self.decisions))
         for i, arm in enumerate(self.arms):
             mine = [d for d in self.decisions.values() if d.arm == arm]
             assert frame["share"][i] == pytest.approx(len(mine) / total)

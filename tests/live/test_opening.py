@@ -506,6 +506,16 @@ def test_a_server_that_repeats_the_password_is_not_quoted():
     assert SECRET not in everything_about(error)
 
 
+@pytest.mark.parametrize("config", ["xx", "{}", "[]", "5", '{"arms": 3}'])
+def test_a_configuration_that_cannot_be_read_is_told(file, url, config):
+    with_rewards(url).close()
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE varts_experiments SET config = ?", (config,))
+    connection.commit()
+    connection.close()
+    refused(lambda: varts.open("carousel", store=url), "configuration of experiment 'carousel'")
+
+
 @pytest.mark.parametrize(
     "url",
     [

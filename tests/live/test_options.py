@@ -256,7 +256,7 @@ def test_a_policy_must_be_found_again(monkeypatch):
         open_in("memory://", policy=Impostor())
 
 
-def test_a_policy_that_goes_missing_is_named(monkeypatch):
+def test_a_policy_that_goes_missing_is_named_where_it_is_needed(monkeypatch, tmp_path):
     """Written by a program that registers it, read by one that does not."""
 
     @dataclass(frozen=True)
@@ -269,10 +269,32 @@ def test_a_policy_that_goes_missing_is_named(monkeypatch):
     store = Store("memory://")
     with monkeypatch.context() as patch:
         patch.setitem(base._registry, "mine", Mine)
-        open_in(store, policy="Mine")
-    with pytest.raises(ValueError, match="unknown policy 'Mine'; known: VarTS") as error:
-        open_in(store).decide()
-    assert sentence(error)
+        exp = open_in(store, policy="Mine")
+        ids = [d.id for d in exp.decide_many(9)]
+        exp.reward_many((id, i % 2) for i, id in enumerate(ids[:8]))
+        exp.configure(floor=0.1)
+        exp.add_arm("d")
+    exp = open_in(store)
+    needing = [
+        lambda: exp.decide(),
+        lambda: exp.reward(ids[8], 1.0),  # a policy may toss rewards
+        lambda: exp.configure(floor=0.2),
+        lambda: exp.add_arm("e"),
+    ]
+    for call in needing:
+        with pytest.raises(ValueError, match="unknown policy 'Mine'; known: VarTS") as error:
+            call()
+        assert sentence(error)
+    exp.pause_arm("a")
+    exp.resume_arm("a")
+    assert exp.verify()
+    (problem,) = exp.verify(replay=True).problems
+    assert "cannot be made again: unknown policy 'Mine'" in problem
+    assert exp.export(tmp_path / "log.csv") == 9
+    report = exp.report()  # as with UCB1, what VarTS believes
+    assert report.frame["n"].sum() == 8 and report.frame["p_best"].to_list() == [None] * 4
+    exp.stop("a")
+    assert exp.report().stop
 
 
 # ------------------------------------------------------------------------------ other arguments

@@ -355,7 +355,7 @@ def report(
         if as_json:
             _line(_report_body(found))
             return
-        _show_report(found, exp.state)
+        _show_report(found)
 
 
 @experiment.command(help_epilogue="")
@@ -430,7 +430,7 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
                 str(len(config.arms)),
                 f"{exp.state.rewards:,}",
                 str(config.epoch),
-                config.policy.label,
+                escape(exp.options.policy["label"]),
                 escape(_status(exp.state)),
             )
     if not as_json:
@@ -548,11 +548,12 @@ def _report_body(found: Report) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
 
 
-def _show_report(found: Report, state: State) -> None:
-    rows = found.frame.to_dicts()
+def _show_report(found: Report) -> None:
+    state, rows = found.state, found.frame.to_dicts()
+    label = state.config.options.policy["label"]
     pending = sum(row["pending"] for row in rows)
     print(
-        f"{found.name}: {state.config.policy.label}, goal {found.goal}, {state.rewards:,} rewards, "
+        f"{found.name}: {label}, goal {found.goal}, {state.rewards:,} rewards, "
         f"{pending:,} pending, epoch {state.config.epoch}, {_status(state)}"
     )
     wide = [row["high"] - row["low"] for row in rows if row["low"] is not None]

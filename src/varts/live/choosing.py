@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from varts.beliefs import Belief
 from varts.checks import Floats
-from varts.live.state import State
+from varts.live.state import Config, State
 from varts.policies import IndexPolicy, Policy
 from varts.stats import ArmStats
 
@@ -31,6 +31,7 @@ POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
     "sticky",
     "winner",
 )
+LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
 # Draws behind the probability of a policy that has neither belief nor index.
 DRAWS = 1000
 TWELVE = np.uint64(12)  # of 64 random bits, 52 make a float that is neither 0 nor 1
@@ -65,6 +66,15 @@ def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
     """A NumPy generator that depends on the arguments alone."""
     entropy = hashlib.shake_128(b"%d/%b/%b" % (seed, purpose, key.encode())).digest(16)
     return np.random.Generator(np.random.PCG64(int.from_bytes(entropy, "little")))
+
+
+def counted(seed: int, config: Config, id: str, raw: float) -> float:
+    """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
+    low, high = config.options.clip or (-LARGEST, LARGEST)
+    value = min(max(raw, low, -LARGEST), high, LARGEST)
+    if type(config.policy).transform is Policy.transform:
+        return value
+    return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))
 
 
 class Chooser:
@@ -164,8 +174,7 @@ class Chooser:
         """The statistics of the arms that are ready."""
         if len(self.ready) == self.stats.K:
             return self.stats
-        stats = self.stats
-        return ArmStats._trusted(stats.n[self.ready], stats.mean[self.ready], stats.m2[self.ready])
+        return self.stats.take(self.ready)
 
     @cached_property
     def belief(self) -> Belief | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from varts.checks import integer, short, unknown
-from varts.live.choosing import STICKY, TOSS, Chooser, keyed_generator
+from varts.live.choosing import STICKY, Chooser, counted
 from varts.live.errors import (
     ExperimentStopped,
     InvalidReward,
@@ -41,10 +41,8 @@ from varts.live.state import (
 )
 from varts.live.store import Store, open_store
 from varts.live.verify import Verification, verify
-from varts.policies import Policy
 from varts.priors import Prior, prior_from
 
-LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
 SWEEP = 1000  # decisions settled as missing in one transaction
 
 
@@ -89,8 +87,8 @@ def open_experiment(
             )
         names = _arm_names(arms)
         made = Options.made(**_for_arms(options, names))
-        made.check_arms(len(names), len(names))
         config = Config(tuple(names), made, initial=len(names))
+        config.check()
         number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
         if place.create(name, number, config.to_json()):
             return Experiment(name, place)
@@ -290,7 +288,7 @@ class Experiment:
                         f"decision {id!r} expired: its reward came "
                         f"{(now - row.time) / 1e6:.0f} s after it"
                     )
-                value = self._counted(state.config, id, raw)
+                value = counted(self.seed, state.config, id, raw)
                 event = Event(state.version + 1, REWARD, now, id, row.arm, row.epoch, raw, value)
                 state.apply(event)
                 new.append(event)
@@ -301,15 +299,6 @@ class Experiment:
                 log.save(state)
         self._publish(state)
         return applied
-
-    def _counted(self, config: Config, id: str, raw: float) -> float:
-        """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
-        policy = config.policy
-        low, high = config.options.clip or (-LARGEST, LARGEST)
-        value = min(max(raw, low, -LARGEST), high, LARGEST)
-        if type(policy).transform is Policy.transform:
-            return value
-        return float(policy.transform(value, keyed_generator(self.seed, TOSS, id)))
 
     def _expire(self, everything: bool = False) -> None:
         """Settle decisions whose reward window has passed: an event each, in the log.
@@ -329,7 +318,7 @@ class Experiment:
                 for row in rows:
                     event = Event(state.version + 1, EXPIRED, now, row.id, row.arm, row.epoch)
                     if missing is not None:
-                        value = self._counted(state.config, row.id, missing)
+                        value = counted(self.seed, state.config, row.id, missing)
                         event = event._replace(kind=MISSING, value=value)
                     state.apply(event)
                     new.append(event)
@@ -364,7 +353,7 @@ class Experiment:
         if missed:
             self._expire(everything=True)
             state, decided, settled, _ = self._counts()
-        return report(self.name, Chooser(self.seed, state), decided, settled, level)
+        return report(self.name, state, decided, settled, level)
 
     def _counts(self) -> tuple[State, Counts, Counts, bool]:
         """The state, how many decisions its arms have, how many of them are settled, and whether
@@ -374,25 +363,41 @@ class Experiment:
             log.experiment = self._id
             state = self._load(log)
             self._publish(state)
-            decided, settled = log.decided_by_arm(), log.settled_by_arm()
+            decided, settled = self._decided(log, state), log.settled_by_arm()
             window, missed = state.config.options.window, False
             if window is not None:
                 pending = sum(decided.values()) - sum(settled.values())
                 missed = pending > log.unsettled(self._past(window))
             return state, decided, settled, missed
 
+    def _decided(self, log: Log, state: State) -> Counts:
+        """How many decisions every arm has."""
+        counts, K = log.decided_by_arm(), len(state.config.arms)
+        for arm in counts:
+            if not 0 <= arm < K:
+                raise StoreError(
+                    f"the log of experiment {self.name!r} in store {self.store.name} must have "
+                    f"{K} arms, got a decision for number {arm}; verify tells more"
+                )
+        return counts
+
     def export(self, path: str | Path) -> int:
         """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""
         with self.store.reading() as log:
             log.experiment = self._id
-            return export(log, self._load(log).config.arms, Path(path))
+            state = self._load(log)
+            self._publish(state)
+            self._decided(log, state)
+            return export(log, state.config.arms, Path(path))
 
     def verify(self, replay: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare; `replay` also makes every decision
         again."""
         with self.store.reading() as log:
             log.experiment = self._id
-            return verify(log, self.seed, self._load(log), replay)
+            state = self._load(log)
+            self._publish(state)
+            return verify(log, self.seed, state, replay)
 
     # ------------------------------------------------------------------ change
 
@@ -439,6 +444,7 @@ class Experiment:
             state.apply(event)
             if state.config == config:
                 return  # nothing changes: no event
+            state.config.check(before=config)
             log.add_events([event])
             log.save(state)
         self._publish(state)
@@ -448,7 +454,14 @@ class Experiment:
     def _load(self, log: Log) -> State:
         """The whole state, from a transaction that sees one moment."""
         head = log.head(0)
-        state = State(Config.from_json(log.config()), head[0].version, head[0].rewards)
+        try:
+            config = Config.from_json(log.config())
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise StoreError(
+                f"the configuration of experiment {self.name!r} in store {self.store.name} must be "
+                "what varts wrote there, got something else; restore it from a backup"
+            ) from None
+        state = State(config, head[0].version, head[0].rewards)
         _take(state, head)
         return state
 

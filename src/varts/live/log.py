@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -168,18 +169,19 @@ class Log:
         """How many of them are settled."""
         return dict(self.connection.execute(_settled_by_arm, {"x": self.experiment}).all())
 
-    def all_events(self) -> Iterator[Event]:
+    def all_events(self) -> Generator[Event, None, None]:
         """The whole log of events, in order."""
         query = (
             sa.select(*(events.c[name] for name in Event._fields))
             .where(events.c.experiment == self.experiment)
             .order_by(events.c.version)
         )
-        for row in self._stream(query):
-            body = None if row.body is None else json.loads(row.body)
-            yield Event._make((*row[:-1], body))
+        with closing(self._stream(query)) as rows:
+            for row in rows:
+                body = None if row.body is None else json.loads(row.body)
+                yield Event._make((*row[:-1], body))
 
-    def all_decisions(self, order: str = "time") -> Iterator[Any]:
+    def all_decisions(self, order: str = "time") -> Generator[Any, None, None]:
         """Every decision with what settled it, by its time or by the version it saw."""
         if not self.store.sqlite:
             # Of a table that grew within the last minute PostgreSQL has no statistics yet, and may
@@ -193,6 +195,8 @@ class Log:
                 events.c.value,
                 events.c.time.label("settled_time"),
                 events.c.version.label("settled_version"),
+                events.c.arm.label("settled_arm"),
+                events.c.epoch.label("settled_epoch"),
             )
             .outerjoin(events, _settles)
             .where(decisions.c.experiment == self.experiment)
@@ -200,7 +204,7 @@ class Log:
         )
         yield from self._stream(query)
 
-    def _stream(self, query: Any) -> Iterator[Any]:
+    def _stream(self, query: Any) -> Generator[Any, None, None]:
         """Row by row without holding them all."""
         with self.connection.execute(query, execution_options={"yield_per": 5000}) as rows:
             yield from rows

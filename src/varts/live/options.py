@@ -102,6 +102,11 @@ class Options:
             )
         return made
 
+    @property
+    def policy_is_known(self) -> bool:
+        """Whether this process has registered the policy: one of a user's own may be missing."""
+        return self.policy["label"] in known()
+
     def build(self, K: int | None) -> Policy:
         """The policy, able to play K arms; for goal "min" its prior is that of -reward."""
         options = {name: value for name, value in self.policy.items() if name != "label"}
@@ -115,9 +120,8 @@ class Options:
             policy.check(K)
         return policy
 
-    def check_arms(self, K: int, active: int) -> None:
-        """Raise ValueError if these options cannot serve K arms, `active` of them in play."""
-        self.build(K)
+    def check_floor(self, active: int) -> None:
+        """Raise ValueError if so many arms in play are too many for the floor."""
         if self.floor * active > 1:
             raise ValueError(
                 f"floor must be at most 1/{active} with {active} arms in play, got {self.floor:g}"
@@ -138,7 +142,7 @@ class Options:
             name: [*getattr(old, name), float(np.ravel(getattr(new, name))[0])]
             for name in old._fields
         }
-        return self.changed({"prior": joined})
+        return replace(self, prior=stored_prior(joined))
 
     def differences(self, given: dict[str, Any], K: int) -> dict[str, tuple[Any, Any]]:
         """Stored and asked for, by option, where the given ones differ from what is stored.

@@ -7,7 +7,6 @@ looks at it as it was at the decision's version. No clock, no database, no rando
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from varts.checks import choice
 from varts.live.options import Options
 from varts.policies import Policy
 from varts.stats import ArmStats
@@ -126,28 +126,27 @@ class Config:
         return np.array(arms, dtype=np.int64)
 
     def changed(self, kind: str, body: dict[str, Any]) -> Config:
-        """After one change, as the log has it; raises ValueError for one that cannot be."""
+        """After one change, as the log has it."""
         if kind == CONFIGURE:
-            made = replace(self, options=Options.from_json(body["options"]), epoch=self.epoch + 1)
-        elif kind == ADD_ARM:
-            made = replace(
-                self,
-                arms=(*self.arms, body["arm"]),
-                options=self.options.with_arm(len(self.arms), body["prior"]),
-            )
-        elif kind == PAUSE:
-            made = replace(self, paused=self.paused | {self.index(body["arm"])})
-        elif kind == RESUME:
-            made = replace(self, paused=self.paused - {self.index(body["arm"])})
-        else:
-            winner = body["winner"]
-            made = replace(
-                self, stopped=True, winner=None if winner is None else self.index(winner)
-            )
-        if not len(made.active):
+            return replace(self, options=Options.from_json(body["options"]), epoch=self.epoch + 1)
+        if kind == ADD_ARM:
+            options = self.options.with_arm(len(self.arms), body["prior"])
+            return replace(self, arms=(*self.arms, body["arm"]), options=options)
+        if kind == PAUSE:
+            return replace(self, paused=self.paused | {self.index(body["arm"])})
+        if kind == RESUME:
+            return replace(self, paused=self.paused - {self.index(body["arm"])})
+        choice("kind of event", kind, (STOP,))
+        winner = None if body["winner"] is None else self.index(body["winner"])
+        return replace(self, stopped=True, winner=winner)
+
+    def check(self, before: Config | None = None) -> None:
+        """Raise ValueError if it cannot be played; what is as `before` was checked then."""
+        if not len(self.active):
             raise ValueError("one arm must stay in play, got none")
-        made.options.check_arms(len(made.arms), len(made.active))
-        return made
+        self.options.check_floor(len(self.active))
+        if before is None or (self.arms, self.options) != (before.arms, before.options):
+            self.options.build(len(self.arms))
 
     def index(self, arm: str) -> int:
         """An arm's place, by its name."""
@@ -195,11 +194,14 @@ class State:
         return State(self.config, self.version, self.rewards, dict(self.rows))
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
-        assert event.version == self.version + 1, (event.version, self.version)
-        self.version = event.version
+        """Take in the next event; raises ValueError for one that cannot be."""
+        if event.version != self.version + 1:
+            raise ValueError(f"version must be {self.version + 1}, got {event.version}")
         if event.kind in (REWARD, MISSING):
-            assert event.arm is not None and event.epoch is not None and event.value is not None
+            if event.arm is None or event.epoch is None or event.value is None:
+                raise ValueError("a reward must have an arm, an epoch and a value, got none")
+            if not 0 <= event.arm < len(self.config.arms):
+                raise ValueError(f"arm must be below {len(self.config.arms)}, got {event.arm}")
             self.rewards += 1
             key = event.arm, event.epoch
             row = self.rows.get(key, Row())
@@ -207,29 +209,20 @@ class State:
             self.rows[key] = row.observe(event.value, self.rewards, half_life)
             self.touched.add(key)
         elif event.kind != EXPIRED:
-            assert event.body is not None
             before = self.config.options.half_life
-            self.config = self.config.changed(event.kind, event.body)
+            self.config = self.config.changed(event.kind, event.body or {})
             self.reconfigured = True
             if before != self.config.options.half_life:
                 for key, row in self.rows.items():
                     self.rows[key] = row.settled(self.rewards, before)
                 self.touched.update(self.rows)
-
-    @classmethod
-    def fold(cls, events: Iterable[Event]) -> State:
-        """The state after a whole log, whose first event creates the experiment."""
-        events = iter(events)
-        state = cls.created(next(events))
-        for event in events:
-            state.apply(event)
-        return state
+        self.version = event.version
 
     @classmethod
     def created(cls, event: Event) -> State:
         """After the first event of a log."""
-        assert event.kind == CREATE and event.version == 1 and event.body is not None
-        return cls(Config.from_json(event.body), version=1)
+        choice("kind of event", event.kind, (CREATE,))
+        return cls(Config.from_json(event.body or {}), version=1)
 
     def statistics(self) -> ArmStats:
         """(n, mean, m2) of every arm as a policy sees it: all epochs, weights as of now."""
@@ -241,6 +234,8 @@ class State:
             merged[arm] = merged[arm].merge(row) if arm in merged else row
         n, mean, m2 = np.zeros((3, len(self.config.arms)))
         for arm, row in merged.items():
+            if arm >= len(n):
+                raise ValueError(f"arm of the statistics must be below {len(n)}, got {arm}; verify")
             n[arm], mean[arm], m2[arm] = row.n, row.origin + row.mean, row.m2
         return ArmStats._trusted(n, mean, m2)
 

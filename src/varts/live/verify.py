@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from varts.live.choosing import STICKY, Chooser
+from varts.live.choosing import STICKY, Chooser, counted
+from varts.live.errors import LiveError
 from varts.live.log import Log
 from varts.live.state import EXPIRED, MISSING, REWARD, Event, Row, State
 
 CLOSE = 1e-9  # relative; of the standard deviation for a mean
 SHOWN = 20  # problems told; the rest is counted
+# What reading a log may raise that somebody has changed.
+NONSENSE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
 @dataclass
@@ -50,46 +54,87 @@ class Verification:
 def verify(log: Log, seed: int, cached: State, replay: bool) -> Verification:
     """Fold the log again, event by event, with each decision at the version it saw."""
     out = Verification()
-    events = _consecutive(log.all_events(), out)
-    first = next(events, None)
-    if first is None:
-        out.problem("the log does not begin with the creation of the experiment")
+    with closing(log.all_events()) as events:
+        fold = Fold(events, seed, out)
+        if replay and fold.step() and fold.state is not None:
+            with closing(log.all_decisions(order="version")) as decisions:
+                _replay(decisions, fold, fold.state, out)
+        while fold.step():
+            pass
+    with closing(log.all_decisions()) as decisions:
+        _check_decisions(decisions, len(cached.config.arms), log.settlements(), out)
+    if fold.state is None:
         return out
-    state = State.created(first)
-    settled = 0
-    if replay:
-        state = _replay(log, seed, state, events, out)
-    else:
-        for event in events:
-            state.apply(event)
-    for decision in log.all_decisions():
-        out.decisions += 1
-        if decision.settled is not None:
-            settled += 1
-            _agree_on_reward(decision, out)
-    out.rewards = state.rewards
-    named = log.settlements()
-    if named != settled:
-        out.problem(f"{named - settled} rewards name a decision that was never made")
-    if (state.version, state.rewards) != (cached.version, cached.rewards):
-        out.problem(
-            f"the experiment is at version {cached.version} with {cached.rewards} rewards, "
-            f"its log at {state.version} with {state.rewards}"
-        )
-    if state.config != cached.config:
-        out.problem("the configuration differs from what the log adds up to")
-    for key in sorted(state.rows.keys() | cached.rows.keys()):
-        _compare(key, state.rows.get(key, Row()), cached.rows.get(key, Row()), out)
+    out.rewards = fold.state.rewards
+    if not fold.broken:
+        _compare(fold.state, cached, out)
     return out
 
 
-def _consecutive(events: Iterator[Event], out: Verification) -> Iterator[Event]:
-    """The events as far as none is missing."""
-    for expected, event in enumerate(events, start=1):
-        if event.version != expected:
-            out.problem(f"event {expected} is missing from the log")
+class Fold:
+    """The state that the events add up to, taken in one by one as far as they make sense."""
+
+    def __init__(self, events: Iterator[Event], seed: int, out: Verification) -> None:
+        self.events, self.seed, self.out = events, seed, out
+        self.state: State | None = None
+        self.broken = False  # whether an event was missing or made no sense
+
+    def step(self) -> bool:
+        """Take in one event more; False when there is none, or none that can be taken."""
+        expected = 1 if self.state is None else self.state.version + 1
+        if self.broken:
+            return False
+        try:
+            event = next(self.events, None)
+            if event is not None and event.version == expected:
+                self._take(event)
+                return True
+        except NONSENSE as error:
+            if isinstance(error, LiveError):
+                raise
+            self._break_off(f"event {expected} cannot be applied: {_said(error)}")
+            return False
+        if event is not None or expected == 1:
+            self._break_off(f"event {expected} is missing from the log")
+        return False
+
+    def _break_off(self, why: str) -> None:
+        self.broken = True
+        self.out.problem(why)
+
+    def _take(self, event: Event) -> None:
+        if self.state is None:
+            self.state = State.created(event)
             return
-        yield event
+        config = self.state.config
+        self.state.apply(event)
+        if event.kind not in (REWARD, MISSING) or not config.options.policy_is_known:
+            return
+        raw = event.raw if event.kind == REWARD else config.options.missing
+        value = None if raw is None else counted(self.seed, config, str(event.decision), raw)
+        if value != event.value:
+            self.out.problem(
+                f"event {event.version} counts {event.value!r}; its reward {raw!r} makes {value!r}"
+            )
+
+
+def _said(error: Exception) -> str:
+    """What a value that makes no sense is told with: a missing key is only named by its error."""
+    return f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+
+
+def _check_decisions(decisions: Iterator[Any], K: int, settlements: int, out: Verification) -> None:
+    """Every decision against the event that settled it, and no such event without a decision."""
+    settled = 0
+    for decision in decisions:
+        out.decisions += 1
+        if not 0 <= decision.arm < K:
+            out.problem(f"decision {decision.id!r} is for arm {decision.arm} of {K}")
+        if decision.settled is not None:
+            settled += 1
+            _agree_on_reward(decision, out)
+    if settlements != settled:
+        out.problem(f"{settlements - settled} rewards name a decision that was never made")
 
 
 def _agree_on_reward(decision: Any, out: Verification) -> None:
@@ -97,9 +142,29 @@ def _agree_on_reward(decision: Any, out: Verification) -> None:
         out.problem(f"decision {decision.id!r} is settled by an event of kind {decision.settled}")
     if decision.settled_version <= decision.version:
         out.problem(f"decision {decision.id!r} was rewarded before it was made")
+    made = decision.arm, decision.epoch
+    rewarded = decision.settled_arm, decision.settled_epoch
+    if made != rewarded:
+        out.problem(
+            f"decision {decision.id!r} is for arm {made[0]} in epoch {made[1]}, "
+            f"its reward for arm {rewarded[0]} in epoch {rewarded[1]}"
+        )
 
 
-def _compare(key: tuple[int, int], log: Row, cache: Row, out: Verification) -> None:
+def _compare(log: State, cached: State, out: Verification) -> None:
+    """What the log adds up to with what the caches say."""
+    if (log.version, log.rewards) != (cached.version, cached.rewards):
+        out.problem(
+            f"the experiment is at version {cached.version} with {cached.rewards} rewards, "
+            f"its log at {log.version} with {log.rewards}"
+        )
+    if log.config != cached.config:
+        out.problem("the configuration differs from what the log adds up to")
+    for key in sorted(log.rows.keys() | cached.rows.keys()):
+        _compare_rows(key, log.rows.get(key, Row()), cached.rows.get(key, Row()), out)
+
+
+def _compare_rows(key: tuple[int, int], log: Row, cache: Row, out: Verification) -> None:
     where = f"arm {key[0]}, epoch {key[1]}"
     if (log.rewards, log.at, log.origin) != (cache.rewards, cache.at, cache.origin):
         out.problem(f"{where}: {cache.rewards} rewards in the statistics, {log.rewards} in the log")
@@ -113,35 +178,39 @@ def _compare(key: tuple[int, int], log: Row, cache: Row, out: Verification) -> N
             out.problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
 
 
-def _replay(log: Log, seed: int, state: State, events: Iterator[Event], out: Verification) -> State:
+def _replay(decisions: Iterator[Any], fold: Fold, state: State, out: Verification) -> None:
     """Make every decision again from the state of its version and compare what was logged."""
-    chooser = Chooser(seed, state)
     assigned: dict[str, Any] = {}
-    for decision in log.all_decisions(order="version"):
-        moved = False
+    chooser: Chooser | None = None
+    for decision in decisions:
         while state.version < decision.version:
-            event = next(events, None)
-            if event is None:
-                out.problem(f"decision {decision.id!r} saw a version that is not in the log")
-                return state
-            state.apply(event)
-            moved = True
-        if moved:
-            chooser = Chooser(seed, state)
-        before = assigned.get(decision.unit)
-        if decision.reason == STICKY:
-            again = None if before is None else (before.arm, before.probability)
-        else:
-            (choice,) = chooser.choose([decision.id], [decision.unit])
-            again = choice.arm, choice.probability
-            if state.config.options.sticky:
-                assigned[decision.unit] = decision
+            if not fold.step():
+                if not fold.broken:
+                    out.problem(f"decision {decision.id!r} saw a version that is not in the log")
+                return
+            chooser = None
+        try:
+            chooser = chooser or Chooser(fold.seed, state)
+            again = _made_again(decision, chooser, assigned)
+        except NONSENSE as error:
+            out.problem(f"decision {decision.id!r} cannot be made again: {_said(error)}")
+            return
         out.replayed += 1
         if not again or again[0] != decision.arm or abs(again[1] - decision.probability) > CLOSE:
             out.problem(
                 f"decision {decision.id!r} chose arm {decision.arm} with probability "
                 f"{decision.probability!r}; made again: {again}"
             )
-    for event in events:
-        state.apply(event)
-    return state
+
+
+def _made_again(
+    decision: Any, chooser: Chooser, assigned: dict[str, Any]
+) -> tuple[int, float] | None:
+    """Arm and probability; `assigned` remembers the sticky units' decisions."""
+    if decision.reason == STICKY:
+        before = assigned.get(decision.unit)
+        return None if before is None else (before.arm, before.probability)
+    (choice,) = chooser.choose([decision.id], [decision.unit])
+    if chooser.options.sticky:
+        assigned[decision.unit] = decision
+    return choice.arm, choice.probability
