@@ -37,6 +37,7 @@ from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instance
 from varts.stats import ArmStats
 
 if TYPE_CHECKING:
+    from varts import live
     from varts.fitting import FittedPrior, fit_prior
     from varts.live import Decision, Experiment, open
     from varts.planning import Plan, plan
@@ -78,6 +79,7 @@ __all__ = [
     "choose",
     "fit_prior",
     "index_policy",
+    "live",
     "open",
     "plan",
     "register",
@@ -99,10 +101,12 @@ _later = {
 
 def __getattr__(name: str) -> Any:
     """Load what is heavy when it is first asked for (PEP 562)."""
-    if name not in _later:
-        raise AttributeError(f"module 'varts' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "live":
+        return import_module("varts.live")
+    if name not in _later:
+        raise AttributeError(f"module 'varts' has no attribute {name!r}")
     value = getattr(import_module(_later[name]), name)
     globals()[name] = value
     return value

@@ -47,6 +47,17 @@ def test_heavy_names_are_there_when_asked_for():
     assert "matplotlib" not in python(program)
 
 
+def test_live_is_there_when_asked_for():
+    """The guide says `varts.live.Store(url)` and `except varts.live.LiveError`."""
+    program = """
+        import json, sys, varts
+        before = "sqlalchemy" in sys.modules
+        assert issubclass(varts.live.StoreError, varts.live.LiveError) and "live" in dir(varts)
+        print(json.dumps([before, varts.live.Store("memory://").names()]))
+    """
+    assert python(program) == [False, []]
+
+
 PLAY = """
     import json, varts
     from varts.engine import kernels
