@@ -209,3 +209,14 @@ def test_wild_beliefs_never_make_nan(rng):
 def test_an_infinitely_wide_arm_is_a_coin_toss_against_a_sure_one(rng):
     belief = StudentT([0, 0], [np.inf, 0], 3)
     assert {belief.argmax(rng) for _ in range(50)} == {0, 1}
+
+
+@pytest.mark.parametrize("sigma", [2.0, [2.0], [2.0, 3.0, 4.0]])
+def test_a_policy_for_some_of_the_arms(sigma):
+    """One entry is shared by all arms, in a list or not, as in a prior."""
+    policy = varts.KnownVarianceTS(varts.Normal(0, 1), sigma=sigma)
+    stats = varts.ArmStats([3, 3, 3], [1, 2, 3], [1, 1, 1])
+    some = policy.restricted(np.array([1, 2])).belief(stats.take([1, 2]))
+    whole = policy.belief(stats)
+    assert some.loc.tolist() == whole.loc[1:].tolist()
+    assert some.scale.tolist() == whole.scale[1:].tolist()

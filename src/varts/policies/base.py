@@ -74,7 +74,7 @@ class Policy:
         cut = {}
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if isinstance(value, Prior) or np.ndim(value):
+            if isinstance(value, Prior) or np.size(value) > 1:  # one entry is shared by all
                 cut[field.name] = value.take(arms)
         return replace(self, **cut) if cut else self  # type: ignore[type-var]
 
