@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import numpy as np
 
 import varts
-from varts.live import LiveError, RewardConflict, UnknownDecision
+from varts.live import RewardConflict, UnknownDecision
 
 # What simulated visitors think: the chances of 1, 2, 3, 4 and 5 stars. The app does not know them.
 MOVIES = {
@@ -125,21 +125,26 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, report_page(self.experiment.report()))
         elif address.path == "/recommend":  # the same for a program; a retry gets the same movie
             asked = parse_qs(address.query).get("id", [None])[0]
-            decision = self.experiment.decide(id=asked)
+            try:
+                decision = self.experiment.decide(id=asked)
+            except ValueError as error:  # an id that is none, in one sentence
+                self.answer(400, str(error), "text/plain")
+                return
             self.answer(200, json.dumps(decision._asdict()), "application/json")
         else:
             self.answer(404, "There is nothing here.", "text/plain")
 
     def do_POST(self) -> None:
-        size = min(int(self.headers.get("Content-Length", 0)), 10_000)
-        form = parse_qs(self.rfile.read(size).decode("utf-8", "replace"))
+        size = self.headers.get("Content-Length", "0")
+        body = self.rfile.read(min(int(size), 10_000)) if size.isdecimal() else b""
+        form = parse_qs(body.decode("utf-8", "replace"))
         id, stars = form.get("id", [""])[0], form.get("stars", [""])[0]
         if self.path != "/rate" or stars not in ("1", "2", "3", "4", "5"):
             self.answer(400, "Send id and stars, 1 to 5, to /rate.", "text/plain")
             return
         try:
             self.experiment.reward(id, int(stars))
-        except LiveError as error:  # one sentence, and nothing was written
+        except ValueError as error:  # one sentence, and nothing was written
             status = {UnknownDecision: 404, RewardConflict: 409}.get(type(error), 400)
             self.answer(status, str(error), "text/plain")
             return

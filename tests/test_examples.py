@@ -8,8 +8,10 @@ import subprocess
 import sys
 import urllib.error
 from collections import Counter
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -118,6 +120,23 @@ def test_a_retried_recommendation_is_the_same(app):
         with urlopen(f"{url}/recommend?id=me") as answer:
             answers.append(json.load(answer))
     assert answers[0] == answers[1] and answers[0]["id"] == "me"
+
+
+def test_what_is_no_request_is_answered_with_400(app):
+    experiment, url = app
+    for id in ("x" * 300, "%00"):
+        with pytest.raises(urllib.error.HTTPError, match="400") as refused:
+            urlopen(f"{url}/recommend?id={id}")
+        assert b"id must be text" in refused.value.read()
+        refused.value.close()
+    assert send(url, "", 5)[0] == send(url, "x" * 300, 5)[0] == 400
+    for size in ("abc", "-5", "1e3"):
+        with closing(HTTPConnection(urlsplit(url).netloc, timeout=30)) as server:
+            server.putrequest("POST", "/rate")
+            server.putheader("Content-Length", size)
+            server.endheaders()
+            assert server.getresponse().status == 400
+    assert experiment.state.version == 1
 
 
 def test_the_report_page_has_a_bar_per_movie_and_refreshes(carousel, app):
