@@ -203,6 +203,16 @@ def test_huge_rewards_count_as_1e140():
 # ------------------------------------------------------------------------------ half-life
 
 
+@pytest.mark.parametrize("unit", [1e-150, 1e-163])
+def test_the_smallest_differences(unit):
+    exp = opened(["only"])
+    for d, value in zip(exp.decide_many(3), (1, 2, 3), strict=True):
+        exp.reward(d.id, value * unit)
+    row = exp.report().frame.row(0, named=True)
+    assert row["mean"] == pytest.approx(2 * unit, rel=1e-9, abs=0)
+    assert row["sd"] == (pytest.approx(unit, rel=1e-6, abs=0) if unit > 1e-162 else 0)
+
+
 class Naive:
     """Every reward with its weight, and nothing clever."""
 
