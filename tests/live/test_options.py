@@ -39,8 +39,8 @@ BAD = [
     ({"prior": {"mu": 0, "kappa": -1, "alpha": 1, "beta": 1}}, "kappa must be finite and >= 0"),
     ({"prior": NormalGamma([1, 2], 1, 2, 1)}, "prior must have one entry per arm (3)"),
     ({"prior": Normal(0, 1)}, "VarTS: prior must be a NormalGamma, got a Normal"),
-    ({"policy": "UCB1", "prior": SHARED}, "UCB1 must be left without options, got 'prior'"),
-    ({"policy": "TS14", "prior": SHARED}, "unknown option of TS14 'prior'; known: a"),
+    ({"policy": "UCB1", "prior": SHARED}, "UCB1 takes no prior: give prior=None beside"),
+    ({"policy": "TS14", "prior": SHARED}, "TS14 takes no prior: give prior=None beside"),
     ({"policy": varts.VarTS(SHARED), "prior": EACH}, "prior must be given once"),
     ({"floor": -0.1}, "floor must be finite and >= 0 and < 1, got -0.1"),
     ({"floor": 1}, "floor must be finite and >= 0 and < 1, got 1"),
@@ -177,6 +177,14 @@ def test_a_policy_brings_its_prior():
     assert exp.options.prior["mu"] == 0.0
     exp.configure(policy="TS14", prior=None)
     assert exp.options.policy == {"label": "TS14"}
+
+
+def test_a_policy_without_a_prior_is_told_how_to_lose_it():
+    exp = open_in("memory://", prior=SHARED)
+    with pytest.raises(ValueError, match=r"^UCB1 takes no prior: .* \(--prior none\)$"):
+        exp.configure(policy="UCB1")
+    exp.configure(policy="UCB1", prior=None)
+    assert exp.options.policy == {"label": "UCB1"}
 
 
 def test_a_prior_file(tmp_path):

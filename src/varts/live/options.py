@@ -111,6 +111,11 @@ class Options:
         """The policy, able to play K arms; for goal "min" its prior is that of -reward."""
         options = {name: value for name, value in self.policy.items() if name != "label"}
         if self.prior is not None:
+            kind = known().get(self.policy["label"])
+            if kind is not None and "prior" not in [f.name for f in fields(kind)]:  # type: ignore[arg-type]
+                raise ValueError(
+                    f"{kind.label} takes no prior: give prior=None beside the policy (--prior none)"
+                )
             prior = prior_from(dict(self.prior))
             if K is not None:
                 prior = prior.for_arms(K)
