@@ -1,7 +1,10 @@
 """Live experiments on the command line: every verb, what it prints, one sentence for a mistake."""
 
+import io
 import json
+import os
 import re
+import shlex
 import shutil
 import sqlite3
 import statistics
@@ -322,6 +325,21 @@ def test_several_units_get_a_line_each_and_ids_may_be_your_own(call, done, price
     refused(call("decide", price, "--unit", "a", "--id", "1", "--id", "2"), "ids", "one per unit")
 
 
+def test_many_ids_come_from_a_file_or_standard_input(call, done, price, monkeypatch):
+    names = [f"visit {i}" for i in range(2000)]
+    Path("ids.txt").write_text("\n".join(names))
+    told = done("decide", price, "--ids", "ids.txt")
+    assert [line.split("\t")[1] for line in told.splitlines()] == names
+    Path("units.txt").write_text("".join(f"unit {i}\n" for i in range(2000)))
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(names)))
+    assert done("decide", price, "--ids", "-", "--units", "units.txt") == told
+    refused(call("decide", price, "--ids", "ids.txt", "--id", "x"), "--id", "--ids", "both")
+    refused(call("decide", price, "--ids", "none.txt"), "none.txt")
+    refused(call("decide", price, "--ids", "ids.txt", "--unit", "a"), "ids", "one per unit")
+    Path("ids.txt").write_text("")
+    assert done("decide", price, "--ids", "ids.txt") == ""
+
+
 def test_a_sticky_unit_keeps_its_arm(done):
     done("create", "one", *"abcdefgh", "--sticky")
     arms = {done("decide", "one", "--unit", "me").split("\t")[0] for _ in range(5)}
@@ -620,7 +638,55 @@ def test_a_file_that_is_no_database(call):
     refused(call("list"), "varts.db")
 
 
+def test_a_full_disk_is_one_sentence(call, done, price):
+    play(done, [1.0] * 3)
+    for kind in ("parquet", "csv", "ndjson"):
+        Path(f"log.{kind}.part").symlink_to("/dev/full")
+        refused(call("export", price, f"log.{kind}"), "No space left")
+        assert not list(Path().glob("log.*"))
+
+
+def test_the_advice_to_stop_can_be_run(done, monkeypatch):
+    """Whatever the names, and wherever the store."""
+    url = "sqlite:///other one.db"
+    arms = ["a b", "it's $HOME"]
+    with varts.open("my exp", arms, store=url, seed=1, stop_p_best=0.9, floor=0.4) as exp:
+        for i, d in enumerate(exp.decide_many(20)):
+            exp.reward(d.id, 100 * arms.index(d.arm) + i % 3)
+    advice = done("report", "my exp", "--store", url).splitlines()[-1].split("to follow it: ")[1]
+    words = shlex.split(advice)
+    assert words[:4] == ["varts", "experiment", "stop", "my exp"] and words[-2:] == ["--store", url]
+    monkeypatch.setenv("VARTS_STORE", url)
+    assert "--store" not in done("report", "my exp")
+    assert done(*words[2:]) == "my exp: stopped, it's $HOME for everybody\n"
+
+
+@pytest.mark.parametrize("width", ["60", "80", None])
+def test_a_table_is_never_cut(done, monkeypatch, width):
+    """In a narrow terminal its lines go on in the next one; a pipe gets them whole."""
+    arms = ["Crowd Pleaser", "The Sequel of the Sequel " * 8]
+    with varts.open("x" * 90, arms, store="sqlite:///varts.db", seed=1) as exp:
+        exp.reward_many([(d.id, 12345.678 + i) for i, d in enumerate(exp.decide_many(20))])
+    if width is not None:
+        monkeypatch.setenv("COLUMNS", width)
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    for out in (done("report", "x" * 90), done("list")):
+        assert "…" not in out
+    assert arms[1].strip() in done("report", "x" * 90)
+
+
 # ------------------------------------------------------------------------------ processes
+
+
+@pytest.mark.parametrize("words", ["experiment list", "policies", "--help", "experiment --help"])
+def test_nobody_reads_on(done, price, words):
+    """`varts experiment list | true` is no failure."""
+    read, write = os.pipe()
+    os.close(read)
+    varts_command = [COMMAND, *words.split()]
+    done = subprocess.run(varts_command, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def together(*calls):

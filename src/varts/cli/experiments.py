@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -190,6 +192,7 @@ Url = Annotated[
         help="sqlite:///FILE or postgresql://USER@HOST/NAME.",
     ),
 ]
+Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
 STORE = "sqlite:///varts.db"
 NOTHING = Flags()
 
@@ -280,6 +283,8 @@ def decide(
     *,
     unit: Annotated[list[str] | None, Parameter(negative=())] = None,
     id: Annotated[list[str] | None, Parameter(negative=())] = None,
+    units: Lines | None = None,
+    ids: Lines | None = None,
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
@@ -289,20 +294,37 @@ def decide(
 
     Example: varts experiment decide price --id visit-1 --json
 
+    Example: seq 1000 | varts experiment decide price --ids -
+
     Parameters
     ----------
     unit
         Who it is for (a user, a session). Several --unit are decided in one transaction.
     id
         An id of your own, one a unit: the same id gets the same decision again.
+    units
+        A file with a unit a line, for hundreds of them; - is standard input.
+    ids
+        A file with an id a line.
     """
+    who, own = _listed("unit", unit, units), _listed("id", id, ids)
+    nobody: list[str | None] = [None] * (1 if own is None else len(own))
     with _open(name, store) as exp:
-        units: Any = unit if unit is not None else [None] * len(id or [None])
-        for decision in exp.decide_many(units, id):
+        for decision in exp.decide_many(nobody if who is None else who, own):
             if as_json:
                 _line(decision._asdict())
             else:
                 print(f"{decision.arm}\t{decision.id}")
+
+
+def _listed(name: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
+    """What was typed, or the lines of the file; a flag for each of thousands takes minutes."""
+    if file is None:
+        return typed
+    if typed is not None:
+        raise ValueError(f"{name}s must come from --{name} or from --{name}s, got both")
+    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    return text.splitlines()
 
 
 @experiment.command(help_epilogue="")
@@ -355,7 +377,8 @@ def report(
         if as_json:
             _line(_report_body(found))
             return
-        _show_report(found)
+        typed = store not in (STORE, os.environ.get("VARTS_STORE"))
+        _show_report(found, ["--store", exp.store.address] if typed else [])
 
 
 @experiment.command(help_epilogue="")
@@ -434,7 +457,7 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
                 escape(_status(exp.state)),
             )
     if not as_json:
-        show(table if names else f"no experiments in {place.name}")
+        show(table if names else f"no experiments in {place.name}", whole=True)
 
 
 @experiment.command(help_epilogue="")
@@ -548,7 +571,7 @@ def _report_body(found: Report) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
 
 
-def _show_report(found: Report) -> None:
+def _show_report(found: Report, place: list[str]) -> None:
     state, rows = found.state, found.frame.to_dicts()
     label = state.config.options.policy["label"]
     pending = sum(row["pending"] for row in rows)
@@ -561,7 +584,7 @@ def _show_report(found: Report) -> None:
     table = Table("arm", box=None, pad_edge=False)
     interval = f"{100 * found.level:g} % interval"
     for title in ("n", "mean", "sd", interval, "P(best)", "expected loss", "share", "pending"):
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right")
     for index, row in enumerate(rows):
         paused = " (paused)" if index in state.config.paused else ""
         table.add_row(
@@ -577,15 +600,18 @@ def _show_report(found: Report) -> None:
             f"{row['share']:.1%}",
             f"{row['pending']:,}",
         )
-    show(table)
-    print(_verdict(found, state))
+    show(table, whole=True)
+    print(_verdict(found, place))
 
 
-def _verdict(found: Report, state: State) -> str:
-    if state.config.stopped or found.best is None:
+def _verdict(found: Report, place: list[str]) -> str:
+    """What the numbers say, with the command that follows from it; `place` is its --store."""
+    if found.state.config.stopped or found.best is None:
         return found.because
     if found.stop:
-        advice = f"varts experiment stop {found.name} --winner {found.winner}"
+        winner = str(found.winner)
+        chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
+        advice = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *place])
         return f"the stop rule is met: {found.because}; to follow it: {advice}"
     return f"best so far: {found.best}; {found.because}"
 

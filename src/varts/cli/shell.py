@@ -47,7 +47,16 @@ Examples:
     varts experiment --help              live: decide, reward, report
 """
 
+
+class Screen(Console):
+    """A console that leaves a closed pipe to `main`, like print; its own way is exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 app = App(
+    console=Screen(),
     name="varts",
     help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
     help_epilogue=EXAMPLES,
@@ -86,10 +95,14 @@ def parse_prior(text: str) -> Any:
         raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
 
 
-def show(what: Any) -> None:
-    """Text or a table on stdout."""
-    # Wide enough that a pipe or a log gets whole rows; a terminal wraps to its own width.
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(what)
+def show(what: Any, whole: bool = False) -> None:
+    """Text or a table on stdout; a `whole` one is too wide for a narrow terminal, not cut."""
+    terminal = sys.stdout.isatty()
+    console = Screen(width=None if terminal else 200, highlight=False)
+    if whole or not terminal:
+        endless = console.options.update(width=10**6)
+        console.width = max(console.width, console.measure(what, options=endless).maximum)
+    console.print(what)
 
 
 def _sentence(error: Exception) -> str:

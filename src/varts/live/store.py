@@ -112,6 +112,12 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({self.name!r})"
 
+    @property
+    def address(self) -> str:
+        """The URL without its password, to find the store by where that is kept elsewhere."""
+        open_ = self.url.difference_update_query(_secret(self.url))._replace(password=None)
+        return open_.render_as_string()
+
     # ------------------------------------------------------------------ connections
 
     def _connect(self) -> Engine:
