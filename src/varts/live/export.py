@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,6 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written
-        rows = log.all_decisions()
         while some := list(islice(rows, ROWS)):
             written += len(some)
             yield pl.DataFrame(
@@ -73,9 +73,12 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
 
     part = path.with_name(path.name + ".part")
     try:
-        frames = register_io_source(batches, schema=schema)
-        getattr(frames, sinks[path.suffix])(part)
+        with closing(log.all_decisions()) as rows:
+            frames = register_io_source(batches, schema=schema)
+            getattr(frames, sinks[path.suffix])(part)
         os.replace(part, path)
+    except pl.exceptions.ComputeError as error:  # a full disk, for Parquet
+        raise OSError(f"{path} cannot be written: {error}") from None
     finally:
         part.unlink(missing_ok=True)
     return written
