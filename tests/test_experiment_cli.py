@@ -1,5 +1,6 @@
 """Live experiments on the command line: every verb, what it prints, one sentence for a mistake."""
 
+import inspect
 import io
 import json
 import os
@@ -19,7 +20,7 @@ import pytest
 
 import varts
 from varts import cli
-from varts.cli.experiments import Flags, experiment
+from varts.cli.experiments import STORE, Flags, experiment
 from varts.live import Options
 from varts.policies import base
 
@@ -169,6 +170,10 @@ TYPED = {
 
 def flag(name):
     return "--" + name.replace("_", "-")
+
+
+def test_the_default_store_is_that_of_python():
+    assert inspect.signature(varts.open).parameters["store"].default == STORE
 
 
 def test_every_option_of_an_experiment_has_a_flag(done):

@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,12 +76,6 @@ def _range(name: str, text: str) -> tuple[float, ...]:
     if len(ends) != 2:
         raise ValueError(f"{name} must be {rule}, got {text!r}")
     return ends
-
-
-def _prior(name: str, text: str) -> Any:
-    """A prior; a file stays one, since it may name the arms that its numbers are for."""
-    made = parse_prior(text)
-    return made if "=" in text else Path(text)
 
 
 def _policy(name: str, text: str) -> Any:
@@ -159,7 +153,7 @@ class Flags:
         read: dict[str, Read] = {
             "goal": lambda _, text: text,
             "policy": _policy,
-            "prior": _prior,
+            "prior": lambda _, text: parse_prior(text),
             "clip": _range,
             "window": _time,
         }
@@ -342,16 +336,12 @@ def reward(name: Name, /, *rewards: str, store: Url = STORE) -> None:
     rewards
         A decision's id and its reward, as often as you like: ID VALUE ID VALUE ...
     """
-    from varts.live import InvalidReward
-
     if not rewards or len(rewards) % 2:
         raise ValueError(f"rewards must be pairs, ID VALUE, got {len(rewards)} words")
-    pairs = []
-    for one, text in zip(rewards[::2], rewards[1::2], strict=True):
-        try:
-            pairs.append((one, float(text)))
-        except ValueError:
-            raise InvalidReward(f"reward must be a finite number, got {text!r}") from None
+    pairs: list[tuple[str, Any]] = list(zip(rewards[::2], rewards[1::2], strict=True))
+    for i, (one, text) in enumerate(pairs):
+        with suppress(ValueError):  # a word is refused as any other value
+            pairs[i] = one, float(text)
     with _open(name, store) as exp:
         for (one, _), applied in zip(pairs, exp.reward_many(pairs), strict=True):
             print(f"{'applied' if applied else 'duplicate'}\t{one}")
@@ -474,7 +464,7 @@ def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = S
         A file or numbers, as for create; needed if every arm has a prior of its own.
     """
     with _open(name, store) as exp:
-        exp.add_arm(arm, None if prior is None else _prior("prior", prior))
+        exp.add_arm(arm, None if prior is None else parse_prior(prior))
         print(f"{name}: {arm} added; {len(exp.arms)} arms")
 
 

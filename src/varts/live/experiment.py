@@ -7,9 +7,11 @@ import numbers
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from varts.checks import integer, short, unknown
@@ -174,7 +176,7 @@ class Experiment:
                     found = log.decided(ids)  # another process was first with the same id
                     state = self._current(log)  # and may have seen a newer state
                 else:
-                    found |= {row["id"]: _Stored(row) for row in rows}
+                    found |= {row["id"]: SimpleNamespace(**row) for row in rows}
         names = state.config.arms
         return [
             Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
@@ -257,7 +259,7 @@ class Experiment:
         """Several rewards in one transaction; if one is refused, none is applied."""
         given = rewards.items() if isinstance(rewards, Mapping) else rewards
         pairs = [_pair(one) for one in _several("rewards", given)]
-        asked = [(_text("id", id) or "", _reward(value)) for id, value in pairs]
+        asked = [(_text("id", id), _reward(value)) for id, value in pairs]
         if not asked:
             return []
         self._expire()
@@ -537,16 +539,6 @@ class Experiment:
         self.close()
 
 
-class _Stored:
-    """A row that was just written, read like one from the database."""
-
-    def __init__(self, row: dict[str, Any]) -> None:
-        self.__dict__.update(row)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
-
-
 def _take(state: State, head: Sequence[Any]) -> None:
     for row in head:
         if row.arm is not None:
@@ -556,16 +548,15 @@ def _take(state: State, head: Sequence[Any]) -> None:
 
 
 def _reward(value: Any) -> float:
-    if type(value) is not float:
-        if not isinstance(value, numbers.Real) or isinstance(value, bool):
-            raise InvalidReward(f"reward must be a finite number, got {short(value)}")
-        try:
-            value = float(value)
-        except OverflowError:  # an int beyond all floats
-            value = math.inf
-    if not math.isfinite(value):
-        raise InvalidReward(f"reward must be a finite number, got {value!r}")
-    return float(value)
+    number = math.nan
+    if type(value) is float:
+        number = value
+    elif isinstance(value, numbers.Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an int beyond all floats
+            number = float(value)
+    if not math.isfinite(number):
+        raise InvalidReward(f"reward must be a finite number, got {short(value)}")
+    return number
 
 
 def _several(name: str, values: Any) -> Iterable[Any]:
