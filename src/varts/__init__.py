@@ -6,41 +6,40 @@
     >>> varts.choose(varts.VarTS(prior), stats, t=7, rng=np.random.default_rng(0))
     0
 
-Importing this package does not import Numba, matplotlib or polars; what needs them loads them.
+Importing this package imports next to nothing; what is asked for is loaded then.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from varts import bounds
-from varts.beliefs import Beta, StudentT
-from varts.policies import (
-    MVTS,
-    TS14,
-    TS20,
-    UCB1,
-    UCBV,
-    BeliefPolicy,
-    BernoulliTS,
-    EvenSplit,
-    GaussianTS,
-    IndexPolicy,
-    KnownVarianceTS,
-    Policy,
-    UCB1Tuned,
-    VarTS,
-    choose,
-    index_policy,
-    register,
-)
-from varts.priors import Normal, NormalGamma
-from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instances, Problem
-from varts.stats import ArmStats
-
 if TYPE_CHECKING:
-    from varts import live
+    from varts import bounds, live
+    from varts.beliefs import Beta, StudentT
     from varts.fitting import FittedPrior, fit_prior
     from varts.live import Decision, Experiment, open
     from varts.planning import Plan, plan
+    from varts.policies import (
+        MVTS,
+        TS14,
+        TS20,
+        UCB1,
+        UCBV,
+        BeliefPolicy,
+        BernoulliTS,
+        EvenSplit,
+        GaussianTS,
+        IndexPolicy,
+        KnownVarianceTS,
+        Policy,
+        UCB1Tuned,
+        VarTS,
+        choose,
+        index_policy,
+        register,
+    )
+    from varts.priors import Normal, NormalGamma
+    from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instances, Problem
+    from varts.stats import ArmStats
     from varts.study import Study, simulate
 
 __version__ = "0.1.0"
@@ -86,28 +85,47 @@ __all__ = [
     "simulate",
 ]
 
-_later = {
-    "Decision": "varts.live",
-    "Experiment": "varts.live",
-    "FittedPrior": "varts.fitting",
-    "Plan": "varts.planning",
-    "Study": "varts.study",
-    "fit_prior": "varts.fitting",
-    "open": "varts.live",
-    "plan": "varts.planning",
-    "simulate": "varts.study",
+_modules = ("bounds", "live")
+_homes = {
+    "varts.beliefs": ("Beta", "StudentT"),
+    "varts.fitting": ("FittedPrior", "fit_prior"),
+    "varts.live": ("Decision", "Experiment", "open"),
+    "varts.planning": ("Plan", "plan"),
+    "varts.policies": (
+        "MVTS",
+        "TS14",
+        "TS20",
+        "UCB1",
+        "UCBV",
+        "BeliefPolicy",
+        "BernoulliTS",
+        "EvenSplit",
+        "GaussianTS",
+        "IndexPolicy",
+        "KnownVarianceTS",
+        "Policy",
+        "UCB1Tuned",
+        "VarTS",
+        "choose",
+        "index_policy",
+        "register",
+    ),
+    "varts.priors": ("Normal", "NormalGamma"),
+    "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Instances", "Problem"),
+    "varts.stats": ("ArmStats",),
+    "varts.study": ("Study", "simulate"),
 }
+_home = {name: module for module, names in _homes.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is heavy when it is first asked for (PEP 562)."""
-    from importlib import import_module
-
-    if name == "live":
-        return import_module("varts.live")
-    if name not in _later:
+    """Load what is asked for when it first is (PEP 562): nothing here is needed by every program,
+    and the command line can be interrupted while it loads."""
+    if name in _modules:
+        return import_module(f"varts.{name}")
+    if name not in _home:
         raise AttributeError(f"module 'varts' has no attribute {name!r}")
-    value = getattr(import_module(_later[name]), name)
+    value = getattr(import_module(_home[name]), name)
     globals()[name] = value
     return value
 

@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import varts
 from varts.engine.kernels import kernel
 from varts.policies.thompson import unit_free_belief
@@ -45,6 +47,30 @@ def test_heavy_names_are_there_when_asked_for():
         print(json.dumps([name for name in ("numba", "matplotlib") if name in sys.modules]))
     """
     assert "matplotlib" not in python(program)
+
+
+def test_every_public_name_is_there():
+    assert [name for name in varts.__all__ if not hasattr(varts, name)] == []
+    assert dir(varts) == sorted(varts.__all__)
+
+
+@pytest.mark.parametrize("module", ["numpy", "cyclopts", "varts.cli.studies"])
+def test_ctrl_c_while_the_command_line_loads(module):
+    program = f"""
+        import sys
+        class Interrupt:
+            def find_spec(self, name, *rest):
+                if name == {module!r}:
+                    raise KeyboardInterrupt
+        sys.meta_path.insert(0, Interrupt())
+        from varts.cli import main
+        main(["policies"])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    told = "varts: stopped; nothing was complete yet\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", told)
 
 
 def test_live_is_there_when_asked_for():

@@ -67,7 +67,7 @@ app = App(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 0, 2 for a mistake in the call, 130 for Ctrl-C."""
+    """Run the command line; exits with 0, or 2 for a mistake in the call."""
     try:
         app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
     except cyclopts.CycloptsError as error:
@@ -76,8 +76,6 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError, MemoryError) as error:
         fail(_sentence(error))
-    except KeyboardInterrupt:
-        stop("nothing was complete yet")
 
 
 def parse_prior(text: str) -> Any:
@@ -109,12 +107,6 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
     return str(error)
-
-
-def stop(sentence: str) -> None:
-    """After Ctrl-C: what was kept has been written and printed by now."""
-    print(f"varts: stopped; {sentence}", file=sys.stderr)
-    sys.exit(130)
 
 
 def fail(sentence: str) -> None:

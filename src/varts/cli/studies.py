@@ -14,7 +14,8 @@ from rich.table import Table
 
 import varts
 from varts.checks import make_folder, unknown
-from varts.cli.shell import Whole, app, parse_prior, show, stop
+from varts.cli import stop
+from varts.cli.shell import Whole, app, parse_prior, show
 
 
 @app.command(help_epilogue="")
