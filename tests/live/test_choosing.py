@@ -39,7 +39,7 @@ def state_of(rewards, paused=(), winner=None, **options):
             rows[arm, 1] = row
     names = tuple(f"arm {i}" for i in range(len(rewards)))
     config = Config(names, made, len(names), paused=frozenset(paused), winner=winner)
-    made.check_arms(len(names), len(names) - len(paused))
+    config.check()
     return State(config, version=at + 1, rewards=at, rows=rows)
 
 
