@@ -105,10 +105,18 @@ class Prior:
         mu, *rest = (getattr(self, name) for name in self._fields)
         return type(self)(-mu, *rest)  # type: ignore[call-arg]
 
-    def to_json(self) -> str:
-        """One JSON object with the prior's type and its fields."""
+    def to_dict(self) -> dict[str, Any]:
+        """The prior's type and its fields, as numbers and lists.
+
+        >>> Normal([1, 2], sigma=3).to_dict()
+        {'type': 'Normal', 'mu': [1.0, 2.0], 'sigma': 3.0}
+        """
         body = {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}
-        return json.dumps({"type": type(self).__name__, **body})
+        return {"type": type(self).__name__, **body}
+
+    def to_json(self) -> str:
+        """`to_dict()` as a JSON object."""
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls: type[Self], text: str, arms: Iterable[str] | None = None) -> Self:

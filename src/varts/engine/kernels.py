@@ -181,6 +181,7 @@ def _compiled(
         refresh=refresh,
         transform=transform,
         pay=payer(reward),
+        first_pay=jit(payer(reward).py_func),
     )
     compiled = njit(cache=ours, **OPTIONS)(body)
     if ours:
@@ -201,7 +202,7 @@ def forget_old_kernels(folder: str) -> None:
 def payer(reward: Any) -> Any:
     """The compiled `play.pay`, with a user's reward function in it if there is one."""
     custom = loop.no_custom_reward if reward is None else formula_jit(reward)
-    return jit(specialise(loop.pay, custom_reward=custom))
+    return inlined(specialise(loop.pay, custom_reward=custom))
 
 
 def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
@@ -236,4 +237,5 @@ def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
         refresh=refresh,
         transform=families.keep if plain else transform,
         pay=payer(reward),
+        first_pay=jit(payer(reward).py_func),
     )
