@@ -66,10 +66,22 @@ def family(policy: Policy) -> str:
 
 
 def parameters(policy: Policy, K: int) -> Floats:
-    """What the kernel gets of the policy's parameters: a row per arm."""
+    """What the kernel gets of the policy's parameters: a row per arm.
+
+    For a policy with terms it is a column per arm, with room for the terms below the parameters:
+    so they lie side by side as the vectors of the index's loop want them.
+    """
     if family(policy) in ("python", "beta"):
         return np.empty((K, 0))
-    return policy.parameters(ArmStats.empty(K))
+    given = policy.parameters(ArmStats.empty(K))
+    terms = _count_terms(policy, given)
+    return np.vstack([given.T, np.zeros((terms, K))]) if terms else given
+
+
+def _count_terms(policy: Policy, given: Floats) -> int:
+    """How many numbers the policy's `terms` make of an arm, if it has them."""
+    terms = getattr(policy, "terms", None)
+    return 0 if terms is None else len(terms(1.0, 0.0, 0.0, *given[0]))
 
 
 def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..., int]:
@@ -81,15 +93,16 @@ def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..
     name = family(policy)
     if name == "python":
         return _interpreted(policy, reward)
-    formula, pooled = None, False
+    formula, terms, pooled = None, None, False
     if name == "index":
-        formula = policy.index  # type: ignore[attr-defined]
+        formula, terms = policy.index, policy.terms  # type: ignore[attr-defined]
         if policy.grows and problem.K >= MANY:  # type: ignore[attr-defined]
             name = "growing"
     elif name == "belief":
         formula, pooled = policy.believe, bool(policy.pooled)  # type: ignore[attr-defined]
-    width = parameters(policy, problem.K).shape[1]
-    return _compiled(name, formula, pooled, width, reward, naive)
+    given = np.empty((1, 0)) if name == "beta" else policy.parameters(ArmStats.empty(problem.K))
+    widths = given.shape[1], _count_terms(policy, given)
+    return _compiled(name, formula, terms, pooled, widths, reward, naive)
 
 
 def is_ready(policy: Policy, problem: Problem) -> bool:
@@ -146,16 +159,29 @@ def sources_digest() -> str:
 
 @functools.cache
 def _compiled(
-    family: str, formula: Any, pooled: bool, width: int, reward: Any, naive: bool
+    family: str,
+    formula: Any,
+    terms: Any,
+    pooled: bool,
+    widths: tuple[int, int],
+    reward: Any,
+    naive: bool,
 ) -> Callable[..., int]:
-    refresh, begin = families.refresh_nothing, None
+    refresh: Any = families.refresh_nothing
+    begin: Any = None  # `refresh` again where that is not inlined
     transform = families.keep
-    names: dict[str, Any] = {"PARAMETERS": width, "POOLED": pooled}
+    names: dict[str, Any] = {"PARAMETERS": widths[0], "TERMS": widths[1] * (0.0,), "POOLED": pooled}
     if family in ("index", "growing"):
-        index_of = inlined(specialise(families.index_of, index=formula_jit(formula), **names))
+        index_of: Any = families.index_of
+        if terms is not None:
+            index_of = families.index_of_terms
+            refresh = specialise(families.refresh_terms, terms=formula_jit(terms), **names)
+            refresh, begin = inlined(refresh), jit(refresh)
+        index_of = inlined(specialise(index_of, index=formula_jit(formula), **names))
         if family == "growing" and not naive:
             select = inlined(specialise(families.select_growing, index_of=index_of))
-            refresh = jit(specialise(families.refresh_growing, index_of=index_of))
+            growing = specialise(families.refresh_growing, index_of=index_of, refresh_index=refresh)
+            refresh, begin = jit(growing), None
         else:
             select = inlined(specialise(families.select_index, index_of=index_of))
     elif family == "beta":
@@ -172,7 +198,7 @@ def _compiled(
     ours = reward is None and (formula is None or formula.__module__.startswith("varts."))
     written = formula.__qualname__ if formula is not None else ""
     kind = "naive" if naive else family
-    name = re.sub(r"\W", "_", f"play_{kind}_{written}_{width}{pooled:d}_{sources_digest()}")
+    name = re.sub(r"\W", "_", f"play_{kind}_{written}_{widths[0]}{pooled:d}_{sources_digest()}")
     body = specialise(
         loop.play,
         name,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.engine.argmax import BLOCK, DF, LOC, SCALE, better, drawn
@@ -31,7 +32,8 @@ from varts.policies.thompson import MVTS, BernoulliTS
 
 PARAMETERS = 0  # how many extra arguments the formula takes
 POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
-index = believe = None
+TERMS = ()  # a zero for each number that `terms` makes of an arm's statistics
+index = terms = believe = None
 
 
 @jit
@@ -46,6 +48,21 @@ def keep(x, state):
 def index_of(i, t, n, mean, m2, params):
     """The index of arm i in round t."""
     return float(index(n[i], mean[i], m2[i], float(t), *to_fixed_tuple(params[i], PARAMETERS)))
+
+
+def index_of_terms(i, t, n, mean, m2, params):
+    """The same from the arm's terms."""
+    made = TERMS
+    for k in range(len(TERMS)):
+        made = tuple_setitem(made, k, params[PARAMETERS + k, i])
+    return float(index(*made, float(t)))
+
+
+def refresh_terms(arm, n, mean, m2, params, memory):
+    """The terms of the arm that was pulled."""
+    made = terms(n[arm], mean[arm], m2[arm], *to_fixed_tuple(params[:, arm], PARAMETERS))
+    for k in range(len(TERMS)):
+        params[PARAMETERS + k, arm] = made[k]
 
 
 def select_index(t, n, mean, m2, params, memory, state):
@@ -97,7 +114,10 @@ def before(i, arm, word):
 
 @jit
 def refresh_nothing(arm, n, mean, m2, params, memory):
-    """A few indices are quickly computed from scratch."""
+    """Where a policy keeps nothing of an arm."""
+
+
+refresh_index = refresh_nothing  # or `refresh_terms`
 
 
 # Many arms, indices that only grow with t. For a while, until round `until`, an arm's index is at
@@ -139,6 +159,7 @@ def select_growing(t, n, mean, m2, params, memory, state):
 
 def refresh_growing(arm, n, mean, m2, params, memory):
     """A new cap for the arm that was pulled, and for its block."""
+    refresh_index(arm, n, mean, m2, params, memory)
     _, level, caps, _, _ = memory
     K = len(n)
     if level[UNTIL] > 0:
