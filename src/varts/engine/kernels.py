@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from varts.checks import Floats
+from varts.checks import Floats, short
 from varts.engine import argmax
 from varts.engine import play as loop
 from varts.engine import select as families
@@ -81,7 +81,16 @@ def parameters(policy: Policy, K: int) -> Floats:
 def _count_terms(policy: Policy, given: Floats) -> int:
     """How many numbers the policy's `terms` make of an arm, if it has them."""
     terms = getattr(policy, "terms", None)
-    return 0 if terms is None else len(terms(1.0, 0.0, 0.0, *given[0]))
+    if terms is None:
+        return 0
+    with np.errstate(all="ignore"):
+        made = terms(*np.full((3, 1), 2.0), *given[:1].T)
+    if not isinstance(made, tuple):
+        raise ValueError(
+            f"terms of {policy.label or type(policy).__name__} must be a tuple of numbers, "
+            f"got {short(made)}"
+        )
+    return len(made)
 
 
 def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..., int]:
