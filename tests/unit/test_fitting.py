@@ -103,6 +103,16 @@ def test_a_history_is_read_once_and_fitted_often():
         fit_prior(history, groups="kind")
 
 
+def test_a_history_read_by_category_can_be_fitted_by_arm_or_without_groups():
+    """Arms of two categories are one arm again."""
+    log = LOG.with_columns(kind=pl.int_range(pl.len()) % 2)
+    history = fit_prior(log, groups="kind").history
+    assert fit_prior(history, groups="arm").groups == ("0", "1", "2", "3")
+    shared = fit_prior(history)
+    assert shared.diagnostics.arms == 48
+    assert numbers(shared.prior) == pytest.approx(numbers(fit_prior(LOG).prior), rel=1e-9)
+
+
 def test_pandas_gives_the_same_prior():
     frame = pd.DataFrame(LOG.to_dict(as_series=False))
     assert numbers(fit_prior(frame).prior) == pytest.approx(numbers(fit_prior(LOG).prior), rel=1e-9)
