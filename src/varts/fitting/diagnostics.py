@@ -13,7 +13,7 @@ from varts.checks import Floats
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
-OUTLIER = 0.01  # the chance that a history of this size has any arm that far out, if all is well
+OUTLIER = 0.01  # the chance of any mean that far out in a history that fits, and of any variance
 DOUBT = 0.01  # below this p-value the shape is said not to fit
 LEVELS = (np.arange(50) + 0.5) / 50  # where the test of the shape looks at the PITs
 FEWEST = 10  # arms below which there is no such test
