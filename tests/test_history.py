@@ -164,7 +164,7 @@ def test_what_one_arm_pays_costs_the_others_no_digits(backwards):
         {
             "experiment": 1,
             "arm": [arm for arm, rewards in pays.items() for _ in rewards],
-            "reward": sum(pays.values(), []),
+            "reward": [reward for rewards in pays.values() for reward in rewards],
         }
     )
     log = log.reverse() if backwards else log

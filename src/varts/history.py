@@ -88,8 +88,8 @@ def read_history(
     """Reduce a log to arm statistics, in one pass.
 
     `history` is a polars DataFrame or LazyFrame, a pandas DataFrame, or a path: a CSV or Parquet
-    file, a folder of them, or a pattern like "logs/*.parquet". A table without the reward column but
-    with n, mean and sd (divisor n - 1) or m2 is taken as aggregated; rows of the same arm are
+    file, a folder of them, or a pattern like "logs/*.parquet". A table without the reward column
+    but with n, mean and sd (divisor n - 1) or m2 is taken as aggregated; rows of the same arm are
     merged, so daily aggregates will do. A History is returned as it is, or regrouped if no group or
     the arm is asked for.
 

@@ -265,14 +265,14 @@ def _related(variance: Floats, residual: Floats) -> list[str]:
     known = ~np.isnan(variance)
     ranks = [np.unique(x[known], return_inverse=True)[1] for x in (variance, residual)]
     with np.errstate(invalid="ignore"):  # all equal: NaN, which is not large
-        related = np.corrcoef(ranks)[0, 1]
+        related = float(np.asarray(np.corrcoef(ranks))[0, 1])
     if not abs(related) > max(RELATED, 5 / np.sqrt(known.sum() - 1)):
         return []
     off = float(residual.mean())
     return [
         f"the arms' variances {'rise' if related > 0 else 'fall'} with their means (rank "
-        f"correlation {related:.2f}), which the model does not expect: mu follows the arms of small "
-        f"variance, {abs(off):.3g} {'below' if off > 0 else 'above'} the average of the means"
+        f"correlation {related:.2f}), which the model does not expect: mu follows the arms of "
+        f"small variance, {abs(off):.3g} {'below' if off > 0 else 'above'} the average of the means"
     ]
 
 
