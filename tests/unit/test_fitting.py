@@ -384,6 +384,15 @@ def test_names_in_a_prior_file_are_checked():
         prior_from({**fields, "arms": ["a", "b"]}, arms=["a", "c"])
     with pytest.raises(ValueError, match="at least one arm, got none"):
         prior_from({**fields, "arms": ["a", "b"]}, arms=[])
+    for others, words in (
+        (3, "others of a prior must be the fields of a prior, got 3"),
+        ({"type": "Normal", "mu": 0, "sigma": 1}, "unknown prior type 'Normal'"),
+        (fields, "others of a prior must be shared, got one for 2 arms"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            prior_from({**fields, "arms": ["a", "b"], "others": others}, arms=["a", "c"])
+    with pytest.raises(ValueError, match="must be left out of one that all share, got"):
+        prior_from({**fields, "mu": 0, "arms": ["a"]})
     with pytest.raises(ValueError, match="must have the fields"):
         prior_from({**fields, "colour": 1})
     with pytest.raises(ValueError, match="must have one entry per arm"):
@@ -410,6 +419,22 @@ def test_the_drawing_has_every_arm_once_and_marks_outliers():
     ]
     for ax in axes:
         ax.figure.canvas.draw()
+
+
+def test_the_outlier_of_an_arm_in_two_groups_is_the_one_marked():
+    """Arm 0/0 is ordinary as kind a and far out as kind b: the two have the same name."""
+    odd = log_of([0] * 15, 500 + np.random.default_rng(8).standard_normal(15), 0)
+    log = pl.concat(
+        [
+            LOG.with_columns(kind=pl.lit("a")),
+            LOG.with_columns(pl.col("experiment") + 50, kind=pl.lit("b")),
+            odd.cast(dict(LOG.schema)).with_columns(kind=pl.lit("b")),
+        ]
+    )
+    fit = fit_prior(log, groups="kind")
+    assert {arm["arm"] for arm in fit.diagnostics.outliers} == {"0/0"}
+    marked = np.asarray(fit.plot()[0].collections[1].get_offsets())
+    assert marked[:, 0] == pytest.approx([500] * len(marked), abs=5) and len(marked) > 0
 
 
 def test_a_drawing_by_group_names_them():
