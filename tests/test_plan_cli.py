@@ -113,6 +113,17 @@ def test_help_names_every_option_and_shows_an_example(call):
         assert word in out
 
 
+def test_the_number_of_arms_may_be_written_as_any_number(call):
+    code, out, _ = call(NUMBERS, "--arms", "2e0", *QUICK, "--json")
+    assert code == 0 and len(json.loads(out)["prior"]["mu"]) == 2
+
+
+def test_a_file_with_an_equals_sign_in_its_path_is_a_file(call, file, tmp_path):
+    (tmp_path / "d=1").mkdir()
+    (tmp_path / "prior.json").rename(tmp_path / "d=1" / "prior.json")
+    assert call("d=1/prior.json", *QUICK)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -131,6 +142,10 @@ def test_help_names_every_option_and_shows_an_example(call):
         (("prior.json", "--arms", 5), "prior must have one entry per arm (5) or be shared, got 3"),
         ((NUMBERS, "--arms", 2, "--out", "prior.json"), "out must be a folder, got a file"),
         ((), "--prior requires an argument"),
+        ((NUMBERS, "--arms", "10.5"), "--arms must be a whole number, got '10.5'"),
+        ((NUMBERS, "--arms", ""), "--arms must be a number or names, got ''"),
+        ((NUMBERS, "--arms", "a,,b"), "--arms must be a number or names, got 'a,,b'"),
+        (("a=1/gone.json", "--arms", 2), "prior must be numbers like mu=0,kappa=1"),
     ],
 )
 def test_a_mistake_is_one_sentence(call, file, arguments, words):

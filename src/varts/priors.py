@@ -157,11 +157,26 @@ class Prior:
         if names is not None and (
             not isinstance(names, list) or len({*map(str, names)}) != prior.K
         ):
-            raise ValueError(
-                f"arms of a prior must be {prior.K} different names, got {short(names)}"
+            rule = (
+                "left out of one that all share"
+                if prior.K is None
+                else f"{prior.K} different names"
             )
-        rest = None if others is None else cls._from_fields(others)
+            raise ValueError(f"arms of a prior must be {rule}, got {short(names)}")
+        rest = None if others is None else cast("Self", kind._from_others(others))
         return prior if arms is None else for_names(prior, names, arms, rest)
+
+    @classmethod
+    def _from_others(cls: type[Self], fields: Any) -> Self:
+        """The prior of arms without a name: of the same type, for any number of them."""
+        if not isinstance(fields, dict):
+            raise ValueError(
+                f"others of a prior must be the fields of a prior, got {short(fields)}"
+            )
+        others = cls._from_fields(fields)
+        if others.K not in (None, 1):
+            raise ValueError(f"others of a prior must be shared, got one for {others.K} arms")
+        return others
 
     def save(self, path: str | Path) -> None:
         """Write `to_json()` to a file."""

@@ -20,7 +20,7 @@ from rich.table import Table
 
 import varts
 from varts.checks import unknown
-from varts.cli.shell import Whole, app, parse_prior, show
+from varts.cli.shell import Whole, app, is_file, parse_prior, show
 
 if TYPE_CHECKING:
     from varts.live import Experiment, Report, Store
@@ -79,7 +79,7 @@ def _range(name: str, text: str) -> tuple[float, ...]:
 def _prior(name: str, text: str) -> Any:
     """A prior; a file stays one, since it may name the arms that its numbers are for."""
     made = parse_prior(text)
-    return made if "=" in text else Path(text)
+    return Path(text) if is_file(text) else made
 
 
 def _policy(name: str, text: str) -> Any:

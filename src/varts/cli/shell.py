@@ -19,8 +19,11 @@ from varts.checks import integer
 
 
 def _number(kind: Any, tokens: Any) -> int:
+    return whole(tokens[0].keyword or "number", tokens[0].value)
+
+
+def whole(name: str, text: str) -> int:
     """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
-    text, name = tokens[0].value, tokens[0].keyword or "number"
     try:
         return int(text)
     except ValueError:
@@ -71,11 +74,16 @@ def main(arguments: list[str] | None = None) -> None:
         stop("nothing was complete yet")
 
 
+def is_file(prior: str) -> bool:
+    """Whether a prior is meant as a file, rather than as its numbers."""
+    return "=" not in prior or Path(prior).exists()
+
+
 def parse_prior(text: str) -> Any:
     """A prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
-    if "=" not in text:
+    if is_file(text):
         return prior_from(Path(text))
     pairs = [part.partition("=") for part in text.split(",")]
     try:
