@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import varts
+from varts import cli
 
 # Test modules are imported by their path; this lets them share tests/naive.py and its like.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,3 +27,19 @@ def prior():
 @pytest.fixture
 def problem(prior):
     return varts.GaussianBandit(prior)
+
+
+@pytest.fixture
+def call(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        try:
+            cli.main([str(argument) for argument in arguments])
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        return code, *capsys.readouterr()
+
+    return run

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import varts
-from varts import cli, study_file
+from varts import study_file
 
 COMMAND = str(Path(sys.executable).with_name("varts"))
 STUDY = """\
@@ -25,22 +25,6 @@ VarTS = { prior = "problem" }
 UCB1 = {}
 """
 PRIOR = "mu=0,kappa=10,alpha=4,beta=1"
-
-
-@pytest.fixture
-def call(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        try:
-            cli.main([str(argument) for argument in arguments])
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -8,23 +8,6 @@ import pytest
 from matplotlib import image
 
 import varts
-from varts import cli
-
-
-@pytest.fixture
-def call(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        try:
-            cli.main([str(argument) for argument in arguments])
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -144,9 +144,59 @@ def test_equal_rewards_have_no_spread_at_all():
     assert read_history(log).stats.m2.tolist() == [0, 0]
 
 
-def test_a_small_spread_is_not_taken_for_rounding():
-    log = pl.DataFrame({"experiment": 1, "arm": "a", "reward": [1e9, 1e9 + 1e-5]})
-    assert read_history(log).stats.m2[0] == pytest.approx(0.5e-10, rel=0.05)  # ulp: 1.2e-7
+@pytest.mark.parametrize("rewards", [[1e9, 1e9 + 1e-5], [1e15, 1e15 + 2], [-1e15, -1e15 - 0.125]])
+def test_a_small_spread_is_not_taken_for_rounding(rewards):
+    """Neighbouring doubles at 1e15 are 0.125 apart: what differs by that much does differ."""
+    log = pl.DataFrame({"experiment": 1, "arm": "a", "reward": rewards})
+    assert read_history(log).stats.m2.tolist() == [exact(rewards)[2]]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_one_arm_pays_costs_the_others_no_digits(backwards):
+    """Arms from 1e-9 to 1e12, whichever comes first, and an outlier among the ordinary ones."""
+    pays = {
+        "giant": [1e12, 1e12 + 2, 1e12 + 7],
+        "dwarf": [1e-9, 2e-9, 3e-9],
+        "offset": [1e9 + 0.25, 1e9 - 0.5, 1e9],
+        "odd": [3.0, 1e9, 4.0],
+    }
+    log = pl.DataFrame(
+        {
+            "experiment": 1,
+            "arm": [arm for arm, rewards in pays.items() for _ in rewards],
+            "reward": [reward for rewards in pays.values() for reward in rewards],
+        }
+    )
+    log = log.reverse() if backwards else log
+    assert_exact(log)
+    dwarf = read_history(log.filter(pl.col("arm") == "dwarf")).stats
+    found = read_history(log).arms.filter(pl.col("arm") == "dwarf")
+    assert (found["mean"][0], found["m2"][0]) == (dwarf.mean[0], dwarf.m2[0])
+
+
+def test_arms_of_different_offsets_in_many_batches(rng, monkeypatch):
+    """An arm keeps its digits when it has other first rewards, or none, in other batches."""
+    monkeypatch.setattr("varts.history.BATCH", 100)
+    n = 3000
+    arm = rng.integers(0, 6, n)
+    offset = np.array([0.0, 1e-6, 1.0, 1e9, -1e12, 1e12])[arm]
+    log = pl.DataFrame(
+        {
+            "experiment": 1,
+            "arm": arm,
+            "reward": offset + np.abs(offset + 1e-9) ** 0.5 * rng.random(n),
+        }
+    )
+    assert_exact(log)
+    late = log.with_columns(reward=pl.when(pl.int_range(n) > 500).then("reward"))
+    assert_exact_where_given(late)
+
+
+def assert_exact_where_given(log):
+    found, right = read_history(log).stats, read_history(log.drop_nulls()).stats
+    assert found.n.tolist() == right.n.tolist()
+    assert found.mean == pytest.approx(right.mean, rel=1e-15)
+    assert found.m2 == pytest.approx(right.m2, rel=1e-11)
 
 
 # -------------------------------------------------------------------------------------- sources
@@ -223,6 +273,32 @@ def test_a_group_that_is_the_arm_and_one_that_is_not():
         ("y", "b", "i", 2),
         ("y", "b", "o", 1),
     ]
+
+
+def test_a_history_read_with_one_group_gives_the_arms_of_another():
+    """The arm itself, or none, can be had from it: parts of an arm are merged. Others cannot."""
+    log = LOG.with_columns(shape=pl.Series(["o", "o", "i", "o", "i", "i", "o"]), size=pl.lit(1))
+    by_shape = read_history(log, Columns(group="shape"))
+    assert read_history(by_shape, Columns(group="shape")) is by_shape
+    assert rows(read_history(by_shape)) == ARMS
+    by_arm = read_history(by_shape, Columns(group="arm"))
+    assert by_arm.arms.equals(read_history(log, Columns(group="arm")).arms)
+    assert rows(read_history(by_arm)) == ARMS
+    refusal(by_shape, "with its group 'size', got 'shape'", columns=Columns(group="size"))
+    refusal(by_arm, "with its group 'shape', got 'arm'", columns=Columns(group="shape"))
+    refusal(read_history(log), "with its group 'size', got none", columns=Columns(group="size"))
+
+
+def test_a_file_that_exists_is_no_pattern(tmp_path):
+    for name in ("h[1].csv", "h*.parquet"):
+        LOG.write_csv(tmp_path / name) if "csv" in name else LOG.write_parquet(tmp_path / name)
+        assert rows(read_history(tmp_path / name)) == ARMS
+
+
+def test_names_are_compared_without_the_blanks_around_them(tmp_path):
+    log = LOG.with_columns(arm=pl.Series(["a", " a", "b ", "a", "b", "b\t", "b"]))
+    assert rows(read_history(log)) == ARMS
+    assert rows(read_history(csv(tmp_path / "log.csv", log))) == ARMS
 
 
 # ------------------------------------------------------------------------- what is left out
@@ -352,6 +428,8 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(LOG.with_columns(reward=pl.date(2020, 1, 1)), "'reward' must hold numbers, got Date")
     refusal(LOG.with_columns(arm=pl.concat_list("arm")), "'arm' must hold names, got List")
     refusal(LOG.with_columns(pl.col("reward") * 1e200), "small enough to be squared")
+    twice = pd.DataFrame([["x", "a", 1.0, 2.0]], columns=["experiment", "arm", "reward", "reward"])
+    refusal(twice, "different names, got 'reward' twice")
     refusal(3, "history must be", "got 'int'")
     refusal(tmp_path / "gone.csv", "gone.csv")
     refusal(tmp_path, "none in folder")

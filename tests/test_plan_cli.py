@@ -1,30 +1,20 @@
 """`varts plan`: what it prints and writes, and one sentence for every mistake."""
 
+import functools
 import json
 
 import pytest
 
 import varts
-from varts import cli
 
 NUMBERS = "mu=12,kappa=16,alpha=11,beta=640"
 QUICK = ("--horizon", 40, "--runs", 16, "--watched", 8)
 
 
 @pytest.fixture
-def call(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        try:
-            cli.main(["plan", *(str(argument) for argument in arguments)])
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        return code, *capsys.readouterr()
-
-    return run
+def plan(call):
+    """`varts plan ...`, called like that."""
+    return functools.partial(call, "plan")
 
 
 @pytest.fixture
@@ -37,15 +27,15 @@ def file(tmp_path):
     return path
 
 
-def test_it_prints_what_the_plan_says(call):
-    code, out, err = call(NUMBERS, "--arms", 3, *QUICK, "--seed", 7)
+def test_it_prints_what_the_plan_says(plan):
+    code, out, err = plan(NUMBERS, "--arms", 3, *QUICK, "--seed", 7)
     made = varts.plan(varts.NormalGamma(12, 16, 11, 640), 3, 40, runs=16, watched=8, seed=7)
     assert (code, out) == (0, f"{made}\n")
     assert "Traceback" not in err
 
 
-def test_json_is_the_plan_and_the_answers(call):
-    code, out, _ = call(
+def test_json_is_the_plan_and_the_answers(plan):
+    code, out, _ = plan(
         NUMBERS, "--arms", 3, *QUICK, "--json", "--until-loss", 3, "--until-sure", 0.8, "--share",
         0.25, "--limit", 500,
     )  # fmt: skip
@@ -63,8 +53,8 @@ def test_json_is_the_plan_and_the_answers(call):
     assert answers[1]["rounds"] == made.rounds_to_sure(0.8, 0.25, limit=500).rounds
 
 
-def test_questions_are_answered_or_refused_in_a_sentence(call):
-    code, out, _ = call(
+def test_questions_are_answered_or_refused_in_a_sentence(plan):
+    code, out, _ = plan(
         NUMBERS, "--arms", 2, *QUICK, "--until-loss", 1e-9, "--until-sure", 0.5, "--limit", 60
     )
     assert code == 0
@@ -74,43 +64,54 @@ def test_questions_are_answered_or_refused_in_a_sentence(call):
     assert answers[2].startswith("  Even-Split, to be 50% sure")
 
 
-def test_out_gets_the_tables_and_the_figure(call, tmp_path):
-    code, out, _ = call(NUMBERS, "--arms", 2, *QUICK, "--out", "made/here")
+def test_out_gets_the_tables_and_the_figure(plan, tmp_path):
+    code, out, _ = plan(NUMBERS, "--arms", 2, *QUICK, "--out", "made/here")
     assert code == 0 and "written: made/here/plan.json" in out
     folder = tmp_path / "made" / "here"
     assert {path.suffix for path in folder.iterdir()} == {".json", ".csv", ".png", ".svg"}
-    code, out, _ = call(NUMBERS, "--arms", 2, *QUICK, "-o", "made/there", "--json")
+    code, out, _ = plan(NUMBERS, "--arms", 2, *QUICK, "-o", "made/there", "--json")
     assert json.loads(out)["horizon"] == 40  # nothing but JSON on standard output
     assert (tmp_path / "made" / "there" / "plan.png").exists()
 
 
-def test_nothing_is_written_without_out(call, tmp_path):
-    assert call(NUMBERS, "--arms", 2, *QUICK)[0] == 0
+def test_nothing_is_written_without_out(plan, tmp_path):
+    assert plan(NUMBERS, "--arms", 2, *QUICK)[0] == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_arms_by_name(call, file):
-    code, out, _ = call(file, *QUICK)
+def test_arms_by_name(plan, file):
+    code, out, _ = plan(file, *QUICK)
     assert code == 0 and out.startswith("3 arms, 40 rounds, higher is better")
-    code, out, _ = call(file, "--arms", "15,9, new", *QUICK, "--json")
+    code, out, _ = plan(file, "--arms", "15,9, new", *QUICK, "--json")
     body = json.loads(out)
     assert code == 0
     assert body["names"] == ["15", "9", "new"] and body["prior"]["mu"] == [14, 10, 11]
-    code, out, _ = call(file, "--goal", "min", *QUICK)
+    code, out, _ = plan(file, "--goal", "min", *QUICK)
     lines = out.split("before the first round\n")[1].splitlines()[1:4]
     assert [line.split()[0] for line in lines] == ["9", "12", "15"]
     chances = [float(line.split()[-1].rstrip("%")) for line in lines]
     assert chances == sorted(chances, reverse=True)
 
 
-def test_help_names_every_option_and_shows_an_example(call):
-    code, out, err = call("--help")
+def test_help_names_every_option_and_shows_an_example(plan):
+    code, out, err = plan("--help")
     assert (code, err) == (0, "")
     for word in (
         "PRIOR", "--arms", "--horizon", "--goal", "--until-loss", "--until-sure", "--share",
         "--limit", "--runs", "--watched", "--seed", "--out", "--json", "--threads", "Example",
     ):  # fmt: skip
         assert word in out
+
+
+def test_the_number_of_arms_may_be_written_as_any_number(plan):
+    code, out, _ = plan(NUMBERS, "--arms", "2e0", *QUICK, "--json")
+    assert code == 0 and len(json.loads(out)["prior"]["mu"]) == 2
+
+
+def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
+    (tmp_path / "d=1").mkdir()
+    (tmp_path / "prior.json").rename(tmp_path / "d=1" / "prior.json")
+    assert plan("d=1/prior.json", *QUICK)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -131,9 +132,13 @@ def test_help_names_every_option_and_shows_an_example(call):
         (("prior.json", "--arms", 5), "prior must have one entry per arm (5) or be shared, got 3"),
         ((NUMBERS, "--arms", 2, "--out", "prior.json"), "out must be a folder, got a file"),
         ((), "--prior requires an argument"),
+        ((NUMBERS, "--arms", "10.5"), "--arms must be a whole number, got '10.5'"),
+        ((NUMBERS, "--arms", ""), "--arms must be a number or names, got ''"),
+        ((NUMBERS, "--arms", "a,,b"), "--arms must be a number or names, got 'a,,b'"),
+        (("a=1/gone.json", "--arms", 2), "prior must be numbers like mu=0,kappa=1"),
     ],
 )
-def test_a_mistake_is_one_sentence(call, file, arguments, words):
-    code, out, err = call(*arguments)
+def test_a_mistake_is_one_sentence(plan, file, arguments, words):
+    code, out, err = plan(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("varts: ") and err.count("\n") == 1 and words in err

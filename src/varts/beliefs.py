@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -27,6 +26,7 @@ Self = TypeVar("Self", bound="Belief")
 # Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.
 SMALL_SHAPE = 1.0
 TWO_PI = 2 * np.pi
+UNSQUARED = 1e-150  # scales below this have squares that are no numbers
 
 
 class Belief:
@@ -197,12 +197,28 @@ class StudentT(Belief):
 
     def at(self, u: Floats, v: Floats) -> Floats:
         """Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller."""
+        if self._wild:
+            return self._wild_at(u, v)
         power, spread, gaussian = self._for_draws
-        with np.errstate(over="ignore") if self._wild else nullcontext():
-            square = np.expm1(np.log(u) * power) * spread
+        square = np.expm1(np.log(u) * power) * spread
         if gaussian is not None:
             square = np.where(gaussian, np.log(u) * (-2.0 * self.scale**2), square)
         return np.asarray(self.loc + np.sqrt(square) * np.cos(v * TWO_PI))
+
+    def _wild_at(self, u: Floats, v: Floats) -> Floats:
+        """The same where a square may overflow, or a scale is too small to be squared."""
+        power, spread, gaussian = self._for_draws
+        small = self.scale < UNSQUARED
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown, df = np.expm1(np.log(u) * power), self.df
+            square = grown * spread
+            if gaussian is not None:
+                square = np.where(gaussian, np.log(u) * (-2.0 * self.scale**2), square)
+                grown = np.where(gaussian, np.log(u) * -2.0, grown)
+                df = np.where(gaussian, 1.0, df)
+            size = np.where(small, self.scale * np.sqrt(df * grown), np.sqrt(square))
+        size = np.where(self.scale == 0, 0.0, size)  # a point mass, however large the draw
+        return np.asarray(self.loc + size * np.cos(v * TWO_PI))
 
     def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
         best = super().argmax_at(u, v, tie)
@@ -210,8 +226,12 @@ class StudentT(Belief):
             draws, wave = self.at(u, v), np.cos(v * TWO_PI)
             power, spread, _ = self._for_draws
             with np.errstate(divide="ignore", invalid="ignore"):
+                small = self.scale < UNSQUARED
+                log_spread = np.where(
+                    small, np.log(self.df) + 2 * np.log(self.scale), np.log(spread)
+                )
                 growth = np.log(u) * power
-                square = growth + np.log1p(-np.exp(-growth)) + np.log(spread)
+                square = growth + np.log1p(-np.exp(-growth)) + log_spread
                 score = np.sign(wave) * (0.5 * square + np.log(np.abs(wave)))
             for i in np.flatnonzero(np.isinf(draws.max(axis=1))):
                 best[i] = np.where(draws[i] == draws[i].max(), score[i], -np.inf).argmax()
@@ -225,21 +245,22 @@ class StudentT(Belief):
         df = np.where(gaussian, 1.0, self.df)
         return -2.0 / df, df * self.scale**2, gaussian
 
-    @cached_property
+    @property
     def _may_tie(self) -> bool:
-        # Point masses tie; so do draws too large for a float, which only tiny df make.
-        return bool(self.scale.min() == 0 or self.scale.max() == np.inf) or self._wild
+        return self._wild  # point masses, and draws too large for a float
 
     @cached_property
     def _wild(self) -> bool:
-        # Whether a draw, or its square, may be too large for a float.
-        return bool(self.df.min() < 1 or self.scale.max() > 1e100)
+        # Whether a draw, or a square on the way to it, may be too large or too small for a float.
+        return bool(self.df.min() < 1 or self.scale.max() > 1e100 or self.scale.min() < UNSQUARED)
 
     def quantile(self, p: Any) -> Floats:
         p = reals("p", p, above=0, below=1)
         finite = np.isfinite(self.df)
         t = special.stdtrit(np.where(finite, self.df, 1.0), p)
-        return np.asarray(self.loc + self.scale * np.where(finite, t, special.ndtri(p)))
+        t = np.where(finite, t, special.ndtri(p))
+        with np.errstate(invalid="ignore"):  # infinite times 0: the median is loc at any scale
+            return np.asarray(np.where(p == 0.5, self.loc, self.loc + self.scale * t))
 
     def _arrays(self) -> tuple[Floats, ...]:
         return self.loc, self.scale, self.df

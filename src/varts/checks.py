@@ -40,7 +40,7 @@ def reals(
         rule += f" and {sign} {limit:g}" if limit is not None else ""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "USO":  # "1.5" is a word, however much it looks like a number
+        if given.dtype.kind in "USOc":  # "1.5" is a word, and 1+2j is not 1
             raise ValueError
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):

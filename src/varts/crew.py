@@ -67,12 +67,12 @@ class Threads:
         # A few short blocks a task, so that handing them out costs little: a power of two, from a
         # multiple of it on, to be part of the tally's tree; soon done, as Ctrl-C keeps whole tasks
         # only; and fewer towards the end, so that all threads finish at about the same time.
-        first, most = 0, blocks // (8 * len(self._ticks))
+        threads = len(self._ticks)
+        first, most = 0, blocks // (8 * threads)
         while first < blocks:
             size = self._work.at_once
-            while size > 1 and (
-                size > most or first % size or 2 * size * len(self._ticks) > blocks - first
-            ):
+            left = (blocks - first) // (2 * threads if threads > 1 else 1)
+            while size > 1 and (size > most or first % size or size > left):
                 size //= 2
             yield self._pool.submit(self._play, first, size)
             first += size

@@ -26,9 +26,9 @@ from varts.stats import ArmStats
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # a reward in words that means no reward
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 STATISTICS = ("n", "mean", "m2")
-ROUNDING = 1e-15  # a spread this small against the rewards themselves is rounding, not spread
 BATCH = 250_000  # rows held at a time; part of the result's last digits, like the order of rows
 KEYS = ("experiment", "arm", "group")  # what our tables call the columns that name an arm
+COUNTS = ("rows", "reward missing", "reward not finite")
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +36,14 @@ class History:
     """Arm statistics of past experiments, and what was left out of them.
 
     `arms` has a row per experiment and arm (and group, if one was asked for), sorted by name:
-    experiment, arm, group, n, mean, m2. `left_out` maps a reason to its number of rows.
+    experiment, arm, group, n, mean, m2. `left_out` maps a reason to its number of rows, `group` is
+    the column that the groups were read from.
     """
 
     arms: pl.DataFrame
     rows: int
     left_out: dict[str, int]
+    group: str | None = None
 
     @property
     def stats(self) -> ArmStats:
@@ -75,6 +77,10 @@ class Columns:
         given = zip(KEYS, (self.experiment, self.arm, group), strict=True)
         return {ours: theirs for ours, theirs in given if theirs is not None}
 
+    def named(self) -> dict[str, pl.Expr]:
+        """The columns that name an arm, as our tables call them."""
+        return {ours: pl.col(theirs) for ours, theirs in self.keys.items()}
+
 
 def read_history(
     history: Any, columns: Columns | None = None, progress: bool | Progress | None = False
@@ -82,9 +88,10 @@ def read_history(
     """Reduce a log to arm statistics, in one pass.
 
     `history` is a polars DataFrame or LazyFrame, a pandas DataFrame, or a path: a CSV or Parquet
-    file, a folder of them, or a pattern like "logs/*.parquet". A History is returned as it is. A
-    table without the reward column but with n, mean and sd (divisor n - 1) or m2 is taken as
-    aggregated; rows of the same arm are merged, so daily aggregates will do.
+    file, a folder of them, or a pattern like "logs/*.parquet". A table without the reward column
+    but with n, mean and sd (divisor n - 1) or m2 is taken as aggregated; rows of the same arm are
+    merged, so daily aggregates will do. A History is returned as it is, or regrouped if no group or
+    the arm is asked for.
 
     >>> log = pl.DataFrame({"experiment": ["x"] * 5, "arm": list("aabbb"),
     ...                     "reward": [1.0, 3.0, 2.0, None, float("inf")]})
@@ -96,11 +103,7 @@ def read_history(
     """
     columns = columns or Columns()
     if isinstance(history, History):  # read once, fit often
-        if columns.group is None or "group" in history.arms.columns:
-            return history
-        if columns.group != columns.arm:
-            raise ValueError(f"history must be read with its group {columns.group!r}, got none")
-        return replace(history, arms=history.arms.with_columns(group="arm"))
+        return _regrouped(history, columns)
     with watch(progress) as shown:
         parts = []
         for name, table in _sources(history):
@@ -111,7 +114,20 @@ def read_history(
     arms = _merged(arms, [key for key in KEYS if key in arms.columns])
     if columns.group == columns.arm:
         arms = arms.with_columns(group="arm")
-    return History(arms, sum(part.rows for part in parts), dict(left_out))
+    return History(arms, sum(part.rows for part in parts), dict(left_out), columns.group)
+
+
+def _regrouped(history: History, columns: Columns) -> History:
+    """The same arms by the group asked for: that of the history, the arm itself, or none."""
+    if columns.group == history.group:
+        return history
+    if columns.group not in (None, columns.arm):
+        got = "none" if history.group is None else repr(history.group)
+        raise ValueError(f"history must be read with its group {columns.group!r}, got {got}")
+    arms = _merged(history.arms.drop("group", strict=False), ["experiment", "arm"])
+    if columns.group is not None:
+        arms = arms.with_columns(group="arm")
+    return replace(history, arms=arms, group=columns.group)
 
 
 # ------------------------------------------------------------------------------ where it comes from
@@ -135,12 +151,13 @@ def _sources(history: Any) -> list[tuple[str, pl.LazyFrame]]:
 
 def _from_pandas(frame: Any) -> pl.DataFrame:
     """By way of Python objects, which needs no pyarrow; a missing value becomes None."""
+    names = [str(name) for name in frame.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"columns of the history must have different names, got {twice!r} twice")
     objects = frame.astype(object).where(frame.notna(), None)
     return pl.DataFrame(
-        [
-            pl.Series(str(name), objects.iloc[:, i].tolist(), strict=False)
-            for i, name in enumerate(objects.columns)
-        ]
+        [pl.Series(name, objects.iloc[:, i].tolist(), strict=False) for i, name in enumerate(names)]
     )
 
 
@@ -154,9 +171,8 @@ def _scan(path: str) -> list[tuple[str, pl.LazyFrame]]:
             raise ValueError(f"history must be CSV or Parquet files, got {str(file)!r}")
         # Files are scanned together if they look alike; others are merged after the reduction.
         kinds.setdefault((kind, *_header(file, kind)), []).append(file)
-    scan = {"csv": _scan_csv, "parquet": pl.scan_parquet}
     name = Path(path).name or path
-    return [(name, scan[key[0]](files)) for key, files in kinds.items()]
+    return [(name, _scan_files(files, key[0])) for key, files in kinds.items()]
 
 
 def _files(path: str) -> list[Path]:
@@ -181,15 +197,20 @@ def _kind(path: Path) -> str | None:
     return next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
 
 
-def _scan_csv(source: Any) -> pl.LazyFrame:
-    """Every column as text: a word among the rewards is then counted, not a crash."""
-    return pl.scan_csv(source, infer_schema=False)
+def _scan_files(files: list[Path], kind: str) -> pl.LazyFrame:
+    """A CSV's columns are all read as text: a word among the rewards is then counted, not a crash.
+
+    Patterns were expanded before: [1] in the name of a file that exists is no pattern.
+    """
+    if kind == "csv":
+        return pl.scan_csv(files, infer_schema=False, glob=False)
+    return pl.scan_parquet(files, glob=False)
 
 
 def _header(file: Path, kind: str) -> tuple[str, ...]:
     """What two files must share to be scanned as one."""
     try:
-        schema = (_scan_csv if kind == "csv" else pl.scan_parquet)(file).collect_schema()
+        schema = _scan_files([file], kind).collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         what = "CSV" if kind == "csv" else "Parquet"
         reason = str(error).splitlines()[0]
@@ -231,25 +252,26 @@ def _from_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> _
     """Batches in the order of the log, merged one after the other.
 
     The streaming engine could aggregate by itself, but its threads merge in the order in which they
-    finish: other last digits in every run. Rewards are taken as deviations from the first one, so
-    that 1e9 +/- 1 loses no digits in the sums behind a mean.
+    finish: other last digits in every run. Rewards are taken as deviations from the first one of
+    the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a mean, an arm of equal
+    rewards has no spread at all, and what other arms pay does not matter.
     """
     given, number = _number(columns.reward, schema[columns.reward])
-    rows = table.select(*_keys(columns, schema), given=given, value=number).with_columns(
+    names = _names(columns, schema)
+    rows = table.select(given=given, value=number, **columns.named()).with_columns(
         value=pl.when(pl.col("value").is_finite()).then("value"),
         infinite=pl.col("value").is_finite().not_(),
     )
-    keys, counts = list(columns.keys), ["rows", "reward missing", "reward not finite"]
-    origin: float | None = None
+    keys, value = list(columns.keys), pl.col("value")
+    n = value.count().cast(pl.Float64)
     parts: list[pl.DataFrame] = []
     for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
-        if origin is None and batch["value"].count():
-            origin = float(batch["value"].drop_nulls()[0])
-        value = pl.col("value") - (origin or 0.0)
-        n = value.count().cast(pl.Float64)
         parts.append(
-            batch.group_by(keys)
+            batch.with_columns(origin=value.drop_nulls().first().over(keys))
+            .with_columns(value=value - pl.col("origin"))
+            .group_by(keys)
             .agg(
+                pl.col("origin").first(),
                 n.alias("n"),
                 value.mean().fill_null(0).alias("mean"),
                 (value.var().fill_null(0) * (n - 1)).alias("m2"),
@@ -257,23 +279,20 @@ def _from_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> _
                 pl.col("given").null_count().cast(pl.Int64).alias("reward missing"),
                 pl.col("infinite").sum().cast(pl.Int64).alias("reward not finite"),
             )
+            .with_columns(names)  # of arms, not of rows: they are far fewer
             .sort(keys)
         )
         if sum(part.height for part in parts) > BATCH:
-            parts = [_merged(pl.concat(parts), keys, counts)]
+            parts = [_gathered(parts, keys)]
     if not parts:
         return _Part(_no_arms(columns), 0, Counter())
-    reduced = _merged(pl.concat(parts), keys, counts)
-    n, m2, center = pl.col("n"), pl.col("m2"), pl.col("mean") + (origin or 0.0)
+    reduced = _gathered(parts, keys)
     if not reduced["m2"].is_finite().all():
         raise ValueError("rewards must be small enough to be squared (1e150), got larger ones")
-    least = n * (ROUNDING * (center.abs() + abs(origin or 0.0))) ** 2
+    lost = pl.col("reward missing") + pl.col("reward not finite")
     reduced = reduced.with_columns(
-        center.alias("mean"),
-        pl.when(m2 > least).then(m2).otherwise(0.0).alias("m2"),
-        (pl.col("rows") - n - pl.col("reward missing") - pl.col("reward not finite"))
-        .cast(pl.Int64)
-        .alias("reward not a number"),
+        mean=pl.col("origin") + pl.col("mean"),
+        **{"reward not a number": (pl.col("rows") - pl.col("n") - lost).cast(pl.Int64)},
     )
     named, left_out = _without_unnamed(reduced)
     for reason in ("reward missing", "reward not a number", "reward not finite"):
@@ -298,7 +317,9 @@ def _from_aggregates(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -
         .then(pl.lit(f"{spread} not a number from 0"))
     )
     m2 = wide if spread == "m2" else wide**2 * (n - 1)
-    table = table.select(*_keys(columns, schema), **numbers).with_columns(
+    names = _names(columns, schema)
+    table = table.select(**columns.named(), **numbers).with_columns(
+        *names,
         rows=pl.lit(1),
         reason=reason,
         m2=pl.when(n > 1).then(m2).otherwise(0.0),  # one reward has no sd, and needs none
@@ -309,11 +330,11 @@ def _from_aggregates(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -
     return _Part(_tidy(named.filter(pl.col("reason").is_null())), read.height, left_out)
 
 
-def _keys(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
+def _names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
     """The columns that name an arm, as text; an empty name, or a NaN, is missing."""
     made = []
     for ours, theirs in columns.keys.items():
-        dtype, name = schema[theirs], pl.col(theirs)
+        dtype, name = schema[theirs], pl.col(ours)
         if dtype.is_nested():
             raise ValueError(f"column {theirs!r} must hold names, got {dtype}")
         if dtype.is_float():
@@ -361,6 +382,14 @@ def _tidy(table: pl.DataFrame) -> pl.DataFrame:
 def _no_arms(columns: Columns) -> pl.DataFrame:
     names = dict.fromkeys(("experiment", *columns.keys), pl.String)
     return _tidy(pl.DataFrame(schema={**names, **dict.fromkeys(STATISTICS, pl.Float64)}))
+
+
+def _gathered(parts: list[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
+    """Batches merged, the means of an arm as deviations from the first of its origins."""
+    origin = pl.col("origin").drop_nulls().first().over(keys)
+    shift = (pl.col("origin") - origin).fill_null(0.0)  # null: no reward in this batch
+    parts_alike = pl.concat(parts).with_columns(mean=pl.col("mean") + shift, origin=origin)
+    return _merged(parts_alike, [*keys, "origin"], COUNTS)
 
 
 def _merged(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) -> pl.DataFrame:

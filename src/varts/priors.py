@@ -108,14 +108,22 @@ class Prior:
         mu, *rest = (getattr(self, name) for name in self._fields)
         return type(self)(-mu, *rest)  # type: ignore[call-arg]
 
-    def to_json(self) -> str:
-        """One JSON object with the prior's type and its fields, and the arms' names if known."""
+    def to_dict(self) -> dict[str, Any]:
+        """The prior's type and its fields, as numbers and lists, and the arms' names if known.
+
+        >>> Normal([1, 2], sigma=3).to_dict()
+        {'type': 'Normal', 'mu': [1.0, 2.0], 'sigma': [3.0, 3.0]}
+        """
         body = {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}
         if self.names is not None:
             body["arms"] = list(self.names)
         if self.others is not None:
-            body["others"] = json.loads(self.others.to_json())
-        return json.dumps({"type": type(self).__name__, **body})
+            body["others"] = self.others.to_dict()
+        return {"type": type(self).__name__, **body}
+
+    def to_json(self) -> str:
+        """`to_dict()` as a JSON object."""
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls: type[Self], text: str, arms: Iterable[str] | None = None) -> Self:
@@ -156,14 +164,29 @@ class Prior:
         if names is not None and (
             not isinstance(names, list) or len({*map(str, names)}) != prior.K
         ):
-            raise ValueError(
-                f"arms of a prior must be {prior.K} different names, got {short(names)}"
+            rule = (
+                "left out of one that all share"
+                if prior.K is None
+                else f"{prior.K} different names"
             )
+            raise ValueError(f"arms of a prior must be {rule}, got {short(names)}")
         if names is not None:  # kept: whoever knows the arms' names can still go by them
             object.__setattr__(prior, "names", tuple(map(str, names)))
         if others is not None:
-            object.__setattr__(prior, "others", cls._from_fields(others))
+            object.__setattr__(prior, "others", kind._from_others(others))
         return cast("Self", prior_from(prior, arms))
+
+    @classmethod
+    def _from_others(cls: type[Self], fields: Any) -> Self:
+        """The prior of arms without a name: of the same type, for any number of them."""
+        if not isinstance(fields, dict):
+            raise ValueError(
+                f"others of a prior must be the fields of a prior, got {short(fields)}"
+            )
+        others = cls._from_fields(fields)
+        if others.K not in (None, 1):
+            raise ValueError(f"others of a prior must be shared, got one for {others.K} arms")
+        return others
 
     def save(self, path: str | Path) -> None:
         """Write `to_json()` to a file."""

@@ -7,7 +7,6 @@ two numbers a, b for its reward function. To add a problem, subclass `Problem` w
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,7 +126,7 @@ class GaussianBandit(Problem):
 
     def describe(self) -> dict[str, Any]:
         sigma = {} if self.sigma is None else {"sigma": self.sigma.tolist()}
-        return {**super().describe(), "prior": json.loads(self.prior.to_json()), **sigma}
+        return {**super().describe(), "prior": self.prior.to_dict(), **sigma}
 
 
 class _UnitInterval(Problem):

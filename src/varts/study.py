@@ -273,12 +273,14 @@ def _named(policies: Any) -> dict[str, Policy]:
 
 
 def _provenance(work: Work) -> dict[str, Any]:
+    with np.printoptions(threshold=16):  # writing out a thousand arms takes longer than playing
+        policies = {label: repr(policy) for label, policy in work.policies.items()}
     return {
         "seed": work.seed,
         "horizon": work.horizon,
         "runs": work.runs,
         "problem": work.problem.describe(),
-        "policies": {label: repr(policy) for label, policy in work.policies.items()},
+        "policies": policies,
         "versions": _versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -243,6 +243,11 @@ def test_bad_input_is_refused_in_one_sentence(name):
     check(*CASES[name])
 
 
+def test_a_complex_number_is_not_its_real_part():
+    with pytest.raises(ValueError, match=r"mu must be finite, got \(1\+2j\)"):
+        varts.NormalGamma(1 + 2j, 1, 2, 1)
+
+
 def test_a_mapping_of_arrays_is_a_prior():
     """Not bad input at all: the fields of a prior as NumPy arrays."""
     fields = {"mu": [0.0, 1.0], "kappa": 1, "alpha": 2, "beta": 1}

@@ -23,6 +23,20 @@ class MyUCB(IndexPolicy):
         return mean + np.sqrt(c * np.log(t - 1) / n)
 
 
+class QuickUCB(MyUCB):
+    """The same formula, with what does not depend on t apart."""
+
+    label = "QuickUCB"
+
+    @staticmethod
+    def terms(n, mean, m2, c):
+        return mean, np.sqrt(c / n)
+
+    @staticmethod
+    def index(mean, width, t):
+        return mean + width * np.sqrt(np.log(t - 1))
+
+
 @varts.index_policy("FunctionUCB")
 def function_ucb(n, mean, m2, t):
     return mean + np.sqrt(2 * np.log(t - 1) / n)
@@ -61,11 +75,21 @@ class Bare(Policy):
 
 
 def test_own_index_policies_play_like_the_built_in(problem):
-    study = varts.simulate(problem, ["UCB1", MyUCB(), function_ucb], 100, 16)
-    for label in ("MyUCB", "FunctionUCB"):
+    study = varts.simulate(problem, ["UCB1", MyUCB(), function_ucb, QuickUCB()], 100, 16)
+    for label in ("MyUCB", "FunctionUCB", "QuickUCB"):
         assert np.array_equal(study.final[label], study.final["UCB1"])
     other = varts.simulate(problem, MyUCB(c=0.1), 100, 16)
     assert not np.array_equal(other.final["MyUCB"], study.final["UCB1"])
+
+
+def test_terms_are_a_tuple(problem):
+    class One(QuickUCB):
+        @staticmethod
+        def terms(n, mean, m2, c):
+            return mean
+
+    with pytest.raises(ValueError, match=r"terms of QuickUCB must be a tuple of numbers, got"):
+        varts.simulate(problem, One(), 100, 16)
 
 
 def test_own_belief_policies_play_like_the_built_in(problem):

@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
 from varts.fitting.estimators import ENOUGH, widen
-from varts.fitting.fit import _natural
+from varts.fitting.fit import _natural, _with_spread
 from varts.fitting.fitted import FittedPrior, in_words
 from varts.history import read_history
 from varts.priors import Prior, for_names, prior_from
@@ -66,8 +66,8 @@ def test_groups_have_an_entry_each_in_a_natural_order():
 
 
 def test_natural_order():
-    names = ["b10", "b9", "10", "9", "a", "", "b9x"]
-    assert sorted(names, key=_natural) == ["", "9", "10", "a", "b9", "b9x", "b10"]
+    names = ["b10", "b9", "10", "9", "a", "", "b9x", "m²"]
+    assert sorted(names, key=_natural) == ["", "9", "10", "a", "b9", "b9x", "b10", "m²"]
 
 
 def test_arms_by_name_in_any_order_and_a_name_never_seen():
@@ -101,6 +101,16 @@ def test_a_history_is_read_once_and_fitted_often():
     assert fit_prior(by_arm.history, groups="arm").prior == by_arm.prior
     with pytest.raises(ValueError, match="must be read with its group 'kind', got none"):
         fit_prior(history, groups="kind")
+
+
+def test_a_history_read_by_category_can_be_fitted_by_arm_or_without_groups():
+    """Arms of two categories are one arm again."""
+    log = LOG.with_columns(kind=pl.int_range(pl.len()) % 2)
+    history = fit_prior(log, groups="kind").history
+    assert fit_prior(history, groups="arm").groups == ("0", "1", "2", "3")
+    shared = fit_prior(history)
+    assert shared.diagnostics.arms == 48
+    assert numbers(shared.prior) == pytest.approx(numbers(fit_prior(LOG).prior), rel=1e-9)
 
 
 def test_pandas_gives_the_same_prior():
@@ -257,7 +267,7 @@ def test_arms_with_one_reward_count():
 
 
 def test_equal_rewards_in_some_arms_do_not_take_over():
-    """Ratings from 1 to 5: an arm of three fives has a small variance, no infinite precision."""
+    """Ratings from 1 to 5: an arm of three fives has some variance, no infinite precision."""
     rng = np.random.default_rng(6)
     stars = np.clip(np.round(rng.normal(3.8, 1.0, 600)), 1, 5)
     log = log_of(np.repeat(np.arange(60), 10), stars)
@@ -268,13 +278,37 @@ def test_equal_rewards_in_some_arms_do_not_take_over():
     assert in_words(fit.prior).reward_sd == pytest.approx(
         in_words(without.prior).reward_sd, rel=0.15
     )
-    assert any("2 arms show no spread" in note for note in fit.diagnostics.notes)
-    assert not any("no spread" in note for note in without.diagnostics.notes)
+    assert any("2 arms have equal rewards only" in note for note in fit.diagnostics.notes)
+    assert not any("equal rewards" in note for note in without.diagnostics.notes)
+
+
+def test_only_arms_without_spread_are_given_one():
+    """Typical variance 2; a single reward among equal ones: min(smallest m2 / 4, 2 / 12)."""
+    ordinary = ArmStats([1, 1, 3, 5], [0.5, 0.7, 1, 2], [0, 0, 4, 8])
+    assert _with_spread(ordinary) == (ordinary, [])
+    steps = ArmStats([1, 4, 3, 5], [0, 0, 1, 2], [0, 0, 4, 8])
+    made, notes = _with_spread(steps)
+    assert made.m2.tolist() == [1 / 6, 6, 4, 8]
+    assert (made.n == steps.n).all() and (made.mean == steps.mean).all()
+    assert ["1 arms have equal" in notes[0], "1 arms have one reward" in notes[1]] == [True, True]
+    ties = ArmStats([1, 1, 3, 5], [7, 7, 1, 2], [0, 0, 0.4, 8])
+    made, notes = _with_spread(ties)
+    assert made.m2 == pytest.approx([1.1 / 12, 1.1 / 12, 0.4, 8]) and len(notes) == 1
 
 
 def test_one_wild_arm_does_not_break_the_fit():
     fit = fit_prior(pl.concat([LOG, log_of([7, 7, 7], [1e6, -1e6, 3e6]).cast(dict(LOG.schema))]))
     assert np.isfinite(numbers(fit.prior)).all() and fit.diagnostics.converged
+
+
+@pytest.mark.filterwarnings("error")
+def test_extreme_histories_are_fitted_without_warnings():
+    """An arm at 1e12 among ordinary ones; groups 2,500 sds apart, more than exp can take."""
+    rng = np.random.default_rng(9)
+    arm, noise = np.repeat(np.arange(20), 5), rng.standard_normal(100)
+    assert fit_prior(log_of(arm, noise + 1e12 * (arm == 3))).diagnostics.arms == 20
+    apart = log_of(arm, 2 * noise + 5000 * (arm > 9)).with_columns(kind=arm > 9)
+    assert np.isfinite(fit_prior(apart, groups="kind").errors["beta"]).all()
 
 
 # --------------------------------------------------------------------------------- widening, words
@@ -350,6 +384,15 @@ def test_names_in_a_prior_file_are_checked():
         prior_from({**fields, "arms": ["a", "b"]}, arms=["a", "c"])
     with pytest.raises(ValueError, match="at least one arm, got none"):
         prior_from({**fields, "arms": ["a", "b"]}, arms=[])
+    for others, words in (
+        (3, "others of a prior must be the fields of a prior, got 3"),
+        ({"type": "Normal", "mu": 0, "sigma": 1}, "unknown prior type 'Normal'"),
+        (fields, "others of a prior must be shared, got one for 2 arms"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            prior_from({**fields, "arms": ["a", "b"], "others": others}, arms=["a", "c"])
+    with pytest.raises(ValueError, match="must be left out of one that all share, got"):
+        prior_from({**fields, "mu": 0, "arms": ["a"]})
     with pytest.raises(ValueError, match="must have the fields"):
         prior_from({**fields, "colour": 1})
     with pytest.raises(ValueError, match="must have one entry per arm"):
@@ -376,6 +419,22 @@ def test_the_drawing_has_every_arm_once_and_marks_outliers():
     ]
     for ax in axes:
         ax.figure.canvas.draw()
+
+
+def test_the_outlier_of_an_arm_in_two_groups_is_the_one_marked():
+    """Arm 0/0 is ordinary as kind a and far out as kind b: the two have the same name."""
+    odd = log_of([0] * 15, 500 + np.random.default_rng(8).standard_normal(15), 0)
+    log = pl.concat(
+        [
+            LOG.with_columns(kind=pl.lit("a")),
+            LOG.with_columns(pl.col("experiment") + 50, kind=pl.lit("b")),
+            odd.cast(dict(LOG.schema)).with_columns(kind=pl.lit("b")),
+        ]
+    )
+    fit = fit_prior(log, groups="kind")
+    assert {arm["arm"] for arm in fit.diagnostics.outliers} == {"0/0"}
+    marked = np.asarray(fit.plot()[0].collections[1].get_offsets())
+    assert marked[:, 0] == pytest.approx([500] * len(marked), abs=5) and len(marked) > 0
 
 
 def test_a_drawing_by_group_names_them():

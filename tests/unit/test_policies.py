@@ -220,3 +220,24 @@ def test_a_policy_for_some_of_the_arms(sigma):
     whole = policy.belief(stats)
     assert some.loc.tolist() == whole.loc[1:].tolist()
     assert some.scale.tolist() == whole.scale[1:].tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("df", [0.01, 0.5, 3.0, np.inf])
+def test_draws_from_given_numbers_at_any_scale(df, rng):
+    """A scale of 0 is a point however wild the df; 1e-170 and 1e+90 are as good as 1."""
+    u, v, tie = rng.random((200, 2)), rng.random((200, 2)), rng.random(200)
+    point = StudentT([0.5, 0.0], [0.0, 1.0], df)
+    assert (point.at(u, v)[:, 0] == 0.5).all()
+    ordinary = StudentT([0.0, 0.0], [1.0, 2.0], df)
+    for scale in (1e-170, 1e90):
+        scaled = StudentT([0.0, 0.0], [scale, 2 * scale], df)
+        assert (scaled.argmax_at(u, v, tie) == ordinary.argmax_at(u, v, tie)).all()
+    assert set(point.argmax_at(u, v, tie)) == set(ordinary.argmax_at(u, v, tie)) == {0, 1}
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_median_is_the_location_at_any_scale():
+    belief = StudentT([1.0, 2.0, 3.0], [0.0, 1.0, np.inf], [0.01, 3.0, np.inf])
+    assert belief.quantile(0.5).tolist() == [1, 2, 3]
+    assert belief.quantile(0.9)[2] == np.inf

@@ -226,6 +226,15 @@ def test_beta_with_tiny_shapes_is_a_toss():
     assert np.allclose(Beta([e, e], [2 * e, e]).p_best(), [p, 1 - p], atol=1e-7)
 
 
+@pytest.mark.parametrize(("a", "b"), [(0.01, 1e4), (0.1, 1e6), (1e-3, 1e6), (1e6, 0.02)])
+def test_betas_with_little_mass_at_one_end_and_much_at_the_other(a, b):
+    """The tails are known as well as the density, though log gamma is 1e7 there."""
+    assert close(Beta([a], [b]).p_best(), 1)
+    assert close(Beta([a, a], [b, b]).p_better(), 0.5)
+    found = Beta([a, 1.0], [b, 1.0])  # against a uniform: P = E[x]
+    assert close(found.p_best()[0], a / (a + b)) and close(found.p_better(0, 1), a / (a + b))
+
+
 # ------------------------------------------------------------------------------- shapes and errors
 
 

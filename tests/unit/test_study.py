@@ -350,3 +350,14 @@ def test_statistics_of_curves_are_armstats(problem):
     study = simulate(problem, "UCB1", 10, 8)
     assert isinstance(study.curves["UCB1"], ArmStats)
     assert (study.curves["UCB1"].n == 8).all()
+
+
+@pytest.mark.parametrize("policy", [varts.VarTS(), varts.KnownVarianceTS()])
+def test_an_offset_of_all_rewards_changes_nothing(policy):
+    """A billion has 7 digits less behind the point: what is left of them must be enough."""
+
+    def regret(offset):
+        problem = varts.GaussianBandit(varts.NormalGamma(offset, 1, 2, 1), K=3)
+        return varts.simulate(problem, {"it": policy}, 100, 40, threads=1).final["it"]
+
+    assert regret(1e9) == pytest.approx(regret(0), abs=1e-4)

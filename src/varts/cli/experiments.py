@@ -447,7 +447,7 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
                 escape(_status(exp.state)),
             )
     if not as_json:
-        show(table if names else f"no experiments in {place.name}", whole=True)
+        show(table if names else f"no experiments in {place.name}", uncut=True)
 
 
 @experiment.command(help_epilogue="")
@@ -590,7 +590,7 @@ def _show_report(found: Report, place: list[str]) -> None:
             f"{row['share']:.1%}",
             f"{row['pending']:,}",
         )
-    show(table, whole=True)
+    show(table, uncut=True)
     print(_verdict(found, place))
 
 

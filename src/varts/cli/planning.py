@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 import varts
 from varts.checks import make_folder, real
-from varts.cli.shell import Whole, app, parse_prior
+from varts.cli.shell import Whole, app, is_file, parse_prior, whole
 from varts.progress import watch
 
 
@@ -75,6 +75,8 @@ def plan(
     threads
         Threads to use; all cores by default.
     """
+    from varts.planning.players import EVEN, MAIN
+
     for name, value in (("until-sure", until_sure), ("share", share)):
         if value is not None:
             real(name, value, above=0, below=1)
@@ -82,7 +84,7 @@ def plan(
         real("until-loss", until_loss, above=0)
     if out is not None:
         make_folder("out", out)
-    source = parse_prior(prior) if "=" in prior else Path(prior)
+    source = Path(prior) if is_file(prior) else parse_prior(prior)
     with watch(True) as bar:
         made = varts.plan(
             source,
@@ -101,7 +103,7 @@ def plan(
                 made.rounds_to_loss(until_loss, limit=limit, threads=threads, progress=bar)
             )
         if until_sure is not None:
-            for label in ("VarTS", "Even-Split"):
+            for label in (MAIN, EVEN):
                 answers.append(
                     made.rounds_to_sure(until_sure, share, label, limit, threads, progress=bar)
                 )
@@ -121,10 +123,14 @@ def plan(
 
 
 def _arms(text: str | None) -> Any:
-    """A number of arms, or names."""
+    """A number of arms, or names: whatever a number looks like is a number."""
     if text is None:
         return None
     try:
-        return int(text)
+        float(text)
     except ValueError:
-        return [name.strip() for name in text.split(",")]
+        names = [name.strip() for name in text.split(",")]
+        if not all(names):
+            raise ValueError(f"--arms must be a number or names, got {text!r}") from None
+        return names
+    return whole("--arms", text)

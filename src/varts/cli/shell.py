@@ -19,8 +19,11 @@ from varts.checks import integer
 
 
 def _number(kind: Any, tokens: Any) -> int:
+    return whole(tokens[0].keyword or "number", tokens[0].value)
+
+
+def whole(name: str, text: str) -> int:
     """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
-    text, name = tokens[0].value, tokens[0].keyword or "number"
     try:
         return int(text)
     except ValueError:
@@ -78,11 +81,16 @@ def main(arguments: list[str] | None = None) -> None:
         fail(_sentence(error))
 
 
+def is_file(prior: str) -> bool:
+    """Whether a prior is meant as a file, rather than as its numbers."""
+    return "=" not in prior or Path(prior).exists()
+
+
 def parse_prior(text: str) -> Any:
     """A prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
-    if "=" not in text:
+    if is_file(text):
         return prior_from(Path(text))
     pairs = [part.partition("=") for part in text.split(",")]
     try:
@@ -93,11 +101,11 @@ def parse_prior(text: str) -> Any:
         raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
 
 
-def show(what: Any, whole: bool = False) -> None:
-    """Text or a table on stdout; a `whole` one is too wide for a narrow terminal, not cut."""
+def show(what: Any, uncut: bool = False) -> None:
+    """Text or a table on stdout; an `uncut` one may be too wide for a terminal, a pipe gets all."""
     terminal = sys.stdout.isatty()
     console = Screen(width=None if terminal else 200, highlight=False)
-    if whole or not terminal:
+    if uncut or not terminal:
         endless = console.options.update(width=10**6)
         console.width = max(console.width, console.measure(what, options=endless).maximum)
     console.print(what)

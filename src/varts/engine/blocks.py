@@ -25,7 +25,9 @@ from varts.problems import Problem
 from varts.stats import ArmStats
 from varts.tally import Part, Tally
 
-RUNS = 8  # per block; part of every result, like the streams
+# Part of every result, like the streams.
+RUNS = 8  # per block
+FEW_ARMS = 32  # up to here, one stream has the instances of 8 blocks: opening one takes a while
 
 
 @dataclass(frozen=True)
@@ -144,22 +146,24 @@ class Work:
         return result
 
     def _draw(self, first: int, count: int) -> Floats:
-        """Mean, a and b of the blocks' instances, a row per run.
+        """Mean, a and b of the blocks' instances, a row per run."""
+        batch = 8 * RUNS if self.problem.K <= FEW_ARMS else RUNS
+        first, last = first * RUNS, (first + count) * RUNS
+        batches = range(first // batch, -(-last // batch))
+        drawn = np.concatenate([self._draw_batch(each, batch) for each in batches], axis=1)
+        return drawn[:, first - batches.start * batch :][:, : last - first]
 
-        Blocks are always drawn whole, so that a run does not depend on how many there are.
-        """
-        expected = (RUNS, self.problem.K)
-        instances = np.empty((3, count * RUNS, self.problem.K))
-        for block in range(count):
-            rng = streams.generator(self.seed, streams.INSTANCES, first + block)
-            drawn = self.problem.draw(rng, RUNS)
-            for name, rows in zip(("mean", "a", "b"), instances, strict=True):
-                got = np.asarray(getattr(drawn, name))
-                if got.shape != expected:
-                    raise ValueError(
-                        f"{name} of drawn instances must have the shape {expected}, got {got.shape}"
-                    )
-                rows[block * RUNS : (block + 1) * RUNS] = got
+    def _draw_batch(self, number: int, size: int) -> Floats:
+        """Always drawn whole, so that a run does not depend on how many there are."""
+        drawn = self.problem.draw(streams.generator(self.seed, streams.INSTANCES, number), size)
+        instances = np.empty((3, size, self.problem.K))
+        for name, rows in zip(("mean", "a", "b"), instances, strict=True):
+            got = np.asarray(getattr(drawn, name))
+            if got.shape != rows.shape:
+                raise ValueError(
+                    f"{name} of drawn instances must have the shape {rows.shape}, got {got.shape}"
+                )
+            rows[:] = got
         if not np.isfinite(instances[0]).all():
             raise ValueError("mean of drawn instances must be finite, got something else")
         return instances

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from varts.checks import Floats
+from varts.checks import Floats, short
 from varts.engine import argmax
 from varts.engine import play as loop
 from varts.engine import select as families
@@ -66,10 +66,31 @@ def family(policy: Policy) -> str:
 
 
 def parameters(policy: Policy, K: int) -> Floats:
-    """What the kernel gets of the policy's parameters: a row per arm."""
+    """What the kernel gets of the policy's parameters: a row per arm.
+
+    For a policy with terms it is a column per arm, with room for the terms below the parameters:
+    so they lie side by side as the vectors of the index's loop want them.
+    """
     if family(policy) in ("python", "beta"):
         return np.empty((K, 0))
-    return policy.parameters(ArmStats.empty(K))
+    given = policy.parameters(ArmStats.empty(K))
+    terms = _count_terms(policy, given)
+    return np.vstack([given.T, np.zeros((terms, K))]) if terms else given
+
+
+def _count_terms(policy: Policy, given: Floats) -> int:
+    """How many numbers the policy's `terms` make of an arm, if it has them."""
+    terms = getattr(policy, "terms", None)
+    if terms is None:
+        return 0
+    with np.errstate(all="ignore"):
+        made = terms(*np.full((3, 1), 2.0), *given[:1].T)
+    if not isinstance(made, tuple):
+        raise ValueError(
+            f"terms of {policy.label or type(policy).__name__} must be a tuple of numbers, "
+            f"got {short(made)}"
+        )
+    return len(made)
 
 
 def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..., int]:
@@ -81,15 +102,16 @@ def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..
     name = family(policy)
     if name == "python":
         return _interpreted(policy, reward)
-    formula, pooled = None, False
+    formula, terms, pooled = None, None, False
     if name == "index":
-        formula = policy.index  # type: ignore[attr-defined]
+        formula, terms = policy.index, policy.terms  # type: ignore[attr-defined]
         if policy.grows and problem.K >= MANY:  # type: ignore[attr-defined]
             name = "growing"
     elif name == "belief":
         formula, pooled = policy.believe, bool(policy.pooled)  # type: ignore[attr-defined]
-    width = parameters(policy, problem.K).shape[1]
-    return _compiled(name, formula, pooled, width, reward, naive)
+    given = np.empty((1, 0)) if name == "beta" else policy.parameters(ArmStats.empty(problem.K))
+    widths = given.shape[1], _count_terms(policy, given)
+    return _compiled(name, formula, terms, pooled, widths, reward, naive)
 
 
 def is_ready(policy: Policy, problem: Problem) -> bool:
@@ -146,16 +168,29 @@ def sources_digest() -> str:
 
 @functools.cache
 def _compiled(
-    family: str, formula: Any, pooled: bool, width: int, reward: Any, naive: bool
+    family: str,
+    formula: Any,
+    terms: Any,
+    pooled: bool,
+    widths: tuple[int, int],
+    reward: Any,
+    naive: bool,
 ) -> Callable[..., int]:
-    refresh, begin = families.refresh_nothing, None
+    refresh: Any = families.refresh_nothing
+    begin: Any = None  # `refresh` again where that is not inlined
     transform = families.keep
-    names: dict[str, Any] = {"PARAMETERS": width, "POOLED": pooled}
+    names: dict[str, Any] = {"PARAMETERS": widths[0], "TERMS": widths[1] * (0.0,), "POOLED": pooled}
     if family in ("index", "growing"):
-        index_of = inlined(specialise(families.index_of, index=formula_jit(formula), **names))
+        index_of: Any = families.index_of
+        if terms is not None:
+            index_of = families.index_of_terms
+            refresh = specialise(families.refresh_terms, terms=formula_jit(terms), **names)
+            refresh, begin = inlined(refresh), jit(refresh)
+        index_of = inlined(specialise(index_of, index=formula_jit(formula), **names))
         if family == "growing" and not naive:
             select = inlined(specialise(families.select_growing, index_of=index_of))
-            refresh = jit(specialise(families.refresh_growing, index_of=index_of))
+            growing = specialise(families.refresh_growing, index_of=index_of, refresh_index=refresh)
+            refresh, begin = jit(growing), None
         else:
             select = inlined(specialise(families.select_index, index_of=index_of))
     elif family == "beta":
@@ -172,7 +207,7 @@ def _compiled(
     ours = reward is None and (formula is None or formula.__module__.startswith("varts."))
     written = formula.__qualname__ if formula is not None else ""
     kind = "naive" if naive else family
-    name = re.sub(r"\W", "_", f"play_{kind}_{written}_{width}{pooled:d}_{sources_digest()}")
+    name = re.sub(r"\W", "_", f"play_{kind}_{written}_{widths[0]}{pooled:d}_{sources_digest()}")
     body = specialise(
         loop.play,
         name,
@@ -181,6 +216,7 @@ def _compiled(
         refresh=refresh,
         transform=transform,
         pay=payer(reward),
+        first_pay=jit(payer(reward).py_func),
     )
     compiled = njit(cache=ours, **OPTIONS)(body)
     if ours:
@@ -201,7 +237,7 @@ def forget_old_kernels(folder: str) -> None:
 def payer(reward: Any) -> Any:
     """The compiled `play.pay`, with a user's reward function in it if there is one."""
     custom = loop.no_custom_reward if reward is None else formula_jit(reward)
-    return jit(specialise(loop.pay, custom_reward=custom))
+    return inlined(specialise(loop.pay, custom_reward=custom))
 
 
 def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
@@ -236,4 +272,5 @@ def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
         refresh=refresh,
         transform=families.keep if plain else transform,
         pay=payer(reward),
+        first_pay=jit(payer(reward).py_func),
     )

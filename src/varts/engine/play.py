@@ -15,7 +15,7 @@ from varts.engine.argmax import forget, remember
 from varts.engine.rng import OPTIONS, below, beta, jit, normal, stream, uniform
 from varts.problems import BernoulliBandit, GaussianBandit
 
-begin = select = refresh = transform = None  # put in place by kernels.py
+first_pay = begin = select = refresh = transform = None  # put in place by kernels.py
 
 # Purposes of a run's streams, and reward families. Part of every result: append, never renumber.
 CHOICES, REWARDS = 0, 1
@@ -67,6 +67,7 @@ def allocate(K):
         np.zeros(K, dtype=np.int64),  # pulls still owed to each arm
         np.zeros(K, dtype=np.int64),  # the arms still owed pulls, in its first places
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
+        np.zeros(K),  # what each arm pays next
         remember(K),
     )
 
@@ -81,7 +82,7 @@ def play(
     and `curve` the regret after each of `rounds`. `ticks` counts rounds for whoever watches.
     """
     runs, K = true_mean.shape
-    n, mean, m2, gap, due, waiting, tapes, memory = scratch
+    n, mean, m2, gap, due, waiting, tapes, coming, memory = scratch
     for r in range(runs):
         run = stream(seed, first_run + r)
         state = np.uint64(stream(np.uint64(run), CHOICES))
@@ -95,6 +96,7 @@ def play(
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
             tapes[i] = stream(tape, i)
+            coming[i] = first_pay(family, tapes[i], 0, a[r, i], b[r, i])
             due[i] = owed[i]
             if due[i] > 0:
                 waiting[queue] = i
@@ -114,18 +116,20 @@ def play(
                 arm, state = select(t, n, mean, m2, params, memory, state)
                 if arm < 0:
                     return NO_CHOICE
-            x = pay(family, tapes[arm], np.int64(n[arm]), a[r, arm], b[r, arm])
+            i = np.uint64(arm)  # Numba lets only a signed number count from the end
+            x = coming[i]
             if x - x != 0:  # NaN or infinite
                 return NO_REWARD
             x, state = transform(x, np.uint64(state))
             state = np.uint64(state)
-            n[arm] += 1
-            step = x - mean[arm]
-            mean[arm] += step / n[arm]
-            m2[arm] += step * (x - mean[arm])
+            n[i] += 1
+            coming[i] = pay(family, tapes[i], np.int64(n[i]), a[r, i], b[r, i])
+            step = x - mean[i]
+            mean[i] += step / n[i]
+            m2[i] += step * (x - mean[i])
             refresh(arm, n, mean, m2, params, memory)
-            regret += gap[arm]
-            if gap[arm] == 0:
+            regret += gap[i]
+            if gap[i] == 0:
                 hits += 1
             if t == rounds[column]:
                 curve[r, column] = regret

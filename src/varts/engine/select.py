@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.engine.argmax import BLOCK, DF, LOC, SCALE, better, drawn
@@ -31,7 +32,8 @@ from varts.policies.thompson import MVTS, BernoulliTS
 
 PARAMETERS = 0  # how many extra arguments the formula takes
 POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
-index = believe = None
+TERMS = ()  # a zero for each number that `terms` makes of an arm's statistics
+index = terms = believe = None
 
 
 @jit
@@ -42,35 +44,66 @@ def keep(x, state):
 
 # ----------------------------------------------------------------------------------------- index
 
-SEVERAL = 8  # arms from which it pays to compute all indices before comparing them
-
 
 def index_of(i, t, n, mean, m2, params):
     """The index of arm i in round t."""
     return float(index(n[i], mean[i], m2[i], float(t), *to_fixed_tuple(params[i], PARAMETERS)))
 
 
+def index_of_terms(i, t, n, mean, m2, params):
+    """The same from the arm's terms."""
+    made = TERMS
+    for k in range(len(TERMS)):
+        made = tuple_setitem(made, k, params[PARAMETERS + k, i])
+    return float(index(*made, float(t)))
+
+
+def refresh_terms(arm, n, mean, m2, params, memory):
+    """The terms of the arm that was pulled."""
+    made = terms(n[arm], mean[arm], m2[arm], *to_fixed_tuple(params[:, arm], PARAMETERS))
+    for k in range(len(TERMS)):
+        params[PARAMETERS + k, arm] = made[k]
+
+
 def select_index(t, n, mean, m2, params, memory, state):
-    """The largest index, -1 if all are NaN; equal ones are told apart by a hash with this round."""
+    """The largest index, -1 if all are NaN; equal ones are told apart by a hash with this round.
+
+    In three loops without a branch, so that LLVM handles four arms at once where it can; a branch
+    on which arm is ahead would be guessed wrongly in many a round.
+    """
     word, state = bits(state)
-    best, arm = -np.inf, -1
-    if len(n) < SEVERAL:
-        for i in range(len(n)):
-            value = index_of(i, t, n, mean, m2, params)
-            if value > best or (value == best and before(i, arm, word)):
-                best, arm = value, i
-        return arm, state
-    # The same in three loops. The first has no branches, so that LLVM computes four indices at
-    # once; a branch on which arm is ahead would be guessed wrongly in many a round.
-    values = memory[2]
-    for i in range(len(n)):
+    K, values = len(n), memory[2]
+    for i in range(K):
         values[i] = index_of(i, t, n, mean, m2, params)
-    for i in range(len(n)):
-        best = where(values[i] > best, values[i], best)
-    for i in range(len(n)):
-        if values[i] == best and before(i, arm, word):
-            arm = i
+    # The maximum, of every fourth value apart, as each comparison waits for the one before.
+    best0 = best1 = best2 = best3 = -np.inf
+    i = np.uint64(0)
+    for _ in range(K // 4):
+        best0 = larger(values[i], best0)
+        best1 = larger(values[i + np.uint64(1)], best1)
+        best2 = larger(values[i + np.uint64(2)], best2)
+        best3 = larger(values[i + np.uint64(3)], best3)
+        i += np.uint64(4)
+    for j in range(K - K % 4, K):
+        best0 = larger(values[j], best0)
+    best = larger(larger(best0, best1), larger(best2, best3))
+    arm, ties = 0, 0
+    for j in range(K):
+        arm += where(values[j] == best, j, 0)
+        ties += where(values[j] == best, 1, 0)
+    if ties == 1:
+        return arm, state
+    arm = -1
+    for j in range(K):
+        if values[j] == best and before(j, arm, word):
+            arm = j
     return arm, state
+
+
+@jit
+def larger(value, best):
+    """The larger one; `best` if the value is NaN."""
+    return value if value > best else best
 
 
 @jit
@@ -81,7 +114,10 @@ def before(i, arm, word):
 
 @jit
 def refresh_nothing(arm, n, mean, m2, params, memory):
-    """A few indices are quickly computed from scratch."""
+    """Where a policy keeps nothing of an arm."""
+
+
+refresh_index = refresh_nothing  # or `refresh_terms`
 
 
 # Many arms, indices that only grow with t. For a while, until round `until`, an arm's index is at
@@ -123,6 +159,7 @@ def select_growing(t, n, mean, m2, params, memory, state):
 
 def refresh_growing(arm, n, mean, m2, params, memory):
     """A new cap for the arm that was pulled, and for its block."""
+    refresh_index(arm, n, mean, m2, params, memory)
     _, level, caps, _, _ = memory
     K = len(n)
     if level[UNTIL] > 0:
@@ -166,15 +203,14 @@ def refresh_belief(arm, n, mean, m2, params, memory):
 @jit
 def pool(n, mean, m2, params):
     """Write n, mean and m2 of all rewards into the first three parameters of every arm."""
-    total = 0.0
-    center = 0.0
-    spread = 0.0
+    total, center, spread = 0.0, 0.0, 0.0
     for i in range(len(n)):
-        if n[i] > 0:
-            total += n[i]
+        if n[i] > 0:  # arm by arm as in ArmStats.merge: a common offset costs no digits
+            share = n[i] / (total + n[i])
             gap = mean[i] - center
-            center += gap * n[i] / total
-            spread += m2[i] + gap * (mean[i] - center) * n[i]
+            center += gap * share
+            spread += m2[i] + gap**2 * total * share
+            total += n[i]
     for i in range(len(n)):
         params[i, 0] = total
         params[i, 1] = center

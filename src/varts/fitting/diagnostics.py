@@ -13,7 +13,7 @@ from varts.checks import Floats
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
-OUTLIER = 0.01  # the chance that a history of this size has any arm that far out, if all is well
+OUTLIER = 0.01  # the chance of any mean that far out in a history that fits, and of any variance
 DOUBT = 0.01  # below this p-value the shape is said not to fit
 LEVELS = (np.arange(50) + 0.5) / 50  # where the test of the shape looks at the PITs
 FEWEST = 10  # arms below which there is no such test
@@ -34,7 +34,7 @@ class Diagnostics:
     variance_pit: Floats  #: the same for its variance; NaN for an arm with one reward
     mean_p: float  #: p-value of the means' shape; NaN with fewer than 10 arms
     variance_p: float
-    outliers: tuple[dict[str, Any], ...]  #: arms far out: name, what, value, chance
+    outliers: tuple[dict[str, Any], ...]  #: far out: arm, row of the history, what, value, chance
     notes: tuple[str, ...]  #: warnings, a sentence each
 
     def __str__(self) -> str:
@@ -147,7 +147,13 @@ def far_out(
     """The arms whose mean or variance the prior would hardly ever produce, the oddest first."""
     values = {"mean": stats.mean, "sd": np.sqrt(np.nan_to_num(stats.variance))}
     odd = [
-        {"arm": labels[j], "what": what, "value": float(values[what][j]), "chance": float(p[j])}
+        {
+            "arm": labels[j],
+            "row": int(j),
+            "what": what,
+            "value": float(values[what][j]),
+            "chance": float(p[j]),
+        }
         for what, p in chances.items()
         for j in np.flatnonzero(p < OUTLIER / stats.K)
     ]

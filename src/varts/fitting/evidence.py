@@ -121,6 +121,7 @@ class Maximum:
     agreed: int  #: how many of the starts ended there
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # far outside, which is handled
 def maximise(
     stats: ArmStats,
     starts: Iterable[Floats],
@@ -157,8 +158,7 @@ def maximise(
         key = u.tobytes()
         if key not in cache:
             cache.clear()
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                cache[key] = terms(u)
+            cache[key] = terms(u)
         return cache[key]
 
     ends = [

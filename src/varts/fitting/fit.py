@@ -27,6 +27,7 @@ from varts.stats import ArmStats
 METHODS = ("likelihood", "moments")
 UNSURE = 1.05  # a prior widened by more than 5 % says so
 FEW = 30  # arms
+RELATED = 0.3  # a correlation between means and variances below this does little to mu
 
 
 def fit_prior(
@@ -117,7 +118,7 @@ class Unit:
 
     def errors(self, theta: Floats, covariance: Floats) -> dict[str, Any]:
         """Standard errors by the delta method: a log's error is a relative one."""
-        _, kappa, alpha, v = np.exp(theta).T
+        kappa, alpha, v = np.exp(theta[..., 1:]).T
         of_log = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1)).T
         cross = 2 * covariance[..., ALPHA, V]
         of_beta = np.sqrt(np.maximum(of_log[ALPHA] ** 2 + of_log[V] ** 2 + cross, 0))
@@ -138,7 +139,7 @@ def _prepare(history: History) -> tuple[ArmStats, Unit, list[str]]:
     if history.arms.height == 0:
         lost = ", ".join(f"{count} {reason}" for reason, count in history.left_out.items())
         raise ValueError(f"history must have a usable reward, got {lost or 'no rows'}")
-    stats, notes = history.stats, list[str]()
+    stats = history.stats
     several = stats.n > 1
     if stats.K < 2:
         raise ValueError(
@@ -154,23 +155,42 @@ def _prepare(history: History) -> tuple[ArmStats, Unit, list[str]]:
             "rewards must differ within at least one arm, got equal ones in each: "
             "there is no reward variance to learn"
         )
-    flat = stats.m2 == 0
-    single = stats.mean[~several]
-    if (flat & several).any() or np.unique(single).size < single.size:
-        # Rewards come in steps, and some arms have not shown one yet. Their variance is small, but
-        # nobody can say how small; taken as 0 it would be infinitely informative. The smallest m2
-        # is about a step squared; n/12 of the typical variance is what a step of one sd would hide.
-        typical = np.median(stats.m2[~flat] / (stats.n[~flat] - 1))
-        hidden = np.minimum(stats.m2[~flat].min() / 4, stats.n * typical / 12)
-        stats = ArmStats(stats.n, stats.mean, np.where(flat, hidden, stats.m2))
-        notes.append(
-            f"{flat.sum()} arms show no spread while rewards come in steps: they count as if one "
-            "reward of theirs were off by half a step"
-        )
+    stats, notes = _with_spread(stats)
     origin = float(np.median(stats.mean))
     scale = float(np.sqrt(np.median(stats.variance[several])))
     own = ArmStats(stats.n, (stats.mean - origin) / scale, stats.m2 / scale**2)
     return own, Unit(origin, scale), notes
+
+
+def _with_spread(stats: ArmStats) -> tuple[ArmStats, list[str]]:
+    """A variance for arms whose rewards are all equal, where rewards come in steps.
+
+    Taken as 0 it would be infinitely informative, and a tiny one would be nearly so: arms without
+    a single buyer would then decide what mu is. Equal rewards say next to nothing about a variance,
+    so it is the typical one of the others. A single reward has none, but equal ones in several arms
+    would be a spike that everything else gives way to: they are as if rounded. The smallest m2 is
+    about a step squared; 1/12 of the typical variance is what a step of one sd would hide.
+    """
+    flat, single = stats.m2 == 0, stats.n == 1
+    equal = flat & ~single
+    alone = stats.mean[single]
+    if not equal.any() and np.unique(alone).size == alone.size:
+        return stats, []
+    typical = np.median(stats.m2[~flat] / (stats.n[~flat] - 1))
+    hidden = np.minimum(stats.m2[~flat].min() / 4, typical / 12)
+    spread = np.where(single, hidden, (stats.n - 1) * typical)
+    notes = []
+    if equal.any():
+        notes.append(
+            f"{equal.sum()} arms have equal rewards only, which says next to nothing about their "
+            "variance: they count with the typical one of the others"
+        )
+    if single.any():
+        notes.append(
+            f"{single.sum()} arms have one reward only, and rewards come in steps: it counts as if "
+            "it were off by half a step"
+        )
+    return ArmStats(stats.n, stats.mean, np.where(flat, spread, stats.m2)), notes
 
 
 def _grouped(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -187,7 +207,7 @@ def _grouped(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 
 def _natural(name: str) -> list[Any]:
     return [
-        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        (0, int(part), "") if part.isdecimal() else (1, 0, part)
         for part in re.split(r"(\d+)", name)
         if part
     ]
@@ -214,6 +234,7 @@ def _diagnose(
     notes = notes + _remarks(
         float(np.exp(wide[:, ALPHA]).min()), stats.K, growth, mean_p, variance_p
     )
+    notes += _related(history.stats.variance, unit.scale * (stats.mean - own[:, MU]))
     if not best.converged:
         notes.append("the search did not converge: take the numbers with care")
     return Diagnostics(
@@ -233,6 +254,26 @@ def _diagnose(
         ),
         notes=tuple(notes),
     )
+
+
+def _related(variance: Floats, residual: Floats) -> list[str]:
+    """A word if the arms' variances go with their means, less mu: the model expects neither.
+
+    Given the prior, a mean is as likely above mu as below it whatever the variance; the rank
+    correlation of J arms then has an sd of 1/sqrt(J - 1) to 1.25/sqrt(J - 1).
+    """
+    known = ~np.isnan(variance)
+    ranks = [np.unique(x[known], return_inverse=True)[1] for x in (variance, residual)]
+    with np.errstate(invalid="ignore"):  # all equal: NaN, which is not large
+        related = float(np.asarray(np.corrcoef(ranks))[0, 1])
+    if not abs(related) > max(RELATED, 5 / np.sqrt(known.sum() - 1)):
+        return []
+    off = float(residual.mean())
+    return [
+        f"the arms' variances {'rise' if related > 0 else 'fall'} with their means (rank "
+        f"correlation {related:.2f}), which the model does not expect: mu follows the arms of "
+        f"small variance, {abs(off):.3g} {'below' if off > 0 else 'above'} the average of the means"
+    ]
 
 
 def _remarks(

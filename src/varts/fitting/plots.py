@@ -29,8 +29,7 @@ def prior_check(fit: FittedPrior, axes: Sequence[Axes] | None = None) -> list[Ax
     if axes is None:
         axes = figure(3, height=3.4)[1]
     found = fit.diagnostics
-    labels = fit.history.labels
-    odd = np.array([labels.index(row["arm"]) for row in found.outliers], dtype=int)
+    odd = np.array([arm["row"] for arm in found.outliers], dtype=int)
     _arms_and_prior(fit, axes[0], odd)
     panels = (
         ("means", found.mean_pit, found.mean_p),
@@ -56,7 +55,7 @@ def _arms_and_prior(fit: FittedPrior, ax: Axes, odd: Any) -> None:
     levels = np.linspace(0.025, 0.975, 60)
     for i, (mu, kappa, alpha, beta) in enumerate(zip(*rows, strict=True)):
         sigma = np.sqrt(beta / special.gammaincinv(alpha, levels))
-        half = 1.96 * sigma / np.sqrt(kappa)
+        half = special.ndtri(0.975) * sigma / np.sqrt(kappa)
         across = np.concatenate([mu - half, (mu + half)[::-1]])
         colour = OTHERS[i % len(OTHERS)] if fit.groups else PRIOR
         name = fit.groups[i] if fit.groups else None

@@ -191,7 +191,7 @@ class _Integral:
 
     def _penalty(self, phi: Floats) -> tuple[float, Floats]:
         """The weak hand on kappa, alpha and v, and the like on tau^2 against v."""
-        value, gradient, _ = weak_penalty(phi[1:])
+        value, gradient, _ = weak_penalty(np.array([0.0, *phi[2:]]))  # mu has none
         slope = np.concatenate([[0.0], gradient])
         apart = phi[1] - phi[4]
         t = 0.5 * np.tanh(apart / 2)

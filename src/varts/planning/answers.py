@@ -21,7 +21,7 @@ class Answer:
     target: float
     share: float | None
     rounds: int | None
-    low: int | None  #: 95 % interval; None: not within `looked` rounds
+    low: int | None  #: 95 % interval; None: not within `looked` rounds, or too few cases to tell
     high: int | None
     looked: int
     reached: float
@@ -40,5 +40,12 @@ class Answer:
             here = "it was in {:.0%} [{:.0%}, {:.0%}] of cases".format(*ends)
         if self.rounds is None:
             return f"{self.policy}, to {what}: more than {self.looked:,} rounds, after which {here}"
-        high = f"{self.high:,}" if self.high is not None else f"more than {self.looked:,}"
+        if self.high is not None:
+            high = f"{self.high:,}"
+        elif (
+            self.question == "sure" and self.reached == 1
+        ):  # all had been: it is the number of them
+            high = "no limit from so few cases"
+        else:
+            high = f"more than {self.looked:,}"
         return f"{self.policy}, to {what}: {self.rounds:,} rounds [{late(self.low)}, {high}]"

@@ -156,7 +156,7 @@ class Plan:
             if isinstance(value, pl.DataFrame):
                 value = value.to_dict(as_series=False)
             elif isinstance(value, NormalGamma):
-                value = json.loads(value.to_json())
+                value = value.to_dict()
             body[field.name] = value
         return json.dumps(body, allow_nan=False)
 

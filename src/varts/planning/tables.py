@@ -157,7 +157,12 @@ def below(rounds: Any, regret: Floats, x: float) -> int | None:
 
 
 def whole(x: float) -> int | None:
-    """A round; None for one that was not seen."""
+    """A round; None for one that was not seen. No round is below 0: a limit of -inf says no more.
+
+    >>> whole(7.0), whole(-math.inf), whole(math.inf)
+    (7, 0, None)
+    """
+    x = max(x, 0.0)
     return int(x) if math.isfinite(x) else None
 
 

@@ -107,6 +107,10 @@ class IndexPolicy(Policy):
     `index(n, mean, m2, t, *fields)` is plain arithmetic on numbers or arrays (np.sqrt, np.log,
     np.where ...); the dataclass's fields arrive as trailing arguments, in order.
 
+    What of a formula changes only with an arm's own rewards may stand apart, in
+    `terms(n, mean, m2, *fields)`, a tuple of numbers; `index(*terms, t)` then has the rest. The
+    engine computes an arm's terms when it was pulled, not in every round (`ucb.py` has examples).
+
     >>> @dataclass(frozen=True)
     ... class Optimist(IndexPolicy):
     ...     label = "Optimist"
@@ -124,9 +128,11 @@ class IndexPolicy(Policy):
     #: leaves out those that cannot be the largest; the choices are the same.
     grows: ClassVar[bool] = False
 
+    terms: ClassVar[Callable[..., Any] | None] = None
+
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:
-        """The formula; any signature that starts with (n, mean, m2, t)."""
+        """The formula; any signature that starts with (n, mean, m2, t), or (*terms, t)."""
         raise NotImplementedError("an IndexPolicy must define index(n, mean, m2, t)")
 
     def indices(self, stats: ArmStats, t: int) -> Floats:
@@ -134,7 +140,11 @@ class IndexPolicy(Policy):
         self._ready(stats)
         extra = self.parameters(stats).T
         played = integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
-        index = self.index(stats.n, stats.mean, stats.m2, float(played), *extra)
+        arm = stats.n, stats.mean, stats.m2
+        if self.terms is None:
+            index = self.index(*arm, float(played), *extra)
+        else:
+            index = self.index(*self.terms(*arm, *extra), float(played))
         return np.array(np.broadcast_to(index, stats.K), dtype=np.float64)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:

@@ -31,8 +31,12 @@ class UCB1(IndexPolicy):
     grows: ClassVar[bool] = True
 
     @staticmethod
-    def index(n: Any, mean: Any, m2: Any, t: Any) -> Any:
-        return mean + np.sqrt(2 * np.log(t - 1) / n)
+    def terms(n: Any, mean: Any, m2: Any) -> Any:
+        return mean, np.sqrt(2 / n)
+
+    @staticmethod
+    def index(mean: Any, width: Any, t: Any) -> Any:
+        return mean + width * np.sqrt(np.log(t - 1))
 
 
 @register
@@ -51,10 +55,13 @@ class UCB1Tuned(IndexPolicy):
     grows: ClassVar[bool] = True
 
     @staticmethod
-    def index(n: Any, mean: Any, m2: Any, t: Any) -> Any:
-        exploration = np.log(t - 1) / n
-        variance = np.minimum(0.25, m2 / n + np.sqrt(2 * exploration))
-        return mean + np.sqrt(exploration * variance)
+    def terms(n: Any, mean: Any, m2: Any) -> Any:
+        return mean, 1 / n, m2 / n
+
+    @staticmethod
+    def index(mean: Any, nth: Any, variance: Any, t: Any) -> Any:
+        exploration = np.log(t - 1) * nth
+        return mean + np.sqrt(exploration * np.minimum(0.25, variance + np.sqrt(2 * exploration)))
 
 
 @register
@@ -86,10 +93,19 @@ class UCBV(IndexPolicy):
             integer("horizon", self.horizon, at_least=1)
 
     def parameters(self, stats: ArmStats) -> Floats:
-        fixed = 0.0 if self.horizon is None else np.log(3 * float(self.horizon) ** 2)
-        return np.tile(np.array([self.zeta, self.c * self.b, fixed]), (stats.K, 1))
+        """E is constant + slope ln(t)."""
+        constant, slope = 0.0, self.zeta
+        if self.horizon is not None:
+            constant, slope = np.log(3 * float(self.horizon) ** 2), 0.0
+        return np.tile(np.array([constant, slope, self.c * self.b]), (stats.K, 1))
 
     @staticmethod
-    def index(n: Any, mean: Any, m2: Any, t: Any, zeta: Any, cb: Any, fixed: Any) -> Any:
-        E = fixed + (fixed == 0) * zeta * np.log(t)
-        return mean + np.sqrt(2 * (m2 / n) * E / n) + 3 * cb * E / n
+    def terms(n: Any, mean: Any, m2: Any, constant: Any, slope: Any, cb: Any) -> Any:
+        spread, range_ = np.sqrt(2 * m2) / n, 3 * cb / n  # of sqrt(E) and of E
+        base = mean + spread * np.sqrt(constant) + range_ * constant
+        return base, spread * np.sqrt(slope), range_ * slope
+
+    @staticmethod
+    def index(base: Any, spread: Any, range_: Any, t: Any) -> Any:
+        log_t = np.log(t)
+        return base + spread * np.sqrt(log_t) + range_ * log_t
