@@ -12,78 +12,47 @@ Importing this package imports next to nothing; what is asked for is loaded then
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from varts import bounds, live
-    from varts.beliefs import Beta, StudentT
-    from varts.fitting import FittedPrior, fit_prior
-    from varts.live import Decision, Experiment, open
-    from varts.planning import Plan, plan
-    from varts.policies import (
-        MVTS,
-        TS14,
-        TS20,
-        UCB1,
-        UCBV,
-        BeliefPolicy,
-        BernoulliTS,
-        EvenSplit,
-        GaussianTS,
-        IndexPolicy,
-        KnownVarianceTS,
-        Policy,
-        UCB1Tuned,
-        VarTS,
-        choose,
-        index_policy,
-        register,
-    )
-    from varts.priors import Normal, NormalGamma
-    from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Instances, Problem
-    from varts.stats import ArmStats
-    from varts.study import Study, simulate
+if TYPE_CHECKING:  # the same names for type checkers and editors
+    from varts import bounds as bounds
+    from varts import live as live
+    from varts.beliefs import Beta as Beta
+    from varts.beliefs import StudentT as StudentT
+    from varts.fitting import FittedPrior as FittedPrior
+    from varts.fitting import fit_prior as fit_prior
+    from varts.live import Decision as Decision
+    from varts.live import Experiment as Experiment
+    from varts.live import open as open
+    from varts.planning import Plan as Plan
+    from varts.planning import plan as plan
+    from varts.policies import MVTS as MVTS
+    from varts.policies import TS14 as TS14
+    from varts.policies import TS20 as TS20
+    from varts.policies import UCB1 as UCB1
+    from varts.policies import UCBV as UCBV
+    from varts.policies import BeliefPolicy as BeliefPolicy
+    from varts.policies import BernoulliTS as BernoulliTS
+    from varts.policies import EvenSplit as EvenSplit
+    from varts.policies import GaussianTS as GaussianTS
+    from varts.policies import IndexPolicy as IndexPolicy
+    from varts.policies import KnownVarianceTS as KnownVarianceTS
+    from varts.policies import Policy as Policy
+    from varts.policies import UCB1Tuned as UCB1Tuned
+    from varts.policies import VarTS as VarTS
+    from varts.policies import choose as choose
+    from varts.policies import index_policy as index_policy
+    from varts.policies import register as register
+    from varts.priors import Normal as Normal
+    from varts.priors import NormalGamma as NormalGamma
+    from varts.problems import BernoulliBandit as BernoulliBandit
+    from varts.problems import BetaBandit as BetaBandit
+    from varts.problems import GaussianBandit as GaussianBandit
+    from varts.problems import Instances as Instances
+    from varts.problems import Problem as Problem
+    from varts.stats import ArmStats as ArmStats
+    from varts.study import Study as Study
+    from varts.study import simulate as simulate
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "MVTS",
-    "TS14",
-    "TS20",
-    "UCB1",
-    "UCBV",
-    "ArmStats",
-    "BeliefPolicy",
-    "BernoulliBandit",
-    "BernoulliTS",
-    "Beta",
-    "BetaBandit",
-    "Decision",
-    "EvenSplit",
-    "Experiment",
-    "FittedPrior",
-    "GaussianBandit",
-    "GaussianTS",
-    "IndexPolicy",
-    "Instances",
-    "KnownVarianceTS",
-    "Normal",
-    "NormalGamma",
-    "Plan",
-    "Policy",
-    "Problem",
-    "StudentT",
-    "Study",
-    "UCB1Tuned",
-    "VarTS",
-    "bounds",
-    "choose",
-    "fit_prior",
-    "index_policy",
-    "live",
-    "open",
-    "plan",
-    "register",
-    "simulate",
-]
 
 _modules = ("bounds", "live")
 _homes = {
@@ -116,6 +85,7 @@ _homes = {
     "varts.study": ("Study", "simulate"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
+__all__ = sorted([*_modules, *_home])
 
 
 def __getattr__(name: str) -> Any:
@@ -131,4 +101,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

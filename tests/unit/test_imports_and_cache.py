@@ -1,5 +1,6 @@
 """What importing costs, and that compiled kernels are kept between processes, never stale."""
 
+import ast
 import json
 import os
 import shutil
@@ -124,3 +125,11 @@ def test_kernels_that_differ_have_names_that_differ(problem):
 
     names = [kernel(policy, problem).py_func.__qualname__ for policy in (varts.VarTS(), Static())]
     assert names[0] != names[1]
+
+
+def test_every_public_name_loads_and_type_checkers_see_the_same():
+    block = next(x for x in ast.parse(Path(varts.__file__).read_text()).body if type(x) is ast.If)
+    shown = {alias.asname for line in block.body for alias in line.names}
+    assert shown == set(varts.__all__)
+    for name in varts.__all__:
+        assert getattr(varts, name) is not None
