@@ -1,21 +1,15 @@
-"""The arm with the largest of K independent Student-t draws, sampled exactly, mostly without
-drawing: pay only for what is uncertain.
+"""The arm with the largest of K independent draws, sampled exactly, mostly without drawing: pay
+only for what is uncertain.
 
 A naive sampler draws every arm in every round. Most of those draws cannot matter. Fix a level tau
-somewhat below the leader, the arm with the highest location. Then the winner is the leader
+somewhat below the leader, the arm with the highest center. Then the winner is the leader
 *unless* something rare happens: another arm's draw comes out above tau, or the leader's own below
 it. Whether any of these rare events happens at all is decided by a single exponential draw.
 
-**The bound.** Let X be t with nu > 1 degrees of freedom and f its density. For x > s > 0 the
-density lies below (x/s) f(x), whose mass and inverse are closed form:
-
-    B(s, nu) = c(nu) nu / ((nu - 1) s) (1 + s^2/nu)^(-(nu - 1)/2)   >=   P(X > s),
-    c(nu) = Gamma((nu + 1)/2) / (Gamma(nu/2) sqrt(pi nu))           <=   1/sqrt(2 pi);
-
-for a Gaussian, phi(s)/s. B falls in s and in nu: the derivative of (nu - 1) log(1 + s^2/nu) in nu
-is at least log(1 + a) - a/(1 + a) >= 0 with a = s^2/nu. So a bound computed once stays one while s
-and nu do not fall, which spares most recomputations, and Gamma functions are only needed when an
-event is examined.
+**The bound.** All that the sampler needs to know of a family of beliefs is its *tail*: a bound B on
+the chance of a rare event which is the mass of an envelope, a curve above the density that is easy
+to draw from. `student_tail.py` and `beta_tail.py` have one each. Both bounds stay bounds while a
+belief moves away from tau and narrows, which spares most recomputations.
 
 **The process.** Each arm that is not drawn outright has a bound b_i on the chance of its event and
 the rate r_i = -log(1 - b_i). The arms share one Poisson process on [0, R), R = sum r_i, an interval
@@ -23,8 +17,9 @@ of length r_i each: an arm's interval holds a point with probability b_i, indepe
 exponential E tells where the first point is. If E >= R (nearly always) there is none, no arm was
 touched, and E - R, which is exponential again, serves the next round: a draw lasts until something
 happens. Otherwise the arm i it falls on is examined: with probability B_i/b_i draw x from the
-envelope, accept it with probability s/x; what remains has density f(x) on x > s exactly. The next
-point is sought beyond arm i's interval.
+envelope, accept it with probability density over envelope; what remains has the density of arm i
+beyond tau exactly (b_i is B_i when it was last computed, and B_i has fallen since). The next point
+is sought beyond arm i's interval.
 
 **The rest.** Arms likely to exceed tau are *active*: drawn in full every round. If some value
 exceeds tau, the leader is drawn given that it exceeds tau (unless it is known not to) and the
@@ -39,17 +34,34 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from varts.engine.rng import ONE, bits, exponential, inlined, jit, normal, student, t_root, uniform
+from varts.engine.rng import exponential, inlined, jit, uniform
 
-PARAMETERS = 0  # put in place by kernels.specialise, as in select.py
-believe = None
-
-# Columns of `work`, a row per arm.
-LOC, SCALE, DF = 0, 1, 2
-S_REF, DF_REF = 3, 4  # the s and nu that the bound behind its rate was computed for
-HELD = 5  # what is known of this round's draw: see `half_drawn`
+# The tail of a family of beliefs, put in place by `kernels.lazy_sampler`. An arm's belief is a row
+# of `work`, whose columns only the tail knows.
+TAIL = (
+    "center",  # where an arm's belief is
+    "first_z",  # the z to begin a run with, and the steps in which a better one is sought
+    "Z_STEPS",
+    "ENDS_HOLD",  # whether a z at an end of its range stays there for good
+    "level_at",  # the tau that is z scales below an arm
+    "bound_above",  # on the chance of a draw above tau; the tail notes what it was computed for
+    "bound_above_holds",  # whether what was noted is a bound for the present belief
+    "bound_below",  # the same for a leader and a draw below tau
+    "bound_below_holds",
+    "chance_above",  # about the same, to compare levels
+    "chance_below",
+    "examine",  # whether the event happened, and the draw
+    "drawn",  # a full draw
+    "drawn_above",  # a draw only as far as needed to know whether it can win
+    "unfinished",  # whether it was left at that
+    "finished",  # the rest of it
+)
+center = first_z = Z_STEPS = ENDS_HOLD = level_at = None
+bound_above = bound_above_holds = bound_below = bound_below_holds = None
+chance_above = chance_below = examine = None
+drawn = drawn_above = unfinished = finished = None
+learn = None  # a policy's belief about an arm, written into `work`
 
 # Places in `level`, the state of the sampler as a whole.
 TAU, TOTAL, LEADER, ACTIVES, VALID, Z = 0, 1, 2, 3, 4, 5
@@ -84,51 +96,11 @@ def forget(memory):
     memory[1][LEFT] = -1.0
 
 
-PHI0 = 1 / math.sqrt(2 * math.pi)
 ACTIVE_ABOVE = 0.25  # an event likelier than this is cheaper drawn outright than examined
 
 # tau is z scales of the leader below it. From Z_LEAST on, the leader's own low draws are an event
 # of the process; below, it is drawn like any other, and many contenders put tau even above it.
-Z_FIRST, Z_LEAST, Z_FEWEST, Z_MOST, Z_STEP = 2.5, 1.5, -6.0, 5.5, 0.5
-SLACK = 0.3  # how far the leader's s may fall before its bound is computed anew
-
-
-@jit
-def bound(s, nu):
-    """B(s, nu) with c(nu) replaced by its limit; nu > 1, s > 0."""
-    if nu == np.inf:
-        return PHI0 / s * math.exp(-0.5 * s * s)
-    return PHI0 * nu / ((nu - 1) * s) * math.exp(-0.5 * (nu - 1) * math.log1p(s * s / nu))
-
-
-@jit
-def peak_ratio(nu):
-    """c(nu) / c(inf)."""
-    if nu > 1e6:
-        return 1 - 0.25 / nu
-    return math.exp(math.lgamma(0.5 * (nu + 1)) - math.lgamma(0.5 * nu)) / math.sqrt(0.5 * nu)
-
-
-@jit
-def examine(s, nu, ratio, state):
-    """A draw beyond s from the envelope, or -1 where the event did not happen.
-
-    `ratio` is B(s, nu) with c(inf) for c(nu), over the probability with which we came here.
-    """
-    u, state = uniform(state)
-    if u >= ratio:
-        return -1.0, state
-    e, state = exponential(state)
-    if nu == np.inf:
-        x = math.sqrt(s * s + 2 * e)
-        return (x if u * x < ratio * s else -1.0), state
-    x = math.sqrt(s * s + (nu + s * s) * math.expm1(2 * e / (nu - 1)))
-    # Accept with probability ratio * c(nu)/c(inf) * s/x in all. 1 - 1/(4 nu) <= c(nu)/c(inf), and
-    # the two are so close that Gamma functions are rarely needed.
-    left, right = u * x, ratio * s
-    if left < right * (1 - 0.25 / nu) or (left < right and left < right * peak_ratio(nu)):
-        return x, state
-    return -1.0, state
+Z_LEAST, Z_FEWEST, Z_MOST = 1.5, -6.0, 5.5
 
 
 @jit
@@ -146,129 +118,35 @@ def set_rate(i, rate, level, rates, K):
     level[TOTAL] += change
 
 
-@inlined
-def drawn(i, work, state):
-    """A full draw of arm i, as (value, signed log of an infinite one, state)."""
-    return student(work[i, LOC], work[i, SCALE], work[i, DF], state)
-
-
-@inlined
-def half_drawn(i, floor, work, state):
-    """Draw arm i, whose location is not above `floor`, only as far as needed; df >= 4.
-
-    Returns the draw if it is above `floor`, else -inf. What was settled on the way is kept in HELD:
-    -1 for a draw below its location (a coin decides that, and half the time nothing more is
-    needed), or the z^2 of one above it, whose root was not needed as squares were compared first.
-    """
-    word, state = bits(state)
-    if word & ONE:
-        work[i, HELD] = -1.0
-        return -np.inf, state
-    nu = work[i, DF]
-    if nu == np.inf:
-        z, state = normal(state)
-    else:
-        z, state = t_root(nu, state)
-    z2 = z * z
-    work[i, HELD] = z2
-    need = floor - work[i, LOC]
-    top, bottom = square(z2, nu)
-    if top * work[i, SCALE] ** 2 <= need * need * bottom:
-        return -np.inf, state
-    return work[i, LOC] + work[i, SCALE] * math.sqrt(top / bottom), state
-
-
-@jit
-def finished(i, work, state):
-    """The draw that `half_drawn` left unfinished."""
-    z2, nu = work[i, HELD], work[i, DF]
-    side = 1.0
-    if z2 < 0:
-        side = -1.0
-        if nu == np.inf:
-            z, state = normal(state)
-        else:
-            z, state = t_root(nu, state)
-        z2 = z * z
-    top, bottom = square(z2, nu)
-    return work[i, LOC] + side * work[i, SCALE] * math.sqrt(top / bottom), state
-
-
-@inlined
-def square(z2, nu):
-    """Numerator and denominator of the squared standard draw."""
-    if nu == np.inf:
-        return z2, 1.0
-    return z2 * nu, nu - 2 - z2
-
-
-@jit
-def classify(i, work, level, rates, active, place):
+def place_anew(i, work, level, rates, active, place):
     """Make arm i, which is not the leader, quiet with a rate or active, by its belief and tau."""
-    tau, loc, scale, nu = level[TAU], work[i, LOC], work[i, SCALE], work[i, DF]
-    quiet, rate, s = False, 0.0, 0.0
-    if loc < tau and nu > 1:
-        s = (tau - loc) / scale
-        if s >= work[i, S_REF] and nu >= work[i, DF_REF] and work[i, S_REF] > 0:
-            return  # the bound it has still holds
-        if s > 0.8:
-            b = bound(s, nu) if s < np.inf else 0.0
-            if b < ACTIVE_ABOVE:
-                quiet, rate = True, as_rate(b)
+    b, rate = bound_above(i, level[TAU], work), 0.0
     count = np.int64(level[ACTIVES])
-    if quiet:
+    if b < ACTIVE_ABOVE:
+        rate = as_rate(b)
         if place[i] >= 0:  # leave the list of active arms: the last takes the place
             last = active[count - 1]
             active[place[i]] = last
             place[last] = place[i]
             place[i] = -1
             level[ACTIVES] = count - 1
-        work[i, S_REF] = s
-        work[i, DF_REF] = nu
-    else:
-        if place[i] < 0:
-            active[count] = i
-            place[i] = count
-            level[ACTIVES] = count + 1
-        work[i, S_REF] = 0.0
+    elif place[i] < 0:
+        active[count] = i
+        place[i] = count
+        level[ACTIVES] = count + 1
     set_rate(i, rate, level, rates, len(work))
 
 
-@jit
 def follow_leader(work, level, rates):
-    """The leader's belief changed: keep, renew or give up the bound on its own event."""
+    """A new bound on the leader's own event; without one, the level is no good any more."""
     i = np.int64(level[LEADER])
-    scale, nu = work[i, SCALE], work[i, DF]
-    above = work[i, LOC] - level[TAU]
-    s = above / scale if scale > 0 else math.copysign(np.inf, above)
-    reference = work[i, S_REF]
-    holds = reference > 0 and s >= reference and nu >= work[i, DF_REF]
-    if holds and (s < reference + 3 * SLACK or s == np.inf):
-        return
-    if s < 1 or not nu > 1:
+    b = bound_below(i, level[TAU], work)
+    if b < ACTIVE_ABOVE:
+        set_rate(i, as_rate(b), level, rates, len(work))
+    else:
         level[VALID] = 0.0
-        return
-    reference = max(s - SLACK, 0.5 * s)
-    b = bound(reference, nu) if reference < np.inf else 0.0
-    if not b < ACTIVE_ABOVE:
-        level[VALID] = 0.0
-        return
-    work[i, S_REF] = reference
-    work[i, DF_REF] = nu
-    set_rate(i, as_rate(b), level, rates, len(work))
 
 
-@jit
-def level_at(z, leader, work):
-    """tau at z scales below the leader."""
-    loc = work[leader, LOC]
-    tau = loc - z * work[leader, SCALE]
-    if tau == loc:  # a point mass, or a scale lost in rounding: any level below will do
-        tau = loc - 1e-9 * max(abs(loc), 1e-300)
-    return tau
-
-
-@jit
 def expected_cost(z, leader, work):
     """What a round would cost at this level, roughly, in draws of an arm.
 
@@ -280,43 +158,44 @@ def expected_cost(z, leader, work):
     for i in range(len(work)):
         if i == leader and z >= Z_LEAST:
             continue
-        nu = work[i, DF]
-        s = (tau - work[i, LOC]) / work[i, SCALE]
-        if s > 8 and nu > 20:
-            continue  # next to never
-        b = bound(s, nu) if s > 0.8 and nu > 1 else 1.0
+        b = chance_above(i, tau, work)
         if b < ACTIVE_ABOVE:
             cost += 2.5 * b
             log_none -= 0.75 * b
         else:
             cost += 0.7
-            log_none -= 0.4 if s > 0 else 1.0
+            log_none -= 0.4 if center(i, work) < tau else 1.0
     none = math.exp(log_none)
     if z < Z_LEAST:
         return cost + none * len(work)
-    low = bound(z - SLACK, work[leader, DF]) if work[leader, DF] > 1 else 1.0
+    low = chance_below(z, leader, work)
     return cost + 1 - none + min(low, 1.0) * (2.5 + none * len(work))
 
 
-@jit
+def cheapest_z(z, leader, work):
+    """From z, go on in a direction that makes rounds cheaper, if there is one."""
+    if ENDS_HOLD and not Z_FEWEST < z < Z_MOST:
+        return z
+    start, cost = z, expected_cost(z, leader, work)
+    for step in Z_STEPS:
+        while Z_FEWEST <= z + step <= Z_MOST:
+            other = expected_cost(z + step, leader, work)
+            if not other < cost:
+                break
+            z, cost = z + step, other
+        if z != start:
+            break
+    return z
+
+
 def relevel(work, level, rates, active, place):
     """Choose the leader and tau anew and sort all arms into quiet and active."""
     K = len(work)
     leader = 0
     for i in range(1, K):
-        if work[i, LOC] > work[leader, LOC]:
+        if center(i, work) > center(leader, work):
             leader = i
-    # From where tau was, go on in the direction that makes rounds cheaper.
-    z = level[Z] if level[Z] != 0 else Z_FIRST
-    cost, step, turned = expected_cost(z, leader, work), -Z_STEP, False
-    while Z_FEWEST < z < Z_MOST:
-        other = expected_cost(z + step, leader, work)
-        if other < cost:
-            z, cost, turned = z + step, other, True
-        elif turned:
-            break
-        else:
-            step, turned = -step, True
+    z = cheapest_z(level[Z] if level[Z] != 0 else first_z(K), leader, work)
     level[Z] = z
     level[TAU] = level_at(z, leader, work)
     level[LEADER] = leader if z >= Z_LEAST else -1
@@ -326,17 +205,16 @@ def relevel(work, level, rates, active, place):
         rates[i] = 0.0
     for i in range(K):
         place[i] = -1
-        work[i, S_REF] = 0.0
     for i in range(K):
         if i != level[LEADER]:
-            classify(i, work, level, rates, active, place)
+            place_anew(i, work, level, rates, active, place)
     level[VALID] = 1.0
     if level[LEADER] >= 0:
         follow_leader(work, level, rates)
     if level[VALID] == 0:  # its tail is too heavy for a bound: draw it like the active ones
         level[VALID] = 1.0
         level[LEADER] = -1.0
-        classify(leader, work, level, rates, active, place)
+        place_anew(leader, work, level, rates, active, place)
     # Re-levelling costs about as much as some K draws: let it stay a fraction of all that was
     # spent, so that the better the level, the less often it is moved.
     level[SPENT] += level[WASTE]
@@ -370,15 +248,14 @@ def set_gate(level):
     level[GATE] = np.inf if closed else level[TOTAL]
 
 
-@inlined
 def replace(arm, memory):
     """Find the place in the process for an arm whose belief changed."""
     work, level, rates, active, place = memory
     if level[VALID] != 0:
         if arm == level[LEADER]:
             follow_leader(work, level, rates)
-        else:
-            classify(arm, work, level, rates, active, place)
+        elif place[arm] >= 0 or not bound_above_holds(arm, level[TAU], work):
+            place_anew(arm, work, level, rates, active, place)
     set_gate(level)
 
 
@@ -395,7 +272,6 @@ def better(x, x_log, i, best, best_log, arm, ties, state):
     return best, best_log, arm, ties, state
 
 
-@inlined
 def select_lazy(t, n, mean, m2, params, memory, state):
     """The arm with the largest draw; in the common case that is the leader."""
     level = memory[1]
@@ -405,7 +281,6 @@ def select_lazy(t, n, mean, m2, params, memory, state):
     return select_with_care(memory, state)
 
 
-@inlined
 def select_with_care(memory, state):
     """The same where something may happen."""
     work, level, rates, active, place = memory
@@ -426,29 +301,19 @@ def select_with_care(memory, state):
     level[WASTE] += count
     for j in range(count):
         i = active[j]
-        if work[i, DF] >= 4 and work[i, LOC] <= tau:
-            x, state = half_drawn(i, max(tau, best), work, state)
-            if x == -np.inf:
-                continue
-            x_log = 0.0
-        else:
-            x, x_log, state = drawn(i, work, state)
-        work[i, HELD] = 0.0
-        best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
+        done, x, x_log, state = drawn_above(i, tau, best, work, state)
+        if done:
+            best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     # 2. the others, through the process
     block, start = 0, 0.0
     while e < level[TOTAL]:
         i, end, block, start = find(e, block, start, rates, len(work))
         if i < 0:
             break
-        side = 1.0 if i != leader else -1.0
-        s = side * (tau - work[i, LOC]) / work[i, SCALE]
-        ratio = bound(s, work[i, DF]) / -math.expm1(-rates[i])
-        x, state = examine(s, work[i, DF], ratio, state)
+        happened, x, state = examine(i, i == leader, tau, -math.expm1(-rates[i]), work, state)
         level[WASTE] += 2.5
-        if x > 0:
+        if happened:
             low = low or i == leader
-            x = work[i, LOC] + side * x * work[i, SCALE]
             best, best_log, arm, ties, state = better(x, 0.0, i, best, best_log, arm, ties, state)
         step, state = exponential(state)
         e = end + step
@@ -471,7 +336,7 @@ def select_with_care(memory, state):
     level[WASTE] += len(work)
     for i in range(len(work)):
         if place[i] >= 0:
-            if work[i, HELD] == 0:
+            if not unfinished(i, work):
                 continue
             x_log = 0.0
             x, state = finished(i, work, state)
@@ -489,20 +354,20 @@ def select_with_care(memory, state):
 def refresh_lazy(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled, and its place in the process."""
     work, level = memory[0], memory[1]
-    extra = to_fixed_tuple(params[arm], PARAMETERS)
-    loc, scale, df = believe(n[arm], mean[arm], m2[arm], *extra)
-    loc, scale, df = float(loc), float(scale), float(df)
-    work[arm, LOC] = loc
-    work[arm, SCALE] = scale
-    work[arm, DF] = df
-    # A leader whose bound still holds, and is not much too wide, needs nothing more.
-    reference = work[arm, S_REF] * scale
-    above = loc - level[TAU]
-    if (
-        arm == level[LEADER]
-        and above >= reference
-        and above <= reference + 3 * SLACK * scale
-        and df >= work[arm, DF_REF]
-    ):
-        return
+    learn(arm, n, mean, m2, params, work)
+    if arm == level[LEADER] and bound_below_holds(arm, level[TAU], work):
+        return  # the common case
     replace(arm, memory)
+
+
+# What calls the tail, callees first, and how it is compiled: by `kernels.lazy_sampler`, per family.
+COMPILED = (
+    (place_anew, jit),
+    (follow_leader, jit),
+    (expected_cost, jit),
+    (cheapest_z, jit),
+    (relevel, jit),
+    (replace, inlined),
+    (select_with_care, inlined),
+    (select_lazy, inlined),
+)

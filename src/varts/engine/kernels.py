@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from varts.checks import Floats, short
-from varts.engine import argmax
+from varts.engine import argmax, beta_tail, student_tail
 from varts.engine import play as loop
 from varts.engine import select as families
 from varts.engine.rng import OPTIONS, bits, inlined, jit, where
@@ -194,15 +194,14 @@ def _compiled(
         else:
             select = inlined(specialise(families.select_index, index_of=index_of))
     elif family == "beta":
-        select, refresh, transform = families.select_beta, families.refresh_beta, families.toss
+        select, refresh = sampler(beta_tail, beta_tail.learn, lazy=not naive)
+        refresh, begin, transform = inlined(refresh), jit(refresh), families.toss
     elif family == "mean_variance":
         select = families.select_mean_variance
     else:
+        learn = inlined(specialise(student_tail.learn, believe=formula_jit(formula), **names))
         # Where every reward moves every belief there is nothing to be lazy about.
-        lazy = not (pooled or naive)
-        select = argmax.select_lazy if lazy else families.select_draw
-        refresh = argmax.refresh_lazy if lazy else families.refresh_belief
-        refresh = specialise(refresh, believe=formula_jit(formula), **names)
+        select, refresh = sampler(student_tail, learn, lazy=not (pooled or naive), pooled=pooled)
         refresh, begin = inlined(refresh), jit(refresh)
     ours = reward is None and (formula is None or formula.__module__.startswith("varts."))
     written = formula.__qualname__ if formula is not None else ""
@@ -222,6 +221,27 @@ def _compiled(
     if ours:
         forget_old_kernels(compiled.stats.cache_path)
     return compiled  # type: ignore[no-any-return]
+
+
+@functools.cache
+def lazy_sampler(tail: Any, process: Any = argmax) -> dict[str, Any]:
+    """The process of argmax.py with a family's tail in it, compiled: its functions by name."""
+    names = {name: getattr(tail, name) for name in process.TAIL}
+    for function, compiled in process.COMPILED:
+        names[function.__name__] = compiled(specialise(function, **names))
+    return names
+
+
+def sampler(tail: Any, learn: Any, lazy: bool, pooled: bool = False) -> tuple[Any, Any]:
+    """How the largest draw of a family of beliefs is found, and how a belief is brought up to date.
+
+    The second is still to be compiled.
+    """
+    if lazy:
+        names = lazy_sampler(tail)
+        return names["select_lazy"], specialise(argmax.refresh_lazy, learn=learn, **names)
+    select = inlined(specialise(families.select_draw, drawn=tail.drawn))
+    return select, specialise(families.refresh_belief, learn=learn, POOLED=pooled)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ Three functions per family, plugged into the loop of `play.py`:
 `refresh(arm, n, mean, m2, params, memory)` notes that this arm's statistics changed,
 `transform(reward, state) -> (reward, state)` is what the statistics record of a reward.
 `memory` is what the samplers of `argmax.py` keep between rounds. The names in capitals and
-`index`, `believe` are put in place by `kernels.specialise`.
+`index`, `drawn`, `learn` are put in place by `kernels.specialise`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from varts.engine.argmax import BLOCK, DF, LOC, SCALE, better, drawn
+from varts.engine.argmax import BLOCK, better
 from varts.engine.rng import (
     bits,
-    gamma_with,
-    inlined,
     jit,
     log_gamma,
     normal,
@@ -33,7 +31,7 @@ from varts.policies.thompson import MVTS, BernoulliTS
 PARAMETERS = 0  # how many extra arguments the formula takes
 POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
 TERMS = ()  # a zero for each number that `terms` makes of an arm's statistics
-index = terms = believe = None
+index = terms = drawn = learn = None
 
 
 @jit
@@ -174,9 +172,8 @@ def refresh_growing(arm, n, mean, m2, params, memory):
 # --------------------------------------------------------------------------------------- beliefs
 
 
-@inlined
 def select_draw(t, n, mean, m2, params, memory, state):
-    """The largest of one draw per arm, each from its Student-t belief (location, scale, df)."""
+    """The largest of one draw per arm, each from its belief."""
     work = memory[0]
     best, best_log, arm, ties = -np.inf, -np.inf, -1, 0
     for i in range(len(n)):
@@ -193,11 +190,7 @@ def refresh_belief(arm, n, mean, m2, params, memory):
         pool(n, mean, m2, params)
         first, last = 0, len(n)
     for i in range(first, last):
-        extra = to_fixed_tuple(params[i], PARAMETERS)
-        loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
-        work[i, LOC] = float(loc)
-        work[i, SCALE] = float(scale)
-        work[i, DF] = float(df)
+        learn(i, n, mean, m2, params, work)
 
 
 @jit
@@ -219,31 +212,7 @@ def pool(n, mean, m2, params):
 
 # ---------------------------------------------------------------------------------- Bernoulli TS
 
-bernoulli_posterior = jit(BernoulliTS.believe)
 clip = jit(BernoulliTS.clip)
-
-
-@inlined
-def select_beta(t, n, mean, m2, params, memory, state):
-    """The largest of one Beta draw per arm, each g/(g + h) of two Gammas (a, b >= 1 here)."""
-    work = memory[0]
-    best, arm = -1.0, -1
-    for i in range(len(n)):
-        g, state = gamma_with(work[i, 0], work[i, 1], state)
-        h, state = gamma_with(work[i, 2], work[i, 3], state)
-        x = g / (g + h)
-        if x > best:
-            best, arm = x, i
-    return arm, state
-
-
-@inlined
-def refresh_beta(arm, n, mean, m2, params, memory):
-    """The constants of the two Gamma samplers."""
-    work = memory[0]
-    a, b = bernoulli_posterior(n[arm], mean[arm], m2[arm])
-    work[arm, 0], work[arm, 1] = a - 1 / 3, 1 / math.sqrt(9 * a - 3)
-    work[arm, 2], work[arm, 3] = b - 1 / 3, 1 / math.sqrt(9 * b - 3)
 
 
 @jit
