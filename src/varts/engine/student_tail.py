@@ -32,6 +32,7 @@ LOC, SCALE, DF = 0, 1, 2
 S_REF, DF_REF = 3, 4  # the s and nu that the bound behind its rate was computed for
 HELD = 5  # what is known of this round's draw: see `half_drawn`
 
+UNDERFLOW = -745.2  # exp of less is 0
 PHI0 = 1 / math.sqrt(2 * math.pi)
 SLACK = 0.3  # how far the leader's s may fall before its bound is computed anew
 
@@ -78,8 +79,12 @@ def level_at(z, i, work):
 def bound(s, nu):
     """B(s, nu) with c(nu) replaced by its limit; nu > 1, s > 0."""
     if nu == np.inf:
-        return PHI0 / s * math.exp(-0.5 * s * s)
-    return PHI0 * nu / ((nu - 1) * s) * math.exp(-0.5 * (nu - 1) * math.log1p(s * s / nu))
+        factor, exponent = PHI0 / s, -0.5 * s * s
+    else:
+        factor = PHI0 * nu / ((nu - 1) * s)
+        exponent = -0.5 * (nu - 1) * math.log1p(s * s / nu)
+    # The C library takes ten times as long for an exponential that is too small for a number.
+    return factor * math.exp(exponent) if exponent > UNDERFLOW else 0.0
 
 
 @jit
