@@ -43,7 +43,6 @@ TAIL = (
     "center",  # where an arm's belief is
     "first_z",  # the z to begin a run with, and the steps in which a better one is sought
     "Z_STEPS",
-    "ENDS_HOLD",  # whether a z at an end of its range stays there for good
     "level_at",  # the tau that is z scales below an arm
     "bound_above",  # on the chance of a draw above tau; the tail notes what it was computed for
     "bound_above_holds",  # whether what was noted is a bound for the present belief
@@ -57,7 +56,7 @@ TAIL = (
     "unfinished",  # whether it was left at that
     "finished",  # the rest of it
 )
-center = first_z = Z_STEPS = ENDS_HOLD = level_at = None
+center = first_z = Z_STEPS = level_at = None
 bound_above = bound_above_holds = bound_below = bound_below_holds = None
 chance_above = chance_below = examine = None
 drawn = drawn_above = unfinished = finished = None
@@ -174,8 +173,6 @@ def expected_cost(z, leader, work):
 
 def cheapest_z(z, leader, work):
     """From z, go on in a direction that makes rounds cheaper, if there is one."""
-    if ENDS_HOLD and not Z_FEWEST < z < Z_MOST:
-        return z
     start, cost = z, expected_cost(z, leader, work)
     for step in Z_STEPS:
         while Z_FEWEST <= z + step <= Z_MOST:

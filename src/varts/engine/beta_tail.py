@@ -24,8 +24,8 @@ examined. B is a bound for other beliefs, too:
 - it falls as N grows, p the same, if d >= r. d log B / dN is
   1/(2N) - KL(p, s) - d/(d + r)/N, and d/(d + r) >= 1/2. (d then grows as well.)
 
-So a bound computed for (p, N) is one while p does not grow and N, which never falls, does what it
-likes. A leader's draw *below* tau is the same with X turned into 1 - X: a and b change places, and
+So a bound computed for (p, N) is one while p does not grow, as N never falls and tau stays where it
+is. A leader's draw *below* tau is the same with X turned into 1 - X: a and b change places, and
 so do s and r. Both s and r are passed on, as 1 - r need not be s to the last digit.
 """
 
@@ -59,7 +59,6 @@ def center(i, work):
 
 
 Z_STEPS = (-0.5, 0.5, 1.5)  # the last for where levels above and below the leader are both good
-ENDS_HOLD = False
 
 
 @jit

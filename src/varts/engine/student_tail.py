@@ -53,7 +53,6 @@ def center(i, work):
 
 
 Z_STEPS = (-0.5, 0.5)
-ENDS_HOLD = True  # part of every result: another level would draw other random numbers
 
 
 @jit
