@@ -129,12 +129,8 @@ class ArmStats:
             raise ValueError(f"statistics to merge must be an ArmStats, got {short(other)}")
         if other.K != self.K:
             raise ValueError(f"statistics must have equal numbers of arms, got {self.K}, {other.K}")
-        n = self.n + other.n
-        share = np.divide(other.n, n, out=np.zeros(self.K), where=n > 0)
-        gap = other.mean - self.mean
-        return ArmStats._trusted(
-            n, self.mean + gap * share, self.m2 + other.m2 + gap**2 * self.n * share
-        )
+        mine, others = (self.n, self.mean, self.m2), (other.n, other.mean, other.m2)
+        return ArmStats._trusted(*merged(*mine, *others))
 
     def take(self, arms: Any) -> ArmStats:
         """The statistics of some of the arms, by their indices."""
@@ -168,3 +164,11 @@ def _one(K: int, arm: int, reward: float) -> ArmStats:
     n, mean = np.zeros(K), np.zeros(K)
     n[arm], mean[arm] = 1.0, reward
     return ArmStats._trusted(n, mean, np.zeros(K))
+
+
+def merged(n: Any, mean: Any, m2: Any, n2: Any, mean2: Any, m22: Any) -> tuple[Any, Any, Any]:
+    """Two sets of rewards seen as one; numbers or arrays, and compiled in the engine."""
+    total = n + n2
+    share = n2 / np.maximum(total, 1e-300)  # 0 of none
+    gap = mean2 - mean
+    return total, mean + gap * share, m2 + m22 + gap * gap * n * share

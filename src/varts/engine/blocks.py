@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from varts import streams
 from varts.checks import Floats
-from varts.engine.kernels import kernel, parameters, payer, reward_family
-from varts.engine.play import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate, over_runs
+from varts.engine.kernels import kernel, over_runs, parameters, payer, reward_family
+from varts.engine.play import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate
 from varts.engine.rng import stream
 from varts.policies import Policy
 from varts.problems import Problem
@@ -80,8 +80,7 @@ class Work:
         self, block: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
     ) -> dict[str, Played] | None:
         """All policies on the block's instances; None if `stop` was raised meanwhile."""
-        played = self._play_blocks(block, 1, stop, ticks)
-        return None if played is None else played[0]
+        return self._play_blocks(block, 1, stop, ticks)
 
     def play_part(
         self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
@@ -89,28 +88,26 @@ class Work:
         """Neighbouring blocks, added up; None if `stop` was raised meanwhile."""
         tally = Tally()
         for block in range(first, first + count, self.at_once):
-            played = self._play_blocks(block, min(self.at_once, first + count - block), stop, ticks)
+            size = min(self.at_once, first + count - block)
+            played = self._play_blocks(block, size, stop, ticks)
             if played is None:
                 return None
-            for each in played:
-                tally.add(Part(1, each))
+            tally.add(Part(size, played))
         return tally.total()
 
     def _play_blocks(
         self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
-    ) -> list[dict[str, Played]] | None:
-        """Neighbouring blocks one by one, though the kernels see all their runs at once."""
+    ) -> dict[str, Played] | None:
+        """Neighbouring blocks, added up like a tally's."""
         runs = min(count * RUNS, self.runs - first * RUNS)
         instances = self._draw(first, count)[:, :runs]
-        result: list[dict[str, Played]] = [{} for _ in range(count)]
+        result = {}
         for label in self.policies:
             left = self._play(label, first * RUNS, instances, stop, ticks)
             if left is None:
                 return None
             final, best_share, curve = left
-            for block, played in enumerate(result):
-                rows = slice(block * RUNS, (block + 1) * RUNS)
-                played[label] = Played(final[rows], best_share[rows], spread(curve[rows]))
+            result[label] = Played(final, best_share, spread(curve))
         return result
 
     def compile(self, label: str) -> None:
@@ -120,7 +117,7 @@ class Work:
             if reward_family(self.problem) == CUSTOM:
                 payer(self.problem.reward)(CUSTOM, np.uint64(0), 0, 0.0, 0.0)
             what = f"formula of {label}"
-            over_runs(np.zeros((1, 1)), np.zeros(1), np.zeros(1))
+            spread(np.zeros((1, 1)))
             idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
             self._play(label, 0, np.zeros((3, 0, self.problem.K)), *idle)
         except (NumbaError, NotImplementedError) as error:
@@ -206,8 +203,9 @@ class Work:
 
 
 def spread(curve: Floats) -> ArmStats:
-    """Each column's mean and sum of squared deviations over the rows."""
+    """Each column's mean and sum of squared deviations over the rows, block by block."""
     runs, columns = curve.shape
-    mean, m2 = np.zeros(columns), np.zeros(columns)
-    over_runs(curve, mean, m2)
-    return ArmStats._trusted(np.full(columns, float(runs)), mean, m2)
+    n = np.zeros(-(-runs // RUNS))
+    mean, m2 = np.zeros((2, len(n), columns))
+    over_runs()(curve, RUNS, n, mean, m2)
+    return ArmStats._trusted(np.full(columns, n[0]), mean[0].copy(), m2[0].copy())

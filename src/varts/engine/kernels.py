@@ -158,7 +158,7 @@ def formula_jit(function: Any) -> Any:
 def sources_digest() -> str:
     """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
     folder = Path(__file__).parents[1]
-    files = [folder / "priors.py", folder / "problems.py"]
+    files = [folder / "priors.py", folder / "problems.py", folder / "stats.py"]
     files += [*folder.glob("engine/*.py"), *folder.glob("policies/*.py")]
     digest = hashlib.sha256()
     for file in sorted(files):
@@ -242,6 +242,13 @@ def sampler(tail: Any, learn: Any, lazy: bool, pooled: bool = False) -> tuple[An
         return names["select_lazy"], specialise(argmax.refresh_lazy, learn=learn, **names)
     select = inlined(specialise(families.select_draw, drawn=tail.drawn))
     return select, specialise(families.refresh_belief, learn=learn, POOLED=pooled)
+
+
+@functools.cache
+def over_runs() -> Callable[..., None]:
+    """The compiled `play.over_runs`."""
+    body = specialise(loop.over_runs, f"play_over_runs_{sources_digest()}")
+    return njit(cache=True, **OPTIONS)(body)  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -9,11 +9,11 @@ part of the loop, as a call that hands over the arrays one by one costs 20 ns an
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from varts.engine.argmax import forget, remember
-from varts.engine.rng import OPTIONS, below, beta, jit, normal, stream, uniform
+from varts.engine.rng import below, beta, jit, normal, stream, uniform
 from varts.problems import BernoulliBandit, GaussianBandit
+from varts.stats import merged as merged_plain
 
 first_pay = begin = select = refresh = transform = None  # put in place by kernels.py
 
@@ -24,6 +24,7 @@ STOPPED, DONE, NO_REWARD, NO_CHOICE = 0, 1, 2, 3  # how `play` ended
 
 STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
 
+merged = jit(merged_plain)
 gaussian_reward = jit(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)
 
@@ -144,13 +145,29 @@ def play(
     return DONE
 
 
-@njit(cache=True, **OPTIONS)
-def over_runs(curve, mean, m2):
-    """Mean and sum of squared deviations of each column, row by row so that it vectorises."""
+def over_runs(curve, size, n, mean, m2):
+    """Mean and sum of squared deviations of each column, left in the first row of `mean` and `m2`.
+
+    Of blocks of `size` rows first, then of neighbouring blocks in pairs, of pairs in pairs and so
+    on, as `Tally` adds them up. Row by row, so that it vectorises.
+    """
     runs, columns = curve.shape
-    for r in range(runs):
-        for c in range(columns):
-            mean[c] += curve[r, c] / runs
-    for r in range(runs):
-        for c in range(columns):
-            m2[c] += (curve[r, c] - mean[c]) ** 2
+    for block in range(len(n)):
+        first, last = block * size, min((block + 1) * size, runs)
+        n[block] = last - first
+        for r in range(first, last):
+            for c in range(columns):
+                mean[block, c] += curve[r, c] / n[block]
+        for r in range(first, last):
+            for c in range(columns):
+                m2[block, c] += (curve[r, c] - mean[block, c]) ** 2
+    step = 1
+    while step < len(n):
+        for one in range(0, len(n) - step, 2 * step):
+            other = one + step
+            for c in range(columns):
+                _, mean[one, c], m2[one, c] = merged(
+                    n[one], mean[one, c], m2[one, c], n[other], mean[other, c], m2[other, c]
+                )
+            n[one] += n[other]
+        step *= 2

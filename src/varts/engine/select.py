@@ -27,6 +27,7 @@ from varts.engine.rng import (
     where,
 )
 from varts.policies.thompson import MVTS, BernoulliTS
+from varts.stats import merged as merged_plain
 
 PARAMETERS = 0  # how many extra arguments the formula takes
 POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
@@ -193,17 +194,15 @@ def refresh_belief(arm, n, mean, m2, params, memory):
         learn(i, n, mean, m2, params, work)
 
 
+merged = jit(merged_plain)
+
+
 @jit
 def pool(n, mean, m2, params):
     """Write n, mean and m2 of all rewards into the first three parameters of every arm."""
     total, center, spread = 0.0, 0.0, 0.0
     for i in range(len(n)):
-        if n[i] > 0:  # arm by arm as in ArmStats.merge: a common offset costs no digits
-            share = n[i] / (total + n[i])
-            gap = mean[i] - center
-            center += gap * share
-            spread += m2[i] + gap**2 * total * share
-            total += n[i]
+        total, center, spread = merged(total, center, spread, n[i], mean[i], m2[i])
     for i in range(len(n)):
         params[i, 0] = total
         params[i, 1] = center
