@@ -9,7 +9,8 @@ import numpy as np
 from timing import seconds
 
 import varts
-from varts import StudentT, ranking
+from varts import StudentT
+from varts.ranking import quadrature
 
 TURNS, LONGEST = 200, 2.0  # calls of a question, and the seconds they may take together
 
@@ -71,10 +72,10 @@ def shortest(action):
 
 def error(ask, belief, name):
     found = np.asarray(ask(belief))
-    step, bound = ranking.STEP, ranking.ERROR
-    ranking.STEP, ranking.ERROR = step / 4, bound / 10
+    step, bound = quadrature.STEP, quadrature.ERROR
+    quadrature.STEP, quadrature.ERROR = step / 4, bound / 10
     finer = np.asarray(ask(belief))
-    ranking.STEP, ranking.ERROR = step, bound
+    quadrature.STEP, quadrature.ERROR = step, bound
     if np.isinf(found).all():
         return "infinite"
     size = belief.scale.max() if name == "expected_loss" else 1.0

@@ -7,15 +7,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes here have one th
 
 import argparse
 import json
-import platform
 import sqlite3
 import sys
 import tempfile
 import time
 import traceback
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -269,18 +266,10 @@ def goals(file, database):
 
 
 def machine(folder):
-    with open("/proc/cpuinfo") if os.path.exists("/proc/cpuinfo") else open(os.devnull) as file:
-        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return {
-        "when": datetime.now(UTC).isoformat(timespec="minutes"),
-        "processor": models[0] if models else platform.processor(),
-        "cores": os.cpu_count(),
+    return report.machine("varts", "numpy", "sqlalchemy", "psycopg") | {
         "load": os.getloadavg()[0],
-        "system": f"{platform.system()} {platform.machine()}",
         "file system": file_system(folder),
         "sync ms": sync_time(folder),
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("varts", "numpy", "sqlalchemy", "psycopg")},
         "SQLite": sqlite3.sqlite_version,
     }
 

@@ -1,8 +1,26 @@
 """From results to Markdown and to the figure of growth."""
 
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
+
+
+def machine(*packages):
+    """When, where, and with which versions something was measured."""
+    with open("/proc/cpuinfo") if os.path.exists("/proc/cpuinfo") else open(os.devnull) as file:
+        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="minutes"),
+        "processor": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }
 
 
 def put(section, text):

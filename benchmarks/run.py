@@ -3,10 +3,7 @@
 import argparse
 import json
 import os
-import platform
 import sys
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import naive_c
@@ -29,20 +26,6 @@ MANY = 8  # times as many runs where threads are compared: starting and ending w
 
 def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
-
-
-def machine():
-    with open("/proc/cpuinfo") if os.path.exists("/proc/cpuinfo") else open(os.devnull) as file:
-        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return {
-        "when": datetime.now(UTC).isoformat(timespec="minutes"),
-        "processor": models[0] if models else platform.processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("varts", "numpy", "numba")},
-        "compiler": naive_c.version() or "none found",
-    }
 
 
 def side_by_side(K, runs, turns, c):
@@ -202,7 +185,10 @@ def main():
     options.add_argument("--no-peers", action="store_true", help="only what needs no network")
     options = options.parse_args()
     c = naive_c.load()
-    found = {"machine": machine()}
+    found = {
+        "machine": report.machine("varts", "numpy", "numba")
+        | {"compiler": naive_c.version() or "none found"}
+    }
     found["per round"] = {K: side_by_side(K, runs, options.turns, c) for K, runs in RUNS.items()}
     found["two threads"] = {}
     if c is not None and (os.cpu_count() or 1) > 1:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from varts import Beta, NormalGamma, StudentT, ranking
+from varts import Beta, NormalGamma, StudentT
+from varts.ranking import families, quadrature
 
 INF = np.inf
 DFS = [0.004, 0.5, 1, 1.3, 3, INF]
@@ -279,17 +280,17 @@ def test_bad_questions(ask, words):
 def test_a_density_that_is_not_the_derivative_of_f_is_refused(monkeypatch):
     """Negative control of the error control: densities 1e-6 too high cannot pass for true."""
     belief = StudentT([0.0, 1.0], 1.0, 3.0)
-    right = ranking.t_height
-    monkeypatch.setattr(ranking, "t_height", lambda df: right(df) * (1 + 1e-6))
+    right = families.t_height
+    monkeypatch.setattr(families, "t_height", lambda df: right(df) * (1 + 1e-6))
     with pytest.raises(ArithmeticError, match="quadrature must"):
         belief.p_best()
 
 
 def test_a_narrow_arm_between_nodes_is_found(monkeypatch):
     """One panel over 1e6 scales of the narrow arm, none of whose nodes sees it."""
-    monkeypatch.setattr(ranking, "STEP", 100.0)
+    monkeypatch.setattr(quadrature, "STEP", 100.0)
     found = StudentT([0.3, 0.0], [1e-6, 1.0], INF).p_best()
     assert close(found[0], special.ndtr(0.3))
-    monkeypatch.setattr(ranking, "ERROR", 10.0)  # the same without looking at errors is wrong
+    monkeypatch.setattr(quadrature, "ERROR", 10.0)  # the same without looking at errors is wrong
     with pytest.raises(ArithmeticError, match="right to 1e-8"):
         StudentT([0.3, 0.0], [1e-6, 1.0], INF).p_best()

@@ -27,7 +27,10 @@ from varts.tally import Part, Tally
 
 # Part of every result, like the streams.
 RUNS = 8  # per block
-FEW_ARMS = 32  # up to here, one stream has the instances of 8 blocks: opening one takes a while
+FEW_ARMS = (
+    32  # up to here, BATCH blocks have their instances from one stream: opening it takes long
+)
+BATCH = 8  # blocks, and the most that a kernel plays in one call
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Work:
     def at_once(self) -> int:
         """How many blocks to play in one call of a kernel: short ones together, to save calls."""
         size, each = 1, RUNS * max(self.horizon * len(self.policies), self.problem.K)
-        while size < 8 and 2 * size * each <= 10**6:
+        while size < BATCH and 2 * size * each <= 10**6:
             size *= 2
         return size
 
@@ -144,7 +147,7 @@ class Work:
 
     def _draw(self, first: int, count: int) -> Floats:
         """Mean, a and b of the blocks' instances, a row per run."""
-        batch = 8 * RUNS if self.problem.K <= FEW_ARMS else RUNS
+        batch = BATCH * RUNS if self.problem.K <= FEW_ARMS else RUNS
         first, last = first * RUNS, (first + count) * RUNS
         batches = range(first // batch, -(-last // batch))
         drawn = np.concatenate([self._draw_batch(each, batch) for each in batches], axis=1)

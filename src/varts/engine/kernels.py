@@ -71,18 +71,19 @@ def parameters(policy: Policy, K: int) -> Floats:
     For a policy with terms it is a column per arm, with room for the terms below the parameters:
     so they lie side by side as the vectors of the index's loop want them.
     """
-    if family(policy) in ("python", "beta"):
-        return np.empty((K, 0))
-    given = policy.parameters(ArmStats.empty(K))
-    terms = _count_terms(policy, given)
+    given, terms = _given(policy, K)
     return np.vstack([given.T, np.zeros((terms, K))]) if terms else given
 
 
-def _count_terms(policy: Policy, given: Floats) -> int:
-    """How many numbers the policy's `terms` make of an arm, if it has them."""
-    terms = getattr(policy, "terms", None)
+def _given(policy: Policy, K: int) -> tuple[Floats, int]:
+    """The policy's parameters, a row per arm, and how many numbers its `terms` make of an arm."""
+    name = family(policy)
+    if name in ("python", "beta"):
+        return np.empty((K, 0)), 0
+    given = policy.parameters(ArmStats.empty(K))
+    terms = policy.terms if name == "index" else None  # type: ignore[attr-defined]
     if terms is None:
-        return 0
+        return given, 0
     with np.errstate(all="ignore"):
         made = terms(*np.full((3, 1), 2.0), *given[:1].T)
     if not isinstance(made, tuple):
@@ -90,7 +91,7 @@ def _count_terms(policy: Policy, given: Floats) -> int:
             f"terms of {policy.label or type(policy).__name__} must be a tuple of numbers, "
             f"got {short(made)}"
         )
-    return len(made)
+    return given, len(made)
 
 
 def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..., int]:
@@ -109,8 +110,8 @@ def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..
             name = "growing"
     elif name == "belief":
         formula, pooled = policy.believe, bool(policy.pooled)  # type: ignore[attr-defined]
-    given = np.empty((1, 0)) if name == "beta" else policy.parameters(ArmStats.empty(problem.K))
-    widths = given.shape[1], _count_terms(policy, given)
+    given, count = _given(policy, problem.K)
+    widths = given.shape[1], count
     return _compiled(name, formula, terms, pooled, widths, reward, naive)
 
 

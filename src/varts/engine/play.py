@@ -2,18 +2,22 @@
 
 `play` is written once. `kernels.py` puts a policy's `select`, `refresh` and `transform` in the
 place of the names below and compiles it; a policy in plain Python runs the very same loop
-uncompiled. `begin` is `refresh` again, for the arms' first beliefs: what a round calls is made
-part of the loop, as a call that hands over the arrays one by one costs 20 ns and more.
+uncompiled. What a round calls is made part of the loop, as a call that hands over the arrays one by
+one costs 20 ns and more. `begin` and `first_pay` are `refresh` and `pay` again, as plain calls, for
+what is done once a run and arm: a second copy in the loop would cost it registers.
+
+An arm's next reward is drawn when the one before is paid out. Which arm comes next depends on the
+reward at hand, and the processor works on the drawing of the next one while it waits for that.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from varts import stats
 from varts.engine.argmax import forget, remember
 from varts.engine.rng import below, beta, jit, normal, stream, uniform
 from varts.problems import BernoulliBandit, GaussianBandit
-from varts.stats import merged as merged_plain
 
 first_pay = begin = select = refresh = transform = None  # put in place by kernels.py
 
@@ -24,7 +28,7 @@ STOPPED, DONE, NO_REWARD, NO_CHOICE = 0, 1, 2, 3  # how `play` ended
 
 STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
 
-merged = jit(merged_plain)
+merged = jit(stats.merged)
 gaussian_reward = jit(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)
 
@@ -117,7 +121,7 @@ def play(
                 arm, state = select(t, n, mean, m2, params, memory, state)
                 if arm < 0:
                     return NO_CHOICE
-            i = np.uint64(arm)  # Numba lets only a signed number count from the end
+            i = np.uint64(arm)  # else every array would be asked whether arm counts from its end
             x = coming[i]
             if x - x != 0:  # NaN or infinite
                 return NO_REWARD

@@ -17,6 +17,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.engine.argmax import BLOCK, better
+from varts.engine.play import merged
 from varts.engine.rng import (
     bits,
     jit,
@@ -27,7 +28,6 @@ from varts.engine.rng import (
     where,
 )
 from varts.policies.thompson import MVTS, BernoulliTS
-from varts.stats import merged as merged_plain
 
 PARAMETERS = 0  # how many extra arguments the formula takes
 POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
@@ -192,9 +192,6 @@ def refresh_belief(arm, n, mean, m2, params, memory):
         first, last = 0, len(n)
     for i in range(first, last):
         learn(i, n, mean, m2, params, work)
-
-
-merged = jit(merged_plain)
 
 
 @jit

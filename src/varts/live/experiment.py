@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-import numbers
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import is_dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from varts.checks import integer, short, unknown
+from varts.live.arguments import arm_names, for_arms, pair, reward_of, several, text_of
 from varts.live.choosing import STICKY, Chooser, counted
 from varts.live.errors import (
     ExperimentStopped,
-    InvalidReward,
     RewardConflict,
     StoreError,
     UnknownDecision,
@@ -43,7 +40,6 @@ from varts.live.state import (
 )
 from varts.live.store import Store, open_store
 from varts.live.verify import Verification, verify
-from varts.priors import Prior, prior_from
 
 SWEEP = 1000  # decisions settled as missing in one transaction
 
@@ -80,15 +76,15 @@ def open_experiment(
     """
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"name must be a word, got {short(name)}")
-    _text("name", name)
+    text_of("name", name)
     place = open_store(store)
     if not place.has(name):
         if arms is None:
             raise StoreError(
                 f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
             )
-        names = _arm_names(arms)
-        made = Options.made(**_for_arms(options, names))
+        names = arm_names(arms)
+        made = Options.made(**for_arms(options, names))
         config = Config(tuple(names), made, initial=len(names))
         config.check()
         number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
@@ -153,15 +149,14 @@ class Experiment:
             start, random = f"{self.store.clock():014x}", secrets.token_hex(7 * len(units))
             ids = [start + random[i : i + 14] for i in range(0, len(random), 14)]
         else:
-            ids = [_text("id", one) for one in _several("ids", ids)]
+            ids = [text_of("id", one) for one in several("ids", ids)]
         if len(ids) != len(units):
             raise ValueError(f"ids must be one per unit ({len(units)}), got {len(ids)}")
-        units = [self._stored(_text("unit", unit)) for unit in units]
+        units = [self._stored(text_of("unit", unit)) for unit in units]
         if not ids:
             return []
         self._expire()
-        with self.store.writing() as log:
-            log.experiment = self._id
+        with self.store.writing(self._id) as log:
             found = {} if fresh else log.decided(ids)
             state = self._current(log)  # later than what was found: it knows all their arms
             if len(found) < len(set(ids)):
@@ -258,14 +253,13 @@ class Experiment:
     def reward_many(self, rewards: Mapping[str, float] | Iterable[tuple[str, float]]) -> list[bool]:
         """Several rewards in one transaction; if one is refused, none is applied."""
         given = rewards.items() if isinstance(rewards, Mapping) else rewards
-        pairs = [_pair(one) for one in _several("rewards", given)]
-        asked = [(_text("id", id), _reward(value)) for id, value in pairs]
+        pairs = [pair(one) for one in several("rewards", given)]
+        asked = [(text_of("id", id), reward_of(value)) for id, value in pairs]
         if not asked:
             return []
         self._expire()
         ids = [id for id, _ in asked]
-        with self.store.writing() as log:
-            log.experiment = self._id
+        with self.store.writing(self._id) as log:
             log.lock()
             state = self._current(log).copy()
             options = state.config.options
@@ -308,8 +302,7 @@ class Experiment:
         A sweep goes on where the last one ended; one of `everything` begins at the beginning.
         """
         while (window := self.options.window) and (everything or self._some_are_due(window)):
-            with self.store.writing() as log:
-                log.experiment = self._id
+            with self.store.writing(self._id) as log:
                 log.lock()
                 state = self._current(log).copy()
                 window, missing = state.config.options.window, state.config.options.missing
@@ -334,8 +327,7 @@ class Experiment:
                 return
 
     def _some_are_due(self, window: float) -> bool:
-        with self.store.reading() as log:
-            log.experiment = self._id
+        with self.store.reading(self._id) as log:
             return log.latest(self._past(window)) > self._swept(log)
 
     def _swept(self, log: Log) -> int:
@@ -361,8 +353,7 @@ class Experiment:
         """The state, how many decisions its arms have, how many of them are settled, and whether
         a sweep has missed some: those stamped, by a clock that is behind or in a transaction that
         outlasted the window, before the time that was swept already."""
-        with self.store.reading() as log:
-            log.experiment = self._id
+        with self.store.reading(self._id) as log:
             state = self._load(log)
             self._publish(state)
             decided, settled = self._decided(log, state), log.settled_by_arm()
@@ -385,8 +376,7 @@ class Experiment:
 
     def export(self, path: str | Path) -> int:
         """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""
-        with self.store.reading() as log:
-            log.experiment = self._id
+        with self.store.reading(self._id) as log:
             state = self._load(log)
             self._publish(state)
             self._decided(log, state)
@@ -395,8 +385,7 @@ class Experiment:
     def verify(self, replay: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare; `replay` also makes every decision
         again."""
-        with self.store.reading() as log:
-            log.experiment = self._id
+        with self.store.reading(self._id) as log:
             state = self._load(log)
             self._publish(state)
             return verify(log, self.seed, state, replay)
@@ -405,8 +394,8 @@ class Experiment:
 
     def add_arm(self, arm: str, prior: Any = None) -> None:
         """A new arm; its prior is the shared one, or must be given if every arm has its own."""
-        name = _arm_names([arm])[0]
-        given = _for_arms({"prior": prior}, [name])
+        name = arm_names([arm])[0]
+        given = for_arms({"prior": prior}, [name])
         self._change(ADD_ARM, {"arm": name, "prior": stored_prior(given.get("prior"))})
 
     def pause_arm(self, arm: str) -> None:
@@ -427,8 +416,7 @@ class Experiment:
 
     def _change(self, kind: str, body: dict[str, Any]) -> None:
         self._expire()
-        with self.store.writing() as log:
-            log.experiment = self._id
+        with self.store.writing(self._id) as log:
             log.lock()
             state = self._current(log).copy()
             config = state.config
@@ -440,7 +428,7 @@ class Experiment:
                     raise ValueError(unknown("arm", name, config.arms))
             if kind == CONFIGURE:
                 body = {
-                    "options": config.options.reconfigured(_for_arms(body, config.arms)).to_json()
+                    "options": config.options.reconfigured(for_arms(body, config.arms)).to_json()
                 }
             event = Event(state.version + 1, kind, self.store.clock(), body=body)
             state.apply(event)
@@ -478,8 +466,7 @@ class Experiment:
             if log.steady:
                 state = self._load(log)
             else:
-                with self.store.reading() as moment:
-                    moment.experiment = self._id
+                with self.store.reading(self._id) as moment:
                     state = self._load(moment)
         else:
             state = State(state.config, first.version, first.rewards, dict(state.rows))
@@ -511,7 +498,7 @@ class Experiment:
     ) -> None:
         """Refuse to open an experiment as something it is not."""
         config = self._state.config
-        names = config.arms if arms is None else tuple(_arm_names(arms))
+        names = config.arms if arms is None else tuple(arm_names(arms))
         if names != config.arms[: len(names)] or len(names) < config.initial:
             raise ValueError(
                 f"arms must be those of the experiment {self.name!r}, "
@@ -521,7 +508,7 @@ class Experiment:
             raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
         if not options:  # always allowed, even where the policy is not known
             return
-        found = config.options.differences(_for_arms(options, names), len(names))
+        found = config.options.differences(for_arms(options, names), len(names))
         for name, (stored, asked) in found.items():
             raise ValueError(
                 f"{name} of the experiment {self.name!r} is {short(stored)}, "
@@ -545,70 +532,3 @@ def _take(state: State, head: Sequence[Any]) -> None:
             state.rows[row.arm, row.epoch] = Row(
                 row.rewarded, row.n, row.mean, row.m2, row.origin, row.at
             )
-
-
-def _reward(value: Any) -> float:
-    number = math.nan
-    if type(value) is float:
-        number = value
-    elif isinstance(value, numbers.Real) and not isinstance(value, bool):
-        with suppress(OverflowError):  # an int beyond all floats
-            number = float(value)
-    if not math.isfinite(number):
-        raise InvalidReward(f"reward must be a finite number, got {short(value)}")
-    return number
-
-
-def _several(name: str, values: Any) -> Iterable[Any]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be several, in a list, got {short(values)}")
-    return values
-
-
-def _pair(one: Any) -> tuple[Any, Any]:
-    if not isinstance(one, (tuple, list)) or len(one) != 2:
-        raise ValueError(f"rewards must be pairs of an id and a number, got {short(one)}")
-    return one[0], one[1]
-
-
-def _text(name: str, value: Any) -> Any:
-    if value is None and name == "unit":
-        return None
-    if not isinstance(value, str) or not value or "\x00" in value or len(value) > 255:
-        raise ValueError(f"{name} must be text of 1 to 255 characters, got {short(value)}")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} must be text that UTF-8 can hold, got {short(value)}") from None
-    return value
-
-
-def _arm_names(arms: Any) -> list[str]:
-    if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:
-        raise ValueError(f"arms must be a list of names, got {short(arms)}")
-    names = [str(_text("arm", arm)) for arm in arms]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"arms must have different names, got {twice!r} twice")
-    return names
-
-
-def _for_arms(options: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
-    """The options with their prior, beside the policy or in it, in the order of these arms."""
-    out = dict(options)
-    if out.get("prior") is not None:
-        out["prior"] = _in_order(out["prior"], arms)
-    policy = out.get("policy")
-    if isinstance(policy, dict) and policy.get("prior") is not None:
-        out["policy"] = {**policy, "prior": _in_order(policy["prior"], arms)}
-    elif is_dataclass(policy) and isinstance(prior := getattr(policy, "prior", None), Prior):
-        out["policy"] = replace(policy, prior=_in_order(prior, arms))  # type: ignore[type-var]
-    return out
-
-
-def _in_order(prior: Any, arms: Sequence[str]) -> Prior:
-    """A prior made for named arms (by `varts fit`) goes by the names, another by position."""
-    if hasattr(prior, "groups"):  # a FittedPrior
-        prior = prior.prior if prior.groups is None else prior.for_arms(arms)
-    made = prior_from(prior)
-    return made if made.K is None else prior_from(made, arms)

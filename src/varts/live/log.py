@@ -24,8 +24,8 @@ Counts = dict[int, int]  # by arm
 class Log:
     """The queries of one transaction; `experiment` is the id of the one they are about."""
 
-    def __init__(self, store: Store, connection: Connection, steady: bool) -> None:
-        self.store, self.connection, self.experiment = store, connection, 0
+    def __init__(self, store: Store, connection: Connection, experiment: int, steady: bool) -> None:
+        self.store, self.connection, self.experiment = store, connection, experiment
         # Whether several statements see the same moment.
         self.steady = steady
 

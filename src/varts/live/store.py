@@ -180,19 +180,19 @@ class Store:
             self._turn.close()
 
     @contextmanager
-    def writing(self) -> Iterator[Log]:
-        """A transaction that writes: all of it or nothing."""
+    def writing(self, experiment: int = 0) -> Iterator[Log]:
+        """A transaction that writes, all of it or nothing, about the experiment of this id."""
         options: dict[str, Any] = {"begin": "IMMEDIATE"} if self.sqlite else {}
         with self._errors(), self._turn, self._transaction(options) as connection:
-            yield Log(self, connection, steady=self.sqlite)
+            yield Log(self, connection, experiment, steady=self.sqlite)
 
     @contextmanager
-    def reading(self) -> Iterator[Log]:
+    def reading(self, experiment: int = 0) -> Iterator[Log]:
         """A transaction that sees one moment of the database and blocks nobody."""
         options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}
         turn = self._turn if self.memory else nullcontext()
         with self._errors(), turn, self._transaction(options) as connection:
-            yield Log(self, connection, steady=True)
+            yield Log(self, connection, experiment, steady=True)
 
     @contextmanager
     def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
