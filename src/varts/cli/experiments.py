@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
 import sys
-from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,11 +19,12 @@ from rich.table import Table
 
 import varts
 from varts.checks import unknown
+from varts.cli.experiment_flags import Flags
+from varts.cli.experiment_text import report_body, show_report, shown, status
 from varts.cli.shell import Whole, app, parse_prior, show
 
 if TYPE_CHECKING:
-    from varts.live import Experiment, Report, Store
-    from varts.live.state import State
+    from varts.live import Experiment, Store
 
 EXAMPLES = """\
 Examples:
@@ -46,128 +44,6 @@ experiment = App(
     help_epilogue=EXAMPLES,
 )
 app.command(experiment)
-
-# ------------------------------------------------------------------- options, as a person types
-
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def _number(name: str, text: str, rule: str = "a number", whole: str | None = None) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name} must be {rule}, got {whole or text!r}") from None
-
-
-def _time(name: str, text: str) -> float:
-    """Seconds.
-
-    >>> _time("window", "90"), _time("window", "1.5h")
-    (90.0, 5400.0)
-    """
-    unit = SECONDS.get(text[-1:].casefold())
-    amount = text if unit is None else text[:-1]
-    return (unit or 1) * _number(name, amount, "seconds or a time like 30m, 24h or 7d", text)
-
-
-def _range(name: str, text: str) -> tuple[float, ...]:
-    rule = "two numbers, LOW,HIGH"
-    ends = tuple(_number(name, part, rule, text) for part in text.split(","))
-    if len(ends) != 2:
-        raise ValueError(f"{name} must be {rule}, got {text!r}")
-    return ends
-
-
-def _policy(name: str, text: str) -> Any:
-    """A label, or a label with its options.
-
-    >>> _policy("policy", "UCB-V,zeta=1.2")
-    {'label': 'UCB-V', 'zeta': 1.2}
-    """
-    label, *options = text.split(",")
-    pairs = [option.partition("=") for option in options]
-    rule = "a label, or one with options like UCB-V,zeta=1.2"
-    values = {key.strip(): _number(name, value, rule, text) for key, _, value in pairs}
-    return {"label": label.strip(), **values} if values else label
-
-
-def _flag(metavar: str, text: str) -> Any:
-    return Parameter(metavar=metavar, help=text, allow_leading_hyphen=True)
-
-
-Read = Callable[[str, str], Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flags:
-    """Every option of `varts.live.Options` as a flag; what is not given stays None."""
-
-    goal: Annotated[str | None, _flag("max|min", "Whether higher or lower is better (max).")] = None
-    policy: Annotated[
-        str | None,
-        _flag("LABEL", "One of `varts policies`, maybe with options: UCB-V,zeta=1.2 (VarTS)."),
-    ] = None
-    prior: Annotated[
-        str | None,
-        _flag(
-            "PRIOR", "A JSON file, as of `varts fit`, or mu=..,kappa=..,alpha=..,beta=.. (none)."
-        ),
-    ] = None
-    floor: Annotated[
-        str | None, _flag("SHARE", "Part of the traffic that every arm gets at least (0).")
-    ] = None
-    holdout: Annotated[
-        str | None, _flag("SHARE", "Part of the units that get an even split for ever (0).")
-    ] = None
-    sticky: Annotated[
-        bool | None, Parameter(help="Whether a unit keeps its arm (--no-sticky).")
-    ] = None
-    clip: Annotated[
-        str | None,
-        _flag("LOW,HIGH", "Rewards outside count as the nearer end; the raw value is kept (none)."),
-    ] = None
-    window: Annotated[
-        str | None,
-        _flag("TIME", "How long a reward may take: seconds, or like 30m, 24h, 7d (none)."),
-    ] = None
-    missing: Annotated[
-        str | None, _flag("VALUE", "What a reward counts as that missed the window (none).")
-    ] = None
-    half_life: Annotated[
-        str | None, _flag("REWARDS", "After so many rewards an older one counts half (none).")
-    ] = None
-    stop_p_best: Annotated[
-        str | None, _flag("P", "Say that it may stop once some arm's P(best) is this (none).")
-    ] = None
-    stop_loss: Annotated[
-        str | None, _flag("LOSS", "Say so once the smallest expected loss is this (none).")
-    ] = None
-    hash_units: Annotated[
-        bool | None, Parameter(help="Whether units are stored as hashes (--no-hash-units).")
-    ] = None
-
-    def given(self) -> dict[str, Any]:
-        """The options that were typed; `none` is an option's default."""
-        from varts.live import Options
-
-        read: dict[str, Read] = {
-            "goal": lambda _, text: text,
-            "policy": _policy,
-            "prior": lambda _, text: parse_prior(text),
-            "clip": _range,
-            "window": _time,
-        }
-        out: dict[str, Any] = {}
-        for name in (field.name for field in fields(self)):
-            typed = getattr(self, name)
-            if isinstance(typed, str) and typed.casefold() == "none":
-                out[name] = getattr(Options(), name)
-            elif isinstance(typed, str):
-                out[name] = read.get(name, _number)(name, typed)
-            elif typed is not None:
-                out[name] = typed
-        return out
-
 
 # ------------------------------------------------------------------------------ what verbs share
 
@@ -365,10 +241,10 @@ def report(
     with _open(name, store) as exp:
         found = exp.report(level)
         if as_json:
-            _line(_report_body(found))
+            _line(report_body(found))
             return
         typed = store not in (STORE, os.environ.get("VARTS_STORE"))
-        _show_report(found, ["--store", exp.store.address] if typed else [])
+        show_report(found, ["--store", exp.store.address] if typed else [])
 
 
 @experiment.command(help_epilogue="")
@@ -434,7 +310,7 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
             exp = Experiment(name, place)
             config = exp.state.config
             if as_json:
-                body = {"name": name, "status": _status(exp.state), "version": exp.state.version}
+                body = {"name": name, "status": status(exp.state), "version": exp.state.version}
                 changing = {"rewards": exp.state.rewards, "epoch": config.epoch}
                 arms = {"arms": exp.arms, "paused": [exp.arms[i] for i in sorted(config.paused)]}
                 _line({**body, **changing, **arms, "options": exp.options.to_json()})
@@ -444,7 +320,7 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
                 f"{exp.state.rewards:,}",
                 str(config.epoch),
                 escape(exp.options.policy["label"]),
-                escape(_status(exp.state)),
+                escape(status(exp.state)),
             )
     if not as_json:
         show(table if names else f"no experiments in {place.name}", uncut=True)
@@ -514,7 +390,7 @@ def configure(name: Name, /, *, options: Options = NOTHING, store: Url = STORE) 
     with _open(name, store) as exp:
         exp.configure(**given)
         now = exp.options.to_json()
-        changes = ", ".join(f"{option} {_shown(now[option])}" for option in given)
+        changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
         print(f"{name}: {changes}; epoch {exp.state.config.epoch}")
 
 
@@ -533,90 +409,4 @@ def stop(name: Name, /, *, winner: str | None = None, store: Url = STORE) -> Non
     """
     with _open(name, store) as exp:
         exp.stop(winner)
-        print(f"{name}: {_status(exp.state)}")
-
-
-# ---------------------------------------------------------------------------------- how it looks
-
-
-def _status(state: State) -> str:
-    config = state.config
-    if config.winner is not None:
-        return f"stopped, {config.arms[config.winner]} for everybody"
-    if config.stopped:
-        return "stopped"
-    return "running" if not config.paused else f"running, {len(config.paused)} paused"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict) and "label" in value:
-        return str(value["label"])
-    if isinstance(value, list):
-        return ",".join(f"{one:g}" for one in value)
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _report_body(found: Report) -> dict[str, Any]:
-    names = ("name", "version", "goal", "level", "best", "stop", "because", "winner")
-    return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
-
-
-def _show_report(found: Report, place: list[str]) -> None:
-    state, rows = found.state, found.frame.to_dicts()
-    label = state.config.options.policy["label"]
-    pending = sum(row["pending"] for row in rows)
-    print(
-        f"{found.name}: {label}, goal {found.goal}, {state.rewards:,} rewards, "
-        f"{pending:,} pending, epoch {state.config.epoch}, {_status(state)}"
-    )
-    wide = [row["high"] - row["low"] for row in rows if row["low"] is not None]
-    places = _places(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
-    table = Table("arm", box=None, pad_edge=False)
-    interval = f"{100 * found.level:g} % interval"
-    for title in ("n", "mean", "sd", interval, "P(best)", "expected loss", "share", "pending"):
-        table.add_column(title, justify="right")
-    for index, row in enumerate(rows):
-        paused = " (paused)" if index in state.config.paused else ""
-        table.add_row(
-            escape(row["arm"]) + paused,
-            f"{row['n']:,}",
-            _decimal(row["mean"], places),
-            _decimal(row["sd"], places),
-            "-"
-            if row["low"] is None
-            else f"{_decimal(row['low'], places)} to {_decimal(row['high'], places)}",
-            "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
-            "-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
-            f"{row['share']:.1%}",
-            f"{row['pending']:,}",
-        )
-    show(table, uncut=True)
-    print(_verdict(found, place))
-
-
-def _verdict(found: Report, place: list[str]) -> str:
-    """What the numbers say, with the command that follows from it; `place` is its --store."""
-    if found.state.config.stopped or found.best is None:
-        return found.because
-    if found.stop:
-        winner = str(found.winner)
-        chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
-        advice = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *place])
-        return f"the stop rule is met: {found.because}; to follow it: {advice}"
-    return f"best so far: {found.best}; {found.because}"
-
-
-def _places(widths: Iterable[float]) -> int:
-    """Decimals that show the smallest of these with three digits.
-
-    >>> _places([12.5, 0.031])
-    4
-    """
-    wide = [width for width in widths if 0 < width < math.inf]
-    return min(max(2 - math.floor(math.log10(min(wide))), 0), 15) if wide else 2
-
-
-def _decimal(value: float | None, places: int) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.{places}f}" if abs(value) < 1e15 else f"{value:.6g}"
+        print(f"{name}: {status(exp.state)}")

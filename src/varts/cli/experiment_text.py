@@ -1,0 +1,104 @@
+"""A live experiment as a person reads it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from varts.cli.shell import show
+
+if TYPE_CHECKING:
+    from varts.live import Report
+    from varts.live.state import State
+
+
+def status(state: State) -> str:
+    """Whether it runs, in a word or two."""
+    config = state.config
+    if config.winner is not None:
+        return f"stopped, {config.arms[config.winner]} for everybody"
+    if config.stopped:
+        return "stopped"
+    return "running" if not config.paused else f"running, {len(config.paused)} paused"
+
+
+def shown(value: Any) -> str:
+    """The value of an option."""
+    if isinstance(value, dict) and "label" in value:
+        return str(value["label"])
+    if isinstance(value, list):
+        return ",".join(f"{one:g}" for one in value)
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def report_body(found: Report) -> dict[str, Any]:
+    """A report for scripts."""
+    names = ("name", "version", "goal", "level", "best", "stop", "because", "winner")
+    return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
+
+
+def show_report(found: Report, place: list[str]) -> None:
+    """A report as a table, with a line above and a verdict below."""
+    state, rows = found.state, found.frame.to_dicts()
+    label = state.config.options.policy["label"]
+    pending = sum(row["pending"] for row in rows)
+    print(
+        f"{found.name}: {label}, goal {found.goal}, {state.rewards:,} rewards, "
+        f"{pending:,} pending, epoch {state.config.epoch}, {status(state)}"
+    )
+    wide = [row["high"] - row["low"] for row in rows if row["low"] is not None]
+    places = _places(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
+    table = Table("arm", box=None, pad_edge=False)
+    interval = f"{100 * found.level:g} % interval"
+    for title in ("n", "mean", "sd", interval, "P(best)", "expected loss", "share", "pending"):
+        table.add_column(title, justify="right")
+    for index, row in enumerate(rows):
+        paused = " (paused)" if index in state.config.paused else ""
+        table.add_row(
+            escape(row["arm"]) + paused,
+            f"{row['n']:,}",
+            _decimal(row["mean"], places),
+            _decimal(row["sd"], places),
+            "-"
+            if row["low"] is None
+            else f"{_decimal(row['low'], places)} to {_decimal(row['high'], places)}",
+            "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
+            "-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
+            f"{row['share']:.1%}",
+            f"{row['pending']:,}",
+        )
+    show(table, uncut=True)
+    print(_verdict(found, place))
+
+
+def _verdict(found: Report, place: list[str]) -> str:
+    """What the numbers say, with the command that follows from it; `place` is its --store."""
+    if found.state.config.stopped or found.best is None:
+        return found.because
+    if found.stop:
+        winner = str(found.winner)
+        chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
+        advice = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *place])
+        return f"the stop rule is met: {found.because}; to follow it: {advice}"
+    return f"best so far: {found.best}; {found.because}"
+
+
+def _places(widths: Iterable[float]) -> int:
+    """Decimals that show the smallest of these with three digits.
+
+    >>> _places([12.5, 0.031])
+    4
+    """
+    wide = [width for width in widths if 0 < width < math.inf]
+    return min(max(2 - math.floor(math.log10(min(wide))), 0), 15) if wide else 2
+
+
+def _decimal(value: float | None, places: int) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.{places}f}" if abs(value) < 1e15 else f"{value:.6g}"
