@@ -42,16 +42,11 @@ def side_by_side(K, runs, turns, c):
     }
     if c is None:
         actions = {name: action for name, action in actions.items() if name[:2] != "C,"}
-    # Only what the targets need is repeated often: the slow ones take their time.
-    slow = {name: actions.pop(name) for name in list(actions)[-2:]}
     times = in_turns(actions, turns)
-    beside = in_turns({"varts, 1 thread": actions["varts, 1 thread"], **slow}, max(1, turns // 2))
     one = times["varts, 1 thread"]
-    rows = {name: (min(took), ratio(one, took)) for name, took in times.items()}
-    rows |= {n: (min(beside[n]), ratio(beside["varts, 1 thread"], beside[n])) for n in slow}
     return {
-        name: {"ns": least / runs / HORIZON * 1e9, "varts / this": share}
-        for name, (least, share) in rows.items()
+        name: {"ns": min(took) / runs / HORIZON * 1e9, "varts / this": ratio(one, took)}
+        for name, took in times.items()
     }
 
 

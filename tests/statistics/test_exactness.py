@@ -344,14 +344,20 @@ def test_in_the_middle_of_a_run():
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) > LIMIT
 
 
-def test_a_bound_that_outlives_its_belief_is_caught():
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "return loc < tau and (tau - loc) / scale >= work[i, S_REF] and nu >= work[i, DF_REF]",
+            "return loc < tau",
+        ),
+        ("work[i, DF] = float(df)\n    work[i, BOUND] = -1.0", "work[i, DF] = float(df)"),
+    ],
+    ids=["behind its rate", "of an event"],
+)
+def test_a_bound_that_outlives_its_belief_is_caught(old, new):
     """The control: an arm's bound is kept whatever happens to its belief."""
-    changed = module_with(
-        student_tail,
-        "return loc < tau and (tau - loc) / scale >= work[i, S_REF] and nu >= work[i, DF_REF]",
-        "return loc < tau",
-    )
-    run = student_runner(changed)
+    run = student_runner(module_with(student_tail, old, new))
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) < LIMIT
 
 

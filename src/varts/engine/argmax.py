@@ -51,7 +51,7 @@ TAIL = (
     "chance_above",  # about the same, to compare levels
     "chance_below",
     "examine",  # whether the event happened, and the draw
-    "drawn",  # a full draw
+    "drawn_given",  # a full draw that is above tau, or one that is not
     "drawn_above",  # a draw only as far as needed to know whether it can win
     "unfinished",  # whether it was left at that
     "finished",  # the rest of it
@@ -59,7 +59,7 @@ TAIL = (
 center = first_z = Z_STEPS = level_at = None
 bound_above = bound_above_holds = bound_below = bound_below_holds = None
 chance_above = chance_below = examine = None
-drawn = drawn_above = unfinished = finished = None
+drawn_given = drawn_above = unfinished = finished = None
 learn = None  # a policy's belief about an arm, written into `work`
 
 # Places in `level`, the state of the sampler as a whole.
@@ -69,6 +69,7 @@ WASTE, BUDGET, SPENT = 6, 7, 8
 # and no re-levelling is due, else infinity.
 GATE = 9
 LEFT = 10  # what is left of the exponential draw; negative when a new one is due
+COLUMNS = 7  # of `work`: enough for every tail
 BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
 
 
@@ -79,7 +80,7 @@ def remember(K):
     sum of each block of arms.
     """
     return (
-        np.zeros((K, 6)),
+        np.zeros((K, COLUMNS)),
         np.zeros(11),
         np.zeros(K + K // BLOCK + 1),
         np.zeros(K, dtype=np.int64),
@@ -319,10 +320,7 @@ def select_with_care(memory, state):
     if not low:
         if not best > tau:
             return leader, state
-        while True:
-            x, x_log, state = drawn(leader, work, state)
-            if x > tau:
-                break
+        x, x_log, state = drawn_given(leader, tau, True, work, state)
         best, best_log, arm, ties, state = better(
             x, x_log, leader, best, best_log, arm, ties, state
         )
@@ -340,10 +338,7 @@ def select_with_care(memory, state):
         elif i == leader:
             continue
         else:
-            while True:
-                x, x_log, state = drawn(i, work, state)
-                if x <= tau:
-                    break
+            x, x_log, state = drawn_given(i, tau, False, work, state)
         best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     return arm, state
 

@@ -193,6 +193,15 @@ def drawn(i, work, state):
     return g / (g + h), 0.0, state
 
 
+@jit
+def drawn_given(i, tau, above, work, state):
+    """A full draw given that it is above tau, or that it is not."""
+    while True:
+        x, x_log, state = drawn(i, work, state)
+        if (x > tau) == above:
+            return x, x_log, state
+
+
 @inlined
 def drawn_above(i, tau, best, work, state):
     """An active arm: its draw is always done."""

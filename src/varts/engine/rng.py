@@ -13,7 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
@@ -23,6 +25,22 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 jit: Callable[..., Any] = njit(**OPTIONS)
 # Where a call costs too much: an array is handed over as seven numbers.
 inlined: Callable[..., Any] = njit(forceinline=True, **OPTIONS)
+
+
+@intrinsic
+def unlikely(typing, condition):
+    """The condition, with a word to LLVM that it is rarely true.
+
+    What it guards is put out of the way, and calls there stay calls instead of being inlined.
+    """
+
+    def generate(context, builder, signature, arguments):
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [bit, bit])
+        expect = builder.module.declare_intrinsic("llvm.expect", [bit], kind)
+        return builder.call(expect, [arguments[0], bit(0)])
+
+    return types.boolean(types.boolean), generate
 
 
 @jit
@@ -124,9 +142,9 @@ def normal_point(state):
 def normal(state):
     """Standard normal; 99 of 100 draws end here, and the rest stands apart so that this inlines."""
     layer, x, sure, state = normal_point(state)
-    if sure:
-        return x, state
-    return normal_edge(layer, x, state)
+    if unlikely(not sure):
+        return normal_edge(layer, x, state)
+    return x, state
 
 
 @jit
@@ -162,9 +180,9 @@ def exponential_point(state):
 def exponential(state):
     """Standard exponential, cut in two like the normal."""
     layer, x, sure, state = exponential_point(state)
-    if sure:
-        return x, state
-    return exponential_edge(layer, x, state)
+    if unlikely(not sure):
+        return exponential_edge(layer, x, state)
+    return x, state
 
 
 @jit
@@ -253,17 +271,30 @@ def t_root(nu, state):
 
 @jit
 def student(loc, scale, df, state):
-    """A location-scale t draw, as (value, signed log of its deviation, state).
+    """A location-scale t draw, as (value, signed log of its deviation, state)."""
+    if unlikely(not df >= 4):
+        return student_heavy(loc, scale, df, state)
+    x, state = student_light(loc, scale, df, state)
+    return x, 0.0, state
 
-    With few degrees of freedom the deviation may overflow: the value is then infinite, and the
-    signed logarithm still ranks it (the larger, the larger the draw).
-    """
+
+@jit
+def student_light(loc, scale, df, state):
+    """The value alone where it cannot overflow, for df >= 4."""
     if df == np.inf:
         z, state = normal(state)
-        return loc + scale * z, 0.0, state
-    if df >= 4:
-        z, state = t_root(df, state)
-        return loc + scale * z * math.sqrt(df / (df - 2 - z * z)), 0.0, state
+        return loc + scale * z, state
+    z, state = t_root(df, state)
+    return loc + scale * z * math.sqrt(df / (df - 2 - z * z)), state
+
+
+@jit
+def student_heavy(loc, scale, df, state):
+    """`student` for few degrees of freedom, whose deviation may overflow.
+
+    The value is then infinite, and the signed logarithm still ranks it (the larger, the larger the
+    draw).
+    """
     z, state = normal(state)
     shape = 0.5 * df
     log_g, state = log_gamma(shape, state)

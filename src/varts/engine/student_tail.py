@@ -22,7 +22,19 @@ import math
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from varts.engine.rng import ONE, bits, exponential, inlined, jit, normal, student, t_root, uniform
+from varts.engine.rng import (
+    ONE,
+    bits,
+    exponential,
+    inlined,
+    jit,
+    normal,
+    student,
+    student_heavy,
+    student_light,
+    t_root,
+    uniform,
+)
 
 PARAMETERS = 0  # put in place by kernels.specialise, as in select.py
 believe = None
@@ -31,9 +43,11 @@ believe = None
 LOC, SCALE, DF = 0, 1, 2
 S_REF, DF_REF = 3, 4  # the s and nu that the bound behind its rate was computed for
 HELD = 5  # what is known of this round's draw: see `half_drawn`
+BOUND = 6  # the bound for the present belief and tau, or -1 if it is not known
 
 UNDERFLOW = -745.2  # exp of less is 0
 PHI0 = 1 / math.sqrt(2 * math.pi)
+ACTIVE_S = 0.98  # up to here the bound is above argmax.ACTIVE_ABOVE for every nu
 SLACK = 0.3  # how far the leader's s may fall before its bound is computed anew
 
 
@@ -44,6 +58,7 @@ def learn(i, n, mean, m2, params, work):
     work[i, LOC] = float(loc)
     work[i, SCALE] = float(scale)
     work[i, DF] = float(df)
+    work[i, BOUND] = -1.0
 
 
 @inlined
@@ -95,9 +110,10 @@ def bound_above(i, tau, work):
     s = (tau - loc) / scale
     work[i, S_REF] = s
     work[i, DF_REF] = nu
-    if not s > 0.8:
+    if not s > ACTIVE_S:
         return 1.0
-    return bound(s, nu) if s < np.inf else 0.0
+    work[i, BOUND] = bound(s, nu) if s < np.inf else 0.0
+    return work[i, BOUND]
 
 
 @jit
@@ -111,6 +127,7 @@ def bound_above_holds(i, tau, work):
 def bound_below(i, tau, work):
     """As `bound_above` for the chance that arm i, the leader, is below tau; with some slack."""
     scale, nu = work[i, SCALE], work[i, DF]
+    work[i, BOUND] = -1.0
     above = work[i, LOC] - tau
     s = above / scale if scale > 0 else math.copysign(np.inf, above)
     if s < 1 or not nu > 1:
@@ -188,7 +205,9 @@ def examine(i, below, tau, chance, work, state):
     """
     side = -1.0 if below else 1.0
     s = side * (tau - work[i, LOC]) / work[i, SCALE]
-    x, state = beyond(s, work[i, DF], bound(s, work[i, DF]) / chance, state)
+    if work[i, BOUND] < 0:
+        work[i, BOUND] = bound(s, work[i, DF])
+    x, state = beyond(s, work[i, DF], work[i, BOUND] / chance, state)
     return x > 0, work[i, LOC] + side * x * work[i, SCALE], state
 
 
@@ -199,6 +218,25 @@ def examine(i, below, tau, chance, work, state):
 def drawn(i, work, state):
     """A full draw of arm i, as (value, signed log of an infinite one, state)."""
     return student(work[i, LOC], work[i, SCALE], work[i, DF], state)
+
+
+@jit
+def drawn_given(i, tau, above, work, state):
+    """A full draw given that it is above tau, or that it is not.
+
+    Two loops, as LLVM would take the logarithms of the heavy tails out of a common one, and have
+    them computed for every draw.
+    """
+    loc, scale, df = work[i, LOC], work[i, SCALE], work[i, DF]
+    if not df >= 4:
+        while True:
+            x, x_log, state = student_heavy(loc, scale, df, state)
+            if (x > tau) == above:
+                return x, x_log, state
+    while True:
+        x, state = student_light(loc, scale, df, state)
+        if (x > tau) == above:
+            return x, 0.0, state
 
 
 @inlined
