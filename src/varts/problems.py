@@ -210,7 +210,10 @@ class Fixed(Problem):
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         row = self.row
-        return Instances(*(np.tile(x, (size, 1)) for x in (row.mean, row.variance, row.a, row.b)))
+        shape = size, self.K
+        return Instances(
+            *(np.broadcast_to(x, shape) for x in (row.mean, row.variance, row.a, row.b))
+        )
 
     def describe(self) -> dict[str, Any]:
         row = {"mean": self.row.mean.tolist(), "variance": self.row.variance.tolist()}

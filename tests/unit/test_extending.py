@@ -8,6 +8,7 @@ import pytest
 
 import varts
 from varts import ArmStats, BeliefPolicy, GaussianBandit, IndexPolicy, NormalGamma, Policy, Problem
+from varts.engine.argmax import TIMES
 from varts.problems import Instances
 
 
@@ -23,10 +24,10 @@ class MyUCB(IndexPolicy):
         return mean + np.sqrt(c * np.log(t - 1) / n)
 
 
-class QuickUCB(MyUCB):
+class TermsUCB(MyUCB):
     """The same formula, with what does not depend on t apart."""
 
-    label = "QuickUCB"
+    label = "TermsUCB"
 
     @staticmethod
     def terms(n, mean, m2, c):
@@ -35,6 +36,35 @@ class QuickUCB(MyUCB):
     @staticmethod
     def index(mean, width, t):
         return mean + width * np.sqrt(np.log(t - 1))
+
+
+class ClockUCB(MyUCB):
+    """The same formula, with what depends on t alone apart."""
+
+    label = "ClockUCB"
+
+    @staticmethod
+    def clock(t):
+        return np.log(t - 1)
+
+    @staticmethod
+    def index(n, mean, m2, log_plays, c):
+        return mean + np.sqrt(c * log_plays / n)
+
+
+class QuickUCB(TermsUCB):
+    """Both."""
+
+    label = "QuickUCB"
+    grows = True
+
+    @staticmethod
+    def clock(t):
+        return np.sqrt(np.log(t - 1))
+
+    @staticmethod
+    def index(mean, width, growth):
+        return mean + width * growth
 
 
 @varts.index_policy("FunctionUCB")
@@ -75,11 +105,22 @@ class Bare(Policy):
 
 
 def test_own_index_policies_play_like_the_built_in(problem):
-    study = varts.simulate(problem, ["UCB1", MyUCB(), function_ucb, QuickUCB()], 100, 16)
-    for label in ("MyUCB", "FunctionUCB", "QuickUCB"):
+    own = [MyUCB(), function_ucb, TermsUCB(), ClockUCB(), QuickUCB()]
+    study = varts.simulate(problem, ["UCB1", *own], 100, 16)
+    for label in ("MyUCB", "FunctionUCB", "TermsUCB", "ClockUCB", "QuickUCB"):
         assert np.array_equal(study.final[label], study.final["UCB1"])
     other = varts.simulate(problem, MyUCB(c=0.1), 100, 16)
     assert not np.array_equal(other.final["MyUCB"], study.final["UCB1"])
+
+
+@pytest.mark.parametrize("K", [3, 130])
+def test_a_clock_tells_the_time_in_every_round(K):
+    """In those that are looked up and in later ones, with all indices computed and with few."""
+    horizon, arms = TIMES + 200, GaussianBandit.fixed(np.linspace(0, 0.1, K), 0.5)
+    study = varts.simulate(arms, [MyUCB(), QuickUCB()], horizon, 2)
+    assert study.final["QuickUCB"] == pytest.approx(study.final["MyUCB"], rel=1e-12)
+    stats = ArmStats(n=[4, 5], mean=[0.5, 0.25], m2=[1, 0.75])
+    assert QuickUCB().indices(stats, 9) == pytest.approx(MyUCB().indices(stats, 9))
 
 
 def test_terms_are_a_tuple(problem):

@@ -69,12 +69,13 @@ WASTE, BUDGET, SPENT = 6, 7, 8
 # and no re-levelling is due, else infinity.
 GATE = 9
 LEFT = 10  # what is left of the exponential draw; negative when a new one is due
+TIMES = 4096  # rounds of which the clock of an index policy is kept
 COLUMNS = 7  # of `work`: enough for every tail
 BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
 
 
 def remember(K):
-    """work, level, rates, the list of active arms, and each arm's place in it or -1.
+    """work, level, rates, the list of active arms, each arm's place in it or -1, and clock times.
 
     `rates` has r_i per arm, close together so that they are quickly searched, and behind them the
     sum of each block of arms.
@@ -85,6 +86,7 @@ def remember(K):
         np.zeros(K + K // BLOCK + 1),
         np.zeros(K, dtype=np.int64),
         np.full(K, -1),
+        np.zeros(TIMES),
     )
 
 
@@ -248,7 +250,7 @@ def set_gate(level):
 
 def replace(arm, memory):
     """Find the place in the process for an arm whose belief changed."""
-    work, level, rates, active, place = memory
+    work, level, rates, active, place, _ = memory
     if level[VALID] != 0:
         if arm == level[LEADER]:
             follow_leader(work, level, rates)
@@ -281,7 +283,7 @@ def select_lazy(t, n, mean, m2, params, memory, state):
 
 def select_with_care(memory, state):
     """The same where something may happen."""
-    work, level, rates, active, place = memory
+    work, level, rates, active, place, _ = memory
     e = level[LEFT]
     if e < 0:
         e, state = exponential(state)

@@ -103,16 +103,17 @@ def kernel(policy: Policy, problem: Problem, naive: bool = False) -> Callable[..
     name = family(policy)
     if name == "python":
         return _interpreted(policy, reward)
-    formula, terms, pooled = None, None, False
+    formula, terms, clock, pooled = None, None, None, False
     if name == "index":
-        formula, terms = policy.index, policy.terms  # type: ignore[attr-defined]
-        if policy.grows and problem.K >= MANY:  # type: ignore[attr-defined]
+        assert isinstance(policy, IndexPolicy)
+        formula, terms, clock = policy.index, policy.terms, policy.clock
+        if policy.grows and problem.K >= MANY:
             name = "growing"
     elif name == "belief":
         formula, pooled = policy.believe, bool(policy.pooled)  # type: ignore[attr-defined]
     given, count = _given(policy, problem.K)
     widths = given.shape[1], count
-    return _compiled(name, formula, terms, pooled, widths, reward, naive)
+    return _compiled(name, formula, terms, clock, pooled, widths, reward, naive)
 
 
 def is_ready(policy: Policy, problem: Problem) -> bool:
@@ -172,6 +173,7 @@ def _compiled(
     family: str,
     formula: Any,
     terms: Any,
+    clock: Any,
     pooled: bool,
     widths: tuple[int, int],
     reward: Any,
@@ -187,13 +189,19 @@ def _compiled(
             index_of = families.index_of_terms
             refresh = specialise(families.refresh_terms, terms=formula_jit(terms), **names)
             refresh, begin = inlined(refresh), jit(refresh)
-        index_of = inlined(specialise(index_of, index=formula_jit(formula), **names))
+        time_of: Any = families.time_of
+        if clock is not None:
+            time_of = inlined(specialise(families.time_of_clock, clock=formula_jit(clock)))
+        names = {
+            "index_of": inlined(specialise(index_of, index=formula_jit(formula), **names)),
+            "time_of": time_of,
+        }
         if family == "growing" and not naive:
-            select = inlined(specialise(families.select_growing, index_of=index_of))
-            growing = specialise(families.refresh_growing, index_of=index_of, refresh_index=refresh)
-            refresh, begin = jit(growing), None
+            select = inlined(specialise(families.select_growing, **names))
+            refresh = jit(specialise(families.refresh_growing, refresh_index=refresh, **names))
+            begin = None
         else:
-            select = inlined(specialise(families.select_index, index_of=index_of))
+            select = inlined(specialise(families.select_index, **names))
     elif family == "beta":
         select, refresh = sampler(beta_tail, beta_tail.learn, lazy=not naive)
         refresh, begin, transform = inlined(refresh), jit(refresh), families.toss

@@ -20,6 +20,7 @@ from varts.engine.argmax import BLOCK, better
 from varts.engine.play import merged
 from varts.engine.rng import (
     bits,
+    inlined,
     jit,
     log_gamma,
     normal,
@@ -32,7 +33,7 @@ from varts.policies.thompson import MVTS, BernoulliTS
 PARAMETERS = 0  # how many extra arguments the formula takes
 POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
 TERMS = ()  # a zero for each number that `terms` makes of an arm's statistics
-index = terms = drawn = learn = None
+index = terms = clock = drawn = learn = None
 
 
 @jit
@@ -44,17 +45,33 @@ def keep(x, state):
 # ----------------------------------------------------------------------------------------- index
 
 
-def index_of(i, t, n, mean, m2, params):
-    """The index of arm i in round t."""
-    return float(index(n[i], mean[i], m2[i], float(t), *to_fixed_tuple(params[i], PARAMETERS)))
+@inlined
+def time_of(t, times):
+    """What `index` is to know of round t: its number."""
+    return float(t)
 
 
-def index_of_terms(i, t, n, mean, m2, params):
+def time_of_clock(t, times):
+    """The same by the policy's clock, of the first rounds from a table: all runs have them."""
+    if t >= len(times):
+        return float(clock(float(t)))
+    i = np.uint64(t)
+    if times[i] == 0:
+        times[i] = float(clock(float(t)))
+    return times[i]
+
+
+def index_of(i, now, n, mean, m2, params):
+    """The index of arm i."""
+    return float(index(n[i], mean[i], m2[i], now, *to_fixed_tuple(params[i], PARAMETERS)))
+
+
+def index_of_terms(i, now, n, mean, m2, params):
     """The same from the arm's terms."""
     made = TERMS
     for k in range(len(TERMS)):
         made = tuple_setitem(made, k, params[PARAMETERS + k, i])
-    return float(index(*made, float(t)))
+    return float(index(*made, now))
 
 
 def refresh_terms(arm, n, mean, m2, params, memory):
@@ -72,8 +89,9 @@ def select_index(t, n, mean, m2, params, memory, state):
     """
     word, state = bits(state)
     K, values = len(n), memory[2]
+    now = time_of(t, memory[5])
     for i in range(K):
-        values[i] = index_of(i, t, n, mean, m2, params)
+        values[i] = index_of(i, now, n, mean, m2, params)
     # The maximum, of every fourth value apart, as each comparison waits for the one before.
     best0 = best1 = best2 = best3 = -np.inf
     i = np.uint64(0)
@@ -130,16 +148,18 @@ UNTIL, WINNER = 0, 1  # places in `level`
 
 def select_growing(t, n, mean, m2, params, memory, state):
     """The same choice as `select_index`, to the last bit, without computing every index."""
-    _, level, caps, _, _ = memory  # a cap per arm, and behind them the highest of each block
+    _, level, caps, _, _, times = memory  # a cap per arm, and behind them the highest of each block
     K = len(n)
     if t > level[UNTIL]:
         level[UNTIL] = t + math.floor(math.sqrt(K * math.log(t + 1.0)))
+        then = time_of(np.int64(level[UNTIL]), times)
         for b in range(K, len(caps)):
             caps[b] = -np.inf
         for i in range(K):
-            caps[i] = index_of(i, level[UNTIL], n, mean, m2, params)
+            caps[i] = index_of(i, then, n, mean, m2, params)
             caps[K + i // BLOCK] = max(caps[K + i // BLOCK], caps[i])
-    floor = index_of(np.int64(level[WINNER]), t, n, mean, m2, params)
+    now = time_of(t, times)
+    floor = index_of(np.int64(level[WINNER]), now, n, mean, m2, params)
     word, state = bits(state)
     best, arm = -np.inf, -1
     for b in range(len(caps) - K):
@@ -148,7 +168,7 @@ def select_growing(t, n, mean, m2, params, memory, state):
         for i in range(b * BLOCK, min((b + 1) * BLOCK, K)):
             if caps[i] < floor:
                 continue
-            value = index_of(i, t, n, mean, m2, params)
+            value = index_of(i, now, n, mean, m2, params)
             if value > best or (value == best and before(i, arm, word)):
                 best, arm = value, i
                 floor = max(floor, best)
@@ -159,10 +179,11 @@ def select_growing(t, n, mean, m2, params, memory, state):
 def refresh_growing(arm, n, mean, m2, params, memory):
     """A new cap for the arm that was pulled, and for its block."""
     refresh_index(arm, n, mean, m2, params, memory)
-    _, level, caps, _, _ = memory
+    _, level, caps, _, _, times = memory
     K = len(n)
     if level[UNTIL] > 0:
-        caps[arm] = index_of(arm, level[UNTIL], n, mean, m2, params)
+        then = time_of(np.int64(level[UNTIL]), times)
+        caps[arm] = index_of(arm, then, n, mean, m2, params)
         b = arm // BLOCK
         top = -np.inf
         for i in range(b * BLOCK, min((b + 1) * BLOCK, K)):

@@ -109,7 +109,8 @@ class IndexPolicy(Policy):
 
     What of a formula changes only with an arm's own rewards may stand apart, in
     `terms(n, mean, m2, *fields)`, a tuple of numbers; `index(*terms, t)` then has the rest. The
-    engine computes an arm's terms when it was pulled, not in every round (`ucb.py` has examples).
+    engine computes an arm's terms when it was pulled, not in every round. What changes only with
+    the round may stand in `clock(t)`, which `index` then gets for t (`ucb.py` has examples).
 
     >>> @dataclass(frozen=True)
     ... class Optimist(IndexPolicy):
@@ -129,6 +130,7 @@ class IndexPolicy(Policy):
     grows: ClassVar[bool] = False
 
     terms: ClassVar[Callable[..., Any] | None] = None
+    clock: ClassVar[Callable[..., Any] | None] = None
 
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:
@@ -140,11 +142,12 @@ class IndexPolicy(Policy):
         self._ready(stats)
         extra = self.parameters(stats).T
         played = integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
+        now = float(played) if self.clock is None else self.clock(float(played))
         arm = stats.n, stats.mean, stats.m2
         if self.terms is None:
-            index = self.index(*arm, float(played), *extra)
+            index = self.index(*arm, now, *extra)
         else:
-            index = self.index(*self.terms(*arm, *extra), float(played))
+            index = self.index(*self.terms(*arm, *extra), now)
         return np.array(np.broadcast_to(index, stats.K), dtype=np.float64)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:

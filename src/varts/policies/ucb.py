@@ -35,8 +35,12 @@ class UCB1(IndexPolicy):
         return mean, np.sqrt(2 / n)
 
     @staticmethod
-    def index(mean: Any, width: Any, t: Any) -> Any:
-        return mean + width * np.sqrt(np.log(t - 1))
+    def clock(t: Any) -> Any:
+        return np.sqrt(np.log(t - 1))
+
+    @staticmethod
+    def index(mean: Any, width: Any, growth: Any) -> Any:
+        return mean + width * growth
 
 
 @register
@@ -59,8 +63,12 @@ class UCB1Tuned(IndexPolicy):
         return mean, 1 / n, m2 / n
 
     @staticmethod
-    def index(mean: Any, nth: Any, variance: Any, t: Any) -> Any:
-        exploration = np.log(t - 1) * nth
+    def clock(t: Any) -> Any:
+        return np.log(t - 1)
+
+    @staticmethod
+    def index(mean: Any, nth: Any, variance: Any, log_plays: Any) -> Any:
+        exploration = log_plays * nth
         return mean + np.sqrt(exploration * np.minimum(0.25, variance + np.sqrt(2 * exploration)))
 
 
@@ -106,6 +114,9 @@ class UCBV(IndexPolicy):
         return base, spread * np.sqrt(slope), range_ * slope
 
     @staticmethod
-    def index(base: Any, spread: Any, range_: Any, t: Any) -> Any:
-        log_t = np.log(t)
+    def clock(t: Any) -> Any:
+        return np.log(t)
+
+    @staticmethod
+    def index(base: Any, spread: Any, range_: Any, log_t: Any) -> Any:
         return base + spread * np.sqrt(log_t) + range_ * log_t
