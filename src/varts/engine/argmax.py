@@ -191,7 +191,7 @@ def cheapest_z(z, leader, work):
 def relevel(work, level, rates, active, place):
     """Choose the leader and tau anew and sort all arms into quiet and active."""
     K = len(work)
-    leader = 0
+    leader = np.int64(0)
     for i in range(1, K):
         if center(i, work) > center(leader, work):
             leader = i
@@ -295,7 +295,7 @@ def select_with_care(memory, state):
     tau = level[TAU]
     leader = np.int64(level[LEADER])
     count = np.int64(level[ACTIVES])
-    best, best_log, arm, ties = -np.inf, -np.inf, -1, 1
+    best, best_log, arm, ties = -np.inf, -np.inf, np.int64(-1), np.int64(1)
     low = leader < 0
     # 1. active arms
     level[WASTE] += count
@@ -305,7 +305,7 @@ def select_with_care(memory, state):
         if done:
             best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     # 2. the others, through the process
-    block, start = 0, 0.0
+    block, start = np.int64(0), 0.0
     while e < level[TOTAL]:
         i, end, block, start = find(e, block, start, rates, len(work))
         if i < 0:
@@ -322,14 +322,14 @@ def select_with_care(memory, state):
     if not low:
         if not best > tau:
             return leader, state
-        x, x_log, state = drawn_given(leader, tau, True, work, state)
+        x, x_log, state = drawn_given(leader, tau, not low, work, state)
         best, best_log, arm, ties, state = better(
             x, x_log, leader, best, best_log, arm, ties, state
         )
         return arm, state
     if best > tau:
         return arm, state
-    # 4. nothing above tau: everything not yet drawn, given that it is not
+    # 4. nothing above tau, the leader is low: everything not yet drawn, given that it is not above
     level[WASTE] += len(work)
     for i in range(len(work)):
         if place[i] >= 0:
@@ -340,7 +340,7 @@ def select_with_care(memory, state):
         elif i == leader:
             continue
         else:
-            x, x_log, state = drawn_given(i, tau, False, work, state)
+            x, x_log, state = drawn_given(i, tau, not low, work, state)
         best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     return arm, state
 

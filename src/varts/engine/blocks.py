@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from varts import streams
 from varts.checks import Floats
-from varts.engine.kernels import kernel, over_runs, parameters, payer, reward_family
+from varts.engine.kernels import kernel, over_runs, parameters, payers, reward_family
 from varts.engine.play import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate
 from varts.engine.rng import stream
 from varts.policies import Policy
@@ -118,7 +118,7 @@ class Work:
         what = "reward of the problem"
         try:
             if reward_family(self.problem) == CUSTOM:
-                payer(self.problem.reward)(CUSTOM, np.uint64(0), 0, 0.0, 0.0)
+                payers(self.problem.reward)[1](CUSTOM, np.uint64(0), 0, 0.0, 0.0)
             what = f"formula of {label}"
             spread(np.zeros((1, 1)))
             idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)

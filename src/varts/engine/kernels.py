@@ -216,6 +216,7 @@ def _compiled(
     written = formula.__qualname__ if formula is not None else ""
     kind = "naive" if naive else family
     name = re.sub(r"\W", "_", f"play_{kind}_{written}_{widths[0]}{pooled:d}_{sources_digest()}")
+    pay, first_pay = payers(reward)
     body = specialise(
         loop.play,
         name,
@@ -223,8 +224,8 @@ def _compiled(
         select=select,
         refresh=refresh,
         transform=transform,
-        pay=payer(reward),
-        first_pay=jit(payer(reward).py_func),
+        pay=pay,
+        first_pay=first_pay,
     )
     compiled = njit(cache=ours, **OPTIONS)(body)
     if ours:
@@ -270,10 +271,11 @@ def forget_old_kernels(folder: str) -> None:
 
 
 @functools.cache
-def payer(reward: Any) -> Any:
-    """The compiled `play.pay`, with a user's reward function in it if there is one."""
+def payers(reward: Any) -> tuple[Any, Any]:
+    """`play.pay`, with a user's reward function in it if there is one: inlined, and as a call."""
     custom = loop.no_custom_reward if reward is None else formula_jit(reward)
-    return inlined(specialise(loop.pay, custom_reward=custom))
+    pay = specialise(loop.pay, custom_reward=custom)
+    return inlined(pay), jit(pay)
 
 
 def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
@@ -301,12 +303,13 @@ def _interpreted(policy: Policy, reward: Any) -> Callable[..., int]:
         pass
 
     plain = type(policy).transform is Policy.transform
+    _, pay = payers(reward)
     return specialise(  # type: ignore[no-any-return]
         loop.play,
         begin=refresh,
         select=select,
         refresh=refresh,
         transform=families.keep if plain else transform,
-        pay=payer(reward),
-        first_pay=jit(payer(reward).py_func),
+        pay=pay,
+        first_pay=pay,
     )

@@ -22,7 +22,7 @@ from varts.problems import BernoulliBandit, GaussianBandit
 first_pay = begin = select = refresh = transform = None  # put in place by kernels.py
 
 # Purposes of a run's streams, and reward families. Part of every result: append, never renumber.
-CHOICES, REWARDS = 0, 1
+CHOICES, REWARDS = np.int64(0), np.int64(1)
 GAUSSIAN, BERNOULLI, BETA, CUSTOM = 0, 1, 2, 3
 STOPPED, DONE, NO_REWARD, NO_CHOICE = 0, 1, 2, 3  # how `play` ended
 
@@ -96,12 +96,12 @@ def play(
         for i in range(K):
             best = max(best, true_mean[r, i])
         forget(memory)
-        regret, hits, column, queue = 0.0, 0, 0, 0
+        regret, hits, column, queue = 0.0, 0, 0, np.int64(0)
         for i in range(K):
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
             tapes[i] = stream(tape, i)
-            coming[i] = first_pay(family, tapes[i], 0, a[r, i], b[r, i])
+            coming[i] = first_pay(family, tapes[i], np.int64(0), a[r, i], b[r, i])
             due[i] = owed[i]
             if due[i] > 0:
                 waiting[queue] = i

@@ -4,6 +4,9 @@ The generator is SplitMix64 (Steele, Lea & Flood 2014): its state is one 64-bit 
 value and handed back, so that LLVM keeps it in a register, and its step is one addition, so that
 several draws are in flight at once. A stream starts at a hash of the integers that name it.
 Every function takes a state and returns (value, new state).
+
+Here and elsewhere a whole number that is passed on starts as np.int64(0), not as 0: Numba would
+compile everything it is passed to twice, once for the constant.
 """
 
 from __future__ import annotations
@@ -21,10 +24,17 @@ from numpy.typing import NDArray
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
 # have to test for. _nrt=False: no reference counting, which halves the time of a round; compiled
 # code therefore allocates nothing. fastmath stays off: results must not depend on reordering.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+# No entry for C is compiled, which nobody uses.
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 jit: Callable[..., Any] = njit(**OPTIONS)
-# Where a call costs too much: an array is handed over as seven numbers.
-inlined: Callable[..., Any] = njit(forceinline=True, **OPTIONS)
+# Where a call costs too much: an array is handed over as seven numbers. There is no entry for
+# Python either, which takes long to compile: such a function is for compiled code alone.
+inlined: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)
 
 
 @intrinsic
