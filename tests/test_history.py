@@ -121,7 +121,7 @@ def test_the_same_log_gives_the_same_bits_however_often_and_from_any_file(tmp_pa
 
 def test_batches_are_merged_on_the_way(tmp_path, rng, monkeypatch):
     """Batches of 100 rows, merged whenever 100 arms have come together: exact all the same."""
-    monkeypatch.setattr("varts.history.BATCH", 100)
+    monkeypatch.setattr("varts.history.reduction.BATCH", 100)
     n = 3000
     log = pl.DataFrame(
         {
@@ -176,7 +176,7 @@ def test_what_one_arm_pays_costs_the_others_no_digits(backwards):
 
 def test_arms_of_different_offsets_in_many_batches(rng, monkeypatch):
     """An arm keeps its digits when it has other first rewards, or none, in other batches."""
-    monkeypatch.setattr("varts.history.BATCH", 100)
+    monkeypatch.setattr("varts.history.reduction.BATCH", 100)
     n = 3000
     arm = rng.integers(0, 6, n)
     offset = np.array([0.0, 1e-6, 1.0, 1e9, -1e12, 1e12])[arm]
