@@ -842,7 +842,7 @@ class StoreConformance:
     def test_verify_finds_a_decision_that_contradicts_its_reward(self, begin, wrong):
         exp = begin()
         arm = {"arm": 1, "epoch": 0, "no such arm": 99}[wrong]
-        row = {"experiment": exp._id, "id": "d", "version": 1, "epoch": 1 + (wrong == "epoch")}
+        row = {"experiment": exp._view.id, "id": "d", "version": 1, "epoch": 1 + (wrong == "epoch")}
         row |= {"arm": arm, "probability": 1 / 3, "estimated": False, "reason": "forced"}
         with changing(exp) as (log, state):
             log.add_decisions([{**row, "unit": None, "time": START}])
@@ -886,11 +886,11 @@ class StoreConformance:
     def test_replay_finds_a_decision_that_was_not_made_so(self, begin, wrong):
         exp = begin()
         earn(exp, 20)
-        (choice,) = exp._choosing(exp._state).choose(["d"], [None])
-        version = exp._state.version
+        (choice,) = exp._view.chooser(exp.state).choose(["d"], [None])
+        version = exp.state.version
         with changing(exp) as (log, _):
             row = {
-                "experiment": exp._id,
+                "experiment": exp._view.id,
                 "id": "d",
                 "version": version if wrong != "version" else version + 5,
                 "epoch": 1,
@@ -1007,7 +1007,7 @@ def of(exp, arm):
 def log_of(exp):
     """All events."""
     with exp.store.reading() as log:
-        log.experiment = exp._id
+        log.experiment = exp._view.id
         return list(log.all_events())
 
 
@@ -1024,9 +1024,9 @@ def fold(events):
 def changing(exp):
     """The log and a copy of the state, to do what the verbs never would."""
     with exp.store.writing() as log:
-        log.experiment = exp._id
+        log.experiment = exp._view.id
         log.lock()
-        yield log, exp._current(log).copy()
+        yield log, exp._view.current(log).copy()
 
 
 def exported(exp, folder):

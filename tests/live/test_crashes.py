@@ -50,7 +50,7 @@ def dies_at(point):
         elif point == "caches written":
             Log.save = after(Log.save)
         elif point == "committed":
-            exp._publish = now
+            exp._view.publish = now
         exp.reward_many([(id, 2.0) for id in ids])
 
     return run

@@ -32,6 +32,7 @@ from varts.live import (
     UnknownDecision,
     choosing,
     experiment,
+    expiry,
 )
 from varts.live.log import Log
 from varts.live.state import EXPIRED, MISSING, REWARD, Row
@@ -121,7 +122,7 @@ class Sessions(RuleBasedStateMachine):
     def log(self):
         exp = self.processes[0]
         with exp.store.reading() as log:
-            log.experiment = exp._id
+            log.experiment = exp._view.id
             return list(log.all_events())
 
     def follow(self, *expected):
@@ -499,12 +500,13 @@ def wrong_variance(patch):
 
 def no_window(patch):
     """Late rewards are taken if nobody has settled them."""
-    patch.setattr(experiment.Experiment, "_expire", lambda self: None)
+    patch.setattr(experiment, "expire", lambda view, everything=False: None)
 
 
 def raw_values(patch):
     """The clip range is forgotten."""
-    patch.setattr(experiment, "counted", lambda seed, config, id, raw: raw)
+    for module in (experiment, expiry):
+        patch.setattr(module, "counted", lambda seed, config, id, raw: raw)
 
 
 def restless(patch):

@@ -1,9 +1,12 @@
 """Live experiments: decide, reward, report, on a file or on PostgreSQL.
 
-From the log up: `state` folds events into statistics, `choosing` turns a state into an arm and its
-probability, `store` is the database, `experiment` has the verbs.
+From the log up: `store` is the database and `log` one experiment in it, `state` folds events into
+statistics, `choosing` turns a state into an arm and its probability, `view` is what this process
+knows of all that, `deciding` and `expiry` make decisions and settle old ones, `experiment` has the
+verbs.
 """
 
+from varts.live.deciding import Decision
 from varts.live.errors import (
     ExperimentStopped,
     InvalidReward,
@@ -12,7 +15,7 @@ from varts.live.errors import (
     StoreError,
     UnknownDecision,
 )
-from varts.live.experiment import Decision, Experiment
+from varts.live.experiment import Experiment
 from varts.live.experiment import open_experiment as open
 from varts.live.options import Options
 from varts.live.report import Report

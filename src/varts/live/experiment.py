@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import secrets
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from varts.checks import integer, short, unknown
 from varts.live.arguments import arm_names, for_arms, pair, reward_of, several, text_of
-from varts.live.choosing import STICKY, Chooser, counted
-from varts.live.errors import (
-    ExperimentStopped,
-    RewardConflict,
-    StoreError,
-    UnknownDecision,
-)
+from varts.live.choosing import counted
+from varts.live.deciding import Decision, new_decisions
+from varts.live.errors import RewardConflict, StoreError, UnknownDecision
+from varts.live.expiry import expire, sweeps_missed_some
 from varts.live.export import export
 from varts.live.log import Counts, Log
 from varts.live.options import Options, stored_prior
@@ -27,32 +22,17 @@ from varts.live.report import Report, report
 from varts.live.state import (
     ADD_ARM,
     CONFIGURE,
-    EXPIRED,
-    MISSING,
     PAUSE,
     RESUME,
     REWARD,
     STOP,
     Config,
     Event,
-    Row,
     State,
 )
 from varts.live.store import Store, open_store
 from varts.live.verify import Verification, verify
-
-SWEEP = 1000  # decisions settled as missing in one transaction
-
-
-class Decision(NamedTuple):
-    """An arm to play. `version` is that of the state it was made from."""
-
-    id: str
-    arm: str
-    probability: float
-    version: int
-    reason: str
-    estimated: bool = False
+from varts.live.view import View
 
 
 def open_experiment(
@@ -103,13 +83,8 @@ class Experiment:
 
     def __init__(self, name: str, store: Store) -> None:
         self.name, self.store = name, store
-        with store.reading() as log:
-            row = log.find(name)
-            self._id, self.seed = row.id, row.seed
-            log.experiment = self._id
-            self._state = self._load(log)
-        self._chooser: Chooser | None = None
-        self._publishing = threading.Lock()
+        self._view = View(name, store)
+        self.seed: int = self._view.seed
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
@@ -117,17 +92,17 @@ class Experiment:
     @property
     def state(self) -> State:
         """Configuration and statistics as of the last call; to look at, not to change."""
-        return self._state
+        return self._view.state
 
     @property
     def arms(self) -> list[str]:
         """The arms' names, paused ones too, as of the last call."""
-        return list(self._state.config.arms)
+        return list(self.state.config.arms)
 
     @property
     def options(self) -> Options:
         """The options in force, as of the last call."""
-        return self._state.config.options
+        return self.state.config.options
 
     # ------------------------------------------------------------------ decide
 
@@ -155,21 +130,21 @@ class Experiment:
         units = [self._stored(text_of("unit", unit)) for unit in units]
         if not ids:
             return []
-        self._expire()
-        with self.store.writing(self._id) as log:
+        expire(self._view)
+        with self._view.writing() as log:
             found = {} if fresh else log.decided(ids)
-            state = self._current(log)  # later than what was found: it knows all their arms
+            state = self._view.current(log)  # later than what was found: it knows all their arms
             if len(found) < len(set(ids)):
                 if state.config.options.sticky:
                     log.lock()  # else two processes could assign one unit twice
-                    state = self._current(log)
+                    state = self._view.current(log)
                     found = log.decided(ids)
-                rows = self._new_decisions(log, self._choosing(state), ids, units, found)
+                rows = new_decisions(self._view, log, state, ids, units, found)
                 if not (fresh or log.steady):  # or two batches of the same ids, each with a part
                     rows.sort(key=lambda row: str(row["id"]))  # of them, wait for each other
                 if rows and log.add_decisions(rows) < len(rows):
                     found = log.decided(ids)  # another process was first with the same id
-                    state = self._current(log)  # and may have seen a newer state
+                    state = self._view.current(log)  # and may have seen a newer state
                 else:
                     found |= {row["id"]: SimpleNamespace(**row) for row in rows}
         names = state.config.arms
@@ -177,72 +152,6 @@ class Experiment:
             Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
             for id, d in ((id, found[id]) for id in ids)
         ]
-
-    def _new_decisions(
-        self,
-        log: Log,
-        chooser: Chooser,
-        ids: Sequence[str],
-        units: Sequence[str | None],
-        found: Mapping[str, Any],
-    ) -> list[dict[str, Any]]:
-        state, now = chooser.state, self.store.clock()
-        config = state.config
-        if config.stopped and config.winner is None:
-            raise ExperimentStopped(f"experiment {self.name!r} is stopped and decides no more")
-        sticky = config.options.sticky and config.winner is None
-        assigned: dict[str, Any] = {}
-        if sticky:
-            assigned = dict(log.assigned([unit for unit in set(units) if unit is not None]))
-        keep = {  # a unit whose arm is still in play keeps it
-            unit: (row.arm, row.probability, STICKY, bool(row.estimated))
-            for unit, row in assigned.items()
-            if row.arm not in config.paused
-        }
-        asked: dict[str, str | None] = {}  # in order, each id and each sticky new unit once
-        waiting: set[str] = set()
-        for id, unit in zip(ids, units, strict=True):
-            if id not in found and id not in asked:
-                if not (sticky and unit is not None and (unit in keep or unit in waiting)):
-                    asked[id] = unit
-                    waiting |= {unit} if unit is not None else set()
-        chosen = dict(zip(asked, chooser.choose(list(asked), list(asked.values())), strict=True))
-        newly = []
-        if sticky:
-            for id, unit in asked.items():
-                if unit is not None:
-                    arm, probability, _, estimated = chosen[id]
-                    keep[unit] = arm, probability, STICKY, estimated
-                    newly.append(
-                        {
-                            "experiment": self._id,
-                            "unit": unit,
-                            "arm": arm,
-                            "probability": probability,
-                            "estimated": estimated,
-                            "decision": id,
-                        }
-                    )
-        if newly:
-            log.assign(newly)
-        rows: dict[str, dict[str, Any]] = {}
-        for id, unit in zip(ids, units, strict=True):
-            if id in found or id in rows:
-                continue
-            arm, probability, reason, estimated = chosen[id] if id in chosen else keep[str(unit)]
-            rows[id] = {
-                "experiment": self._id,
-                "id": id,
-                "version": state.version,
-                "epoch": config.epoch,
-                "arm": arm,
-                "probability": probability,
-                "estimated": estimated,
-                "reason": reason,
-                "unit": unit,
-                "time": now,
-            }
-        return list(rows.values())
 
     # ------------------------------------------------------------------ reward
 
@@ -257,11 +166,11 @@ class Experiment:
         asked = [(text_of("id", id), reward_of(value)) for id, value in pairs]
         if not asked:
             return []
-        self._expire()
+        expire(self._view)
         ids = [id for id, _ in asked]
-        with self.store.writing(self._id) as log:
+        with self._view.writing() as log:
             log.lock()
-            state = self._current(log).copy()
+            state = self._view.current(log).copy()
             options = state.config.options
             decided, settled = log.decided(ids), log.rewarded(ids)
             known = {id: (row.kind, row.raw) for id, row in settled.items()}
@@ -293,75 +202,28 @@ class Experiment:
             if new:
                 log.add_events(new)
                 log.save(state)
-        self._publish(state)
+        self._view.publish(state)
         return applied
-
-    def _expire(self, everything: bool = False) -> None:
-        """Settle decisions whose reward window has passed: an event each, in the log.
-
-        A sweep goes on where the last one ended; one of `everything` begins at the beginning.
-        """
-        while (window := self.options.window) and (everything or self._some_are_due(window)):
-            with self.store.writing(self._id) as log:
-                log.lock()
-                state = self._current(log).copy()
-                window, missing = state.config.options.window, state.config.options.missing
-                if window is None:  # by now
-                    return
-                until, now, new = self._past(window), self.store.clock(), []
-                rows = log.overdue(0 if everything else self._swept(log), until, SWEEP)
-                for row in rows:
-                    event = Event(state.version + 1, EXPIRED, now, row.id, row.arm, row.epoch)
-                    if missing is not None:
-                        value = counted(self.seed, state.config, row.id, missing)
-                        event = event._replace(kind=MISSING, value=value)
-                    state.apply(event)
-                    new.append(event)
-                if new:
-                    log.add_events(new)
-                # Others of the last one's time may have been cut off.
-                cut = len(rows) == SWEEP
-                log.save(state, swept=rows[-1].time - 1 if cut else log.latest(until))
-            self._publish(state)
-            if not cut:
-                return
-
-    def _some_are_due(self, window: float) -> bool:
-        with self.store.reading(self._id) as log:
-            return log.latest(self._past(window)) > self._swept(log)
-
-    def _swept(self, log: Log) -> int:
-        """Up to which time decisions are known to be settled."""
-        return int(log.head(self._state.version)[0].swept)
-
-    def _past(self, window: float) -> int:
-        """Up to which time the window of decisions has passed."""
-        return max(math.ceil(self.store.clock() - window * 1e6) - 1, 0)
 
     # ------------------------------------------------------------------ look
 
     def report(self, level: float = 0.95) -> Report:
         """Which arm is best, how sure that is, and whether the stop rule is met."""
-        self._expire()
+        expire(self._view)
         state, decided, settled, missed = self._counts()
         if missed:
-            self._expire(everything=True)
+            expire(self._view, everything=True)
             state, decided, settled, _ = self._counts()
         return report(self.name, state, decided, settled, level)
 
     def _counts(self) -> tuple[State, Counts, Counts, bool]:
         """The state, how many decisions its arms have, how many of them are settled, and whether
-        a sweep has missed some: those stamped, by a clock that is behind or in a transaction that
-        outlasted the window, before the time that was swept already."""
-        with self.store.reading(self._id) as log:
-            state = self._load(log)
-            self._publish(state)
+        a sweep has missed some."""
+        with self._view.reading() as log:
+            state = self._view.whole(log)
             decided, settled = self._decided(log, state), log.settled_by_arm()
-            window, missed = state.config.options.window, False
-            if window is not None:
-                pending = sum(decided.values()) - sum(settled.values())
-                missed = pending > log.unsettled(self._past(window))
-            return state, decided, settled, missed
+            pending = sum(decided.values()) - sum(settled.values())
+            return state, decided, settled, sweeps_missed_some(self._view, log, pending)
 
     def _decided(self, log: Log, state: State) -> Counts:
         """How many decisions every arm has."""
@@ -376,18 +238,16 @@ class Experiment:
 
     def export(self, path: str | Path) -> int:
         """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""
-        with self.store.reading(self._id) as log:
-            state = self._load(log)
-            self._publish(state)
+        with self._view.reading() as log:
+            state = self._view.whole(log)
             self._decided(log, state)
             return export(log, state.config.arms, Path(path))
 
     def verify(self, replay: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare; `replay` also makes every decision
         again."""
-        with self.store.reading(self._id) as log:
-            state = self._load(log)
-            self._publish(state)
+        with self._view.reading() as log:
+            state = self._view.whole(log)
             return verify(log, self.seed, state, replay)
 
     # ------------------------------------------------------------------ change
@@ -415,10 +275,10 @@ class Experiment:
         self._change(CONFIGURE, options)
 
     def _change(self, kind: str, body: dict[str, Any]) -> None:
-        self._expire()
-        with self.store.writing(self._id) as log:
+        expire(self._view)
+        with self._view.writing() as log:
             log.lock()
-            state = self._current(log).copy()
+            state = self._view.current(log).copy()
             config = state.config
             name = body.get("arm", body.get("winner"))
             if kind == ADD_ARM and name in config.arms:
@@ -437,55 +297,7 @@ class Experiment:
             state.config.check(before=config)
             log.add_events([event])
             log.save(state)
-        self._publish(state)
-
-    # ------------------------------------------------------------------ the state in this process
-
-    def _load(self, log: Log) -> State:
-        """The whole state, from a transaction that sees one moment."""
-        head = log.head(0)
-        try:
-            config = Config.from_json(log.config())
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise StoreError(
-                f"the configuration of experiment {self.name!r} in store {self.store.name} must be "
-                "what varts wrote there, got something else; restore it from a backup"
-            ) from None
-        state = State(config, head[0].version, head[0].rewards)
-        _take(state, head)
-        return state
-
-    def _current(self, log: Log) -> State:
-        """The state as the transaction sees it; only what changed is read."""
-        state = self._state
-        head = log.head(state.version)
-        first = head[0]
-        if first.version == state.version:
-            return state
-        if first.revision > state.version:
-            if log.steady:
-                state = self._load(log)
-            else:
-                with self.store.reading(self._id) as moment:
-                    state = self._load(moment)
-        else:
-            state = State(state.config, first.version, first.rewards, dict(state.rows))
-            _take(state, head)
-        self._publish(state)
-        return state
-
-    def _publish(self, state: State) -> None:
-        """Let later calls start from this state."""
-        with self._publishing:
-            if state.version > self._state.version:
-                self._state = state
-
-    def _choosing(self, state: State) -> Chooser:
-        """The chooser of a state, kept until the state changes."""
-        chooser = self._chooser
-        if chooser is None or chooser.state.version != state.version:
-            chooser = self._chooser = Chooser(self.seed, state)
-        return chooser
+        self._view.publish(state)
 
     def _stored(self, unit: str | None) -> str | None:
         if unit is None or not self.options.hash_units:
@@ -497,7 +309,7 @@ class Experiment:
         self, arms: Sequence[str] | None, seed: int | None, options: Mapping[str, Any]
     ) -> None:
         """Refuse to open an experiment as something it is not."""
-        config = self._state.config
+        config = self.state.config
         names = config.arms if arms is None else tuple(arm_names(arms))
         if names != config.arms[: len(names)] or len(names) < config.initial:
             raise ValueError(
@@ -524,11 +336,3 @@ class Experiment:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _take(state: State, head: Sequence[Any]) -> None:
-    for row in head:
-        if row.arm is not None:
-            state.rows[row.arm, row.epoch] = Row(
-                row.rewarded, row.n, row.mean, row.m2, row.origin, row.at
-            )
