@@ -1,6 +1,7 @@
 """The command line: what it writes and prints, and one sentence for every mistake."""
 
 import csv
+import inspect
 import os
 import re
 import signal
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import varts
-from varts import study_file
+from varts import paper, study_file
+from varts.cli import planning, priors, studies
 
 COMMAND = str(Path(sys.executable).with_name("varts"))
 STUDY = """\
@@ -47,6 +49,28 @@ def refused(answer, *names):
     assert "Traceback" not in err
     for name in names:
         assert str(name) in err
+
+
+@pytest.mark.parametrize(
+    ("command", "functions", "shared"),
+    [
+        (studies.reproduce, [paper.reproduce], 7),
+        (priors.fit, [varts.fit_prior], 5),
+        (planning.plan, [varts.plan, varts.Plan.rounds_to_loss, varts.Plan.rounds_to_sure], 8),
+    ],
+)
+def test_defaults_are_those_of_the_library(command, functions, shared):
+    """Written twice, as --help is to show them without importing the library."""
+    defaults = {}
+    for function in functions:
+        parameters = inspect.signature(function).parameters.values()
+        defaults |= {p.name: p.default for p in parameters if p.default is not p.empty}
+    asked = inspect.signature(command).parameters
+    common = [name for name in defaults if name in asked]
+    assert len(common) >= shared
+    for name in common:
+        given = asked[name].default
+        assert (str(given) if isinstance(given, Path) else given) == defaults[name], name
 
 
 # Help and the commands that only print.

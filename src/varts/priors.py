@@ -254,6 +254,17 @@ class NormalGamma(Prior):
         with np.errstate(divide="ignore"):  # kappa = 0: infinitely wide
             return StudentT(*student_t(*(np.asarray(getattr(self, f)) for f in self._fields)))
 
+    @property
+    def mean_sd(self) -> Floats:
+        """The sd of an arm's mean, infinite for alpha <= 1.
+
+        >>> NormalGamma(mu=12, kappa=16, alpha=11, beta=640).mean_sd      # sqrt(640 / (16 * 10))
+        array(2.)
+        """
+        kappa, alpha, beta = (np.asarray(x) for x in (self.kappa, self.alpha, self.beta))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.sqrt(beta / (kappa * np.maximum(alpha - 1, 0))))
+
     def sample(self, rng: np.random.Generator, size: Any = None) -> tuple[Floats, Floats]:
         """Means and precisions, one pair per arm (times `size`)."""
         mu, kappa, alpha, beta = (np.asarray(getattr(self, f)) for f in self._fields)

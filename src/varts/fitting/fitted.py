@@ -101,8 +101,6 @@ def in_words(prior: NormalGamma) -> Words:
     """The inverse of `NormalGamma.elicit`, and what an arm is typically like."""
     mu, kappa, alpha, beta = (np.asarray(getattr(prior, name)) for name in prior._fields)
     with np.errstate(divide="ignore"):
-        variance = np.where(alpha > 1, beta / np.maximum(alpha - 1, 0), np.inf)
-        mean_sd = np.sqrt(variance / kappa)
         low, middle, high = (np.sqrt(beta / special.gammaincinv(alpha, p)) for p in (0.9, 0.5, 0.1))
-    made = (mu, mean_sd, middle, low, high, kappa, np.maximum(2 * (alpha - 1), 0))
+    made = (mu, prior.mean_sd, middle, low, high, kappa, np.maximum(2 * (alpha - 1), 0))
     return Words(*(x if x.ndim else float(x) for x in made))

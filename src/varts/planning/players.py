@@ -48,7 +48,7 @@ def wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma
     NormalGamma(mu=[0. 0.], kappa=[0.1 0.1], alpha=[2. 2.], beta=[0.4 0.4])
     """
     mu, kappa, alpha, beta = prior.per_arm(int(np.size(prior.mu)))
-    sd = mean_sd(prior)
+    sd = finite_mean_sd(prior)
     up, down = ("high", "low") if goal == "max" else ("low", "high")
     made = {
         f"means 1 sd too {up}": NormalGamma(mu + sd, kappa, alpha, beta),
@@ -69,9 +69,8 @@ def wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma
     return made
 
 
-def mean_sd(prior: NormalGamma) -> Floats:
+def finite_mean_sd(prior: NormalGamma) -> Floats:
     """The sd of an arm's mean; where it is infinite (alpha <= 1), half the central 68.27 %."""
-    _, kappa, alpha, beta = prior.per_arm(int(np.size(prior.mu)))
-    exact = np.sqrt(beta / (kappa * np.maximum(alpha - 1, 1e-300)))
-    middle = np.sqrt(beta / (kappa * alpha)) * special.stdtrit(2 * alpha, special.ndtr(1.0))
-    return np.where(alpha > 1, exact, middle)
+    exact, belief = prior.mean_sd, prior.belief()
+    middle = belief.scale * special.stdtrit(belief.df, special.ndtr(1.0))
+    return np.where(np.isfinite(exact), exact, middle)

@@ -11,7 +11,7 @@ import polars as pl
 from scipy import special
 
 from varts.checks import Floats
-from varts.planning.players import ASSUMES, EVEN, MAIN, RIGHT, mean_sd
+from varts.planning.players import ASSUMES, EVEN, MAIN, RIGHT, finite_mean_sd
 from varts.planning.watching import LEVEL, Watched, quantile_interval, share_interval
 from varts.priors import NormalGamma
 from varts.study import Study
@@ -112,7 +112,7 @@ def arm_table(
     K = given.mu.size
     labels = names or [str(i + 1) for i in range(K)]
     chances = inner.belief().p_best()
-    return _frame("arms", zip(labels, given.mu, mean_sd(given), chances, strict=True))
+    return _frame("arms", zip(labels, given.mu, finite_mean_sd(given), chances, strict=True))
 
 
 def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
