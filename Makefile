@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test chaos bench bench-fit bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-oldest chaos bench bench-fit bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,14 @@ results: install  ## the same into docs/results, for docs/results.md
 
 test: install lint  ## everything that must pass: lint, types, layers, tests, doctests
 	$(BIN)/python -m pytest
+
+# Warnings are errors elsewhere; old versions warn about each other.
+test-oldest:  ## the tests with the oldest versions that pyproject.toml allows, in .venv-oldest
+	$(PYTHON) -m venv .venv-oldest
+	grep -oE '"[a-z]+(\[[a-z]+\])?>=[0-9.]+"' pyproject.toml \
+		| sed -E 's/"|\[.*\]//g; s/>=(.*)/==\1.*/' > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/oldest.txt -e '.[all,dev]'
+	.venv-oldest/bin/python -m pytest -W ignore $(TESTS)
 
 chaos: install  ## kill a hundred workers of live experiments, on each store, and lose nothing
 	$(BIN)/python tests/live/torture.py $(CHAOS)
@@ -54,5 +62,5 @@ format: install  ## put the code in its format
 	$(BIN)/ruff format .
 
 clean:  ## remove what was built, not the results
-	rm -rf $(VENV) build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

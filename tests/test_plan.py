@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 import varts
 from varts import GaussianBandit, NormalGamma, Plan, VarTS, plan
 from varts.engine.blocks import Work
-from varts.planning.players import mean_sd, policies, wrong_priors
+from varts.planning.players import finite_mean_sd, policies, wrong_priors
 from varts.planning.watching import (
     Watched,
     Watcher,
@@ -329,7 +329,7 @@ def test_a_wrong_mean_is_off_by_one_sd():
     )
     heavy = NormalGamma([1.0], 2, 0.7, 3)  # no sd: half the width of the central 68.27 %
     low, high = heavy.belief().interval(scipy_stats.chi2.cdf(1, 1))
-    assert mean_sd(heavy) == pytest.approx((high - low) / 2)
+    assert finite_mean_sd(heavy) == pytest.approx((high - low) / 2)
 
 
 def test_where_arms_differ_their_order_may_be_wrong():
