@@ -183,7 +183,7 @@ def test_the_largest_floats_are_accepted(options):
     exp = opened(["a", "b"], **options)
     values = [1.7e308, -1.7e308, 1.7976931348623157e308, 5.0, -1e200, 1e139, 0.0, 3e-320]
     for i in range(40):
-        d = exp.decide()
+        d = exp.decide(id=f"d{i}")  # the same choices at every run
         assert exp.reward(d.id, values[i % 8]) is True
     frame = exp.report().frame
     for name in ("mean", "sd", "low", "high", "p_best", "expected_loss"):
@@ -263,8 +263,9 @@ def test_a_faded_arm_has_no_larger_sd_than_its_rewards():
     exp = opened(["a", "b"], half_life=10, floor=0.5)
     worth = {"a": iter([0.0, 100.0]), "b": iter(range(1000))}
     seen, sds = {"a": 0, "b": 0}, []
+    ids = (f"d{i}" for i in range(1000))  # the same choices at every run
     while seen["b"] < 40:
-        d = exp.decide()
+        d = exp.decide(id=next(ids))
         if d.arm == "a" and seen["a"] == 2:
             continue
         exp.reward(d.id, next(worth[d.arm]))
