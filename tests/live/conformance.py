@@ -868,9 +868,10 @@ class StoreConformance:
         ids = [d.id for d in exp.decide_many(20)]
         exp.reward_many((id, i / 10) for i, id in enumerate(ids))
         exp.configure(clip=None)
-        d = exp.decide()
+        made = exp.decide_many(3)
         assert begin().verify()
-        for kind, raw, value in ((REWARD, 0.25, 0.125), (REWARD, None, 1.0), (MISSING, None, -2.0)):
+        wrong = (REWARD, 0.25, 0.125), (REWARD, None, 1.0), (MISSING, None, -2.0)
+        for d, (kind, raw, value) in zip(made, wrong, strict=True):
             with changing(exp) as (log, state):
                 event = Event(
                     state.version + 1, kind, START, d.id, ARMS.index(d.arm), 2, raw, value
@@ -880,7 +881,6 @@ class StoreConformance:
                 log.save(state)
             (problem,) = begin().verify().problems[-1:]
             assert problem.startswith(f"event {event.version} counts {value!r}; its reward ")
-            d = exp.decide()
 
     @pytest.mark.parametrize("wrong", ["arm", "probability", "version"])
     def test_replay_finds_a_decision_that_was_not_made_so(self, begin, wrong):
