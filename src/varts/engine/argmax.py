@@ -322,6 +322,7 @@ def select_with_care(memory, state):
     if not low:
         if not best > tau:
             return leader, state
+        # `not low` is True here and False below: two constants would have it compiled twice
         x, x_log, state = drawn_given(leader, tau, not low, work, state)
         best, best_log, arm, ties, state = better(
             x, x_log, leader, best, best_log, arm, ties, state

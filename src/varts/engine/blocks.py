@@ -27,9 +27,8 @@ from varts.tally import Part, Tally
 
 # Part of every result, like the streams.
 RUNS = 8  # per block
-FEW_ARMS = (
-    32  # up to here, BATCH blocks have their instances from one stream: opening it takes long
-)
+# Up to so many arms, BATCH blocks have their instances from one stream: opening one takes long.
+FEW_ARMS = 32
 BATCH = 8  # blocks, and the most that a kernel plays in one call
 
 

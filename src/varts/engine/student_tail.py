@@ -158,7 +158,7 @@ def chance_above(i, tau, work):
     s = (tau - work[i, LOC]) / work[i, SCALE]
     if s > 8 and nu > 20:
         return 0.0  # next to never
-    return bound(s, nu) if s > 0.8 and nu > 1 else 1.0
+    return bound(s, nu) if s > ACTIVE_S and nu > 1 else 1.0
 
 
 @jit

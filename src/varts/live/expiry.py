@@ -17,12 +17,12 @@ SWEEP = 1000  # decisions settled in one transaction
 
 def expire(view: View, everything: bool = False) -> None:
     """Settle what is overdue; `everything` begins at the beginning of the log."""
-    while (window := view.state.config.options.window) and (everything or _some_are_due(view)):
+    while everything or _some_are_due(view):
         with view.writing() as log:
             log.lock()
             state = view.current(log).copy()
             window, missing = state.config.options.window, state.config.options.missing
-            if window is None:  # by now
+            if window is None:  # it may have been taken away since we looked
                 return
             until, now, new = _past(view, window), view.store.clock(), []
             rows = log.overdue(0 if everything else _swept(view, log), until, SWEEP)
@@ -55,8 +55,10 @@ def sweeps_missed_some(view: View, log: Log, pending: int) -> bool:
 
 def _some_are_due(view: View) -> bool:
     window = view.state.config.options.window
+    if window is None:  # the common case costs no transaction
+        return False
     with view.reading() as log:
-        return window is not None and log.latest(_past(view, window)) > _swept(view, log)
+        return log.latest(_past(view, window)) > _swept(view, log)
 
 
 def _swept(view: View, log: Log) -> int:
