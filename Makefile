@@ -37,7 +37,7 @@ test-oldest:  ## the tests with the oldest versions that pyproject.toml allows, 
 	.venv-oldest/bin/python -m pytest -W ignore $(TESTS)
 
 chaos: install  ## kill a hundred workers of live experiments, on each store, and lose nothing
-	$(BIN)/python tests/live/torture.py $(CHAOS)
+	$(BIN)/python -m tests.live.chaos $(CHAOS)
 
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(BENCH)

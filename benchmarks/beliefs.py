@@ -10,7 +10,7 @@ from timing import seconds
 
 import varts
 from varts import StudentT
-from varts.ranking import quadrature
+from varts.beliefs import quadrature
 
 TURNS, LONGEST = 200, 2.0  # calls of a question, and the seconds they may take together
 

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 import varts
-from varts.fitting.evidence import log_evidence
-from varts.history import example_history
-from varts.paper.experiments import gaussian_prior
+from varts.fitting.history import example_history
+from varts.fitting.marginal_likelihood import log_evidence
+from varts.problems import GaussianBandit
 
 PAGE = Path(__file__).parents[1] / "docs" / "priors.md"
 FIELDS = ("mu", "kappa", "alpha", "beta")
@@ -155,7 +155,7 @@ def adaptive(repeats):
 
 def past_experiments(seed, experiments=50):
     """Logs of the paper's Gaussian problem, K = 10: 5 to 200 rewards an arm, tried evenly."""
-    truth, rng = gaussian_prior(10), np.random.default_rng([seed, 50])
+    truth, rng = GaussianBandit(K=10).prior, np.random.default_rng([seed, 50])
     mean, lam = truth.sample(rng, experiments)
     n = rng.integers(5, 201, mean.shape).astype(float)
     return table_of(statistics(mean.ravel(), lam.ravel(), n.ravel(), rng))
@@ -163,7 +163,7 @@ def past_experiments(seed, experiments=50):
 
 def paper_problem(histories, runs):
     """Regret after 2,000 rounds with priors from 50 past experiments."""
-    truth = gaussian_prior(10)
+    truth = GaussianBandit(K=10).prior
     problem, names = varts.GaussianBandit(truth), [str(i) for i in range(1, 11)]
     totals, worst = {}, {}
     for seed in range(histories):

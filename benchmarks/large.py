@@ -10,7 +10,7 @@ import ours
 import report
 
 import varts
-from varts.progress import Progress
+from varts._progress import Progress
 
 PROBLEMS = {"VarTS": (100_000, 1_000_000), "UCB1": (10_000, 100_000)}  # arms, horizon
 STEPS = 10  # the course is reported in so many parts

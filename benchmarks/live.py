@@ -19,7 +19,7 @@ import numpy as np
 import report
 
 import varts
-from varts.live.choosing import Chooser
+from varts.live.allocation import Chooser
 from varts.live.options import Options
 from varts.live.state import REWARD, Config, Event, State
 

@@ -12,9 +12,10 @@ import time
 import numpy as np
 
 import varts
-from varts.engine.blocks import Work
-from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS, gaussian_prior, policies
-from varts.study import recorded_rounds
+from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS, policies
+from varts.problems import GaussianBandit
+from varts.simulation.engine.blocks import Work
+from varts.simulation.study import recorded_rounds
 
 HORIZON = 2000
 MEANS = np.arange(1, 11) / 11  # the fixed instance of the comparison with peers, K = 10
@@ -29,7 +30,7 @@ SHARED = {
 
 def varts_case(K):
     """The paper's Gaussian problem and VarTS with its true prior."""
-    prior = gaussian_prior(K)
+    prior = GaussianBandit(K=K).prior
     return varts.GaussianBandit(prior), varts.VarTS(prior)
 
 

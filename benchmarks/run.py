@@ -16,7 +16,7 @@ from ours import HORIZON
 from peers import PEERS
 from timing import in_turns, ratio, seconds
 
-from varts.paper.experiments import gaussian_prior
+from varts.problems import GaussianBandit
 
 HERE = Path(__file__).parent
 RUNS = {10: 600, 32: 300, 1000: 16}
@@ -31,7 +31,7 @@ def say(text):
 def side_by_side(K, runs, turns, c):
     """VarTS by the engine and by three plain ways, in turns; times are per round of a run."""
     say(f"VarTS, K = {K}: the engine, the naive sampler, NumPy and C in turns")
-    case, prior = ours.varts_case(K), gaussian_prior(K)
+    case, prior = ours.varts_case(K), GaussianBandit(K=K).prior
     actions = {
         "varts, 1 thread": lambda: ours.engine(case, HORIZON, runs, 1),
         "C, 1 thread": lambda: c(prior, HORIZON, runs, 1),
@@ -53,7 +53,7 @@ def side_by_side(K, runs, turns, c):
 def speed_up(K, runs, turns, c):
     """How much two threads gain, for the engine and for C."""
     say(f"VarTS, K = {K}: two threads")
-    case, prior = ours.varts_case(K), gaussian_prior(K)
+    case, prior = ours.varts_case(K), GaussianBandit(K=K).prior
     times = in_turns(
         {
             "varts 1": lambda: ours.engine(case, HORIZON, runs, 1),
@@ -69,7 +69,7 @@ def speed_up(K, runs, turns, c):
 def agreement(K, runs, c):
     """Mean regret by every way, and how many standard errors it is from the engine's."""
     say(f"VarTS, K = {K}: do they agree?")
-    case, prior = ours.varts_case(K), gaussian_prior(K)
+    case, prior = ours.varts_case(K), GaussianBandit(K=K).prior
     finals = {
         "varts": ours.engine(case, HORIZON, 4 * runs, 2, seed=1),
         "naive sampler": ours.naive(case, HORIZON, runs, seed=2),
@@ -130,7 +130,7 @@ def growth(c):
     arms, horizons = (2, 4, 10, 32, 100, 316, 1000, 3162), (100, 1000, 10_000, 100_000, 1_000_000)
 
     def at(K, horizon):
-        case, prior = ours.varts_case(K), gaussian_prior(K)
+        case, prior = ours.varts_case(K), GaussianBandit(K=K).prior
         runs = max(8, int(4e7 / (K + 100) / horizon))  # the fixed cost of a call weighs little
         ways = {"varts": lambda: ours.engine(case, horizon, runs)}
         if c is not None and arms[-1] > K and horizon < horizons[-1]:

@@ -1,16 +1,10 @@
 """What several test files share."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import varts
 from varts import cli
-
-# Test modules are imported by their path; this lets them share tests/naive.py and its like.
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 
 import varts
-from varts.cli import app
+from varts.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
     from varts.live import open as open
-    from varts.planning import Plan as Plan
-    from varts.planning import plan as plan
+    from varts.planning.plan import Plan as Plan
+    from varts.planning.plan import plan as plan
     from varts.policies import MVTS as MVTS
     from varts.policies import TS14 as TS14
     from varts.policies import TS20 as TS20
@@ -48,9 +48,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.problems import GaussianBandit as GaussianBandit
     from varts.problems import Instances as Instances
     from varts.problems import Problem as Problem
+    from varts.simulation.study import Study as Study
+    from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
-    from varts.study import Study as Study
-    from varts.study import simulate as simulate
 
 __version__ = "0.1.0"
 
@@ -59,7 +59,7 @@ _homes = {
     "varts.beliefs": ("Beta", "StudentT"),
     "varts.fitting": ("FittedPrior", "fit_prior"),
     "varts.live": ("Decision", "Experiment", "open"),
-    "varts.planning": ("Plan", "plan"),
+    "varts.planning.plan": ("Plan", "plan"),
     "varts.policies": (
         "MVTS",
         "TS14",
@@ -82,7 +82,7 @@ _homes = {
     "varts.priors": ("Normal", "NormalGamma"),
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Instances", "Problem"),
     "varts.stats": ("ArmStats",),
-    "varts.study": ("Study", "simulate"),
+    "varts.simulation.study": ("Study", "simulate"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
 __all__ = sorted([*_modules, *_home])

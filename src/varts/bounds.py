@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from varts.checks import Floats, common_shape, integer, real, reals, short
+from varts._validation import Floats, common_shape, integer, real, reals, short
 from varts.priors import Normal, NormalGamma
 
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
+from varts._validation import Floats, choice, common_shape, integer, reals, short, unknown
 from varts.beliefs import StudentT
-from varts.checks import Floats, choice, common_shape, integer, reals, short, unknown
 from varts.stats import ArmStats
 
 Self = TypeVar("Self", bound="Prior")

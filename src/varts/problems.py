@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from varts import streams
-from varts.checks import Floats, common_shape, integer, real, reals, short
+from varts import _seeding
+from varts._validation import Floats, common_shape, integer, real, reals, short
 from varts.priors import Normal, NormalGamma
 
 
@@ -56,8 +56,15 @@ class Problem:
         array([0.2, 0.4, 0.6, 0.8])
         """
         samples = integer("samples", samples, at_least=2)
-        drawn = self.draw(streams.generator(seed, streams.PRIOR_SAMPLES), samples)
+        drawn = self.draw(_seeding.generator(seed, _seeding.PRIOR_SAMPLES), samples)
         return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
+
+    def own_prior(self) -> NormalGamma:
+        """The prior of a VarTS that knows where the instances come from.
+
+        It is the true one where that is a NormalGamma, else `estimate_prior()`.
+        """
+        return self.estimate_prior()
 
     def describe(self) -> dict[str, Any]:
         """What a saved study records about the problem."""
@@ -70,16 +77,24 @@ class Problem:
 class GaussianBandit(Problem):
     """Rewards N(mean, variance), drawn from a NormalGamma, or a Normal with known `sigma`.
 
-    A prior of scalars needs K, the number of arms.
+    A prior of scalars needs K, the number of arms. Without a prior it is the paper's for K arms:
+    mu_i = i/(K+1), kappa = K, alpha = 4, beta = 1.
 
     >>> problem = GaussianBandit(NormalGamma(mu=0, kappa=10, alpha=4, beta=1), K=3)
     >>> problem.draw(np.random.default_rng(0), size=2).mean.shape
     (2, 3)
     >>> GaussianBandit(Normal([0, 1], 0.5), sigma=2).K
     2
+    >>> GaussianBandit(K=3).prior
+    NormalGamma(mu=[0.25 0.5  0.75], kappa=[3. 3. 3.], alpha=[4. 4. 4.], beta=[1. 1. 1.])
     """
 
-    def __init__(self, prior: NormalGamma | Normal, sigma: Any = None, K: int | None = None):
+    def __init__(
+        self, prior: NormalGamma | Normal | None = None, K: int | None = None, *, sigma: Any = None
+    ):
+        if prior is None:
+            K = integer("K", 10 if K is None else K, at_least=1)
+            prior = NormalGamma(np.arange(1, K + 1) / (K + 1), float(K), 4.0, 1.0)
         if not isinstance(prior, (NormalGamma, Normal)):
             raise ValueError(f"prior must be a NormalGamma or a Normal, got {short(prior)}")
         known = isinstance(prior, Normal)
@@ -123,6 +138,9 @@ class GaussianBandit(Problem):
     @staticmethod
     def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
         return a + b * z
+
+    def own_prior(self) -> NormalGamma:
+        return self.prior if isinstance(self.prior, NormalGamma) else super().own_prior()
 
     def describe(self) -> dict[str, Any]:
         sigma = {} if self.sigma is None else {"sigma": self.sigma.tolist()}

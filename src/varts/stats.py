@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from varts.checks import Floats, common_shape, integer, reals, short
+from varts._validation import Floats, common_shape, integer, reals, short
 
 
 @dataclass(frozen=True, eq=False)

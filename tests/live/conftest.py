@@ -3,15 +3,11 @@
 import gc
 import itertools
 import shutil
-import sys
 import tempfile
-from pathlib import Path
 
 import pytest
 
-# Test modules are imported by their path; this lets them share conformance.py and its like.
-sys.path.insert(0, str(Path(__file__).parent))
-pytest.register_assert_rewrite("conformance", "torture")
+pytest.register_assert_rewrite("tests.live.conformance", "tests.live.chaos")
 
 _numbers = itertools.count(1)
 
@@ -19,7 +15,7 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def clock():
     """Time that passes when told to: `clock.advance(seconds)`."""
-    from conformance import Clock
+    from tests.live.conformance import Clock
 
     return Clock()
 

@@ -1,8 +1,8 @@
 """The conformance suite on every store of this package."""
 
 import pytest
-from conformance import StoreConformance
 
+from tests.live.conformance import StoreConformance
 from varts.live import Store
 
 

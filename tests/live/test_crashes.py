@@ -10,13 +10,13 @@ from contextlib import suppress
 
 import pytest
 import sqlalchemy as sa
-import torture
-from conformance import fold
-from torture import ARMS, check, in_new_process, say_last, work
 
 import varts
+from tests.live import chaos
+from tests.live.chaos import ARMS, check, in_new_process, say_last, work
+from tests.live.conformance import fold
 from varts.live import Store
-from varts.live.log import Log
+from varts.live.transaction import Log
 
 KILLS = 10
 shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
@@ -30,8 +30,8 @@ def test_killed_workers_lose_nothing_and_count_nothing_twice(store_url, tmp_path
     problems, numbers = check(store_url, tmp_path)
     assert problems == []
     # It was worth something: all eight worked, and everything was sent twice.
-    assert len(torture.diaries(tmp_path)) == 8
-    assert numbers["rewards acknowledged"] == 2 * numbers["rewards"] >= 2 * torture.IDS
+    assert len(chaos.diaries(tmp_path)) == 8
+    assert numbers["rewards acknowledged"] == 2 * numbers["rewards"] >= 2 * chaos.IDS
 
 
 def dies_at(point):
@@ -62,7 +62,7 @@ def test_a_batch_is_whole_or_not_there(store_url, point):
     with varts.open("carousel", ARMS, store=store_url, seed=1) as exp:
         ids = [d.id for d in exp.decide_many(3)]
         exp.reward(exp.decide().id, 1.0)
-    pid = torture.forked(lambda: dies_at(point)(store_url, ids))
+    pid = chaos.forked(lambda: dies_at(point)(store_url, ids))
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
     with varts.open("carousel", store=store_url) as exp:
         written = 3 if point == "committed" else 0
@@ -189,6 +189,6 @@ def test_half_a_batch_is_caught(clean, tmp_path):
     in_diary(tmp_path, what="rewarded", call=call, applied=[[ids[0], False], [ids[1], True]])
     with varts.open("plain", store=clean) as exp:
         exp.decide_many([None, None], ids)
-        exp.reward_many([(id, torture.value_of(id)) for id in ids])
+        exp.reward_many([(id, chaos.value_of(id)) for id in ids])
     problems, _ = check(clean, tmp_path, finished=False)
     assert problems == ["plain: the interrupted call (90, 0, 0) had written some of its rewards"]

@@ -11,7 +11,6 @@ from itertools import takewhile
 
 import numpy as np
 import pytest
-from conformance import Clock, fold
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -24,18 +23,19 @@ from hypothesis.stateful import (
 )
 
 import varts
+from tests.live.conformance import Clock, fold
 from varts.live import (
     ExperimentStopped,
     InvalidReward,
     RewardConflict,
     Store,
     UnknownDecision,
-    choosing,
+    allocation,
     experiment,
     expiry,
 )
-from varts.live.log import Log
 from varts.live.state import EXPIRED, MISSING, REWARD, Row
+from varts.live.transaction import Log
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
 REWARDS = st.one_of(st.sampled_from([0.0, 1.0, -2.5, 1e300]), st.floats(-1e6, 1e6, allow_nan=False))
@@ -511,12 +511,12 @@ def raw_values(patch):
 
 def restless(patch):
     """A choice depends on something that is not in the log."""
-    uniforms, calls = choosing.uniforms, iter(range(10**9))
+    uniforms, calls = allocation.uniforms, iter(range(10**9))
 
     def other(seed, purpose, keys, size):
         return uniforms(seed + next(calls), purpose, keys, size)
 
-    patch.setattr(choosing, "uniforms", other)
+    patch.setattr(allocation, "uniforms", other)
 
 
 def not_sticky(patch):

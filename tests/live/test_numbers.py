@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from reference import p_best
 from scipy import stats
 
 import varts
+from tests.reference import p_best
 from varts import NormalGamma
 from varts.live.options import Options
 from varts.live.report import report

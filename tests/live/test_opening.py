@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-import torture
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from torture import ARMS, in_new_process, say_last, start_in_new_process
 
 import varts
+from tests.live import chaos
+from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from varts.live import Store, StoreError
-from varts.live.log import Log
 from varts.live.schema import metadata
 from varts.live.store import SCHEMA
+from varts.live.transaction import Log
 
 ASSETS = Path(__file__).parent / "assets"
 NOBODY = 65534
@@ -97,7 +97,7 @@ def test_opening_waits_for_whoever_uses_the_file(url, file):
 @shared
 def test_reports_are_consistent_while_others_write(store_url, tmp_path):
     say_last(tmp_path, 5)
-    torture.open_all(store_url)["plain"].close()
+    chaos.open_all(store_url)["plain"].close()
     writers = start_in_new_process("torment", store_url, tmp_path, 0, 1, 4)
     exp = varts.open("plain", store=store_url)
     seen = []
@@ -116,9 +116,9 @@ def test_reports_are_consistent_while_others_write(store_url, tmp_path):
     assert json.loads(out)["failed"] == [], err
     assert seen == sorted(seen)
     assert len({n for n, _, _ in seen}) > 5  # it did watch them at work
-    assert exp.report().frame["n"].sum() == 3 * torture.IDS
+    assert exp.report().frame["n"].sum() == 3 * chaos.IDS
     exp.close()
-    assert torture.check(store_url, tmp_path)[0] == []
+    assert chaos.check(store_url, tmp_path)[0] == []
 
 
 @shared
@@ -241,10 +241,10 @@ def test_a_place_in_the_queue_dies_with_its_process(url, file):
         threading.Thread(target=hold, daemon=True).start()
         inside.wait()
         os.close(stay)
-        torture.forked(lambda: (os.write(born, b"x"), os.read(stay_read, 1)))
+        chaos.forked(lambda: (os.write(born, b"x"), os.read(stay_read, 1)))
         os.read(stay_read, 1)
 
-    pid = torture.forked(parent)
+    pid = chaos.forked(parent)
     os.read(born_read, 1)
     queue = os.open(f"{file}-queue", os.O_RDWR)
     with pytest.raises(BlockingIOError):  # the parent has it
@@ -316,7 +316,7 @@ def test_a_file_without_permission_is_refused(tmp_path):
         refused(lambda: varts.open("new", ARMS, store=f"sqlite:///{folder}/new.db"), "write to it")
 
     try:
-        assert os.waitstatus_to_exitcode(os.waitpid(torture.forked(nobody), 0)[1]) == 0
+        assert os.waitstatus_to_exitcode(os.waitpid(chaos.forked(nobody), 0)[1]) == 0
         folder.chmod(0o755)
         (folder / "varts.db").chmod(0o644)
         assert rewards(url) == 5
@@ -373,7 +373,7 @@ def test_a_file_that_may_not_grow_loses_nothing(url):
         acknowledged += exp.reward(exp.decide().id, 1.0)
         os.write(write, b"%d" % acknowledged)
 
-    pid = torture.forked(limited)
+    pid = chaos.forked(limited)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     acknowledged = int(os.read(read, 99))
     os.close(read)

@@ -10,7 +10,7 @@ import varts
 from varts import Normal, NormalGamma
 from varts.live import Options, StoreError
 from varts.live.store import Store
-from varts.policies import base
+from varts.policies import registry
 
 NAN, INF = float("nan"), float("inf")
 SHARED = NormalGamma(0, 1, 2, 1)
@@ -249,9 +249,9 @@ def test_a_policy_must_be_found_again(monkeypatch):
     with pytest.raises(ValueError, match=r"policy must be registered .* varts.register") as error:
         open_in("memory://", policy=Mine())
     assert sentence(error)
-    monkeypatch.setitem(base._registry, "mine", Mine)
+    monkeypatch.setitem(registry._registry, "mine", Mine)
     assert open_in("memory://", policy=Mine()).decide().arm == "a"
-    monkeypatch.setitem(base._registry, "bare", Bare)
+    monkeypatch.setitem(registry._registry, "bare", Bare)
     with pytest.raises(ValueError, match="policy must be a dataclass") as error:
         open_in("memory://", policy=Bare())
     assert sentence(error)
@@ -276,7 +276,7 @@ def test_a_policy_that_goes_missing_is_named_where_it_is_needed(monkeypatch, tmp
 
     store = Store("memory://")
     with monkeypatch.context() as patch:
-        patch.setitem(base._registry, "mine", Mine)
+        patch.setitem(registry._registry, "mine", Mine)
         exp = open_in(store, policy="Mine")
         ids = [d.id for d in exp.decide_many(9)]
         exp.reward_many((id, i % 2) for i, id in enumerate(ids[:8]))

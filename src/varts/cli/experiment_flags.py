@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from varts.cli.shell import parse_prior
+from varts.cli.app import parse_prior
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

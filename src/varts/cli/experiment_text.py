@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from varts.cli.shell import show
+from varts.cli.app import show
 
 if TYPE_CHECKING:
     from varts.live import Report

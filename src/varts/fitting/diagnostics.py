@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from varts.checks import Floats
+from varts._validation import Floats
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 

@@ -1,6 +1,6 @@
 """Arm statistics -> theta: the two estimators, groups, and what uncertainty does to a prior.
 
-All in the history's own unit; theta is that of `varts.fitting.evidence`.
+All in the history's own unit; theta is that of `varts.fitting.marginal_likelihood`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from varts.checks import Floats
-from varts.fitting.evidence import ALPHA, KAPPA, MU, V, maximise, starting_points
+from varts._progress import Progress
+from varts._validation import Floats
+from varts.fitting.marginal_likelihood import ALPHA, KAPPA, MU, V, maximise, starting_points
 from varts.fitting.pooling import pool_means, pool_partly
-from varts.progress import Progress
 from varts.stats import ArmStats
 
 ENOUGH = 6  # rewards an arm needs for `moments`: 1/variance^2 has a mean from 6 on

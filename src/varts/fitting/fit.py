@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varts.checks import Floats, choice
+from varts._progress import Progress, watch
+from varts._validation import Floats, choice
+from varts.fitting.columns import Columns
 from varts.fitting.diagnostics import DOUBT, Diagnostics, arm_fit, far_out, shape_p
 from varts.fitting.estimators import Estimate, by_group, likelihood, mean_spread, moments, widen
-from varts.fitting.evidence import ALPHA, KAPPA, MU, V, evidence_terms
-from varts.fitting.fitted import FittedPrior
-from varts.history import Columns, History, read_history
+from varts.fitting.history import History, read_history
+from varts.fitting.marginal_likelihood import ALPHA, KAPPA, MU, V, evidence_terms
+from varts.fitting.result import FittedPrior
 from varts.priors import NormalGamma
-from varts.progress import Progress, watch
 from varts.stats import ArmStats
 
 METHODS = ("likelihood", "moments")

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from varts.checks import Floats
-from varts.fitting.evidence import (
+from varts._validation import Floats
+from varts.fitting.marginal_likelihood import (
     ALPHA,
     KAPPA,
     MU,

@@ -6,7 +6,7 @@ knows of all that, `deciding` and `expiry` make decisions and settle old ones, `
 verbs.
 """
 
-from varts.live.deciding import Decision
+from varts.live.assignment import Decision
 from varts.live.errors import (
     ExperimentStopped,
     InvalidReward,

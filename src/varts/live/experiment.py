@@ -9,16 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from varts.checks import integer, short, unknown
-from varts.live.arguments import arm_names, for_arms, pair, reward_of, several, text_of
-from varts.live.choosing import counted
-from varts.live.deciding import Decision, new_decisions
+from varts._validation import integer, short, unknown
+from varts.live.allocation import counted
+from varts.live.assignment import Decision, new_decisions
 from varts.live.errors import RewardConflict, StoreError, UnknownDecision
 from varts.live.expiry import expire, sweeps_missed_some
 from varts.live.export import export
-from varts.live.log import Counts, Log
 from varts.live.options import Options, stored_prior
 from varts.live.report import Report, report
+from varts.live.snapshot import View
 from varts.live.state import (
     ADD_ARM,
     CONFIGURE,
@@ -31,8 +30,9 @@ from varts.live.state import (
     State,
 )
 from varts.live.store import Store, open_store
+from varts.live.transaction import Counts, Log
+from varts.live.validation import arm_names, for_arms, pair, reward_of, several, text_of
 from varts.live.verify import Verification, verify
-from varts.live.view import View
 
 
 def open_experiment(

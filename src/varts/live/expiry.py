@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from varts.live.choosing import counted
-from varts.live.log import Log
+from varts.live.allocation import counted
+from varts.live.snapshot import View
 from varts.live.state import EXPIRED, MISSING, Event
-from varts.live.view import View
+from varts.live.transaction import Log
 
 SWEEP = 1000  # decisions settled in one transaction
 

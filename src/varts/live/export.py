@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from varts.live.log import Log
+from varts.live.transaction import Log
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from varts.checks import choice, real, short, unknown
+from varts._validation import choice, real, short, unknown
 from varts.policies import Policy, known, make
 from varts.priors import Prior, prior_from
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from varts.checks import Floats, real
-from varts.live.choosing import seen_by
-from varts.live.log import Counts
+from varts._validation import Floats, real
+from varts.live.allocation import seen_by
 from varts.live.options import Options
 from varts.live.state import Config, State
+from varts.live.transaction import Counts
 from varts.policies import Policy, VarTS
 from varts.stats import ArmStats
 

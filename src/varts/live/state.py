@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from varts.checks import choice
+from varts._validation import choice
 from varts.live.options import Options
 from varts.policies import Policy
 from varts.stats import ArmStats

@@ -27,12 +27,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import StaticPool
 
-from varts.checks import short
+from varts._validation import short
 from varts.live.errors import LiveError, StoreError
-from varts.live.log import Log
+from varts.live.locks import FAIR, WAIT, FairQueue, Gate, NoQueue, OneAtATime
 from varts.live.schema import experiments
 from varts.live.state import CREATE, Event
-from varts.live.waiting import FAIR, WAIT, FairQueue, Gate, NoQueue, OneAtATime
+from varts.live.transaction import Log
 
 SCHEMA = "0001"  # the newest step in migrations/versions
 MIGRATION_LOCK = 0x7661727473  # "varts", for PostgreSQL's advisory lock

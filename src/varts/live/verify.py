@@ -8,10 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from varts.live.choosing import STICKY, Chooser, counted
+from varts.live.allocation import STICKY, Chooser, counted
 from varts.live.errors import LiveError
-from varts.live.log import Log
 from varts.live.state import EXPIRED, MISSING, REWARD, Event, Row, State
+from varts.live.transaction import Log
 
 CLOSE = 1e-9  # relative; of the standard deviation for a mean
 SHOWN = 20  # problems told; the rest is counted

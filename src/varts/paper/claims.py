@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from varts.checks import Floats
-from varts.study import Study
+from varts._validation import Floats
+from varts.simulation.study import Study
 
 Studies = Mapping[tuple[str, int], Study]  # (problem, K) -> study
 

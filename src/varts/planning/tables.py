@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from varts.checks import Floats
-from varts.planning.players import ASSUMES, EVEN, MAIN, RIGHT, finite_mean_sd
-from varts.planning.watching import LEVEL, Watched, quantile_interval, share_interval
+from varts._validation import Floats
+from varts.planning.comparators import ASSUMES, EVEN, MAIN, RIGHT, finite_mean_sd
+from varts.planning.identification import LEVEL, Watched, quantile_interval, share_interval
 from varts.priors import NormalGamma
-from varts.study import Study
+from varts.simulation.study import Study
 
 SURE = (0.90, 0.95, 0.99)  # levels of P(best) that are reported
 CURVE_POINTS = 100  # of a regret curve that a plan keeps

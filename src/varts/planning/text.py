@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from varts.planning.expect import Plan
+    from varts.planning.plan import Plan
 
 MOST_ARMS = 12  # as many are listed one by one
 FOUND = ("identified", "identified_low", "identified_high")

@@ -1,15 +1,6 @@
 """Every algorithm, one definition each; importing this package fills the registry."""
 
-from varts.policies.base import (
-    BeliefPolicy,
-    IndexPolicy,
-    Policy,
-    choose,
-    index_policy,
-    known,
-    make,
-    register,
-)
+# The registry lists policies as they are imported: VarTS and its family first.
 from varts.policies.thompson import (
     MVTS,
     TS14,
@@ -19,11 +10,12 @@ from varts.policies.thompson import (
     KnownVarianceTS,
     VarTS,
 )
-from varts.policies.ucb import UCB1, UCBV, UCB1Tuned
 
 # isort: split
-# The registry lists policies as they are imported: this one last.
-from varts.policies.even import EvenSplit
+from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
+from varts.policies.baselines import baselines
+from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
+from varts.policies.registry import choose, known, make, register
 
 __all__ = [
     "MVTS",
@@ -40,6 +32,7 @@ __all__ = [
     "Policy",
     "UCB1Tuned",
     "VarTS",
+    "baselines",
     "choose",
     "index_policy",
     "known",

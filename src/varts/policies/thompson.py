@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from varts._validation import Floats, common_shape, real, reals
 from varts.beliefs import Beta, pick_best
-from varts.checks import Floats, common_shape, real, reals
-from varts.policies.base import BeliefPolicy, Policy, register
+from varts.policies.base import BeliefPolicy, Policy
+from varts.policies.registry import register
 from varts.priors import (
     Normal,
     NormalGamma,

@@ -18,9 +18,8 @@ from varts.live import Store
 from varts.live.store import SCHEMA
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
 
-import torture  # noqa: E402
+from tests.live import chaos  # noqa: E402
 
 SECOND = 1_000_000
 
@@ -126,7 +125,7 @@ def main():
     names = [HERE / f"schema-{SCHEMA}.{kind}" for kind in ("json", "sqlite.sql", "postgres.sql")]
     if any(name.exists() for name in names) and "--again" not in sys.argv:
         sys.exit(f"schema {SCHEMA} has its files already; --again replaces them")
-    with tempfile.TemporaryDirectory() as folder, torture.postgres_server(None) as server:
+    with tempfile.TemporaryDirectory() as folder, chaos.postgres_server(None) as server:
         path = Path(folder) / "varts.db"
         expected = fill(f"sqlite:///{path}")
         assert fill(server) == expected

@@ -1,0 +1,14 @@
+"""What a Thompson policy believes about each arm's mean reward.
+
+`StudentT(loc, scale, df)` serves every sampler whose marginal is location-scale t: VarTS, TS14,
+TS20, and with df = inf the Gaussian ones. `Beta(a, b)` serves Bernoulli Thompson sampling. Arms
+are the last axis; the random generator is always an argument. Questions about all arms together
+(which is best, what a wrong choice costs) are answered in `best_arm`, by the `quadrature` of
+`densities`.
+"""
+
+from varts.beliefs.base import Belief, pick_best
+from varts.beliefs.beta import Beta
+from varts.beliefs.student_t import StudentT
+
+__all__ = ["Belief", "Beta", "StudentT", "pick_best"]

@@ -1,0 +1,202 @@
+"""Which of several independent uncertain numbers is the largest.
+
+With F_i the distribution function and f_i the density of arm i, and G = F_1 ... F_K that of the
+largest,
+
+    P(i is best)     = integral of f_i G / F_i
+    P(i in top m)    = integral of f_i P(fewer than m of the others lie above)
+    P(i > j)         = integral of f_i F_j
+    E[max] - E[mu_b] = integral of F_b (1 - product of the other F_j)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from varts._validation import Floats
+from varts.beliefs.quadrature import (
+    NODES,
+    NOTHING,
+    SECOND,
+    TINY,
+    WHOLE,
+    Arms,
+    Panels,
+    Part,
+    integrate,
+    sums,
+)
+
+
+def _agree(found: Any, known: float) -> None:
+    """A last look at what must add up, before it is used to even out the rounding."""
+    error = np.abs(found - known).max()
+    if not error < 1e-8:
+        raise ArithmeticError(f"quadrature must be right to 1e-8, got an error of {error:.1e}")
+
+
+def _win(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+    F = running[:, :, :NODES] + (panels.F0[:, :, None] + TINY)
+    f = f / F
+    f *= F.prod(axis=0)
+    value, error = sums(f)
+    G0, G1 = panels.F0.prod(axis=0), panels.F1.prod(axis=0)
+    error += np.abs(value.sum(axis=0) - (G1 - G0))
+    return value, G1 / (panels.F1 + TINY), error
+
+
+def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, float]:
+    """P(best) of every arm, and of a certain value `floor` beside them."""
+    K = arms.loc.size
+    parts = arms.parts(NOTHING, 1, SECOND / K, floor)
+    p = np.zeros(K)
+    for part in parts:
+        panels = part.panels
+        first = int((panels.F1.prod(axis=0) < NOTHING).sum())  # before it nobody wins
+        if first == len(panels):
+            continue
+        panels = panels[first:] if first else panels
+        keep = panels.S0[:, 0] > NOTHING  # the others cannot win from here on
+        if keep.all():
+            p += integrate(Part(part.arms, panels), _win, K)
+        elif keep.any():
+            p[keep] += integrate(Part(part.arms.take(keep), panels.of_arms(keep)), _win, K)
+    atom = 0.0 if floor is None else float(parts[0].panels.F0[:, 0].prod())
+    end = parts[-1].panels.S1[:, -1]
+    p += end * (1 - 0.5 * (end.sum() - end))
+    total = p.sum() + atom
+    _agree(total, 1.0)
+    return np.maximum(p, 0) / total, float(atom / total)
+
+
+def _others_above(F: Floats, m: int) -> Floats:
+    """P(fewer than m of the other arms lie above), for every arm, at every node (F: arms first).
+
+    Sums of products of probabilities, nothing subtracted: the count of those before an arm,
+    and of those after it.
+    """
+    S = 1 - F
+    before = np.empty((len(F), m, *F.shape[1:]))
+    count = np.zeros(before.shape[1:])
+    count[0] = 1
+    for j in range(len(F)):
+        before[j] = count
+        count[1:] = count[1:] * F[j] + count[:-1] * S[j]
+        count[0] *= F[j]
+    after = np.ones(before.shape[1:])  # after[c] = P(at most c)
+    result = np.empty(F.shape)
+    for j in reversed(range(len(F))):
+        np.sum(before[j] * after[::-1], axis=0, out=result[j])
+        after[1:] = after[1:] * F[j] + after[:-1] * S[j]
+        after[0] *= F[j]
+    return result
+
+
+def _fewer_above(F: Floats, m: int) -> Floats:
+    """P(fewer than m of all arms lie above), at every point."""
+    count = np.ones((m, *F.shape[1:]))
+    for row in F:
+        count[1:] = count[1:] * row + count[:-1] * (1 - row)
+        count[0] *= row
+    return np.asarray(count[-1])
+
+
+def p_top(arms: Any, m: int) -> Floats:
+    """P(among the m highest) of every arm."""
+    K = arms.loc.size
+    if m == K:
+        return np.ones(K)
+    if 2 * m > K:
+        return np.asarray(1 - p_top(arms.mirrored(), K - m))
+    if m == 1:
+        return p_best(arms)[0]
+
+    def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+        F = running[:, :, :NODES] + panels.F0[:, :, None]
+        value, error = sums(f * _others_above(F, m))
+        return value, _fewer_above(panels.F1, m + 2), error
+
+    parts = arms.parts(NOTHING, m, SECOND / K)
+    p = np.zeros(K)
+    for part in parts:
+        possible = _fewer_above(part.panels.F1, m + 1) > NOTHING
+        if possible.any():
+            p += integrate(Part(part.arms, part.panels[possible]), measure, K * m)
+    p += parts[-1].panels.S1[:, -1]
+    _agree(p.sum(), m)
+    return np.clip(p, 0, 1)
+
+
+def p_better(arms: Arms) -> Floats:
+    """P(row > column) of every pair."""
+    K = arms.loc.size
+
+    def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+        F = running[:, :, :NODES] + panels.F0[:, :, None]
+        value = (f * WHOLE[:, 0]).transpose(1, 0, 2) @ F.transpose(1, 2, 0)
+        known = _products(panels.F1) - _products(panels.F0)
+        error = np.abs(value + value.transpose(0, 2, 1) - known).max(axis=(1, 2))
+        return value.transpose(1, 2, 0), 1.0, error
+
+    parts = arms.parts(SECOND, K, SECOND)
+    start, end = parts[0].panels.F0[:, 0], parts[-1].panels.S1[:, -1]
+    p = end[:, None] * (1 - 0.5 * end) + 0.5 * start[:, None] * start
+    for part in parts:
+        p = p + integrate(part, measure, K * max(1, K // NODES))
+    np.fill_diagonal(p, 0.5)
+    _agree(p + p.T, 1.0)
+    return np.clip(0.5 * (p + 1 - p.T), 0, 1)
+
+
+def _products(F: Floats) -> Floats:
+    return np.asarray(F.T[:, :, None] * F.T[:, None, :])
+
+
+def gap_to_best(arms: Any, floor: float | None = None) -> float:
+    """E[max] - (highest mean) of arms whose means exist, beside a certain value `floor`."""
+    b = None if floor is not None and floor >= arms.loc.max() else int(arms.mean.argmax())
+    K = arms.loc.size
+    others = np.arange(K) != b
+    top = (floor if b is None else arms.loc[b]) - arms.loc[:, None]
+    spread = arms.above(top, arms.ends(top)[1]).max()  # E[max] - top is at least one of these
+    if not spread > 0:
+        return 0.0
+
+    def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dx: Floats) -> Any:
+        below = 1.0 if b is None else running[b, :, :NODES] + panels.F0[b, :, None]
+        S = running[:, :, NODES, None] - running[:, :, :NODES] + panels.S1[:, :, None]
+        dx = dx / spread
+        value, error = sums((below * _some(S[others]) * dx)[None])
+        width = dx @ WHOLE[:, 0]
+        weight = np.empty(panels.F1.shape)
+        weight[:] = width if b is None else width * panels.F1[b]
+        if b is not None:
+            weight[b] = width * _some(panels.S0[others])
+        return value[0], weight, error
+
+    low = np.full(K, NOTHING)  # what is neglected has the factors E[(x - mu_b)^+] and other F
+    if b is not None:
+        low[b] = arms.negligible(b)
+    ((_, panels),) = arms.parts(low, 1, max(SECOND**2 / K**2, 1e-18), floor)
+    t = arms.at(*np.column_stack([panels.left, panels.right[:, -1]]))
+    F = np.column_stack([panels.F0, panels.F1[:, -1]])
+    S = np.column_stack([panels.S0, panels.S1[:, -1]])
+    # To the left of `start` F_b alone is integrated, to the right of `stop` the sum of all S.
+    above = arms.above(t, S)
+    if b is None:
+        under = t[0] + arms.loc[0] - floor
+    else:
+        under = arms.take([b]).mirrored().above(-t[[b]], F[[b]])[0]
+    small = SECOND**2 * spread
+    start = max(int((under * F[others].prod(axis=0) <= small).sum()) - 1, 0)
+    stop = max(int((S.sum(axis=0) * above.sum(axis=0) > small).sum()), start)
+    stop = min(stop, len(panels))
+    inner = integrate(Part(arms, panels[start:stop]), measure, K)
+    return float(under[start] + spread * inner + above[others, stop].sum())
+
+
+def _some(S: Floats) -> Floats:
+    """P(at least one lies above)."""
+    return np.asarray(-np.expm1(np.log1p(-np.minimum(S, 1 - 1e-16)).sum(axis=0)))

@@ -1,0 +1,65 @@
+"""Beta beliefs: Bernoulli Thompson sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from varts._validation import Floats, reals
+from varts.beliefs import best_arm
+from varts.beliefs.base import Belief
+from varts.beliefs.densities import Betas
+
+
+@dataclass(frozen=True, eq=False)
+class Beta(Belief):
+    """A Beta(a, b) distribution per arm.
+
+    >>> Beta([1.0, 3.0], [1.0, 2.0]).quantile(0.5).round(4)
+    array([0.5   , 0.6143])
+    """
+
+    a: Floats
+    b: Floats
+
+    def __post_init__(self) -> None:
+        a, b = np.broadcast_arrays(reals("a", self.a, above=0), reals("b", self.b, above=0))
+        object.__setattr__(self, "a", np.atleast_1d(a))
+        object.__setattr__(self, "b", np.atleast_1d(b))
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
+        return rng.beta(self.a, self.b, self.a.shape if size is None else (size, *self.a.shape))
+
+    def at(self, u: Floats, v: Floats) -> Floats:
+        return np.asarray(special.betaincinv(self.a, self.b, u))
+
+    def quantile(self, p: Any) -> Floats:
+        return np.asarray(special.betaincinv(self.a, self.b, reals("p", p, above=0, below=1)))
+
+    def _arrays(self) -> tuple[Floats, ...]:
+        return self.a, self.b
+
+    def mirrored(self) -> Beta:
+        """The belief about one minus the means, for when lower is better.
+
+        >>> Beta([2.0, 1.0], [1.0, 1.0]).mirrored().p_best().round(4)
+        array([0.3333, 0.6667])
+        """
+        return Beta(self.b, self.a)
+
+    def _p_best(self) -> Floats:
+        return best_arm.p_best(Betas(self.a, self.b))[0]
+
+    def _expected_loss(self) -> Floats:
+        arms = Betas(self.a, self.b)
+        loss: Floats = arms.mean.max() - arms.mean
+        return loss + best_arm.gap_to_best(arms) if self.K > 1 else loss
+
+    def _top(self, m: int) -> Floats:
+        return best_arm.p_top(Betas(self.a, self.b), m)
+
+    def _p_better(self) -> Floats:
+        return best_arm.p_better(Betas(self.a, self.b))

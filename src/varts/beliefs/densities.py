@@ -1,0 +1,227 @@
+"""Families of beliefs as the quadrature sees them: densities, tails, and where to put panels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from varts._validation import Floats
+from varts.beliefs.quadrature import EPS, FAR, GAUSSIAN, SQRT_2PI, TINY, Arms, Part
+
+
+class Students(Arms):
+    """Location-scale Student t, every scale positive and finite."""
+
+    def __init__(self, loc: Floats, scale: Floats, df: Floats) -> None:
+        self.loc, self.scale = loc, scale
+        self.df = np.maximum(np.minimum(df, GAUSSIAN), 1e-100)
+        self.df[self.df == 1] += EPS  # at 1 itself SciPy's F has errors of 1e-9
+        self.height = t_height(self.df) / scale
+        self.inverse = 1 / (scale * np.sqrt(self.df))
+        self.exponent = -0.5 * (self.df + 1)
+
+    @property
+    def mean(self) -> Floats:
+        return self.loc
+
+    def take(self, keep: Any) -> Students:
+        some = object.__new__(Students)
+        some.__dict__.update((name, values[keep]) for name, values in self.__dict__.items())
+        return some
+
+    def mirrored(self) -> Students:
+        return Students(-self.loc, self.scale, self.df)
+
+    def ends(self, t: Floats) -> tuple[Floats, Floats]:
+        tail = special.stdtr(self.df[:, None], -np.abs(t) / self.scale[:, None])
+        right = t > 0
+        return np.where(right, 1 - tail, tail), np.where(right, tail, 1 - tail)
+
+    def density(self, t: Floats) -> Floats:
+        t *= self.inverse[:, None, None]
+        t *= t
+        np.log1p(t, out=t)
+        t *= self.exponent[:, None, None]
+        np.exp(t, out=t)
+        t *= self.height[:, None, None]
+        return t
+
+    def above(self, t: Floats, S: Floats) -> Floats:
+        """E[(mu - x)^+] at x = loc + t, for df > 1."""
+        df, scale = self.df[:, None], self.scale[:, None]
+        weight = (df * scale * scale + t * t) / (df - 1)
+        return np.asarray(weight * self.density(t[..., None].copy())[..., 0] - t * S)
+
+    def negligible(self, j: int) -> float:
+        """A probability such that F has next to no integral below its quantile."""
+        df = float(self.df[j])
+        return float(10.0 ** max(-12 * df / (df - 1), -100.0))
+
+    def parts(self, low: Any, order: int, high: float, floor: float | None = None) -> list[Part]:
+        levels = np.empty((3, self.loc.size))
+        levels[0], levels[1], levels[2] = low, 1e-3, high
+        q = self.scale * special.stdtrit(self.df, levels)
+        a = _largest(self.loc + q[1], order)
+        origin, unit = self.loc[a], self.scale[a]
+        away = self.loc - origin
+        lo, hi = away + q[0], away - q[2]
+        first, last = _largest(lo, order), _largest(hi, 1)
+        begin, end = lo[first], hi[last]
+        left, right = (self.loc[first], q[0, first]), (self.loc[last], -q[2, last])
+        if floor is not None and floor - origin >= begin:
+            left, begin, end, origin = (floor, 0.0), 0.0, end + (origin - floor), floor
+            away = self.loc - floor
+        far = FAR * max(np.abs(away).max(), self.scale.max())
+        if end < begin + unit:
+            end, right = begin + unit, (origin, begin + unit)
+        near = self.cut(
+            origin,
+            unit,
+            left if begin > -far else (origin, -far),
+            right if end < far else (origin, far),
+        )
+        parts = [Part(self, near)]
+        if begin < -far:
+            parts.insert(0, Powers(self.df, near.F0[:, 0], left=True).stretch(low, order))
+        if end > far:
+            parts.append(Powers(self.df, near.S1[:, -1], left=False).stretch(high, 1))
+        return parts
+
+
+class Powers(Arms):
+    """The far tails of Student t, `tail` exp(-df |y|), with y the logarithm of the distance."""
+
+    def __init__(self, df: Floats, tail: Floats, left: bool) -> None:
+        self.df, self.tail, self.left = df, tail, left
+        self.loc, self.scale = np.zeros(df.size), 1 / df
+
+    def take(self, keep: Any) -> Powers:
+        return Powers(self.df[keep], self.tail[keep], self.left)
+
+    def ends(self, t: Floats) -> tuple[Floats, Floats]:
+        tail = self.tail[:, None] * np.exp(-self.df[:, None] * np.abs(t))
+        return (tail, 1 - tail) if self.left else (1 - tail, tail)
+
+    def density(self, t: Floats) -> Floats:
+        df = self.df[:, None, None]
+        return np.asarray(self.tail[:, None, None] * df * np.exp(-df * np.abs(t)))
+
+    def stretch(self, level: float, order: int) -> Part:
+        """To where the `order`-th nearest (left) or the last (right) tail falls to `level`."""
+        length = np.log(np.maximum(self.tail / level, 1)) / self.df
+        unit = self.scale[length > 0].min(initial=1e300)
+        if self.left:
+            return Part(self, self.cut(0.0, unit, (0.0, -np.sort(length)[order - 1]), (0.0, 0.0)))
+        return Part(self, self.cut(0.0, unit, (0.0, 0.0), (0.0, length.max())))
+
+
+class Betas(Arms):
+    """Beta distributions, on the line y = log(x / (1 - x))."""
+
+    def __init__(self, a: Floats, b: Floats) -> None:
+        self.a, self.b = a, b
+        self.loc, self.scale = np.log(a / b), np.sqrt(1 / a + 1 / b)
+        self.mean = a / (a + b)
+        excess = stirling_excess(a + b) - stirling_excess(a) - stirling_excess(b)
+        self.height = np.exp(excess) / (self.scale * SQRT_2PI)
+
+    def take(self, keep: Any) -> Betas:
+        return Betas(self.a[keep], self.b[keep])
+
+    def mirrored(self) -> Betas:
+        return Betas(self.b, self.a)
+
+    def ends(self, t: Floats) -> tuple[Floats, Floats]:
+        return _beta_ends(self.a[:, None], self.b[:, None], t + self.loc[:, None])
+
+    def density(self, t: Floats) -> Floats:
+        """x^a (1-x)^b / B(a, b), as its quotient with the value at the mean."""
+        a, b, mean = (x[:, None, None] for x in (self.a, self.b, self.mean))
+        t, beyond = np.clip(t, -500, 500), t
+        fall = a * np.log1p((1 - mean) * np.expm1(-t)) + b * np.log1p(mean * np.expm1(t))
+        fall += a * np.maximum(t - beyond, 0) + b * np.maximum(beyond - t, 0)
+        return np.asarray(self.height[:, None, None] * np.exp(-fall))
+
+    def slope(self, y: Floats) -> Floats:
+        return np.asarray(special.expit(y) * special.expit(-y))
+
+    def above(self, t: Floats, S: Floats) -> Floats:
+        """E[(mu - x)^+] at the x of y = loc + t."""
+        a, b, y = self.a[:, None], self.b[:, None], t + self.loc[:, None]
+        return np.asarray(self.mean[:, None] * _beta_ends(a + 1, b, y)[1] - special.expit(y) * S)
+
+    def negligible(self, j: int) -> float:
+        return 1e-24
+
+    def parts(self, low: Any, order: int, high: float, floor: float | None = None) -> list[Part]:
+        lo = _beta_reach(self.a, self.b, low)
+        a = _largest(_beta_reach(self.a, self.b, 1e-3), order)
+        ends = lo[_largest(lo, order)], -_beta_reach(self.b, self.a, high).min()
+        return [Part(self, self.cut(self.loc[a], self.scale[a], (0.0, ends[0]), (0.0, ends[1])))]
+
+
+def t_height(df: Floats) -> Floats:
+    """The density of a standard t at 0, to 1e-14 relative (gamma functions lose digits at 1e4).
+
+    >>> t_height(np.array([1.0, 1e15])) * [np.pi, np.sqrt(2 * np.pi)]
+    array([1., 1.])
+    """
+    x = 0.5 * df  # gamma(x + 1/2) / (gamma(x) sqrt(x)), from x = 50 on as a series in y = 1/x
+    small = np.minimum(x, 50)
+    ratio = special.poch(small, 0.5) / np.sqrt(small)
+    if (x > 50).any():
+        y = 1 / np.maximum(x, 50)
+        terms = 1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144))
+        ratio = np.where(x > 50, 1 + y * (-1 / 8 + y * terms), ratio)
+    return np.asarray(ratio / SQRT_2PI)
+
+
+def stirling_excess(x: Floats) -> Floats:
+    """log gamma(x) beyond Stirling's (x - 1/2) log x - x + log sqrt(2 pi).
+
+    >>> stirling_excess(np.array([1.0, 50.0])).round(6)     # 1 - log sqrt(2 pi); nearly 1/600
+    array([0.081061, 0.001667])
+    """
+    small = np.minimum(x, 20)
+    exact = special.gammaln(small) - (small - 0.5) * np.log(small) + small - np.log(SQRT_2PI)
+    y = 1 / np.maximum(x, 20) ** 2
+    return np.where(x > 20, np.polyval([-1 / 1680, 1 / 1260, -1 / 360, 1 / 12], y) / x, exact)
+
+
+def log_beta(a: Floats, b: Floats) -> Floats:
+    """log B(a, b), without the logarithms of large gamma functions whose difference it is.
+
+    >>> np.exp(-log_beta(np.array([1.0, 2.0]), np.array([1e9, 3.0]))).round(6)
+    array([1.0e+09, 1.2e+01])
+    """
+    excess = stirling_excess(a) + stirling_excess(b) - stirling_excess(a + b)
+    powers = -a * np.log1p(b / a) - b * np.log1p(a / b) - 0.5 * np.log(a / (a + b) * b)
+    return np.asarray(excess + powers + np.log(SQRT_2PI))
+
+
+def _beta_ends(a: Any, b: Any, y: Floats) -> tuple[Floats, Floats]:
+    """F and S of Beta(a, b) at x = expit(y), from the nearer end of [0, 1].
+
+    Within e^-40 of it the tail is x^a / (a B(a, b)) to the last bit.
+    """
+    left, y, log_B = y < 0, -np.abs(y), log_beta(a, b)
+    a, b = np.where(left, a, b), np.where(left, b, a)
+    power = np.exp(a * y - np.log(a) - log_B)
+    tail = np.where(y < -40, power, special.betainc(a, b, special.expit(y)))
+    return np.where(left, tail, 1 - tail), np.where(left, 1 - tail, tail)
+
+
+def _beta_reach(a: Floats, b: Floats, p: Any) -> Floats:
+    """The y where F of Beta(a, b) is p."""
+    x, rest = special.betaincinv(a, b, p), special.betainccinv(b, a, p)
+    log_B = log_beta(a, b)
+    y: Floats = np.log(np.maximum(x, TINY)) - np.log(np.maximum(rest, TINY))
+    y = np.where(x < 1e-290, (np.log(p) + np.log(a) + log_B) / a, y)
+    return np.where(rest < 1e-290, -(np.log1p(-p) + np.log(b) + log_B) / b, y)
+
+
+def _largest(x: Floats, order: int) -> int:
+    """The index of the `order`-th largest."""
+    return int(x.argmax() if order == 1 else np.argsort(x)[-order])

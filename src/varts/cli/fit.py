@@ -1,0 +1,157 @@
+"""Priors on the command line: fit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.markup import escape
+from rich.table import Table
+
+import varts
+from varts.cli.app import app, show
+
+GROUPS_SHOWN = 20
+
+
+@app.command(help_epilogue="")
+def fit(
+    history: str | None = None,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    method: Literal["likelihood", "moments"] = "likelihood",
+    experiment: str = "experiment",
+    one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    arm: str = "arm",
+    reward: str = "reward",
+    group: str | None = None,
+    per_group: Literal["mu", "all"] = "mu",
+    plot: Path | None = None,
+    example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+) -> None:
+    """Estimate a prior from the logs of past experiments.
+
+    The history is a CSV or Parquet file, a folder of them or a pattern like 'logs/*.parquet', with
+    a row per reward, or aggregated with columns n, mean and sd (or m2). It need not fit in memory.
+
+    Example: varts fit history.csv -o prior.json --plot prior.png
+
+    Example: varts fit --example > flights.csv &&
+    varts fit flights.csv --experiment route --arm slot --reward early --group slot
+
+    Parameters
+    ----------
+    history
+        The file, folder or pattern.
+    out
+        Where to write the prior's JSON, for `varts plan`, `varts bound` and study files.
+    method
+        likelihood (every arm counts), or moments (the paper's, arms with 6 rewards or more).
+    experiment
+        The column that names the experiment.
+    one_experiment
+        There is no such column: every arm name is one arm.
+    arm
+        The column that names the arm.
+    reward
+        The column of rewards.
+    group
+        A prior for every value of this column; the arm's own column for arms that recur.
+    per_group
+        With --group: mu per group and the rest pooled, or all four numbers.
+    plot
+        Draw arms and fit into this file (.png, .svg or .pdf).
+    example
+        Print a history to try it on (flights from Newark, CSV) and stop.
+    """
+    from varts import plotting
+
+    if example:
+        _print_example()
+        return
+    if history is None:
+        raise ValueError("history must be a file, folder or pattern, got none; try --example")
+    made = varts.fit_prior(
+        history,
+        method=method,
+        groups=group,
+        per_group=per_group,
+        experiment=None if one_experiment else experiment,
+        arm=arm,
+        reward=reward,
+    )
+    if out is not None:  # files first: whoever reads only the head of the output has them too
+        made.save(out)
+    if plot is not None:
+        drawing, axes = plotting.figure(3, height=3.4)
+        made.plot(axes)
+        drawing.savefig(plot, dpi=160)
+    show(_by_group(made) if made.groups else _one(made))
+    show(escape(f"\n{made.diagnostics}"))
+    written = " and ".join(str(path) for path in (out, plot) if path is not None)
+    if written:
+        show(escape(f"\nwritten to {written}"))
+
+
+def _one(made: Any) -> Table:
+    """The four numbers, and what they mean."""
+    from varts.fitting.result import in_words
+
+    words = in_words(made.prior)
+    spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_short(words.mean_sd)}"
+    meaning = {
+        "mu": f"the arms' means lie around {_short(words.mean)}",
+        "kappa": f"by {spread}: that is worth {_short(words.worth_of_mean)} rewards of an arm",
+        "alpha": f"reward variances are known as from {_short(words.worth_of_sd)} rewards",
+        "beta": f"rewards scatter by sd {_short(words.reward_sd)}; "
+        f"80 % of arms by {_short(words.low_sd)} to {_short(words.high_sd)}",
+    }
+    table = Table("", box=None, pad_edge=False)
+    for head in ("estimate", "± error", "prior"):
+        table.add_column(head, justify="right")
+    table.add_column("in words")
+    for name, text in meaning.items():
+        numbers = (getattr(made.estimate, name), made.errors[name], getattr(made.prior, name))
+        table.add_row(name, *map(_short, numbers), text)
+    return table
+
+
+def _by_group(made: Any) -> Table:
+    """A row per group; the last one is for arms of no group."""
+    from varts.fitting.result import in_words
+
+    arms = made.history.arms["group"].value_counts()
+    count = dict(zip(arms["group"], arms["count"], strict=True))
+    table = Table("group", box=None, pad_edge=False)
+    heads = ("arms", "mu", "± error", "kappa", "alpha", "beta", "sd of means", "reward sd")
+    for head in heads:
+        table.add_column(head, justify="right")
+
+    def row(name: str, arms: str, error: str, prior: Any) -> None:
+        words = in_words(prior)
+        numbers = (prior.kappa, prior.alpha, prior.beta, words.mean_sd, words.reward_sd)
+        table.add_row(escape(name), arms, _short(prior.mu), error, *map(_short, numbers))
+
+    for i, name in enumerate(made.groups[:GROUPS_SHOWN]):
+        fields = (float(getattr(made.prior, field)[i]) for field in made.prior._fields)
+        row(name, str(count[name]), _short(made.errors["mu"][i]), varts.NormalGamma(*fields))
+    if len(made.groups) > GROUPS_SHOWN:
+        table.add_row(f"and {len(made.groups) - GROUPS_SHOWN} more")
+    row("(any other)", "", "", made.shared)
+    return table
+
+
+def _short(value: float) -> str:
+    """Four digits, and no power of ten for ordinary numbers."""
+    size = abs(value)
+    if size == float("inf") or (size and not 1e-3 <= size < 1e7):
+        return f"{value:.4g}"
+    return f"{value:.{max(0, 3 - len(str(int(size))) + (size < 1))}f}"
+
+
+def _print_example() -> None:
+    from varts.fitting.history import example_history
+
+    example_history().write_csv(sys.stdout)

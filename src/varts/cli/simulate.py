@@ -1,0 +1,239 @@
+"""Simulation on the command line: reproduce, simulate, bound, policies."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import nullcontext
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.markup import escape
+from rich.table import Table
+
+import varts
+from varts._validation import make_folder, unknown
+from varts.cli import stop
+from varts.cli.app import Whole, app, parse_prior, show
+
+
+@app.command(help_epilogue="")
+def reproduce(
+    *,
+    figure: Literal["1", "2", "all"] = "all",
+    runs: Whole = 1000,
+    horizon: Whole = 2000,
+    seed: Whole = 0,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("results"),
+    threads: Whole | None = None,
+    bound: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+) -> None:
+    """Regenerate the paper's figures 1 and 2 and check its claims.
+
+    Writes figure1, figure2 (PNG and SVG), summary.csv and claims.md, and prints the verdicts.
+
+    Example: varts reproduce --figure 1 --runs 200 --out quick
+
+    Parameters
+    ----------
+    figure
+        Which figure: 1, 2 or all.
+    runs
+        Independent runs, each with a new bandit instance.
+    horizon
+        Rounds a run.
+    seed
+        Same seed, same numbers, on any number of threads.
+    out
+        Folder for the results; it may exist.
+    threads
+        Threads to use; all cores by default.
+    bound
+        Also draw Theorem 2's bound where it holds (the Gaussian panels).
+    """
+    from varts.paper.reproduce import reproduce as run
+
+    made = run(figure, runs, horizon, seed, out, threads, bound, progress=True)
+    table = Table("verdict", "where", "claim", box=None, pad_edge=False)
+    for claim in made.claims:
+        colour = "green" if claim.reproduced else "yellow"
+        table.add_row(f"[{colour}]{claim.verdict}[/]", claim.where, claim.text)
+    show(table)
+    show("\nwritten: " + " ".join(str(path) for path in made.files))
+    if made.interrupted:
+        stop("the files hold the runs that were complete")
+
+
+@app.command(help_epilogue="")
+def simulate(
+    study: Path | None = None,
+    *,
+    example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    runs: Whole | None = None,
+    horizon: Whole | None = None,
+    seed: Whole | None = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    threads: Whole | None = None,
+    scheduler: str | None = None,
+    against: str | None = None,
+) -> None:
+    """Run a study described in a TOML file and write its table, curves and figure.
+
+    Writes summary.csv, curves.csv, regret.png, regret.svg and study.npz (`varts.Study.load`).
+
+    Example: varts simulate --example > study.toml && varts simulate study.toml --runs 200
+
+    Parameters
+    ----------
+    study
+        The TOML file.
+    example
+        Print a commented study file and stop.
+    runs
+        Overrides the file's number of runs.
+    horizon
+        Overrides the file's number of rounds.
+    seed
+        Overrides the file's seed.
+    out
+        Folder for the results; by default named after the file.
+    threads
+        Threads to use; all cores by default.
+    scheduler
+        Play on the workers of the dask scheduler at tcp://host:port; needs varts[dask].
+    against
+        The policy that the paired differences are taken to; by default the first.
+    """
+    from varts import plotting
+    from varts.simulation import study_file
+
+    if example:
+        print(study_file.EXAMPLE, end="")
+        return
+    if study is None:
+        raise ValueError("study must be a TOML file, got none; --example prints one to start from")
+    asked = study_file.read(study)
+    if against is not None and against not in asked.policies:
+        raise ValueError(unknown("policy", against, asked.policies))
+    folder = make_folder("out", out or study.with_name(study.stem + "-results"))
+    with _cluster(scheduler) as client:
+        result = varts.simulate(
+            asked.problem,
+            asked.policies,
+            horizon=asked.horizon if horizon is None else horizon,
+            runs=asked.runs if runs is None else runs,
+            seed=asked.seed if seed is None else seed,
+            threads=threads,
+            progress=True,
+            executor=client,
+        )
+    summary = result.summary(against)
+    summary.write_csv(folder / "summary.csv")
+    result.to_polars().write_csv(folder / "curves.csv")
+    result.save(folder / "study.npz")
+    made, (ax,) = plotting.figure(height=3.6, width=5.6)
+    result.plot(ax, title=f"{asked.problem!r}, {result.runs} runs")
+    plotting.save(made, folder / "regret")
+    first = against or result.labels[0]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("policy")
+    for name in (
+        "regret",
+        "± 95 %",
+        "q95",
+        "best arm",
+        f"minus {escape(first)}",
+        "95 % interval",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in summary.iter_rows(named=True):
+        one = row["policy"] == first or result.runs == 1  # nothing to compare, or no spread
+        table.add_row(
+            escape(row["policy"]),
+            f"{row['regret']:.2f}",
+            "-" if result.runs == 1 else f"{1.96 * row['se']:.2f}",
+            f"{row['q95']:.2f}",
+            f"{row['best_share']:.1%}",
+            "-" if one else f"{row['difference']:+.2f}",
+            "-" if one else f"[{row['low']:+.2f}, {row['high']:+.2f}]",
+        )
+    show(table)
+    show(f"\n{result.runs} runs of {result.horizon} rounds; written to {folder}")
+    if result.interrupted:
+        stop("the results are of the runs that were complete")
+
+
+@app.command(help_epilogue="")
+def bound(
+    prior: str,
+    *,
+    horizon: Whole,
+    arms: Whole | None = None,
+    sigma: float | None = None,
+    delta: float | None = None,
+) -> None:
+    """The paper's regret bounds: Theorem 2 (needs alpha > 1), or 1 for known variances.
+
+    Example: varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
+
+    Example: varts bound mu=0,sigma=1 --sigma 0.5 --arms 10 --horizon 2000
+
+    Parameters
+    ----------
+    prior
+        A prior's JSON file, or its numbers: mu=..,kappa=..,alpha=..,beta=.. (NormalGamma)
+        or mu=..,sigma=.. (Normal, with --sigma).
+    horizon
+        Rounds n.
+    arms
+        Number of arms, when the prior is one for all of them.
+    sigma
+        The known standard deviation of a reward (Theorem 1).
+    delta
+        The theorems' delta in (0, 1); 1/n by default.
+    """
+    made = parse_prior(prior)
+    if made.K is None and arms is None:
+        raise ValueError("arms must be given for a prior that all arms share, got none")
+    made = made.for_arms(arms if arms is not None else made.K)
+    if isinstance(made, varts.Normal):
+        if sigma is None:
+            raise ValueError("sigma must be given with a Normal prior (Theorem 1), got none")
+        value = varts.bounds.theorem1(made, sigma, horizon, delta)
+        show(f"Theorem 1: regret <= {value:.2f} after {horizon} rounds, {made.K} arms")
+        return
+    if sigma is not None:
+        raise ValueError(f"sigma must be left out with a NormalGamma prior, got {sigma}")
+    value = varts.bounds.theorem2(made, horizon, delta)
+    corrected = varts.bounds.theorem2(made, horizon, delta, corrected=True)
+    show(f"Theorem 2: regret <= {value:.2f} after {horizon} rounds, {made.K} arms (as printed)")
+    show(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
+
+
+@app.command(help_epilogue="")
+def policies() -> None:
+    """Every algorithm: its label, its options with their defaults, and what it is.
+
+    Example: varts policies
+    """
+    from varts.policies import known
+
+    table = Table("label", "options", "what it is", box=None, pad_edge=False)
+    for label, kind in known().items():
+        options = []
+        for field in fields(kind):  # type: ignore[arg-type]
+            default = "" if field.default is MISSING else f"={field.default}"
+            options.append(f"{field.name}{default}")
+        first = (inspect.getdoc(kind) or "").splitlines()[0]
+        table.add_row(label, ", ".join(options) or "-", first)
+    show(table)
+
+
+def _cluster(scheduler: str | None) -> Any:
+    """A client for the time of a study, or None: play here."""
+    if scheduler is None:
+        return nullcontext()
+    from varts.simulation.dask import connect
+
+    return connect(scheduler)

@@ -1,0 +1,213 @@
+"""One table of a log -> the statistics of its arms, and what was left out of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from varts._validation import unknown
+from varts.fitting.columns import KEYS, STATISTICS, Columns
+
+MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # a reward in words that means no reward
+BATCH = 250_000  # rows held at a time; part of the result's last digits, like the order of rows
+COUNTS = ("rows", "reward missing", "reward not finite")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one table came to."""
+
+    arms: pl.DataFrame
+    rows: int
+    left_out: Counter[str]
+
+
+def reduced(table: pl.LazyFrame, columns: Columns) -> Part:
+    try:
+        schema = table.collect_schema()
+        for ours, theirs in columns.keys.items():
+            if theirs not in schema:
+                raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
+        if columns.reward in schema:
+            return _from_rewards(table, schema, columns)
+        if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
+            return _from_aggregates(table, schema, columns)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"history must be readable, got: {str(error).splitlines()[0]}") from None
+    raise ValueError(
+        f"history must have a column {columns.reward!r}, or n, mean and sd or m2, "
+        f"got {', '.join(schema.names())}"
+    )
+
+
+def _from_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Part:
+    """Batches in the order of the log, merged one after the other.
+
+    The streaming engine could aggregate by itself, but its threads merge in the order in which they
+    finish: other last digits in every run. Rewards are taken as deviations from the first one of
+    the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a mean, an arm of equal
+    rewards has no spread at all, and what other arms pay does not matter.
+    """
+    given, number = _number(columns.reward, schema[columns.reward])
+    names = _names(columns, schema)
+    rows = table.select(given=given, value=number, **columns.named()).with_columns(
+        value=pl.when(pl.col("value").is_finite()).then("value"),
+        infinite=pl.col("value").is_finite().not_(),
+    )
+    keys, value = list(columns.keys), pl.col("value")
+    n = value.count().cast(pl.Float64)
+    parts: list[pl.DataFrame] = []
+    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+        parts.append(
+            batch.with_columns(origin=value.drop_nulls().first().over(keys))
+            .with_columns(value=value - pl.col("origin"))
+            .group_by(keys)
+            .agg(
+                pl.col("origin").first(),
+                n.alias("n"),
+                value.mean().fill_null(0).alias("mean"),
+                (value.var().fill_null(0) * (n - 1)).alias("m2"),
+                pl.len().cast(pl.Int64).alias("rows"),
+                pl.col("given").null_count().cast(pl.Int64).alias("reward missing"),
+                pl.col("infinite").sum().cast(pl.Int64).alias("reward not finite"),
+            )
+            .with_columns(names)  # of arms, not of rows: they are far fewer
+            .sort(keys)
+        )
+        if sum(part.height for part in parts) > BATCH:
+            parts = [_gathered(parts, keys)]
+    if not parts:
+        return Part(_no_arms(columns), 0, Counter())
+    arms = _gathered(parts, keys)
+    if not arms["m2"].is_finite().all():
+        raise ValueError("rewards must be small enough to be squared (1e150), got larger ones")
+    lost = pl.col("reward missing") + pl.col("reward not finite")
+    arms = arms.with_columns(
+        mean=pl.col("origin") + pl.col("mean"),
+        **{"reward not a number": (pl.col("rows") - pl.col("n") - lost).cast(pl.Int64)},
+    )
+    named, left_out = _without_unnamed(arms)
+    for reason in ("reward missing", "reward not a number", "reward not finite"):
+        left_out[reason] += int(named[reason].sum())
+    return Part(_tidy(named.filter(pl.col("n") > 0)), int(arms["rows"].sum()), +left_out)
+
+
+def _from_aggregates(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Part:
+    """Aggregates are small: they are read whole, and rows of one arm merged."""
+    spread = "m2" if "m2" in schema else "sd"
+    numbers = {name: _number(name, schema[name])[1] for name in ("n", "mean", spread)}
+    n, wide = pl.col("n"), pl.col(spread)
+    finite = {name: pl.col(name).is_finite().fill_null(False) for name in numbers}
+    reason = (
+        pl.when((finite["n"] & (n >= 0) & (n == n.floor())).not_())
+        .then(pl.lit("n not a whole number"))
+        .when(n == 0)
+        .then(pl.lit("n is 0"))
+        .when(finite["mean"].not_())
+        .then(pl.lit("mean not finite"))
+        .when((n > 1) & (finite[spread] & (wide >= 0)).not_())
+        .then(pl.lit(f"{spread} not a number from 0"))
+    )
+    m2 = wide if spread == "m2" else wide**2 * (n - 1)
+    names = _names(columns, schema)
+    table = table.select(**columns.named(), **numbers).with_columns(
+        *names,
+        rows=pl.lit(1),
+        reason=reason,
+        m2=pl.when(n > 1).then(m2).otherwise(0.0),  # one reward has no sd, and needs none
+    )
+    read = table.collect(engine="streaming")
+    named, left_out = _without_unnamed(read)
+    left_out.update(named["reason"].drop_nulls().to_list())
+    return Part(_tidy(named.filter(pl.col("reason").is_null())), read.height, left_out)
+
+
+def _names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
+    """The columns that name an arm, as text; an empty name, or a NaN, is missing."""
+    made = []
+    for ours, theirs in columns.keys.items():
+        dtype, name = schema[theirs], pl.col(ours)
+        if dtype.is_nested():
+            raise ValueError(f"column {theirs!r} must hold names, got {dtype}")
+        if dtype.is_float():
+            name = name.fill_nan(None)
+        text = name.cast(pl.String)
+        if _is_text(dtype):
+            text = text.str.strip_chars()
+            text = pl.when(text != "").then(text)
+        made.append(text.alias(ours))
+    return made
+
+
+def _number(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
+    """What a column gives, null where that is nothing, and its numbers, null where it is none."""
+    column = pl.col(name)
+    if _is_text(dtype):
+        text = column.cast(pl.String).str.strip_chars()
+        given = pl.when(text.str.to_lowercase().is_in(MISSING_WORDS).not_()).then(text)
+        return given, given.cast(pl.Float64, strict=False)
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        raise ValueError(f"column {name!r} must hold numbers, got {dtype}")
+    return column, column.cast(pl.Float64)
+
+
+def _is_text(dtype: pl.DataType) -> bool:
+    return dtype in (pl.String, pl.Categorical, pl.Enum)
+
+
+def _without_unnamed(table: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
+    """The rows whose arm is named, and how many of the log were not, by the name they lack."""
+    left_out = Counter[str]()
+    for key in (key for key in KEYS if key in table.columns):
+        lacking = pl.col(key).is_null()
+        left_out[f"{key} missing"] += int(table.filter(lacking)["rows"].sum())
+        table = table.filter(lacking.not_())
+    return table, +left_out
+
+
+def _tidy(table: pl.DataFrame) -> pl.DataFrame:
+    if "experiment" not in table.columns:
+        table = table.with_columns(experiment=pl.lit(""))
+    return table.select(key for key in (*KEYS, *STATISTICS) if key in table.columns)
+
+
+def _no_arms(columns: Columns) -> pl.DataFrame:
+    names = dict.fromkeys(("experiment", *columns.keys), pl.String)
+    return _tidy(pl.DataFrame(schema={**names, **dict.fromkeys(STATISTICS, pl.Float64)}))
+
+
+def _gathered(parts: list[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
+    """Batches merged, the means of an arm as deviations from the first of its origins."""
+    origin = pl.col("origin").drop_nulls().first().over(keys)
+    shift = (pl.col("origin") - origin).fill_null(0.0)  # null: no reward in this batch
+    parts_alike = pl.concat(parts).with_columns(mean=pl.col("mean") + shift, origin=origin)
+    return merged(parts_alike, [*keys, "origin"], COUNTS)
+
+
+def merged(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) -> pl.DataFrame:
+    """One row per arm, by name: rows of the same arm are merged as `ArmStats.merge` would.
+
+    `counts` are columns to be added up.
+    """
+    n, mean, m2 = (pl.col(name) for name in STATISTICS)
+    total = pl.col("total")
+    return (
+        arms.with_columns(total=n.sum().over(keys), first=mean.first().over(keys))
+        .with_columns(
+            center=pl.col("first")
+            + pl.when(total > 0)
+            .then((n * (mean - pl.col("first"))).sum().over(keys) / total)
+            .otherwise(0.0)
+        )
+        .group_by(keys, maintain_order=True)
+        .agg(
+            n.sum(),
+            pl.col("center").first().alias("mean"),
+            (m2 + n * (mean - pl.col("center")) ** 2).sum().alias("m2"),
+            *(pl.col(name).sum() for name in counts),
+        )
+        .sort(keys)
+    )

@@ -1,0 +1,106 @@
+"""What `varts.fit_prior` returns: the prior, its errors, and how well it fits the history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from varts.fitting.diagnostics import Diagnostics
+from varts.fitting.history import History
+from varts.priors import NormalGamma, for_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, repr=False)
+class FittedPrior:
+    """A prior estimated from history.
+
+    `estimate` is what the history says; `prior` is that, widened for the uncertainty of the
+    estimate itself: use it. `errors` are the standard errors of the estimate. With groups, all
+    have an entry per group, in the order of `groups`, and `shared` is the prior of an arm that
+    belongs to none of them.
+    """
+
+    prior: NormalGamma
+    estimate: NormalGamma
+    errors: Mapping[str, Any]
+    groups: tuple[str, ...] | None
+    shared: NormalGamma
+    method: str
+    diagnostics: Diagnostics
+    history: History
+
+    def for_arms(self, names: Iterable[str]) -> NormalGamma:
+        """The prior of arms with these (group) names, in their order.
+
+        A name that the history does not have gets the shared prior.
+        """
+        return for_names(self.prior, self.groups, names, self.shared)
+
+    def to_json(self) -> str:
+        """The JSON of `prior`, which `NormalGamma.load` reads; beside it names and provenance."""
+        body = json.loads(self.prior.to_json())
+        if self.groups is not None:
+            body |= {"arms": list(self.groups), "others": json.loads(self.shared.to_json())}
+        found = self.diagnostics
+        body["fit"] = {
+            "method": self.method,
+            "arms": found.arms,
+            "experiments": found.experiments,
+            "rewards": found.rewards,
+            "left_out": dict(found.left_out),
+            "errors": {name: np.asarray(error).tolist() for name, error in self.errors.items()},
+            "notes": list(found.notes),
+        }
+        return json.dumps(body)
+
+    def save(self, path: str | Path) -> None:
+        """Write `to_json()` to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    def plot(self, axes: Any = None) -> list[Axes]:
+        """The arms under the prior, and how its shape fits; see `prior_check` in `plotting.py`."""
+        from varts.plotting.prior import prior_check
+
+        return prior_check(self, axes)
+
+    def __repr__(self) -> str:
+        grouped = f", {len(self.groups)} groups" if self.groups else ""
+        return f"FittedPrior({self.method}, {self.diagnostics.arms} arms{grouped}: {self.prior})"
+
+
+@dataclass(frozen=True)
+class Words:
+    """A prior in a person's words, a number per arm or one.
+
+    >>> words = in_words(NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20))
+    >>> words.mean_sd, words.worth_of_mean, words.worth_of_sd
+    (2.0, 16.0, 20.0)
+    >>> round(words.reward_sd, 1), round(words.low_sd, 1), round(words.high_sd, 1)
+    (7.7, 6.4, 9.5)
+    """
+
+    mean: Any
+    mean_sd: Any  #: sd of the arms' means; infinite for alpha <= 1
+    reward_sd: Any  #: the typical sd of an arm's rewards: half of the arms have less
+    low_sd: Any  #: a tenth of the arms have less
+    high_sd: Any  #: a tenth of the arms have more
+    worth_of_mean: Any  #: how many rewards of an arm the prior mean is worth
+    worth_of_sd: Any  #: and the prior variance: `worth` of `NormalGamma.elicit`, at least 0
+
+
+def in_words(prior: NormalGamma) -> Words:
+    """The inverse of `NormalGamma.elicit`, and what an arm is typically like."""
+    mu, kappa, alpha, beta = (np.asarray(getattr(prior, name)) for name in prior._fields)
+    with np.errstate(divide="ignore"):
+        low, middle, high = (np.sqrt(beta / special.gammaincinv(alpha, p)) for p in (0.9, 0.5, 0.1))
+    made = (mu, prior.mean_sd, middle, low, high, kappa, np.maximum(2 * (alpha - 1), 0))
+    return Words(*(x if x.ndim else float(x) for x in made))

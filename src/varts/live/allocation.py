@@ -1,0 +1,246 @@
+"""From a state to the next arm: a pure function of (seed, state, decision id).
+
+Who gets what, in words: a share `floor` of the traffic goes to each arm in play; an arm the policy
+still owes forced pulls gets an even share, so that late rewards or a new arm cannot draw all the
+traffic; the rest is the policy's choice among the other arms. The same words give the probability
+that is logged with every decision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats
+from varts.beliefs import Belief
+from varts.live.state import Config, State
+from varts.policies import IndexPolicy, Policy
+from varts.stats import ArmStats
+
+# Why an arm was chosen, as the log says it.
+POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
+    "policy",
+    "forced",
+    "floor",
+    "holdout",
+    "sticky",
+    "winner",
+)
+LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
+# Draws behind the probability of a policy that has neither belief nor index.
+DRAWS = 1000
+TWELVE = np.uint64(12)  # of 64 random bits, 52 make a float that is neither 0 nor 1
+MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
+
+
+class Choice(NamedTuple):
+    """An arm, its probability and the reason."""
+
+    arm: int
+    probability: float
+    reason: str
+    estimated: bool = False
+
+
+def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Floats:
+    """`size` numbers in (0, 1) for every key, which depend on the arguments alone.
+
+    >>> uniforms(7, CHOICE, ["d1", "d2"], 2).round(3)
+    array([[0.53 , 0.839],
+           [0.767, 0.556]])
+    """
+    start = b"%d/%b/" % (seed, purpose)
+    random = b"".join([hashlib.shake_128(start + key.encode()).digest(8 * size) for key in keys])
+    words = np.frombuffer(random, dtype="<u8").reshape(len(keys), size)
+    out = np.asarray((words >> TWELVE) * 2.0**-52, dtype=np.float64)
+    out += 2.0**-53
+    return out
+
+
+def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
+    """A NumPy generator that depends on the arguments alone."""
+    entropy = hashlib.shake_128(b"%d/%b/%b" % (seed, purpose, key.encode())).digest(16)
+    return np.random.Generator(np.random.PCG64(int.from_bytes(entropy, "little")))
+
+
+def counted(seed: int, config: Config, id: str, raw: float) -> float:
+    """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
+    low, high = config.options.clip or (-LARGEST, LARGEST)
+    value = min(max(raw, low, -LARGEST), high, LARGEST)
+    if type(config.policy).transform is Policy.transform:
+        return value
+    return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))
+
+
+class Chooser:
+    """Everything about a state that a choice needs, each part worked out when first asked for."""
+
+    def __init__(self, seed: int, state: State) -> None:
+        self.seed, self.state, self.options = seed, state, state.config.options
+        self.active = state.config.active
+        self.policy = state.config.policy
+        self.stats = seen_by(self.policy, self.options.goal, state.statistics())
+        owed = self.stats.n[self.active] < state.config.owed[self.active]
+        self.owed, self.ready = self.active[owed], self.active[~owed]
+        # Of the traffic that the floor leaves over, the share of the arms that are owed pulls.
+        self.forced = len(self.owed) / len(self.active)
+        self.even = self.options.floor * len(self.active)
+
+    # ------------------------------------------------------------------ choosing
+
+    def choose(
+        self, keys: Sequence[str], units: Sequence[str | None], exact: bool = True
+    ) -> list[Choice]:
+        """The choices of decisions `keys`; without `exact`, their probabilities are NaN.
+
+        Whether a unit (or a decision without one) is in the holdout depends on its name alone.
+        """
+        config = self.state.config
+        if config.winner is not None:
+            return [Choice(config.winner, 1.0, WINNER)] * len(keys)
+        u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.stats.K)
+        held = self._holdout(keys, units)
+        forced = self.even + (1 - self.even) * self.forced
+        arms, reasons, by_policy = [], [], []
+        # One number decides between floor, forced and the policy, another picks evenly.
+        for i, (which, pick) in enumerate(u[:, :2].tolist()):
+            if held[i] or which < self.even:
+                arm, reason = evenly(self.active, pick), HOLDOUT if held[i] else FLOOR
+            elif which < forced:
+                arm, reason = evenly(self.owed, pick), FORCED
+            else:
+                arm, reason = -1, POLICY
+                by_policy.append(i)
+            arms.append(arm)
+            reasons.append(reason)
+        if by_policy:
+            chosen = self._by_policy(keys, u, by_policy)
+            for i, arm in zip(by_policy, chosen, strict=True):
+                arms[i] = arm
+        share, estimated = 1 / len(self.active), exact and self.estimated
+        chances = self.chances if exact else [np.nan] * self.stats.K
+        return [
+            Choice(arm, share, reason) if held[i] else Choice(arm, chances[arm], reason, estimated)
+            for i, (arm, reason) in enumerate(zip(arms, reasons, strict=True))
+        ]
+
+    def _holdout(self, keys: Sequence[str], units: Sequence[str | None]) -> Sequence[bool]:
+        if not self.options.holdout:
+            return [False] * len(keys)
+        who = [key if unit is None else unit for key, unit in zip(keys, units, strict=True)]
+        member: list[float] = uniforms(self.seed, MEMBERSHIP, who, 1)[:, 0].tolist()
+        return [u < self.options.holdout for u in member]
+
+    def _by_policy(self, keys: Sequence[str], u: Floats, rows: list[int]) -> list[int]:
+        """What the policy would have these of the decisions play."""
+        K = self.stats.K
+        if self.belief is not None:
+            u = u if len(rows) == len(u) else u[rows]
+            first, second = u[:, 2 : 2 + K], u[:, 2 + K :]
+            if len(self.ready) < K:
+                first, second = first[:, self.ready], second[:, self.ready]
+            best = self.belief.argmax_at(first, second, u[:, 1])
+            arms: list[int] = (best if len(self.ready) == K else self.ready[best]).tolist()
+            return arms
+        if isinstance(self.policy, IndexPolicy):
+            return [evenly(self.ready[self._largest], u[i, 1]) for i in rows]
+        return [
+            int(
+                self.ready[
+                    self.ready_policy.choose(
+                        self.ready_stats, self.t, keyed_generator(self.seed, CHOICE, keys[i])
+                    )
+                ]
+            )
+            for i in rows
+        ]
+
+    # ------------------------------------------------------------------ what it rests on
+
+    @cached_property
+    def ready_policy(self) -> Policy:
+        """The policy for the arms that are ready."""
+        if len(self.ready) == self.stats.K:
+            return self.policy
+        return self.policy.restricted(self.ready)
+
+    @cached_property
+    def ready_stats(self) -> ArmStats:
+        """The statistics of the arms that are ready."""
+        if len(self.ready) == self.stats.K:
+            return self.stats
+        return self.stats.take(self.ready)
+
+    @cached_property
+    def belief(self) -> Belief | None:
+        """The belief whose largest draw is the choice, if the policy is of that kind."""
+        return self.ready_policy.believed(self.ready_stats) if self.policy.samples else None
+
+    @property
+    def t(self) -> int:
+        """The round: one more than the rewards so far, weighed as the statistics are."""
+        stats = self.ready_stats
+        return max(int(stats.n.sum()), int(self.ready_policy.owed(stats.K).sum())) + 1
+
+    @cached_property
+    def _largest(self) -> NDArray[np.bool_]:
+        policy = self.ready_policy
+        assert isinstance(policy, IndexPolicy)
+        index = policy.indices(self.ready_stats, self.t)
+        if np.isnan(index).any():
+            raise ValueError(f"the index of every arm must be a number, got {index}")
+        largest: NDArray[np.bool_] = index == index.max()
+        return largest
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the probabilities come from draws, because there is no formula for them."""
+        return (
+            bool(len(self.ready))
+            and self.belief is None
+            and not isinstance(self.policy, IndexPolicy)
+        )
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The chance of every arm at the next decision outside the holdout."""
+        policy = np.zeros(self.stats.K)
+        policy[self.owed] = 1 / len(self.active)
+        if len(self.ready):
+            policy[self.ready] = (1 - self.forced) * self._policy_probabilities()
+        out = (1 - self.even) * policy
+        out[self.active] += self.options.floor
+        return out
+
+    @cached_property
+    def chances(self) -> list[float]:
+        """`probabilities` as plain numbers."""
+        return list(self.probabilities.tolist())
+
+    def _policy_probabilities(self) -> Floats:
+        if self.belief is not None:
+            return self.belief.p_best()
+        if isinstance(self.policy, IndexPolicy):
+            return np.asarray(self._largest / self._largest.sum())
+        rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
+        chosen = [self.ready_policy.choose(self.ready_stats, self.t, rng) for _ in range(DRAWS)]
+        # One more draw than was made, spread evenly: no choice is ever logged as impossible.
+        count = np.bincount(chosen, minlength=len(self.ready)) + 1 / len(self.ready)
+        return np.asarray(count / (DRAWS + 1))
+
+
+def seen_by(policy: Policy, goal: str, stats: ArmStats) -> ArmStats:
+    """The statistics as a policy that maximises sees them."""
+    if goal == "max":
+        return stats
+    return ArmStats._trusted(stats.n, policy.reflection - stats.mean, stats.m2)
+
+
+def evenly(arms: NDArray[np.int64], u: float) -> int:
+    """One of the arms, by a number in (0, 1)."""
+    return int(arms[int(u * len(arms))])

@@ -1,0 +1,86 @@
+"""What a caller may give to the verbs: checked, and brought into the form they work with."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+from varts._validation import short
+from varts.live.errors import InvalidReward
+from varts.priors import Prior, prior_from
+
+
+def reward_of(value: Any) -> float:
+    """A reward as a float; any finite number is one."""
+    number = math.nan
+    if type(value) is float:
+        number = value
+    elif isinstance(value, numbers.Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an int beyond all floats
+            number = float(value)
+    if not math.isfinite(number):
+        raise InvalidReward(f"reward must be a finite number, got {short(value)}")
+    return number
+
+
+def several(name: str, values: Any) -> Iterable[Any]:
+    """Something to go through that is not one text, which would be taken letter by letter."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be several, in a list, got {short(values)}")
+    return values
+
+
+def pair(one: Any) -> tuple[Any, Any]:
+    """An id and its reward."""
+    if not isinstance(one, (tuple, list)) or len(one) != 2:
+        raise ValueError(f"rewards must be pairs of an id and a number, got {short(one)}")
+    return one[0], one[1]
+
+
+def text_of(name: str, value: Any) -> Any:
+    """Text that both databases can keep; a unit may be None."""
+    if value is None and name == "unit":
+        return None
+    if not isinstance(value, str) or not value or "\x00" in value or len(value) > 255:
+        raise ValueError(f"{name} must be text of 1 to 255 characters, got {short(value)}")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that UTF-8 can hold, got {short(value)}") from None
+    return value
+
+
+def arm_names(arms: Any) -> list[str]:
+    """Different names, at least one."""
+    if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:
+        raise ValueError(f"arms must be a list of names, got {short(arms)}")
+    names = [str(text_of("arm", arm)) for arm in arms]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"arms must have different names, got {twice!r} twice")
+    return names
+
+
+def for_arms(options: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+    """The options with their prior, beside the policy or in it, in the order of these arms."""
+    out = dict(options)
+    if out.get("prior") is not None:
+        out["prior"] = _in_order(out["prior"], arms)
+    policy = out.get("policy")
+    if isinstance(policy, dict) and policy.get("prior") is not None:
+        out["policy"] = {**policy, "prior": _in_order(policy["prior"], arms)}
+    elif is_dataclass(policy) and isinstance(prior := getattr(policy, "prior", None), Prior):
+        out["policy"] = replace(policy, prior=_in_order(prior, arms))  # type: ignore[type-var]
+    return out
+
+
+def _in_order(prior: Any, arms: Sequence[str]) -> Prior:
+    """A prior made for named arms (by `varts fit`) goes by the names, another by position."""
+    if hasattr(prior, "groups"):  # a FittedPrior
+        prior = prior.prior if prior.groups is None else prior.for_arms(arms)
+    made = prior_from(prior)
+    return made if made.K is None else prior_from(made, arms)

@@ -1,0 +1,23 @@
+"""Figures of studies, plans and priors, made without pyplot's global state.
+
+`style` has the colours, lines and files that all figures share; the other modules have a figure
+each.
+"""
+
+from varts.plotting.plan import plan_figure
+from varts.plotting.prior import prior_check
+from varts.plotting.study import regret_by_arms, regret_curves
+from varts.plotting.style import STYLES, figure, line_style, save, shared_legend, thinned
+
+__all__ = [
+    "STYLES",
+    "figure",
+    "line_style",
+    "plan_figure",
+    "prior_check",
+    "regret_by_arms",
+    "regret_curves",
+    "save",
+    "shared_legend",
+    "thinned",
+]

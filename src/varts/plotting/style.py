@@ -1,0 +1,73 @@
+"""How figures look: a policy keeps its colour and line in every one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe & Ito's palette, readable with any colour vision; Thompson samplers are solid, UCBs dashed.
+STYLES: dict[str, dict[str, Any]] = {
+    "VarTS": {"color": "#D55E00", "linewidth": 2.2, "zorder": 5},
+    "UCB1": {"color": "#0072B2", "linestyle": "--"},
+    "UCB1-Tuned": {"color": "#56B4E9", "linestyle": "--"},
+    "UCB-V": {"color": "#000000", "linestyle": "--"},
+    "Bernoulli-TS": {"color": "#009E73"},
+    "Gaussian-TS": {"color": "#CC79A7"},
+    "TS14": {"color": "#E69F00"},
+    "TS20": {"color": "#7F7F7F"},
+    "Even-Split": {"color": "#444444", "linestyle": ":"},
+}
+BOUND = "Theorem 2"
+OTHERS = ("#882255", "#44AA99", "#999933", "#332288", "#AA4499", "#117733", "#661100", "#6699CC")
+
+
+def thinned(curve: Any) -> Any:
+    """At most 401 evenly spaced points of a curve, its last among them: more cannot be seen."""
+    step = -(-len(curve) // 400)
+    return curve[(len(curve) - 1) % step :: step]
+
+
+def line_style(label: str, position: int) -> dict[str, Any]:
+    """The line of a policy; one we do not know takes a colour by its position."""
+    known = STYLES.get(label)
+    return {"linewidth": 1.4, **(known or {"color": OTHERS[position % len(OTHERS)]})}
+
+
+def figure(panels: int = 1, height: float = 3.0, width: float = 3.4) -> tuple[Figure, list[Axes]]:
+    """A figure of panels side by side, made without touching pyplot's global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width * panels + 0.4, height), layout="constrained")
+    FigureCanvasAgg(made)
+    axes = [made.add_subplot(1, panels, i + 1) for i in range(panels)]
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(color="#DDDDDD", linewidth=0.6)
+    return made, axes
+
+
+def shared_legend(made: Figure, ax: Axes) -> None:
+    """One legend for all panels, below them."""
+    pairs = zip(*ax.get_legend_handles_labels(), strict=True)
+    entries = sorted(pairs, key=lambda pair: pair[1] == BOUND)  # errorbars come after lines
+    made.legend(
+        *zip(*entries, strict=True),
+        loc="outside lower center",
+        ncols=len(entries) if len(entries) <= 8 else -(-len(entries) // 2),
+        frameon=False,
+    )
+
+
+def save(made: Figure, stem: Any) -> list[Any]:
+    """PNG and SVG beside each other; the SVG keeps its text as text and has no date in it."""
+    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "varts"}):
+        made.savefig(paths[0], dpi=160)
+        made.savefig(paths[1], metadata={"Date": None})
+    return paths

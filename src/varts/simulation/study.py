@@ -1,0 +1,301 @@
+"""`simulate`: problem x policies x runs -> `Study`, the curves, their errors and comparisons."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from varts._progress import Progress, watch
+from varts._validation import Floats, integer, real, short, unknown
+from varts.policies import Policy, make
+from varts.problems import Problem
+from varts.simulation import executors
+from varts.stats import ArmStats
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from distributed import Client
+    from matplotlib.axes import Axes
+
+    from varts.simulation.engine.blocks import Work
+
+CURVE_POINTS = 10_000  # longer horizons are thinned to this many recorded rounds
+QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+
+
+@dataclass(frozen=True, repr=False)
+class Study:
+    """The outcome of a simulation. Mappings are keyed by policy label."""
+
+    rounds: NDArray[np.int64]  #: the recorded rounds: all of them up to a horizon of 10,000
+    curves: Mapping[str, ArmStats]
+    final: Mapping[str, Floats]  #: regret at the horizon, per run
+    best_share: Mapping[str, Floats]  #: share of pulls of a best arm, per run
+    provenance: Mapping[str, Any]  #: seed, settings, versions
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.curves)
+
+    @property
+    def horizon(self) -> int:
+        return int(self.rounds[-1])
+
+    @property
+    def runs(self) -> int:
+        """How many runs were played: fewer than asked for if the study was interrupted."""
+        return len(next(iter(self.final.values())))
+
+    @property
+    def interrupted(self) -> bool:
+        return self.runs < int(self.provenance["runs"])
+
+    @property
+    def regret(self) -> dict[str, Floats]:
+        """Mean cumulated regret after each of `rounds`."""
+        return {label: curve.mean for label, curve in self.curves.items()}
+
+    @property
+    def se(self) -> dict[str, Floats]:
+        """Standard error of `regret` over runs; NaN for a single run."""
+        return {label: np.sqrt(curve.variance / curve.n) for label, curve in self.curves.items()}
+
+    def summary(self, against: str | None = None, level: float = 0.95) -> pl.DataFrame:
+        """A row per policy at the horizon, best first.
+
+        `difference` is the paired difference to the policy `against` (by default the first), run
+        by run on the same instances, with its t interval at `level`.
+        """
+        against = self._known(self.labels[0] if against is None else against)
+        level = real("level", level, above=0, below=1)
+        factor = special.stdtrit(max(self.runs - 1, 1), (1 + level) / 2)
+        rows = []
+        for label, final in self.final.items():
+            gap = final - self.final[against]
+            half = factor * _standard_error(gap)
+            quantiles = np.quantile(final, list(QUANTILES.values()))
+            rows.append(
+                {
+                    "policy": label,
+                    "runs": self.runs,
+                    "regret": final.mean(),
+                    "se": _standard_error(final),
+                    **dict(zip(QUANTILES, quantiles, strict=True)),
+                    "best_share": self.best_share[label].mean(),
+                    "difference": gap.mean(),
+                    "low": gap.mean() - half,
+                    "high": gap.mean() + half,
+                }
+            )
+        return pl.DataFrame(rows).sort("regret", maintain_order=True)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The curves as one long table: policy, round, regret, se."""
+        regret, se = self.regret, self.se
+        return pl.concat(
+            pl.DataFrame({"round": self.rounds, "regret": regret[label], "se": se[label]}).select(
+                pl.lit(label).alias("policy"), pl.all()
+            )
+            for label in self.labels
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same table for pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Regret curves with bands of two standard errors; see `varts.plotting.regret_curves`."""
+        from varts.plotting.study import regret_curves
+
+        return regret_curves(self, ax, **options)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one .npz file, provenance included."""
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, Any] = {"rounds": self.rounds}
+        for i, label in enumerate(self.labels):
+            curve = self.curves[label]
+            arrays |= {f"n{i}": curve.n, f"mean{i}": curve.mean, f"m2{i}": curve.m2}
+            arrays |= {f"final{i}": self.final[label], f"best{i}": self.best_share[label]}
+        header = json.dumps({"format": 1, "labels": self.labels, "provenance": self.provenance})
+        partial = path.with_name(path.name + ".part")
+        with partial.open("wb") as file:  # a crash half-way leaves the old file as it was
+            np.savez_compressed(file, header=np.array(header), **arrays)
+        partial.replace(path)
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Study:
+        """Read what `save` wrote."""
+        try:
+            with np.load(Path(path), allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                if header["format"] != 1:
+                    raise ValueError(f"format {header['format']}")
+                curves, final, best = {}, {}, {}
+                for i, label in enumerate(header["labels"]):
+                    curves[label] = ArmStats(file[f"n{i}"], file[f"mean{i}"], file[f"m2{i}"])
+                    final[label], best[label] = file[f"final{i}"], file[f"best{i}"]
+                return cls(file["rounds"], curves, final, best, header["provenance"])
+        except FileNotFoundError:
+            raise
+        except Exception:
+            raise ValueError(f"{path} must be a file that Study.save wrote, got another") from None
+
+    def __repr__(self) -> str:
+        finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
+        return f"Study({self.runs} runs of {self.horizon} rounds; regret: {finals})"
+
+    def _known(self, label: str) -> str:
+        if label not in self.curves:
+            raise ValueError(unknown("policy", label, self.labels))
+        return label
+
+
+def simulate(
+    problem: Problem,
+    policies: Mapping[str, Policy | str] | Iterable[Policy | str],
+    horizon: int = 2000,
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    executor: Client | None = None,
+) -> Study:
+    """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
+
+    All policies face the same instances and the same rewards: the j-th pull of an arm pays the
+    same whoever makes it. A result depends on (seed, problem, policy, run) alone: not on the number
+    of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs that
+    are complete. `progress` shows a bar (by default only on a terminal). With a dask.distributed
+    Client as `executor` the runs are played on its workers, with the same result.
+
+    >>> from varts import GaussianBandit, NormalGamma, VarTS, UCB1, simulate
+    >>> prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
+    >>> study = simulate(GaussianBandit(prior), [VarTS(prior), UCB1()], horizon=200, runs=100)
+    >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
+    True
+    """
+    if not isinstance(problem, Problem) or not hasattr(problem, "K"):
+        raise ValueError(
+            f"problem must be a Problem with its number of arms K, got {short(problem)}"
+        )
+    named = _named(policies)
+    for label, policy in named.items():
+        try:
+            policy.check(problem.K)
+        except ValueError as error:
+            raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
+    horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
+    if executor is not None:
+        from varts.simulation.dask import check
+
+        check(executor)
+        if threads is not None:
+            raise ValueError(f"threads must be left out with an executor, got {threads}")
+
+    from varts.simulation.engine.blocks import (
+        Work,  # not before here: `import varts` stays free of Numba
+    )
+
+    work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon))
+    with watch(progress) as bar:
+        if executor is None:
+            executors.prepare(work, bar)
+            total = executors.play(
+                work, executors.Threads(work, threads or os.cpu_count() or 1), bar
+            )
+        else:
+            from varts.simulation.dask import Cluster
+
+            total = executors.play(work, Cluster(work, executor), bar)
+    return Study(
+        work.rounds,
+        {label: played.curve for label, played in total.played.items()},
+        {label: played.final for label, played in total.played.items()},
+        {label: played.best_share for label, played in total.played.items()},
+        _provenance(work),
+    )
+
+
+def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
+    """The numbers of a study, checked; the upper limits are those of the engine's counters."""
+    return (
+        integer("horizon", horizon, at_least=1, at_most=10**15),
+        integer("runs", runs, at_least=1, at_most=10**15),
+        integer("seed", seed, at_least=0, at_most=2**64 - 1),
+        None if threads is None else integer("threads", threads, at_least=1),
+    )
+
+
+def recorded_rounds(horizon: int) -> NDArray[np.int64]:
+    """All rounds, or CURVE_POINTS evenly spaced ones that end at the horizon."""
+    if horizon <= CURVE_POINTS:
+        return np.arange(1, horizon + 1, dtype=np.int64)
+    return np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round().astype(np.int64)
+
+
+def _named(policies: Any) -> dict[str, Policy]:
+    if isinstance(policies, (Policy, str)):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        pairs = [(str(label), make(policy)) for label, policy in policies.items()]
+    else:
+        if not isinstance(policies, Iterable):
+            raise ValueError(f"policies must be a list or {{label: policy}}, got {short(policies)}")
+        made = [make(policy) for policy in policies]
+        pairs = [(policy.label or type(policy).__name__, policy) for policy in made]
+    named = dict(pairs)
+    if "" in named:
+        raise ValueError("a policy's label must have at least one letter, got ''")
+    if not named:
+        raise ValueError("policies must name at least one policy, got none")
+    if len(named) < len(pairs):
+        labels = [label for label, _ in pairs]
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(
+            f"policies must have different labels, got {twice!r} twice; use {{label: policy}}"
+        )
+    return named
+
+
+def _provenance(work: Work) -> dict[str, Any]:
+    with np.printoptions(threshold=16):  # writing out a thousand arms takes longer than playing
+        policies = {label: repr(policy) for label, policy in work.policies.items()}
+    return {
+        "seed": work.seed,
+        "horizon": work.horizon,
+        "runs": work.runs,
+        "problem": work.problem.describe(),
+        "policies": policies,
+        "versions": _versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """What the numbers were made with; reading it from disk takes longer than a small study."""
+    packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
+    return {**packages, "python": platform.python_version(), "machine": platform.machine()}
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")

@@ -1,0 +1,273 @@
+"""`varts.paper`: the verdicts follow the numbers, the files hold what was measured."""
+
+import csv
+import itertools
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from matplotlib import image
+from scipy import stats
+
+from varts import ArmStats, GaussianBandit, Study, simulate
+from varts.paper import claims, experiments
+from varts.paper import reproduce as reproduction
+
+RUNS = 400
+LABELS = ("VarTS", *claims.BASELINES)
+FIGURE1 = {
+    "bernoulli": (10, 80, 20, 90, 10.2, 50, 22, 24),
+    "beta": (5, 80, 30, 90, 20, 50, 22, 24),
+    "gaussian": (21, 80, 20, 90, 40, 50, 42, 44),
+}  # means in the order of LABELS that make every claim of figure 1 true
+FACTORS = {"bernoulli": 3, "beta": 5, "gaussian": 2}
+
+
+def study(means, noise=1.0, seed=0):
+    """A study whose final regrets have exactly these means, and errors that are not paired."""
+    rng = np.random.default_rng(seed)
+    final = {}
+    for label, mean in means.items():
+        z = noise * rng.standard_normal(RUNS)
+        final[label] = mean + z - z.mean()
+    curves = {x: ArmStats([RUNS], f.mean(), ((f - f.mean()) ** 2).sum()) for x, f in final.items()}
+    return Study(np.array([100]), curves, final, final, {"runs": RUNS})
+
+
+def figure1(problem, noise=1.0, **changed):
+    means = dict(zip(LABELS, FIGURE1[problem], strict=True))
+    means |= {label.replace("_", "-"): mean for label, mean in changed.items()}
+    return claims.figure1_claims({(problem, 10): study(means, noise)})
+
+
+def figure2(problem, gaps, times=None, noise=0.1):
+    """VarTS at 2 for every K; the best baseline `gaps` above it, at K = 32 `times` as high."""
+    rivals = {K: 2 + gap for K, gap in zip(experiments.FIGURE2_ARMS, gaps, strict=True)}
+    if times is not None:
+        rivals[32] = 2 * times
+    studies = {
+        (problem, K): study({"VarTS": 2, **{x: r + 10 * (x != "TS20") for x in LABELS[1:]}}, noise)
+        for K, r in rivals.items()
+    }
+    return claims.figure2_claims(studies)
+
+
+def the(made, fragment):
+    (found,) = [claim for claim in made if fragment in claim.text]
+    return found
+
+
+@pytest.mark.parametrize("problem", FIGURE1)
+def test_all_claims_of_figure_1_can_be_true(problem):
+    made = figure1(problem)
+    assert [claim.verdict for claim in made] == ["reproduced"] * {"beta": 3}.get(problem, 4)
+
+
+@pytest.mark.parametrize(
+    ("problem", "fragment", "changed"),
+    [
+        ("bernoulli", "have the lowest", {"UCB1_Tuned": 9}),
+        ("bernoulli", "have the lowest", {"Bernoulli_TS": 21}),
+        ("bernoulli", "matches", {"VarTS": 8}),
+        ("bernoulli", "matches", {"VarTS": 12}),
+        ("bernoulli", "next three", {"Gaussian_TS": 23}),
+        ("bernoulli", "next three", {"TS14": 9}),
+        ("bernoulli", "highest", {"UCB1": 49}),
+        ("beta", "VarTS outperforms", {"VarTS": 21}),
+        ("beta", "Both TS14 and TS20", {"TS20": 31}),
+        ("beta", "highest", {"UCB_V": 49}),
+        ("gaussian", "lowest", {"UCB1_Tuned": 22}),
+        ("gaussian", "similarly", {"VarTS": 24}),
+        ("gaussian", "50 %", {"TS14": 30}),
+        ("gaussian", "among the worst", {"UCB1": 43}),
+    ],
+)
+def test_a_verdict_of_figure_1_flips_with_the_numbers(problem, fragment, changed):
+    assert the(figure1(problem), fragment).verdict == "reproduced"
+    assert the(figure1(problem, **changed), fragment).verdict == "not reproduced"
+
+
+@pytest.mark.parametrize("problem", FACTORS)
+def test_the_verdicts_of_figure_2_flip_with_the_numbers(problem):
+    growing, factor = (1, 2, 4, 8, 16), FACTORS[problem]
+    made = figure2(problem, growing)
+    assert [claim.reproduced for claim in made] == [True, True]
+    assert not the(figure2(problem, growing, times=0.9 * factor), "times lower").reproduced
+    assert not the(figure2(problem, (1, 2, 8, 4, 16)), "increases").reproduced
+    assert not the(figure2(problem, (1, 2, 4, 4, 16)), "increases").reproduced
+
+
+def test_what_the_runs_cannot_decide_is_not_reproduced():
+    assert not the(figure1("beta", noise=300), "VarTS outperforms").reproduced
+    noisy = figure2("beta", (1, 2, 4, 8, 16), noise=300)
+    assert not any(claim.reproduced for claim in noisy if "gap" in claim.text)
+
+
+def test_claims_need_their_studies():
+    assert claims.figure1_claims({}) == []
+    assert claims.figure2_claims({("beta", 2): study(dict.fromkeys(LABELS, 1.0))}) == []
+
+
+def test_every_claim_shows_numbers_with_intervals():
+    made = [*figure1("bernoulli"), *figure1("beta"), *figure1("gaussian")]
+    made += [*figure2("bernoulli", (1, 2, 4, 8, 16))]
+    without = [x.text for x in made if "±" not in x.measured and "[" not in x.measured]
+    assert without == []
+
+
+def test_a_difference_is_paired(rng):
+    common = 50 * rng.standard_normal(RUNS)
+    gap = 3 + rng.standard_normal(RUNS)
+    made = study({"a": 0, "b": 0})
+    made.final.update(a=common, b=common + gap)
+    found = claims.difference(made, "b", "a")
+    low, high = stats.norm.interval(0.95, gap.mean(), gap.std(ddof=1) / np.sqrt(RUNS))
+    assert (found.value, found.low, found.high) == pytest.approx((gap.mean(), low, high))
+
+
+def test_the_interval_of_a_ratio_agrees_with_the_bootstrap(rng):
+    common = rng.gamma(4, 5, RUNS)
+    upper, lower = 2 * common + rng.gamma(2, 3, RUNS), common + rng.gamma(2, 3, RUNS)
+    made = study({"upper": 0, "lower": 0})
+    made.final.update(upper=upper, lower=lower)
+    found = claims.ratio(made, "upper", "lower")
+    drawn = rng.integers(0, RUNS, (5000, RUNS))
+    ratios = upper[drawn].mean(axis=1) / lower[drawn].mean(axis=1)
+    width = found.high - found.low
+    assert found.value == pytest.approx(upper.mean() / lower.mean())
+    assert [found.low, found.high] == pytest.approx(
+        np.quantile(ratios, [0.025, 0.975]), abs=0.1 * width
+    )
+
+
+def test_the_page_has_every_claim_with_its_verdict():
+    made = [*figure1("beta"), *figure1("beta", VarTS=60)]
+    page = claims.markdown(made, "Ten runs.")
+    for claim in made:
+        assert claim.text in page and claim.measured in page
+    assert page.count("**reproduced**") == sum(claim.reproduced for claim in made)
+    assert page.count("**not reproduced**") == sum(not claim.reproduced for claim in made)
+    assert f"{sum(claim.reproduced for claim in made)} of {len(made)}" in page
+
+
+# The files of a small reproduction.
+
+SETTINGS = {"runs": 10, "horizon": 40, "seed": 3, "threads": 2}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduced")
+    (folder / "summary.csv").write_text("left over from before\n" * 1000)
+    return reproduction.reproduce("all", out=folder, bound=True, progress=False, **SETTINGS)
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_summary_has_a_row_per_problem_arms_and_policy(made):
+    found = rows(made.files[0])
+    assert list(found[0]) == [
+        "problem",
+        "K",
+        "policy",
+        "horizon",
+        "runs",
+        "regret_mean",
+        "regret_se",
+    ]
+    keys = [(row["problem"], int(row["K"]), row["policy"]) for row in found]
+    problems = ("bernoulli", "beta", "gaussian")
+    assert len(keys) == len(set(keys)) == 3 * 6 * 8
+    assert set(keys) == set(itertools.product(problems, (2, 4, 8, 10, 16, 32), LABELS))
+    assert {(row["horizon"], row["runs"]) for row in found} == {("40", "10")}
+
+
+def test_the_summary_holds_the_studies_numbers(made):
+    for row in rows(made.files[0]):
+        final = made.studies[row["problem"], int(row["K"])].final[row["policy"]]
+        assert float(row["regret_mean"]) == pytest.approx(final.mean(), rel=1e-9)
+        assert float(row["regret_se"]) == pytest.approx(stats.sem(final), rel=1e-9)
+
+
+def test_a_study_of_the_reproduction_is_what_simulate_gives(made):
+    problem = experiments.PROBLEMS["gaussian"](K=8)
+    alone = simulate(problem, experiments.policies(problem), progress=False, **SETTINGS)
+    for label in LABELS:
+        assert np.array_equal(alone.final[label], made.studies["gaussian", 8].final[label])
+
+
+def test_the_claims_page(made):
+    (page,) = [path.read_text("utf-8") for path in made.files if path.name == "claims.md"]
+    assert len(made.claims) == 4 + 3 + 4 + 3 * 2
+    assert "10 runs of 40 rounds, seed 3" in page
+    for claim in made.claims:
+        assert f"## {claim.where}\n" in page
+        assert f"**{claim.verdict}**: {claim.text}" in page and claim.measured in page
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure2"])
+def test_the_figures_are_drawn(made, name):
+    png, svg = [path for path in made.files if path.stem == name]
+    assert (png.suffix, svg.suffix) == (".png", ".svg")
+    pixels = image.imread(png)[..., :3]
+    assert pixels.shape[0] > 300 and pixels.shape[1] > 1000
+    third = pixels.shape[1] // 3
+    for panel in range(3):
+        assert pixels[:, panel * third : (panel + 1) * third].std() > 0.05
+    words = {"".join(x.itertext()) for x in ET.parse(svg).iter() if x.tag.endswith("text")}
+    assert {*LABELS, "Theorem 2", "Regret"} <= words
+    for title in ("Bernoulli bandit", "Beta bandit", "Gaussian bandit"):
+        assert any(title in word for word in words)
+
+
+@pytest.mark.parametrize(("figure", "arms"), [("1", {10}), ("2", {2, 4, 8, 16, 32})])
+def test_one_figure_alone(tmp_path, figure, arms):
+    made = reproduction.reproduce(figure, 3, 5, out=tmp_path / "new" / "folder", progress=False)
+    assert {K for _, K in made.studies} == arms
+    names = {path.name for path in made.files}
+    assert names == {"summary.csv", "claims.md", f"figure{figure}.png", f"figure{figure}.svg"}
+    assert all(claim.where.startswith(f"Figure {figure}") for claim in made.claims)
+    (svg,) = [path for path in made.files if path.suffix == ".svg"]
+    words = svg.read_text("utf-8")
+    assert "Theorem 2" not in words
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_ctrl_c_keeps_the_studies_that_are_done(tmp_path, monkeypatch, after):
+    """Also when it comes before the study under way has a single complete block."""
+    played = []
+
+    def interrupted(*arguments, **options):
+        if len(played) == after:
+            raise KeyboardInterrupt
+        played.append(simulate(*arguments, **options))
+        return played[-1]
+
+    monkeypatch.setattr(reproduction, "simulate", interrupted)
+    try:
+        made = reproduction.reproduce("all", 3, 5, out=tmp_path, progress=False)
+    except KeyboardInterrupt:  # would end the whole test session
+        pytest.fail("the studies that were done are lost")
+    assert made.interrupted
+    assert len(rows(tmp_path / "summary.csv")) == 8 * after
+    assert (tmp_path / "figure1.png").exists() == (after >= 3)
+    assert (tmp_path / "claims.md").exists()
+
+
+def test_the_papers_settings():
+    for name, make in experiments.PROBLEMS.items():
+        assert tuple(experiments.policies(make(K=4))) == LABELS, name
+    prior = GaussianBandit(K=10).prior
+    assert prior.mu == pytest.approx(np.arange(1, 11) / 11)
+    assert set(prior.kappa) == {10.0} and set(prior.alpha) == {4.0} and set(prior.beta) == {1.0}
+    assert experiments.PROBLEMS["gaussian"](K=10).own_prior() == prior
+
+
+def test_the_bound_is_drawn_beside_thinned_curves(tmp_path):
+    """Long curves are thinned for drawing; the bound must be taken at the same rounds."""
+    made = reproduction.reproduce("1", 2, 1000, out=tmp_path, bound=True, progress=False)
+    (svg,) = [path for path in made.files if path.suffix == ".svg"]
+    assert "Theorem 2" in svg.read_text("utf-8")

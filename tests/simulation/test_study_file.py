@@ -1,0 +1,162 @@
+"""Study files: every key is honoured, every typo is answered with the keys there are."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+import varts
+from varts import policies
+from varts.paper import experiments
+from varts.simulation import study_file
+
+NORMAL_GAMMA = {"mu": 12.0, "kappa": 16.0, "alpha": 11.0, "beta": 640.0}
+NORMAL = {"mu": 0.0, "sigma": 1.0}
+
+
+def body(problem=None, policies=None, **top):
+    return {
+        "problem": problem or {"kind": "bernoulli", "K": 3},
+        "policies": policies or {"UCB1": {}},
+        **top,
+    }
+
+
+def test_the_example_is_a_valid_study():
+    asked = study_file.parse(tomllib.loads(study_file.EXAMPLE))
+    assert (asked.horizon, asked.runs, asked.seed, asked.problem.K) == (2000, 1000, 0, 10)
+    assert list(asked.policies) == ["VarTS", "VarTS, no prior", "UCB1-Tuned", "UCB-V", "TS14"]
+    assert asked.policies["VarTS"].prior == varts.GaussianBandit(K=10).prior
+    assert asked.policies["VarTS, no prior"].prior is None
+    assert asked.policies["UCB-V"].zeta == 1.2
+
+
+def test_the_numbers_of_the_top_level():
+    asked = study_file.parse(body(horizon=50, runs=1e3, seed=7))
+    assert (asked.horizon, asked.runs, asked.seed) == (50, 1000, 7)
+    asked = study_file.parse(body())
+    assert (asked.horizon, asked.runs, asked.seed) == (2000, 1000, 0)
+
+
+def test_a_file_is_read_as_its_mapping_is(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text('runs = 5\n[problem]\nkind = "beta"\nK = 2\n[policies]\nTS20 = {}\n')
+    asked = study_file.read(path)
+    assert asked.runs == 5
+    assert isinstance(asked.problem, varts.BetaBandit)
+    assert isinstance(asked.policies["TS20"], policies.TS20)
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "beta", "gaussian"])
+def test_without_more_a_problem_is_the_papers(kind):
+    problem = study_file.parse(body({"kind": kind, "K": 4})).problem
+    assert problem.describe() == experiments.PROBLEMS[kind](K=4).describe()
+    assert study_file.parse(body({"kind": kind})).problem.K == 10
+
+
+def test_the_keys_of_the_beta_priors():
+    problem = study_file.parse(body({"kind": "bernoulli", "a": [1, 2], "b": [2, 1]})).problem
+    assert (problem.K, list(problem.a), list(problem.b)) == (2, [1, 2], [2, 1])
+    problem = study_file.parse(body({"kind": "beta", "K": 3, "s": 4, "a": 1, "b": 2})).problem
+    assert (problem.K, problem.s, list(problem.b)) == (3, 4, [2, 2, 2])
+
+
+def test_the_keys_of_the_gaussian_problem():
+    problem = study_file.parse(body({"kind": "gaussian", "K": 2, "prior": NORMAL_GAMMA})).problem
+    assert problem.prior == varts.NormalGamma(**NORMAL_GAMMA).for_arms(2)
+    table = {"kind": "gaussian", "K": 2, "prior": NORMAL, "sigma": 0.5}
+    problem = study_file.parse(body(table)).problem
+    assert problem.prior == varts.Normal(0.0, 1.0).for_arms(2)
+    assert problem.sigma == 0.5
+
+
+def test_a_policy_may_have_any_label_and_a_prior_of_its_own():
+    table = {"mine": {"policy": "VarTS", "prior": NORMAL_GAMMA}, "UCB-V": {"c": 0.5, "b": 2.0}}
+    made = study_file.parse(body(policies=table)).policies
+    assert made["mine"].prior == varts.NormalGamma(**NORMAL_GAMMA)
+    assert (made["UCB-V"].c, made["UCB-V"].b) == (0.5, 2.0)
+
+
+def test_prior_files_are_found_beside_the_study(tmp_path, monkeypatch):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    prior = varts.NormalGamma([0.0, 1.0], 2.0, 3.0, 1.0)
+    prior.save(folder / "prior.json")
+    (folder / "study.toml").write_text(
+        '[problem]\nkind = "gaussian"\nprior = "prior.json"\n'
+        '[policies]\nVarTS = { prior = "prior.json" }\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    asked = study_file.read("study/study.toml")
+    assert asked.problem.prior == asked.policies["VarTS"].prior == prior
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "beta", "gaussian"])
+def test_the_problems_own_prior_for_varts(kind):
+    asked = study_file.parse(body({"kind": kind, "K": 3}, {"VarTS": {"prior": "problem"}}))
+    assert asked.policies["VarTS"].prior == asked.problem.own_prior()
+    assert np.allclose(asked.policies["VarTS"].prior.mu, [0.25, 0.5, 0.75], atol=0.01)
+
+
+def test_the_problems_own_prior_when_variances_are_known():
+    problem = {"kind": "gaussian", "K": 2, "prior": NORMAL, "sigma": 0.5}
+    made = study_file.parse(body(problem, {"KnownVarianceTS": {"prior": "problem"}})).policies
+    assert made["KnownVarianceTS"].prior == varts.Normal(0.0, 1.0).for_arms(2)
+    assert made["KnownVarianceTS"].sigma == 0.5
+
+
+GAUSSIAN = {"kind": "gaussian", "K": 3}
+WRONG = [
+    (body(horizn=5), ["'horizn'", "did you mean 'horizon'", "runs, seed, problem, policies"]),
+    (body({"kind": "gausian"}), ["'gausian'", "did you mean 'gaussian'", "bernoulli, beta"]),
+    (body({"K": 3}), ["kind", "bernoulli, beta, gaussian"]),
+    (body({**GAUSSIAN, "pror": 1}), ["'pror'", "'prior'", "kind, K, prior, sigma"]),
+    (body({"kind": "beta", "S": 3}), ["'S'", "'s'", "kind, K, s, a, b"]),
+    (body({"kind": "bernoulli", "s": 3}), ["'s'", "kind, K, a, b"]),
+    (body({**GAUSSIAN, "sigma": 1}), ["sigma"]),
+    (body({**GAUSSIAN, "prior": NORMAL}), ["sigma", "Normal"]),
+    (body({**GAUSSIAN, "prior": {"mu": 0, "kapa": 1}}), ["mu, kappa, alpha, beta", "kapa"]),
+    (body({"kind": "gaussian", "K": 0}), ["K must be", "0"]),
+    (body({"kind": "beta", "s": -1}), ["s must be", "-1"]),
+    (body({"kind": "bernoulli", "a": 1}), ["a and b"]),
+    (body(policies={"UCB9": {}}), ["'UCB9'", "did you mean 'UCB1'", "VarTS"]),
+    (body(policies={"mine": {"policy": "VarT"}}), ["'VarT'", "'VarTS'"]),
+    (body(policies={"UCB-V": {"zta": 1}}), ["'zta'", "'zeta'", "zeta, c, b, horizon"]),
+    (body(policies={"UCB-V": {"zeta": "a"}}), ["zeta", "'a'"]),
+    (body(policies={"UCB1": 3}), ["'UCB1'", "table", "3"]),
+    (body(policies={"UCB1": {"prior": "problem"}}), ["'UCB1'", "VarTS"]),
+    (body(policies={"KnownVarianceTS": {"prior": "problem"}}), ["'KnownVarianceTS'"]),
+    (body(runs=0), ["runs must be", "0"]),
+    (body(runs="many"), ["runs must be", "'many'"]),
+    (body(runs=True), ["runs must be", "True"]),
+    (body(horizon=2.5), ["horizon must be", "2.5"]),
+    (body(seed=-1), ["seed must be", "-1"]),
+    ({"policies": {"UCB1": {}}}, ["[problem]"]),
+    ({"problem": GAUSSIAN}, ["[policies]"]),
+    ({"problem": 3, "policies": {"UCB1": {}}}, ["[problem]", "3"]),
+    ({"problem": GAUSSIAN, "policies": {}}, ["[policies]"]),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG)
+def test_a_mistake_is_one_sentence_with_the_known_words(wrong, said):
+    with pytest.raises(ValueError) as caught:
+        study_file.parse(wrong)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    for words in said:
+        assert words in sentence
+
+
+@pytest.mark.parametrize("prior", [3, [0, 1, 2, 3]])
+def test_a_prior_that_is_no_prior(prior):
+    with pytest.raises(ValueError, match="prior"):
+        study_file.parse(body(GAUSSIAN, {"VarTS": {"prior": prior}}))
+
+
+@pytest.mark.parametrize("text", [b"runs = ", b"\xff\xfe", b"runs = 1\nruns = 2"])
+def test_what_is_not_toml_names_the_file(tmp_path, text):
+    path = tmp_path / "study.toml"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=r"study\.toml must be a TOML file"):
+        study_file.read(path)

@@ -1,0 +1,145 @@
+"""Problems: instances, and rewards with the moments they claim."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from varts import BernoulliBandit, BetaBandit, GaussianBandit, Normal, NormalGamma, Problem
+from varts.simulation.engine import compilation, loop
+from varts.simulation.engine.rng import stream
+
+PRIOR = NormalGamma([0.0, 1.0], [2, 8], 6, [5, 10])
+
+
+def within(sample, expected, errors=5):
+    """Column means within 5 standard errors: a false-alarm rate of 6e-7 per number."""
+    error = sample.std(axis=0, ddof=1) / np.sqrt(len(sample))
+    return np.abs(sample.mean(axis=0) - expected) < errors * error
+
+
+def test_gaussian_instances(rng):
+    drawn = GaussianBandit(PRIOR).draw(rng, 50_000)
+    assert within(drawn.mean, PRIOR.mu).all()
+    assert within(drawn.variance, PRIOR.beta / (PRIOR.alpha - 1)).all()
+    assert not within(drawn.variance, PRIOR.beta / PRIOR.alpha).any()  # the control
+    assert np.array_equal(drawn.a, drawn.mean)
+    assert np.allclose(drawn.b**2, drawn.variance)
+
+
+def test_mean_and_variance_of_a_gaussian_arm_are_dependent(rng):
+    """Given the variance, the mean has variance / kappa: their ratio averages 1 / kappa."""
+    drawn = GaussianBandit(PRIOR).draw(rng, 50_000)
+    assert within((drawn.mean - PRIOR.mu) ** 2 / drawn.variance, 1 / PRIOR.kappa).all()
+
+
+def test_known_variance_instances(rng):
+    drawn = GaussianBandit(Normal([0, 1], 0.5), sigma=[2, 3]).draw(rng, 50_000)
+    assert within((drawn.mean - [0, 1]) ** 2, 0.25).all()
+    assert (drawn.variance == [4, 9]).all()
+
+
+def test_a_shared_prior_needs_the_number_of_arms(rng):
+    assert GaussianBandit(NormalGamma(0, 1, 2, 1), K=4).draw(rng, 3).mean.shape == (3, 4)
+    assert GaussianBandit(Normal(0, 1), sigma=1, K=4).draw(rng, 3).mean.shape == (3, 4)
+    assert GaussianBandit(Normal(0, 1), sigma=[1, 2]).K == 2
+
+
+@pytest.mark.parametrize("kind", [BernoulliBandit, BetaBandit])
+def test_means_of_the_papers_prior(kind, rng):
+    drawn = kind(4).draw(rng, 50_000)
+    i = np.arange(1, 5)
+    m = i / 5
+    assert within(drawn.mean, m).all()
+    assert within((drawn.mean - m) ** 2, m * (1 - m) / 6).all()
+    divisor = 1 if kind is BernoulliBandit else 11
+    assert np.allclose(drawn.variance, drawn.mean * (1 - drawn.mean) / divisor)
+
+
+def test_own_beta_priors(rng):
+    problem = BernoulliBandit(a=[2, 6], b=2)
+    assert problem.K == 2
+    assert within(problem.draw(rng, 20_000).mean, [0.5, 0.75]).all()
+    assert BetaBandit(K=3, a=1, b=1).K == 3
+    assert BernoulliBandit().K == 10
+
+
+# A reward needs an arm's two numbers and the tape; ask the engine's own `pay`.
+_, pay = compilation.payers(None)
+
+
+@njit
+def rewards(family, tape, a, b, count):
+    tapes = [stream(tape, i) for i in range(2)]
+    return np.array(
+        [[pay(family, tapes[i], j, a[i], b[i]) for i in range(2)] for j in range(count)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("problem", "family"),
+    [
+        (GaussianBandit.fixed([1, -2], [0.5, 3]), loop.GAUSSIAN),
+        (BernoulliBandit.fixed([0.02, 0.7]), loop.BERNOULLI),
+        (BetaBandit.fixed([0.02, 0.7], s=10), loop.BETA),
+        (BetaBandit.fixed([0.5, 0.9], s=0.5), loop.BETA),
+    ],
+    ids=["gaussian", "bernoulli", "beta", "beta, U-shaped"],
+)
+def test_rewards_have_their_instances_moments(problem, family):
+    row = problem.row
+    tape = np.uint64(stream(np.uint64(1), 2))
+    x = rewards(family, tape, row.a, row.b, 100_000)
+    assert within(x, row.mean).all()
+    assert within((x - row.mean) ** 2, row.variance).all()
+    assert not within((x - row.mean) ** 2, 1.5 * row.variance).any()  # the control
+    assert abs(np.corrcoef(x[:, 0], x[:, 1])[0, 1]) < 5 / np.sqrt(len(x))
+    assert abs(np.corrcoef(x[:-1, 0], x[1:, 0])[0, 1]) < 5 / np.sqrt(len(x))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+def test_sure_arms_pay_their_mean(mean):
+    for problem, family in (
+        (BernoulliBandit.fixed([mean, mean]), loop.BERNOULLI),
+        (BetaBandit.fixed([mean, mean]), loop.BETA),
+    ):
+        x = rewards(family, np.uint64(5), problem.row.a, problem.row.b, 1000)
+        assert (x == mean).all()
+
+
+def test_fixed_instances_are_the_same_in_every_run(rng):
+    drawn = GaussianBandit.fixed([0.0, 0.5], [1.0, 0.1]).draw(rng, 3)
+    assert (drawn.mean == [0, 0.5]).all() and drawn.mean.shape == (3, 2)
+    assert (drawn.b == [1, 0.1]).all()
+
+
+def test_estimated_prior_of_a_gaussian_problem_is_its_own():
+    """Within 10 %: the method of moments on 40,000 instances, with the consistent kappa."""
+    found = GaussianBandit(PRIOR).estimate_prior(40_000, kappa="consistent")
+    assert found.mu == pytest.approx(PRIOR.mu, abs=0.02)
+    for field in ("kappa", "alpha", "beta"):
+        assert getattr(found, field) == pytest.approx(getattr(PRIOR, field), rel=0.1)
+
+
+def test_papers_kappa_is_smaller_by_one_minus_one_over_alpha():
+    problem = GaussianBandit(PRIOR)
+    paper, consistent = problem.estimate_prior(), problem.estimate_prior(kappa="consistent")
+    assert paper.kappa == pytest.approx(consistent.kappa * (1 - 1 / paper.alpha))
+
+
+def test_estimated_prior_has_a_stream_of_its_own():
+    problem = BernoulliBandit(3)
+    assert problem.estimate_prior() == problem.estimate_prior()
+    assert problem.estimate_prior() != problem.estimate_prior(seed=1)
+
+
+def test_estimated_alpha_of_the_outer_arms_is_tiny():
+    """E[precision] is infinite there: alpha tends to 0 with the number of samples."""
+    alpha = BernoulliBandit(10).estimate_prior().alpha
+    assert alpha[[0, -1]].max() < 0.1 < alpha[4:6].min()
+
+
+def test_a_problem_must_say_how_it_draws_and_pays(rng):
+    with pytest.raises(NotImplementedError, match="draw"):
+        Problem().draw(rng, 1)
+    with pytest.raises(NotImplementedError, match="reward"):
+        Problem.reward(0, 0, 0, 0)
