@@ -82,8 +82,8 @@ def report_page(report: varts.live.Report) -> str:
     rows = []
     for arm in report.frame.iter_rows(named=True):
         left, right = (
-            (min(max((end - 1) / 4, 0), 1) for end in (arm["low"], arm["high"]))
-            if arm["low"] is not None
+            (min(max((end - 1) / 4, 0), 1) for end in (arm["mean_low"], arm["mean_high"]))
+            if arm["mean_low"] is not None
             else (0, 1)
         )
         best = (

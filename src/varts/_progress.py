@@ -92,7 +92,7 @@ class _Bar(Progress):
 
 
 @contextmanager
-def watch(show: bool | Progress | None) -> Iterator[Progress]:
+def show_progress(show: bool | Progress | None) -> Iterator[Progress]:
     """A progress display: None shows one only on a terminal, an open one is used as it is."""
     if isinstance(show, Progress):
         yield show

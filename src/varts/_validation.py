@@ -44,7 +44,7 @@ def reals(
             raise ValueError
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be {rule}, got {short(value)}") from None
+        raise ValueError(f"{name} must be {rule}, got {abbreviate(value)}") from None
     good = ~np.isnan(array) if infinite else np.isfinite(array)
     if above is not None:
         good &= array > above
@@ -54,7 +54,7 @@ def reals(
         good &= array < below
     if not good.all():
         shown = value if np.isscalar(value) else array[~good].flat[0]
-        raise ValueError(f"{name} must be {rule}, got {short(shown)}")
+        raise ValueError(f"{name} must be {rule}, got {abbreviate(shown)}")
     return array
 
 
@@ -66,7 +66,7 @@ def real(name: str, value: Any, **limits: Any) -> float:
     """
     array = reals(name, value, **limits)
     if array.ndim:
-        raise ValueError(f"{name} must be one number, got {short(value)}")
+        raise ValueError(f"{name} must be one number, got {abbreviate(value)}")
     return float(array)
 
 
@@ -84,7 +84,7 @@ def integer(name: str, value: Any, at_least: int | None = None, at_most: int | N
     whole = whole or (isinstance(value, float) and value.is_integer())
     outside = not whole or (at_least is not None and value < at_least)
     if outside or (at_most is not None and value > at_most):
-        raise ValueError(f"{name} must be {rule}, got {short(value)}")
+        raise ValueError(f"{name} must be {rule}, got {abbreviate(value)}")
     return int(value)
 
 
@@ -148,7 +148,7 @@ def _exceeds(value: Any, limit: int) -> bool:
     return isinstance(value, (int, float)) and value > limit
 
 
-def short(value: Any) -> str:
+def abbreviate(value: Any) -> str:
     """A value in an error message: one line, not too long."""
     if isinstance(value, np.generic):
         value = value.item()

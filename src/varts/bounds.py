@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from varts._validation import Floats, common_shape, integer, real, reals, short
+from varts._validation import Floats, abbreviate, common_shape, integer, real, reals
 from varts.priors import Normal, NormalGamma
 
 
@@ -17,7 +17,7 @@ def theorem1(prior: Normal, sigma: Any, n: int, delta: float | None = None) -> f
     293.0
     """
     if not isinstance(prior, Normal):
-        raise ValueError(f"prior must be a Normal, got {short(prior)}")
+        raise ValueError(f"prior must be a Normal, got {abbreviate(prior)}")
     n, delta = _rounds(n, delta)
     sigma = reals("sigma", sigma, above=0)
     sigma0 = np.asarray(prior.sigma)
@@ -45,7 +45,7 @@ def theorem2(
     (520.6, 736.2)
     """
     if not isinstance(prior, NormalGamma):
-        raise ValueError(f"prior must be a NormalGamma, got {short(prior)}")
+        raise ValueError(f"prior must be a NormalGamma, got {abbreviate(prior)}")
     n, delta = _rounds(n, delta)
     kappa = reals("kappa", prior.kappa, above=0)
     alpha = reals("alpha", prior.alpha, above=1)

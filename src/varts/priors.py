@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from varts._validation import Floats, choice, common_shape, integer, reals, short, unknown
+from varts._validation import Floats, abbreviate, choice, common_shape, integer, reals, unknown
 from varts.beliefs import StudentT
 from varts.stats import ArmStats
 
@@ -169,7 +169,7 @@ class Prior:
                 if prior.K is None
                 else f"{prior.K} different names"
             )
-            raise ValueError(f"arms of a prior must be {rule}, got {short(names)}")
+            raise ValueError(f"arms of a prior must be {rule}, got {abbreviate(names)}")
         if names is not None:  # kept: whoever knows the arms' names can still go by them
             object.__setattr__(prior, "names", tuple(map(str, names)))
         if others is not None:
@@ -181,7 +181,7 @@ class Prior:
         """The prior of arms without a name: of the same type, for any number of them."""
         if not isinstance(fields, dict):
             raise ValueError(
-                f"others of a prior must be the fields of a prior, got {short(fields)}"
+                f"others of a prior must be the fields of a prior, got {abbreviate(fields)}"
             )
         others = cls._from_fields(fields)
         if others.K not in (None, 1):
@@ -399,5 +399,7 @@ def prior_from(value: Any, arms: Iterable[str] | None = None) -> Prior:
         body = {"type": "Normal" if "sigma" in value else "NormalGamma", **value}
         return Prior._from_fields(body, arms)
     if not isinstance(value, (str, os.PathLike)):
-        raise ValueError(f"prior must be a prior, its fields or a JSON file, got {short(value)}")
+        raise ValueError(
+            f"prior must be a prior, its fields or a JSON file, got {abbreviate(value)}"
+        )
     return Prior.load(value, arms)

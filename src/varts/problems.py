@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from varts import _seeding
-from varts._validation import Floats, common_shape, integer, real, reals, short
+from varts._validation import Floats, abbreviate, common_shape, integer, real, reals
 from varts.priors import Normal, NormalGamma
 
 
@@ -96,11 +96,11 @@ class GaussianBandit(Problem):
             K = integer("K", 10 if K is None else K, at_least=1)
             prior = NormalGamma(np.arange(1, K + 1) / (K + 1), float(K), 4.0, 1.0)
         if not isinstance(prior, (NormalGamma, Normal)):
-            raise ValueError(f"prior must be a NormalGamma or a Normal, got {short(prior)}")
+            raise ValueError(f"prior must be a NormalGamma or a Normal, got {abbreviate(prior)}")
         known = isinstance(prior, Normal)
         if known == (sigma is None):
             rule = "given with a Normal prior" if known else "left out with a NormalGamma prior"
-            raise ValueError(f"sigma must be {rule}, got {short(sigma)}")
+            raise ValueError(f"sigma must be {rule}, got {abbreviate(sigma)}")
         self.sigma = reals("sigma", sigma, above=0) if known else None
         if self.sigma is not None:
             common_shape(sigma=self.sigma, mu=np.asarray(prior.mu))

@@ -372,14 +372,14 @@ def test_report_for_scripts_has_the_numbers(done, price):
     assert (body["stop"], body["because"]) == (False, "no stop rule was set")
     assert body["version"] == 1 + len(values)
     assert [arm["arm"] for arm in body["arms"]] == ["9", "12", "15"]
-    columns = ["arm", "n", "mean", "sd", "low", "high", "p_best", "expected_loss"]
+    columns = ["arm", "n", "mean", "sd", "mean_low", "mean_high", "p_best", "expected_loss"]
     assert all(list(arm) == [*columns, "share", "pending"] for arm in body["arms"])
     for arm in body["arms"]:
         rewards = got[arm["arm"]]
         assert arm["n"] == len(rewards)
         assert arm["mean"] == pytest.approx(statistics.mean(rewards), abs=1e-6)
         assert arm["sd"] == pytest.approx(statistics.stdev(rewards), rel=1e-9)
-        assert arm["low"] < arm["mean"] < arm["high"]
+        assert arm["mean_low"] < arm["mean"] < arm["mean_high"]
     assert sum(arm["p_best"] for arm in body["arms"]) == pytest.approx(1)
     assert sum(arm["pending"] for arm in body["arms"]) == 1
     best = max(body["arms"], key=lambda arm: arm["p_best"])

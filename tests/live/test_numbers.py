@@ -92,7 +92,7 @@ def test_a_constant_arm(value):
     exp = opened(["only"])
     exp.reward_many((d.id, value) for d in exp.decide_many(50))
     row = exp.report().frame.row(0, named=True)
-    assert (row["mean"], row["sd"], row["low"], row["high"]) == (value, 0.0, value, value)
+    assert (row["mean"], row["sd"], row["mean_low"], row["mean_high"]) == (value, 0.0, value, value)
     assert (row["p_best"], row["expected_loss"]) == (1.0, 0.0)
 
 
@@ -101,7 +101,7 @@ def test_a_single_observation():
     exp.reward(exp.decide().id, 0.1)
     row = exp.report().frame.row(0, named=True)
     assert (row["n"], row["mean"], row["sd"]) == (1, 0.1, None)
-    assert (row["low"], row["high"], row["p_best"]) == (None, None, None)
+    assert (row["mean_low"], row["mean_high"], row["p_best"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("order", ["random", "rising"])
@@ -171,7 +171,7 @@ def test_the_order_of_rewards_does_not_matter():
         rows.append(exp.report().frame)
     for other in rows[1:]:
         assert other["n"].equals(rows[0]["n"])
-        for name in ("mean", "sd", "low", "high"):
+        for name in ("mean", "sd", "mean_low", "mean_high"):
             assert other[name].to_list() == pytest.approx(rows[0][name].to_list(), rel=1e-12)
         assert other["p_best"].to_list() == pytest.approx(rows[0]["p_best"].to_list(), abs=1e-9)
 
@@ -186,7 +186,7 @@ def test_the_largest_floats_are_accepted(options):
         d = exp.decide(id=f"d{i}")  # the same choices at every run
         assert exp.reward(d.id, values[i % 8]) is True
     frame = exp.report().frame
-    for name in ("mean", "sd", "low", "high", "p_best", "expected_loss"):
+    for name in ("mean", "sd", "mean_low", "mean_high", "p_best", "expected_loss"):
         assert frame[name].is_finite().all() and frame[name].null_count() == 0
     assert frame["p_best"].sum() == pytest.approx(1)
     assert exp.verify(replay=True)
@@ -350,15 +350,15 @@ def test_the_columns_of_a_report():
         "n": pl.Int64,
         "mean": pl.Float64,
         "sd": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
+        "mean_low": pl.Float64,
+        "mean_high": pl.Float64,
         "p_best": pl.Float64,
         "expected_loss": pl.Float64,
         "share": pl.Float64,
         "pending": pl.Int64,
     }
     assert frame["arm"].to_list() == ARMS
-    for name in ("mean", "sd", "low", "high", "p_best", "expected_loss"):
+    for name in ("mean", "sd", "mean_low", "mean_high", "p_best", "expected_loss"):
         assert frame[name].null_count() == 3
 
 
@@ -389,8 +389,8 @@ def test_intervals_and_chances_are_those_of_the_posterior():
         alpha, kappa = alpha + n / 2, kappa + n
         scale[i], df[i] = math.sqrt(beta / (alpha * kappa)), 2 * alpha
     t = stats.t(df, loc, scale)
-    assert frame["low"].to_list() == pytest.approx(t.ppf(0.05).tolist(), rel=1e-9)
-    assert frame["high"].to_list() == pytest.approx(t.ppf(0.95).tolist(), rel=1e-9)
+    assert frame["mean_low"].to_list() == pytest.approx(t.ppf(0.05).tolist(), rel=1e-9)
+    assert frame["mean_high"].to_list() == pytest.approx(t.ppf(0.95).tolist(), rel=1e-9)
     assert frame["p_best"].to_list() == pytest.approx(p_best(loc, scale, df), abs=1e-5)
     # Expected loss: E[max] - E[arm], from draws; five standard errors.
     draws = t.rvs((400_000, 3), random_state=1)
@@ -405,8 +405,8 @@ def test_where_less_is_better_the_report_is_a_mirror():
     assert [d.arm for d in made] == [d.arm for d in mirror]
     a, b = up.report().frame, down.report().frame
     assert b["mean"].to_list() == [-x for x in a["mean"]]
-    assert b["low"].to_list() == pytest.approx([-x for x in a["high"]])
-    assert b["high"].to_list() == pytest.approx([-x for x in a["low"]])
+    assert b["mean_low"].to_list() == pytest.approx([-x for x in a["mean_high"]])
+    assert b["mean_high"].to_list() == pytest.approx([-x for x in a["mean_low"]])
     for name in ("n", "sd", "p_best", "expected_loss", "share", "pending"):
         assert b[name].to_list() == pytest.approx(a[name].to_list())
     assert up.report().best == down.report().best
@@ -420,7 +420,7 @@ def test_paused_arms_have_no_chance_and_keep_their_interval():
     assert frame["p_best"].is_null().to_list() == [False, True, False]
     assert frame["expected_loss"].is_null().to_list() == [False, True, False]
     assert frame["p_best"].sum() == pytest.approx(1)
-    for name in ("n", "mean", "sd", "low", "high", "share", "pending"):
+    for name in ("n", "mean", "sd", "mean_low", "mean_high", "share", "pending"):
         assert frame[name].equals(before[name])
 
 
@@ -429,9 +429,9 @@ def test_every_policy_has_a_report(policy):
     exp, values, _ = rewarded(policy=policy)
     frame = exp.report().frame
     assert frame["n"].to_list() == [len(values[arm]) for arm in ARMS]
-    for name in ("low", "high", "p_best", "expected_loss"):
+    for name in ("mean_low", "mean_high", "p_best", "expected_loss"):
         assert frame[name].null_count() == 0
-    assert ((frame["low"] < frame["mean"]) | (policy == "Gaussian-TS")).all()
+    assert ((frame["mean_low"] < frame["mean"]) | (policy == "Gaussian-TS")).all()
     assert frame["p_best"].sum() == pytest.approx(1)
 
 
@@ -440,7 +440,7 @@ def test_bernoulli_statistics_hold_the_tossed_rewards():
     frame = exp.report().frame
     assert frame["mean"].to_list() == [1.0] * 3
     beta = stats.beta([1 + len(values[arm]) for arm in ARMS], 1)
-    assert frame["low"].to_list() == pytest.approx(beta.ppf(0.025).tolist())
+    assert frame["mean_low"].to_list() == pytest.approx(beta.ppf(0.025).tolist())
     fair = varts.open("fair", ["x"], store="memory://", seed=2, policy="Bernoulli-TS")
     made = fair.decide_many(2000, [f"d{i}" for i in range(2000)])
     fair.reward_many((d.id, 0.3) for d in made)

@@ -121,7 +121,8 @@ def test_a_difference_is_paired(rng):
     made = study({"a": 0, "b": 0})
     made.final.update(a=common, b=common + gap)
     found = claims.difference(made, "b", "a")
-    low, high = stats.norm.interval(0.95, gap.mean(), gap.std(ddof=1) / np.sqrt(RUNS))
+    error = gap.std(ddof=1) / np.sqrt(RUNS)
+    low, high = stats.t(RUNS - 1, gap.mean(), error).interval(0.95)
     assert (found.value, found.low, found.high) == pytest.approx((gap.mean(), low, high))
 
 

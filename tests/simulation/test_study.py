@@ -119,25 +119,28 @@ def test_summary(problem):
     study = simulate(problem, ["UCB1", "UCB1-Tuned", "TS20"], 200, 40)
     table = study.summary(against="UCB1")
     assert table.columns == [
-        "policy", "runs", "regret", "se", "q05", "q25", "median", "q75", "q95", "best_share",
-        "difference", "low", "high",
+        "policy", "runs", "regret", "regret_low", "regret_high", "se",
+        "q05", "q25", "median", "q75", "q95", "best_share",
+        "difference", "difference_low", "difference_high",
     ]  # fmt: skip
     assert table["regret"].is_sorted()
     rows = {row["policy"]: row for row in table.to_dicts()}
     assert set(rows) == set(study.labels)
-    assert rows["UCB1"]["difference"] == rows["UCB1"]["low"] == rows["UCB1"]["high"] == 0
+    itself = [rows["UCB1"][name] for name in table.columns if name.startswith("difference")]
+    assert itself == [0, 0, 0]
     gap = study.final["TS20"] - study.final["UCB1"]
     assert rows["TS20"]["difference"] == pytest.approx(gap.mean())
     half = 2.02269 * gap.std(ddof=1) / np.sqrt(40)  # t(39) at 97.5 %
-    assert rows["TS20"]["low"] == pytest.approx(gap.mean() - half, rel=1e-4)
-    assert rows["TS20"]["high"] == pytest.approx(gap.mean() + half, rel=1e-4)
+    assert rows["TS20"]["difference_low"] == pytest.approx(gap.mean() - half, rel=1e-4)
+    assert rows["TS20"]["difference_high"] == pytest.approx(gap.mean() + half, rel=1e-4)
     assert rows["TS20"]["median"] == pytest.approx(np.median(study.final["TS20"]))
     assert rows["TS20"]["q95"] == pytest.approx(np.quantile(study.final["TS20"], 0.95))
     assert rows["TS20"]["best_share"] == pytest.approx(study.best_share["TS20"].mean())
     narrow = study.summary(against="UCB1", level=0.5).to_dicts()
     for row in narrow:
         wide = rows[row["policy"]]
-        assert row["high"] - row["low"] <= wide["high"] - wide["low"]
+        assert row["difference_low"] >= wide["difference_low"]
+        assert row["difference_high"] <= wide["difference_high"]
 
 
 def test_the_paired_difference_is_to_the_first_by_default(problem):

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cyclopts import App
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; Ctrl-C is exit code 130, also while the commands are being loaded."""
     try:
-        from varts.cli import app, experiment, fit, plan, simulate  # noqa: F401
+        load_commands()
+        from varts.cli.app import run
 
-        app.main(arguments)
+        run(arguments)
     except KeyboardInterrupt:
         stop("nothing was complete yet")
+
+
+def load_commands() -> App:
+    """The app with all its commands: importing a module registers those it has."""
+    from varts.cli import experiment, fit, plan, simulate  # noqa: F401
+    from varts.cli.app import app
+
+    return app
 
 
 def stop(sentence: str) -> None:

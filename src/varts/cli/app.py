@@ -69,7 +69,7 @@ app = App(
 )
 
 
-def main(arguments: list[str] | None = None) -> None:
+def run(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, or 2 for a mistake in the call."""
     try:
         app(arguments, exit_on_error=False, print_error=False, help_on_error=False)

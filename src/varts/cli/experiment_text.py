@@ -51,7 +51,7 @@ def show_report(found: Report, place: list[str]) -> None:
         f"{found.name}: {label}, goal {found.goal}, {state.rewards:,} rewards, "
         f"{pending:,} pending, epoch {state.config.epoch}, {status(state)}"
     )
-    wide = [row["high"] - row["low"] for row in rows if row["low"] is not None]
+    wide = [row["mean_high"] - row["mean_low"] for row in rows if row["mean_low"] is not None]
     places = _places(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
     table = Table("arm", box=None, pad_edge=False)
     interval = f"{100 * found.level:g} % interval"
@@ -65,8 +65,8 @@ def show_report(found: Report, place: list[str]) -> None:
             _decimal(row["mean"], places),
             _decimal(row["sd"], places),
             "-"
-            if row["low"] is None
-            else f"{_decimal(row['low'], places)} to {_decimal(row['high'], places)}",
+            if row["mean_low"] is None
+            else f"{_decimal(row['mean_low'], places)} to {_decimal(row['mean_high'], places)}",
             "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
             "-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
             f"{row['share']:.1%}",

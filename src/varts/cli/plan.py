@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import varts
-from varts._progress import watch
+from varts._progress import show_progress
 from varts._validation import make_folder, real
 from varts.cli.app import Whole, app, is_file, parse_prior, whole
 
@@ -85,7 +85,7 @@ def plan(
     if out is not None:
         make_folder("out", out)
     source = Path(prior) if is_file(prior) else parse_prior(prior)
-    with watch(True) as bar:
+    with show_progress(True) as bar:
         made = varts.plan(
             source,
             _arms(arms),

@@ -152,11 +152,11 @@ def simulate(
         table.add_row(
             escape(row["policy"]),
             f"{row['regret']:.2f}",
-            "-" if result.runs == 1 else f"{1.96 * row['se']:.2f}",
+            "-" if result.runs == 1 else f"{row['regret_high'] - row['regret']:.2f}",
             f"{row['q95']:.2f}",
             f"{row['best_share']:.1%}",
             "-" if one else f"{row['difference']:+.2f}",
-            "-" if one else f"[{row['low']:+.2f}, {row['high']:+.2f}]",
+            "-" if one else f"[{row['difference_low']:+.2f}, {row['difference_high']:+.2f}]",
         )
     show(table)
     show(f"\n{result.runs} runs of {result.horizon} rounds; written to {folder}")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._progress import Progress, watch
+from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice
 from varts.fitting.columns import Columns
 from varts.fitting.diagnostics import DOUBT, Diagnostics, arm_fit, far_out, shape_p
@@ -74,7 +74,7 @@ def fit_prior(
     if groups is not None and method != "likelihood":
         raise ValueError(f"method must be 'likelihood' when arms are grouped, got {method!r}")
     group = arm if groups == "arm" else groups
-    with watch(progress) as shown:
+    with show_progress(progress) as shown:
         read = read_history(history, Columns(experiment, arm, reward, group), shown)
         stats, unit, notes = _prepare(read)
         shown.stage(f"fitting {stats.K} arms")

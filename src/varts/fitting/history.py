@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from varts._progress import Progress, watch
+from varts._progress import Progress, show_progress
 from varts.fitting.aggregate import merged, reduced
 from varts.fitting.columns import KEYS, STATISTICS, Columns
 from varts.fitting.sources import sources
@@ -68,7 +68,7 @@ def read_history(
     columns = columns or Columns()
     if isinstance(history, History):  # read once, fit often
         return _regrouped(history, columns)
-    with watch(progress) as shown:
+    with show_progress(progress) as shown:
         parts = []
         for name, table in sources(history):
             shown.stage(f"reading {name}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from varts._validation import short
+from varts._validation import abbreviate
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -26,7 +26,7 @@ def sources(history: Any) -> list[tuple[str, pl.LazyFrame]]:
         return _scan(os.fspath(history))
     raise ValueError(
         "history must be a polars or pandas DataFrame, a LazyFrame or a path, "
-        f"got {short(type(history).__name__)}"
+        f"got {abbreviate(type(history).__name__)}"
     )
 
 

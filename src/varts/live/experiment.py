@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from varts._validation import integer, short, unknown
+from varts._validation import abbreviate, integer, unknown
 from varts.live.allocation import counted
 from varts.live.assignment import Decision, new_decisions
 from varts.live.errors import RewardConflict, StoreError, UnknownDecision
@@ -55,7 +55,7 @@ def open_experiment(
     (True, False)
     """
     if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"name must be a word, got {short(name)}")
+        raise ValueError(f"name must be a word, got {abbreviate(name)}")
     text_of("name", name)
     place = open_store(store)
     if not place.has(name):
@@ -323,8 +323,8 @@ class Experiment:
         found = config.options.differences(for_arms(options, names), len(names))
         for name, (stored, asked) in found.items():
             raise ValueError(
-                f"{name} of the experiment {self.name!r} is {short(stored)}, "
-                f"got {short(asked)}; change it with configure"
+                f"{name} of the experiment {self.name!r} is {abbreviate(stored)}, "
+                f"got {abbreviate(asked)}; change it with configure"
             )
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from varts._validation import choice, real, short, unknown
+from varts._validation import abbreviate, choice, real, unknown
 from varts.policies import Policy, known, make
 from varts.priors import Prior, prior_from
 
@@ -142,7 +142,7 @@ class Options:
             raise ValueError("prior must be left out, since no arm of the experiment has one")
         old, new = prior_from(dict(self.prior)).for_arms(K), prior_from(prior)
         if type(old) is not type(new) or new.K not in (None, 1):
-            raise ValueError(f"prior must be one {type(old).__name__}, got {short(prior)}")
+            raise ValueError(f"prior must be one {type(old).__name__}, got {abbreviate(prior)}")
         joined = {
             name: [*getattr(old, name), float(np.ravel(getattr(new, name))[0])]
             for name in old._fields
@@ -214,7 +214,7 @@ def _maybe(name: str, value: Any, **limits: Any) -> float | None:
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {short(value)}")
+        raise ValueError(f"{name} must be True or False, got {abbreviate(value)}")
     return value
 
 
@@ -222,8 +222,8 @@ def _range(clip: Any) -> tuple[float, float] | None:
     if clip is None:
         return None
     if not isinstance(clip, (tuple, list)) or len(clip) != 2:
-        raise ValueError(f"clip must be two numbers, low and high, got {short(clip)}")
+        raise ValueError(f"clip must be two numbers, low and high, got {abbreviate(clip)}")
     low, high = real("clip", clip[0]), real("clip", clip[1])
     if not low < high:
-        raise ValueError(f"clip must be two numbers, low < high, got {short(clip)}")
+        raise ValueError(f"clip must be two numbers, low < high, got {abbreviate(clip)}")
     return low, high

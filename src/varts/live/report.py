@@ -26,7 +26,7 @@ class Report:
 
     - n: rewards counted so far;
     - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
-    - low, high: the credible interval of the arm's mean, at `level`;
+    - mean_low, mean_high: the credible interval of the arm's mean, at `level`;
     - p_best, expected_loss: the chance that the arm is the best of those in play, and what playing
       it instead of the best would cost a round on average; null until every arm in play has the
       rewards the policy needs, and for paused arms;
@@ -96,8 +96,8 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
             "n": count,
             "mean": np.where(count > 0, stats.mean, np.nan),
             "sd": _sd(stats, count),
-            "low": low,
-            "high": high,
+            "mean_low": low,
+            "mean_high": high,
             "p_best": p_best,
             "expected_loss": loss,
             "share": made / max(made.sum(), 1),

@@ -27,7 +27,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import StaticPool
 
-from varts._validation import short
+from varts._validation import abbreviate
 from varts.live.errors import LiveError, StoreError
 from varts.live.locks import FAIR, WAIT, FairQueue, Gate, NoQueue, OneAtATime
 from varts.live.schema import experiments
@@ -345,7 +345,7 @@ def open_store(store: Any) -> Store:
     if isinstance(store, Store):
         return store
     if not isinstance(store, str):
-        raise StoreError(f"store must be a URL or a Store, got {short(store)}")
+        raise StoreError(f"store must be a URL or a Store, got {abbreviate(store)}")
     if store.startswith("memory://") and store != "memory://":
         if store not in _memories:
             _memories[store] = Store(store)

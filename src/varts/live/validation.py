@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import Any
 
-from varts._validation import short
+from varts._validation import abbreviate
 from varts.live.errors import InvalidReward
 from varts.priors import Prior, prior_from
 
@@ -23,21 +23,21 @@ def reward_of(value: Any) -> float:
         with suppress(OverflowError):  # an int beyond all floats
             number = float(value)
     if not math.isfinite(number):
-        raise InvalidReward(f"reward must be a finite number, got {short(value)}")
+        raise InvalidReward(f"reward must be a finite number, got {abbreviate(value)}")
     return number
 
 
 def several(name: str, values: Any) -> Iterable[Any]:
     """Something to go through that is not one text, which would be taken letter by letter."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be several, in a list, got {short(values)}")
+        raise ValueError(f"{name} must be several, in a list, got {abbreviate(values)}")
     return values
 
 
 def pair(one: Any) -> tuple[Any, Any]:
     """An id and its reward."""
     if not isinstance(one, (tuple, list)) or len(one) != 2:
-        raise ValueError(f"rewards must be pairs of an id and a number, got {short(one)}")
+        raise ValueError(f"rewards must be pairs of an id and a number, got {abbreviate(one)}")
     return one[0], one[1]
 
 
@@ -46,18 +46,20 @@ def text_of(name: str, value: Any) -> Any:
     if value is None and name == "unit":
         return None
     if not isinstance(value, str) or not value or "\x00" in value or len(value) > 255:
-        raise ValueError(f"{name} must be text of 1 to 255 characters, got {short(value)}")
+        raise ValueError(f"{name} must be text of 1 to 255 characters, got {abbreviate(value)}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError(f"{name} must be text that UTF-8 can hold, got {short(value)}") from None
+        raise ValueError(
+            f"{name} must be text that UTF-8 can hold, got {abbreviate(value)}"
+        ) from None
     return value
 
 
 def arm_names(arms: Any) -> list[str]:
     """Different names, at least one."""
     if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:
-        raise ValueError(f"arms must be a list of names, got {short(arms)}")
+        raise ValueError(f"arms must be a list of names, got {abbreviate(arms)}")
     names = [str(text_of("arm", arm)) for arm in arms]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

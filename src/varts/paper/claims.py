@@ -12,10 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-from scipy import special
-
-from varts._validation import Floats
+from varts._intervals import Interval, mean_interval
 from varts.simulation.study import Study
 
 Studies = Mapping[tuple[str, int], Study]  # (problem, K) -> study
@@ -40,34 +37,16 @@ class Claim:
         return "reproduced" if self.reproduced else "not reproduced"
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
-
-
-def _interval(value: float, sample: Floats) -> Estimate:
-    half = special.ndtri(0.975) * sample.std(ddof=1) / np.sqrt(sample.size)
-    return Estimate(value, value - half, value + half)
-
-
-def difference(study: Study, upper: str, lower: str) -> Estimate:
+def difference(study: Study, upper: str, lower: str) -> Interval:
     """Mean of the paired differences upper - lower."""
-    gaps = study.final[upper] - study.final[lower]
-    return _interval(float(gaps.mean()), gaps)
+    return mean_interval(study.final[upper] - study.final[lower])
 
 
-def ratio(study: Study, upper: str, lower: str) -> Estimate:
+def ratio(study: Study, upper: str, lower: str) -> Interval:
     """Ratio of mean regrets; its interval from the linearised paired sample (delta method)."""
     a, b = study.final[upper], study.final[lower]
     value = float(a.mean() / b.mean())
-    return _interval(value, (a - value * b) / b.mean())
+    return mean_interval(value + (a - value * b) / b.mean())
 
 
 def _below(study: Study, lower: Iterable[str], upper: Iterable[str]) -> bool:
@@ -77,8 +56,8 @@ def _below(study: Study, lower: Iterable[str], upper: Iterable[str]) -> bool:
 
 
 def _ranking(study: Study) -> str:
-    rows = study.summary().select("policy", "regret", "se").rows()
-    return ", ".join(f"{label} {regret:.1f} ± {1.96 * se:.1f}" for label, regret, se in rows)
+    rows = study.summary().select("policy", "regret", "regret_high").rows()
+    return ", ".join(f"{label} {mean:.1f} ± {high - mean:.1f}" for label, mean, high in rows)
 
 
 def _lowest(study: Study, labels: Iterable[str]) -> str:
@@ -218,12 +197,12 @@ def figure2_claims(studies: Studies) -> list[Claim]:
     return claims
 
 
-def _surely_grows(a: Estimate, b: Estimate) -> bool:
+def _surely_grows(a: Interval, b: Interval) -> bool:
     """Studies with different K are independent: half-widths add in quadrature."""
     return b.value - a.value > math.hypot(a.value - a.low, b.value - b.low)
 
 
-def _similar(r: Estimate) -> bool:
+def _similar(r: Interval) -> bool:
     return r.low >= 1 / SIMILAR and r.high <= SIMILAR
 
 

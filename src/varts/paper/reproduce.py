@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from varts import bounds, plotting
-from varts._progress import watch
+from varts._progress import show_progress
 from varts._validation import choice, integer, make_folder
 from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
 from varts.paper.experiments import (
@@ -56,7 +56,7 @@ def reproduce(
         for name in PROBLEMS
     ]
     made = Reproduction({}, [], [], interrupted=False)
-    with watch(progress) as bar:
+    with show_progress(progress) as bar:
         for i, (name, K) in enumerate(plan):
             bar.prefix = f"{i + 1}/{len(plan)} {name}, K = {K}: "
             problem = PROBLEMS[name](K=K)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from varts._intervals import Interval, share_interval
 from varts._progress import Progress
 from varts._validation import Floats
 from varts.policies import Policy, VarTS
@@ -24,7 +24,6 @@ from varts.problems import GaussianBandit
 from varts.stats import ArmStats
 
 STEP = 1.2  # from one look to the next
-LEVEL = 0.95  # of every interval
 
 
 def looks(K: int, horizon: int) -> NDArray[np.int64]:
@@ -56,10 +55,10 @@ class Watched:
         at = self.first(level)
         return np.where(at >= 0, self.rounds[at], np.inf)
 
-    def found(self, column: int) -> tuple[float, float, float]:
+    def found(self, column: int) -> Interval:
         """The share of experiments whose recommended arm is the best, and its interval."""
         hits = float((self.gap[:, column] == 0).sum())
-        return hits / len(self.gap), *share_interval(hits, len(self.gap))
+        return share_interval(hits, len(self.gap))
 
     def last(self) -> Watched:
         """The last look alone."""
@@ -118,38 +117,3 @@ class Watcher:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return Watched(rounds, p, gap)
-
-
-# ---------------------------------------------------------------------------------- the intervals
-
-
-def share_interval(hits: float, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """Wilson's interval of a share.
-
-    >>> tuple(round(x, 3) for x in share_interval(5, 10))
-    (0.237, 0.763)
-    """
-    z = special.ndtri((1 + level) / 2)
-    middle = (hits + z * z / 2) / (n + z * z)
-    half = z / (n + z * z) * np.sqrt(hits * (n - hits) / n + z * z / 4)
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
-
-
-def quantile_interval(
-    values: Floats, share: float, level: float = LEVEL
-) -> tuple[float, float, float]:
-    """The smallest value that this share of all values do not exceed, and its interval.
-
-    The interval is one of order statistics and holds for any distribution, infinities included;
-    an end that the sample is too small for is infinite.
-
-    >>> quantile_interval(np.arange(1.0, 101.0), 0.5)
-    (50.0, 40.0, 61.0)
-    """
-    ordered = np.concatenate([[-np.inf], np.sort(values), [np.inf]])
-    n = len(values)
-    at_most = special.bdtr(np.arange(n), n, share)  # P(at most k of n values are below it)
-    low = int((at_most <= (1 - level) / 2).sum())
-    high = int((at_most < (1 + level) / 2).sum()) + 1
-    at = int(np.ceil(n * share - 1e-9))
-    return float(ordered[at]), float(ordered[low]), float(ordered[high])

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 
 from varts import bounds
-from varts._progress import Progress, watch
-from varts._validation import choice, integer, make_folder, real, reals, short, unknown
+from varts._intervals import quantile_interval, share_interval, t_factor
+from varts._progress import Progress, show_progress
+from varts._validation import abbreviate, choice, integer, make_folder, real, reals, unknown
 from varts.fitting.result import FittedPrior
 from varts.planning import tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, policies, wrong_priors
@@ -23,8 +24,6 @@ from varts.planning.identification import (
     Watched,
     Watcher,
     looks,
-    quantile_interval,
-    share_interval,
 )
 from varts.planning.rounds_needed import Answer
 from varts.planning.text import plan_text
@@ -49,8 +48,8 @@ class Plan:
     """What to expect; every table is a polars DataFrame. `print` it for the whole story.
 
     Regret and loss are what is given away against always playing the best arm, and are never
-    negative; `reward` is what is collected (for goal="min": spent). Columns ending in low and high
-    are 95 % intervals.
+    negative; `reward` is what is collected (for goal="min": spent). Columns ending in _low and
+    _high are 95 % intervals.
     """
 
     prior: NormalGamma  #: an entry per arm, for rewards as they are, whatever the goal
@@ -91,7 +90,7 @@ class Plan:
         chosen = self._policy(policy)
         limit = integer("limit", limit, at_least=1)
         horizon = min(self.horizon, limit)
-        with watch(progress) as bar:
+        with show_progress(progress) as bar:
             while True:
                 bar.prefix = f"{policy} up to {horizon:,} rounds: "
                 runs = max(FEWEST, min(self.runs, MOST_ROUNDS // horizon))
@@ -100,7 +99,7 @@ class Plan:
                 )
                 if study.interrupted:
                     raise KeyboardInterrupt
-                regret, half = study.regret[policy], tables.t_factor(runs) * study.se[policy]
+                regret, half = study.regret[policy], t_factor(runs) * study.se[policy]
                 found = [tables.below(study.rounds, regret + d * half, x) for d in (0, -1, 1)]
                 if found[2] is not None or horizon == limit:
                     break
@@ -135,7 +134,7 @@ class Plan:
         times = np.full(self.watched, np.inf)
         seen = 0
         early, late = looks(self.K, min(self.horizon, limit)), looks(self.K, limit)
-        with watch(progress) as bar:
+        with show_progress(progress) as bar:
             for look in [*early, *late[late > early[-1]]]:
                 bar.stage(f"P(best) of {policy} after {look:,} rounds", 1.0)
                 waiting = np.isinf(times)
@@ -147,7 +146,7 @@ class Plan:
         hits = float(np.isfinite(times).sum())
         n, low, high = map(tables.whole, found)
         ends = share_interval(hits, self.watched)
-        return Answer("sure", policy, level, share, n, low, high, seen, hits / self.watched, *ends)
+        return Answer("sure", policy, level, share, n, low, high, seen, *ends)
 
     def plot(self, axes: Any = None) -> list[Axes]:
         """Regret, how sure one may be, and the price of a wrong prior, side by side."""
@@ -273,7 +272,7 @@ def plan(
     named, wrong = policies(inner, goal), wrong_priors(inner, goal)
     players = named | {what: VarTS(other) for what, other in wrong.items()}
     seen: dict[str, Watched] = {}
-    with watch(progress) as bar:
+    with show_progress(progress) as bar:
         study = simulate(problem, players, horizon, runs, seed, threads, bar)
         if study.interrupted:
             raise KeyboardInterrupt
@@ -316,10 +315,10 @@ def _prior_of(prior: Any, arms: Any) -> tuple[NormalGamma, tuple[str, ...] | Non
         number = integer("arms", arms, at_least=1)
     elif arms is not None:
         if isinstance(arms, str) or not isinstance(arms, Iterable):
-            raise ValueError(f"arms must be their number or their names, got {short(arms)}")
+            raise ValueError(f"arms must be their number or their names, got {abbreviate(arms)}")
         names = tuple(str(name) for name in arms)
         if len(set(names)) < len(names):
-            raise ValueError(f"arms must have different names, got {short(list(names))}")
+            raise ValueError(f"arms must have different names, got {abbreviate(list(names))}")
     if isinstance(prior, FittedPrior):
         made: Any = prior.prior if names is None else prior.for_arms(names)
         known: Any = prior.groups

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
+from varts._intervals import mean_interval, quantile_interval, share_interval, t_factor
 from varts._validation import Floats
 from varts.planning.comparators import ASSUMES, EVEN, MAIN, RIGHT, finite_mean_sd
-from varts.planning.identification import LEVEL, Watched, quantile_interval, share_interval
+from varts.planning.identification import Watched
 from varts.priors import NormalGamma
 from varts.simulation.study import Study
 
@@ -22,7 +22,7 @@ CURVE_POINTS = 100  # of a regret curve that a plan keeps
 _F, _S, _I = pl.Float64, pl.String, pl.Int64
 SCHEMAS: dict[str, dict[str, Any]] = {
     "table": {
-        "policy": _S, "regret": _F, "low": _F, "high": _F, "median": _F, "q95": _F,
+        "policy": _S, "regret": _F, "regret_low": _F, "regret_high": _F, "median": _F, "q95": _F,
         "reward": _F, "reward_low": _F, "reward_high": _F,
         "inferior": _F, "inferior_low": _F, "inferior_high": _F,
         "difference": _F, "difference_low": _F, "difference_high": _F, "assumes": _S,
@@ -33,15 +33,16 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "right": _F, "right_low": _F, "right_high": _F,
     },
     "identified": {
-        "policy": _S, "round": _I, "p_best": _F, "identified": _F, "low": _F, "high": _F,
-        "loss": _F, "loss_low": _F, "loss_high": _F,
+        "policy": _S, "round": _I, "p_best": _F, "identified": _F,
+        "identified_low": _F, "identified_high": _F, "loss": _F, "loss_low": _F, "loss_high": _F,
     },
     "wrong": {
-        "prior": _S, "regret": _F, "extra": _F, "low": _F, "high": _F, "relative": _F, "q95": _F,
-        "p_best": _F, "identified": _F, "identified_low": _F, "identified_high": _F,
+        "prior": _S, "regret": _F, "extra": _F, "extra_low": _F, "extra_high": _F,
+        "relative": _F, "q95": _F, "p_best": _F,
+        "identified": _F, "identified_low": _F, "identified_high": _F,
     },
     "arms": {"arm": _S, "mu": _F, "mean_sd": _F, "p_best": _F},
-    "curves": {"policy": _S, "round": _I, "regret": _F, "low": _F, "high": _F},
+    "curves": {"policy": _S, "round": _I, "regret": _F, "regret_low": _F, "regret_high": _F},
 }  # fmt: skip
 
 
@@ -77,8 +78,8 @@ def sure_table(seen: Mapping[str, Watched]) -> pl.DataFrame:
             median = [whole(x) for x in quantile_interval(times, 0.5)]
             good: list[float | None] = [None] * 3
             if hits:
-                good = [float(right.mean()), *share_interval(float(right.sum()), hits)]
-            reached = [hits / n, *share_interval(hits, n)]
+                good = list(share_interval(float(right.sum()), hits))
+            reached = share_interval(hits, n)
             rows.append([label, level, *reached, quartiles[0], *median, quartiles[1], *good])
     return _frame("sure", rows)
 
@@ -128,24 +129,6 @@ def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
 
 
 # --------------------------------------------------------------------------------------- numbers
-
-
-def mean_interval(values: Floats) -> tuple[float, float, float]:
-    """The mean and its t interval.
-
-    >>> [round(x, 3) for x in mean_interval(np.array([1.0, 2.0, 3.0]))]    # 2 +- 4.303 / sqrt(3)
-    [2.0, -0.484, 4.484]
-    """
-    mean = float(values.mean())
-    if values.size < 2:
-        return mean, mean, mean
-    half = t_factor(values.size) * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return mean, mean - half, mean + half
-
-
-def t_factor(n: int) -> float:
-    """How many standard errors of a mean of n numbers its interval reaches to each side."""
-    return float(special.stdtrit(max(n - 1, 1), (1 + LEVEL) / 2))
 
 
 def below(rounds: Any, regret: Floats, x: float) -> int | None:

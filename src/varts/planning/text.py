@@ -43,7 +43,7 @@ def _arms(plan: Plan) -> str:
 
 def _policies(plan: Plan) -> str:
     table = plan.table
-    digits = decimals(table["high"][0] - table["regret"][0])
+    digits = decimals(table["regret_high"][0] - table["regret"][0])
     reward = "reward" if plan.goal == "max" else "cost"
     rows = [
         [
@@ -59,7 +59,7 @@ def _policies(plan: Plan) -> str:
             [
                 row["policy"] + mark,
                 number(row["regret"], digits),
-                between(row["low"], row["high"], digits),
+                between(row["regret_low"], row["regret_high"], digits),
                 number(row["median"], digits),
                 number(row["q95"], digits),
                 number(row["reward"], digits),
@@ -122,7 +122,7 @@ def _end(plan: Plan) -> str:
                 [
                     row["policy"],
                     _percent(row["p_best"]),
-                    _share(row["identified"], row["low"], row["high"]),
+                    _share(*(row[name] for name in FOUND)),
                     number(row["loss"], digits),
                     between(row["loss_low"], row["loss_high"], digits),
                 ]
@@ -131,7 +131,7 @@ def _end(plan: Plan) -> str:
 
 
 def _wrong(plan: Plan) -> str:
-    digits = decimals(min((plan.wrong["high"] - plan.wrong["extra"]).drop_nulls()))
+    digits = decimals(min((plan.wrong["extra_high"] - plan.wrong["extra"]).drop_nulls()))
     rows = [
         [
             "what VarTS is told", "regret", "extra", "interval", "in %", "1 in 20 above",
@@ -144,7 +144,7 @@ def _wrong(plan: Plan) -> str:
                 row["prior"],
                 number(row["regret"], digits),
                 number(row["extra"], digits, sign=True),
-                between(row["low"], row["high"], digits, sign=True),
+                between(row["extra_low"], row["extra_high"], digits, sign=True),
                 "-" if row["relative"] is None else f"{row['relative']:+.1%}",
                 number(row["q95"], digits),
                 _percent(row["p_best"]),

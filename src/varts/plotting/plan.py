@@ -32,7 +32,7 @@ def _plan_regret(plan: Plan, ax: Axes) -> None:
         line = line_style(label, 0)
         ax.plot(curve["round"], curve["regret"], label=f"{label}: {end:,.4g}", **line)
         band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}
-        ax.fill_between(curve["round"], curve["low"], curve["high"], **band)
+        ax.fill_between(curve["round"], curve["regret_low"], curve["regret_high"], **band)
     top = min(1.05 * max(ends), 4 * ends[0]) or 1.0
     ax.set(xlabel="Round n", ylabel="Regret", xlim=(0, plan.horizon), ylim=(0, top))
     ax.set_title(f"What it costs to learn, {plan.K} arms")
@@ -46,7 +46,9 @@ def _plan_found(plan: Plan, ax: Axes) -> None:
         line = {**line_style(label, i), "linestyle": "-"}
         ax.plot(seen["round"], 100 * seen["identified"], label=label, **line)
         band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}
-        ax.fill_between(seen["round"], 100 * seen["low"], 100 * seen["high"], **band)
+        ax.fill_between(
+            seen["round"], 100 * seen["identified_low"], 100 * seen["identified_high"], **band
+        )
         dots = {"color": line["color"], "linestyle": "", "marker": ".", "markersize": 4}
         ax.plot(seen["round"], 100 * seen["p_best"], label=f"{label}: mean P(best)", **dots)
     ax.set_xscale("log")
@@ -58,7 +60,7 @@ def _plan_found(plan: Plan, ax: Axes) -> None:
 def _plan_wrong(plan: Plan, ax: Axes) -> None:
     wrong = plan.wrong.drop_nulls("extra").reverse()
     places = range(wrong.height)
-    half = wrong["high"] - wrong["extra"]
+    half = wrong["extra_high"] - wrong["extra"]
     colour = STYLES["VarTS"]["color"]
     ax.barh(places, wrong["extra"], xerr=half, color=colour, alpha=0.6, ecolor="#333333", capsize=3)
     ax.axvline(0, color="#333333", linewidth=0.8)

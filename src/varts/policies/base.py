@@ -86,9 +86,9 @@ class Policy:
 
     def _ready(self, stats: ArmStats) -> None:
         """Formulas hold once the forced pulls are done."""
-        short = np.flatnonzero(stats.n < self.owed(stats.K))
-        if short.size:
-            arm, owed = short[0], self.owed(stats.K)[short[0]]
+        unready = np.flatnonzero(stats.n < self.owed(stats.K))
+        if unready.size:
+            arm, owed = unready[0], self.owed(stats.K)[unready[0]]
             raise ValueError(
                 f"n must be at least {owed} for {self.label or type(self).__name__} to have a "
                 f"say, got {stats.n[arm]:g} for arm {arm}"

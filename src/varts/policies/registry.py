@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from varts._validation import integer, short, unknown
+from varts._validation import abbreviate, integer, unknown
 from varts.policies.base import Policy
 from varts.stats import ArmStats
 
@@ -83,7 +83,7 @@ def choose(
     """
     policy = make(policy)
     if not isinstance(stats, ArmStats):
-        raise ValueError(f"stats must be an ArmStats, got {short(stats)}")
+        raise ValueError(f"stats must be an ArmStats, got {abbreviate(stats)}")
     rng = np.random.default_rng(rng)
     owed = np.flatnonzero(stats.n < policy.owed(stats.K))
     if owed.size:

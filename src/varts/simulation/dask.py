@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from varts._validation import short
+from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.blocks import RUNS, Work
@@ -47,7 +47,7 @@ def connect(address: str) -> Any:
 def check(executor: Any) -> None:
     """Refuse what is no client, or one that is of no use here."""
     if not isinstance(executor, _dask().Client):
-        raise ValueError(f"executor must be a dask.distributed Client, got {short(executor)}")
+        raise ValueError(f"executor must be a dask.distributed Client, got {abbreviate(executor)}")
     if executor.asynchronous or executor.status != "running":
         state = "an asynchronous" if executor.asynchronous else f"a {executor.status}"
         raise ValueError(f"executor must be a connected, blocking Client, got {state} one")
@@ -198,5 +198,5 @@ def _compare(worker: str, theirs: Any, ours: dict[str, str]) -> None:
 
 def _spelled(versions: Any) -> str:
     if not isinstance(versions, dict):  # what came of asking for them
-        return short(versions)
+        return abbreviate(versions)
     return ", ".join(f"{name} {version}" for name, version in versions.items())

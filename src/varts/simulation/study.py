@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
-from varts._progress import Progress, watch
-from varts._validation import Floats, integer, real, short, unknown
+from varts._intervals import mean_interval, standard_error
+from varts._progress import Progress, show_progress
+from varts._validation import Floats, abbreviate, integer, real, unknown
 from varts.policies import Policy, make
 from varts.problems import Problem
 from varts.simulation import executors
@@ -81,23 +81,24 @@ class Study:
         """
         against = self._known(self.labels[0] if against is None else against)
         level = real("level", level, above=0, below=1)
-        factor = special.stdtrit(max(self.runs - 1, 1), (1 + level) / 2)
         rows = []
         for label, final in self.final.items():
             gap = final - self.final[against]
-            half = factor * _standard_error(gap)
+            regret, difference = (mean_interval(x, level) for x in (final, gap))
             quantiles = np.quantile(final, list(QUANTILES.values()))
             rows.append(
                 {
                     "policy": label,
                     "runs": self.runs,
-                    "regret": final.mean(),
-                    "se": _standard_error(final),
+                    "regret": regret.value,
+                    "regret_low": regret.low,
+                    "regret_high": regret.high,
+                    "se": standard_error(final),
                     **dict(zip(QUANTILES, quantiles, strict=True)),
                     "best_share": self.best_share[label].mean(),
-                    "difference": gap.mean(),
-                    "low": gap.mean() - half,
-                    "high": gap.mean() + half,
+                    "difference": difference.value,
+                    "difference_low": difference.low,
+                    "difference_high": difference.high,
                 }
             )
         return pl.DataFrame(rows).sort("regret", maintain_order=True)
@@ -195,7 +196,7 @@ def simulate(
     """
     if not isinstance(problem, Problem) or not hasattr(problem, "K"):
         raise ValueError(
-            f"problem must be a Problem with its number of arms K, got {short(problem)}"
+            f"problem must be a Problem with its number of arms K, got {abbreviate(problem)}"
         )
     named = _named(policies)
     for label, policy in named.items():
@@ -216,7 +217,7 @@ def simulate(
     )
 
     work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon))
-    with watch(progress) as bar:
+    with show_progress(progress) as bar:
         if executor is None:
             executors.prepare(work, bar)
             total = executors.play(
@@ -259,7 +260,9 @@ def _named(policies: Any) -> dict[str, Policy]:
         pairs = [(str(label), make(policy)) for label, policy in policies.items()]
     else:
         if not isinstance(policies, Iterable):
-            raise ValueError(f"policies must be a list or {{label: policy}}, got {short(policies)}")
+            raise ValueError(
+                f"policies must be a list or {{label: policy}}, got {abbreviate(policies)}"
+            )
         made = [make(policy) for policy in policies]
         pairs = [(policy.label or type(policy).__name__, policy) for policy in made]
     named = dict(pairs)
@@ -295,7 +298,3 @@ def _versions() -> dict[str, str]:
     """What the numbers were made with; reading it from disk takes longer than a small study."""
     packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
     return {**packages, "python": platform.python_version(), "machine": platform.machine()}
-
-
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")

@@ -134,7 +134,7 @@ class Work:
         """The arms' true means and their statistics at the horizon, for each run of a block.
 
         A run does not depend on how long it goes on: the statistics in the middle of a long run are
-        those at the end of a short one.
+        those at the end of a abbreviate one.
         """
         instances, result = self._draw(block, 1), []
         for r in range(min(RUNS, self.runs - block * RUNS)):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from varts._validation import Floats, short
+from varts._validation import Floats, abbreviate
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.engine import beta_envelope, lazy_argmax, loop, selectors, student_envelope
@@ -87,7 +87,7 @@ def _given(policy: Policy, K: int) -> tuple[Floats, int]:
     if not isinstance(made, tuple):
         raise ValueError(
             f"terms of {policy.label or type(policy).__name__} must be a tuple of numbers, "
-            f"got {short(made)}"
+            f"got {abbreviate(made)}"
         )
     return given, len(made)
 
