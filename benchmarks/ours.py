@@ -46,9 +46,7 @@ def naive(case, horizon, runs, seed=0):
     problem, policy = case
     named = {policy.label: policy}
     work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon), naive=True)
-    stop, ticks = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    played = [work.play_block(block, stop, ticks) for block in range(work.blocks)]
-    return np.concatenate([block[policy.label].final for block in played])
+    return work.play_blocks(0, work.blocks).policies[policy.label].final
 
 
 def figure1(runs=1000, threads=2):

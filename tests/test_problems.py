@@ -64,7 +64,7 @@ def test_own_beta_priors(rng):
 
 
 # A reward needs an arm's two numbers and the tape; ask the engine's own `pay`.
-_, pay = compilation.payers(None)
+_, pay = compilation.pay_functions(None)
 
 
 @njit

@@ -9,9 +9,10 @@ import pytest
 from matplotlib import image
 from scipy import stats
 
-from varts import ArmStats, GaussianBandit, Study, simulate
+from varts import GaussianBandit, Study, simulate
 from varts.paper import claims, experiments
-from varts.paper import reproduce as reproduction
+from varts.paper.reproduce import reproduce
+from varts.simulation.results import PolicyResult, RegretCurve
 
 RUNS = 400
 LABELS = ("VarTS", *claims.BASELINES)
@@ -30,8 +31,17 @@ def study(means, noise=1.0, seed=0):
     for label, mean in means.items():
         z = noise * rng.standard_normal(RUNS)
         final[label] = mean + z - z.mean()
-    curves = {x: ArmStats([RUNS], f.mean(), ((f - f.mean()) ** 2).sum()) for x, f in final.items()}
-    return Study(np.array([100]), curves, final, final, {"runs": RUNS})
+    return study_of(final)
+
+
+def study_of(final):
+    """A study of these regrets at the horizon, by label."""
+    results = {}
+    for label, regret in final.items():
+        mean = regret.mean()
+        curve = RegretCurve(RUNS, np.array([mean]), np.array([((regret - mean) ** 2).sum()]))
+        results[label] = PolicyResult(regret, regret, curve)
+    return Study(np.array([100]), results, {"runs": RUNS})
 
 
 def figure1(problem, noise=1.0, **changed):
@@ -118,9 +128,7 @@ def test_every_claim_shows_numbers_with_intervals():
 def test_a_difference_is_paired(rng):
     common = 50 * rng.standard_normal(RUNS)
     gap = 3 + rng.standard_normal(RUNS)
-    made = study({"a": 0, "b": 0})
-    made.final.update(a=common, b=common + gap)
-    found = claims.difference(made, "b", "a")
+    found = claims.difference(study_of({"a": common, "b": common + gap}), "b", "a")
     error = gap.std(ddof=1) / np.sqrt(RUNS)
     low, high = stats.t(RUNS - 1, gap.mean(), error).interval(0.95)
     assert (found.value, found.low, found.high) == pytest.approx((gap.mean(), low, high))
@@ -129,9 +137,7 @@ def test_a_difference_is_paired(rng):
 def test_the_interval_of_a_ratio_agrees_with_the_bootstrap(rng):
     common = rng.gamma(4, 5, RUNS)
     upper, lower = 2 * common + rng.gamma(2, 3, RUNS), common + rng.gamma(2, 3, RUNS)
-    made = study({"upper": 0, "lower": 0})
-    made.final.update(upper=upper, lower=lower)
-    found = claims.ratio(made, "upper", "lower")
+    found = claims.ratio(study_of({"upper": upper, "lower": lower}), "upper", "lower")
     drawn = rng.integers(0, RUNS, (5000, RUNS))
     ratios = upper[drawn].mean(axis=1) / lower[drawn].mean(axis=1)
     width = found.high - found.low
@@ -160,7 +166,7 @@ SETTINGS = {"runs": 10, "horizon": 40, "seed": 3, "threads": 2}
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reproduced")
     (folder / "summary.csv").write_text("left over from before\n" * 1000)
-    return reproduction.reproduce("all", out=folder, bound=True, progress=False, **SETTINGS)
+    return reproduce("all", out=folder, bound=True, progress=False, **SETTINGS)
 
 
 def rows(path):
@@ -226,7 +232,7 @@ def test_the_figures_are_drawn(made, name):
 
 @pytest.mark.parametrize(("figure", "arms"), [("1", {10}), ("2", {2, 4, 8, 16, 32})])
 def test_one_figure_alone(tmp_path, figure, arms):
-    made = reproduction.reproduce(figure, 3, 5, out=tmp_path / "new" / "folder", progress=False)
+    made = reproduce(figure, 3, 5, out=tmp_path / "new" / "folder", progress=False)
     assert {K for _, K in made.studies} == arms
     names = {path.name for path in made.files}
     assert names == {"summary.csv", "claims.md", f"figure{figure}.png", f"figure{figure}.svg"}
@@ -247,9 +253,9 @@ def test_ctrl_c_keeps_the_studies_that_are_done(tmp_path, monkeypatch, after):
         played.append(simulate(*arguments, **options))
         return played[-1]
 
-    monkeypatch.setattr(reproduction, "simulate", interrupted)
+    monkeypatch.setattr("varts.paper.reproduce.simulate", interrupted)
     try:
-        made = reproduction.reproduce("all", 3, 5, out=tmp_path, progress=False)
+        made = reproduce("all", 3, 5, out=tmp_path, progress=False)
     except KeyboardInterrupt:  # would end the whole test session
         pytest.fail("the studies that were done are lost")
     assert made.interrupted
@@ -269,6 +275,6 @@ def test_the_papers_settings():
 
 def test_the_bound_is_drawn_beside_thinned_curves(tmp_path):
     """Long curves are thinned for drawing; the bound must be taken at the same rounds."""
-    made = reproduction.reproduce("1", 2, 1000, out=tmp_path, bound=True, progress=False)
+    made = reproduce("1", 2, 1000, out=tmp_path, bound=True, progress=False)
     (svg,) = [path for path in made.files if path.suffix == ".svg"]
     assert "Theorem 2" in svg.read_text("utf-8")

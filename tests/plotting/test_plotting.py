@@ -7,19 +7,20 @@ import pytest
 from matplotlib import image
 from matplotlib.colors import to_hex
 
-from varts import ArmStats, Study, plotting
+from varts import Study, plotting
+from varts.simulation.results import PolicyResult, RegretCurve
 
 LABELS = tuple(plotting.STYLES)
 
 
 def study(labels=LABELS, horizon=20, runs=4):
     rounds = np.arange(1, horizon + 1)
-    curves = {
-        label: ArmStats(np.full(horizon, float(runs)), (i + 1) * np.sqrt(rounds), rounds * 1.0)
-        for i, label in enumerate(labels)
-    }
-    final = {label: np.full(runs, curves[label].mean[-1]) for label in labels}
-    return Study(rounds, curves, final, final, {"runs": runs})
+    results = {}
+    for i, label in enumerate(labels):
+        curve = RegretCurve(runs, (i + 1) * np.sqrt(rounds), rounds * 1.0)
+        final = np.full(runs, curve.mean[-1])
+        results[label] = PolicyResult(final, final, curve)
+    return Study(rounds, results, {"runs": runs})
 
 
 def texts(path):

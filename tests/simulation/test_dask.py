@@ -12,6 +12,7 @@ import pytest
 import varts
 from varts import cli, simulate
 from varts._progress import Progress
+from varts.simulation.dask import ClusterError
 
 distributed = pytest.importorskip("distributed")
 
@@ -80,16 +81,6 @@ class Witness(Progress):
             self.at_half()
 
 
-def same(a, b):
-    """Equal to the last bit."""
-    return a.labels == b.labels and all(
-        np.array_equal(a.final[x], b.final[x])
-        and np.array_equal(a.best_share[x], b.best_share[x])
-        and a.curves[x] == b.curves[x]
-        for x in a.labels
-    )
-
-
 # ----------------------------------------------------------------------------------- the same bits
 
 
@@ -99,9 +90,10 @@ def test_the_bits_of_one_thread(client, problem, prior, runs):
     policies = [varts.VarTS(prior), "UCB1", "Bernoulli-TS"]
     here = simulate(problem, policies, 100, runs, seed=3, threads=1)
     there = simulate(problem, policies, 100, runs, seed=3, executor=client)
-    assert same(here, there)
+    assert here == there
     assert there.runs == runs and not there.interrupted
-    assert not same(here, simulate(problem, policies, 100, runs, seed=4, executor=client))
+    other = simulate(problem, policies, 100, runs, seed=4, executor=client)
+    assert here.results != other.results
 
 
 def test_what_users_define_travels_along(client, problem, slow):
@@ -123,7 +115,7 @@ def test_what_users_define_travels_along(client, problem, slow):
     for theirs, policy, runs in ((Coins(), slow, 40), (problem, mine, 8)):
         here = simulate(theirs, policy, 50, runs, threads=1)
         there = simulate(theirs, policy, 50, runs, executor=client)
-        assert same(here, there)
+        assert here == there
 
 
 def test_a_script_and_its_classes(cluster):
@@ -142,7 +134,7 @@ def test_a_script_and_its_classes(cluster):
         with Client(sys.argv[1]) as client:
             there = varts.simulate(problem, Last(), 20, 24, executor=client)
         here = varts.simulate(problem, Last(), 20, 24)
-        print(here.curves["Last"] == there.curves["Last"])
+        print(here == there)
         """
     )
     done = subprocess.run(
@@ -170,7 +162,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(client, problem, slow):
     there = simulate(problem, [slow, "UCB1"], 50, 300, progress=seen, executor=client)
     client.wait_for_workers(2, timeout=20)
     assert victim not in client.run(os.getpid).values()
-    assert same(there, simulate(problem, [slow, "UCB1"], 50, 300, threads=1))
+    assert there == simulate(problem, [slow, "UCB1"], 50, 300, threads=1)
 
 
 def test_an_interruption_keeps_the_first_blocks(client, problem, slow):
@@ -179,11 +171,9 @@ def test_an_interruption_keeps_the_first_blocks(client, problem, slow):
 
     there = simulate(problem, slow, 50, 300, progress=Witness(interrupt), executor=client)
     assert there.interrupted and 0 < there.runs < 300 and there.runs % 8 == 0
-    assert same(there, simulate(problem, slow, 50, there.runs, threads=1))
-    assert same(  # and the cluster is free for the next
-        simulate(problem, "UCB1", 20, 16, executor=client),
-        simulate(problem, "UCB1", 20, 16, threads=1),
-    )
+    assert there.results == simulate(problem, slow, 50, there.runs, threads=1).results
+    following = simulate(problem, "UCB1", 20, 16, executor=client)  # the cluster is free again
+    assert following == simulate(problem, "UCB1", 20, 16, threads=1)
 
 
 def test_an_error_in_a_block_is_raised_as_it_is(client):
@@ -232,7 +222,7 @@ class ClientSide:
 
 @pytest.mark.parametrize("executor", [3, "tcp://127.0.0.1:8786"])
 def test_another_executor_is_refused(problem, executor):
-    with pytest.raises(ValueError, match=r"executor must be a dask\.distributed Client, got "):
+    with pytest.raises(TypeError, match=r"executor must be a dask\.distributed Client, got "):
         simulate(problem, "UCB1", 20, 16, executor=executor)
 
 
@@ -243,6 +233,19 @@ def test_a_client_of_no_use_is_refused(cluster, client, problem):
         simulate(problem, "UCB1", 20, 16, executor=closed)
     with pytest.raises(ValueError, match="threads must be left out with an executor, got 2"):
         simulate(problem, "UCB1", 20, 16, threads=2, executor=client)
+
+
+def test_a_lost_scheduler_is_a_cluster_error(problem, slow):
+    """A cluster of its own, in this process, that is shut down in the middle of a study."""
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    ) as doomed:
+        client = distributed.Client(doomed, set_as_default=False)
+        seen = Witness(at_half=client.close)
+        with pytest.raises(ClusterError) as raised:
+            simulate(problem, slow, 50, 300, progress=seen, executor=client)
+    assert str(raised.value) == "lost connection to the dask scheduler"
+    assert isinstance(raised.value, ConnectionError) and not isinstance(raised.value, ValueError)
 
 
 def test_importing_varts_leaves_dask_alone():
@@ -269,15 +272,20 @@ def test_the_command_line(cluster, tmp_path, capsys):
         assert here == there
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense"])
-def test_a_scheduler_that_does_not_answer(tmp_path, capsys, monkeypatch, address):
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("tcp://127.0.0.1:1", "no dask scheduler answers at tcp://127.0.0.1:1"),
+        ("nonsense", "scheduler must be an address like tcp://host:8786, got 'nonsense'"),
+    ],
+)
+def test_a_scheduler_that_does_not_answer(tmp_path, capsys, monkeypatch, address, sentence):
     monkeypatch.setattr("varts.simulation.dask.CONNECT_SECONDS", 0.5)
     (tmp_path / "study.toml").write_text(STUDY)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["simulate", str(tmp_path / "study.toml"), "--scheduler", address])
     assert stopped.value.code == 2
-    expected = "varts: scheduler must be an address where a dask scheduler answers, got "
-    assert capsys.readouterr().err == f"{expected}{address!r}\n"
+    assert capsys.readouterr().err == f"varts: {sentence}\n"
 
 
 def test_without_dask(tmp_path, capsys, monkeypatch):
@@ -286,4 +294,11 @@ def test_without_dask(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["simulate", str(tmp_path / "study.toml"), "--scheduler", "tcp://127.0.0.1:1"])
     assert stopped.value.code == 2
-    assert "pip install 'varts[dask]'" in capsys.readouterr().err
+    told = "varts: dask is needed for a cluster: pip install 'varts[dask]'\n"
+    assert capsys.readouterr().err == told
+
+
+def test_without_dask_an_executor_is_an_import_error(problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match="dask is needed for a cluster: pip install"):
+        simulate(problem, "UCB1", 20, 16, executor=3)

@@ -9,6 +9,7 @@ from scipy import special
 
 from varts._validation import Floats
 from varts.beliefs.quadrature import EPS, FAR, GAUSSIAN, SQRT_2PI, TINY, Arms, Part
+from varts.beliefs.stirling import stirling_excess
 
 
 class Students(Arms):
@@ -176,18 +177,6 @@ def t_height(df: Floats) -> Floats:
         terms = 1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144))
         ratio = np.where(x > 50, 1 + y * (-1 / 8 + y * terms), ratio)
     return np.asarray(ratio / SQRT_2PI)
-
-
-def stirling_excess(x: Floats) -> Floats:
-    """log gamma(x) beyond Stirling's (x - 1/2) log x - x + log sqrt(2 pi).
-
-    >>> stirling_excess(np.array([1.0, 50.0])).round(6)     # 1 - log sqrt(2 pi); nearly 1/600
-    array([0.081061, 0.001667])
-    """
-    small = np.minimum(x, 20)
-    exact = special.gammaln(small) - (small - 0.5) * np.log(small) + small - np.log(SQRT_2PI)
-    y = 1 / np.maximum(x, 20) ** 2
-    return np.where(x > 20, np.polyval([-1 / 1680, 1 / 1260, -1 / 360, 1 / 12], y) / x, exact)
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:

@@ -77,7 +77,7 @@ def run(arguments: list[str] | None = None) -> None:
         fail(str(error))
     except BrokenPipeError:  # `varts policies | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, ImportError, OSError, MemoryError) as error:
         fail(_sentence(error))
 
 

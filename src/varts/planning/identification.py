@@ -86,7 +86,7 @@ class Watcher:
         self, rounds: NDArray[np.int64], bar: Progress | None = None, only: Any = None
     ) -> Watched:
         """Look at the experiments after these numbers of rounds; the rows not in `only` are NaN."""
-        from varts.simulation.engine.blocks import RUNS, Work
+        from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
 
         keep = np.ones(self.runs, dtype=bool) if only is None else only
         named = {"": self.policy}
@@ -99,7 +99,7 @@ class Watcher:
 
         def look_at(block: int) -> int:
             for column, work in enumerate(works):
-                for i, (truth, stats) in enumerate(work.endings("", block), block * RUNS):
+                for i, (truth, stats) in enumerate(work.endings("", block), block * RUNS_PER_BLOCK):
                     if keep[i]:
                         seen = stats if rounds[column] > 0 else ArmStats.empty(stats.K)
                         chances = judge.believed(seen).p_best()
@@ -107,7 +107,7 @@ class Watcher:
                         p[i, column], gap[i, column] = chances[arm], truth.max() - truth[arm]
             return block
 
-        needed = np.unique(np.flatnonzero(keep) // RUNS)
+        needed = np.unique(np.flatnonzero(keep) // RUNS_PER_BLOCK)
         with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
             try:
                 for done, _ in enumerate(pool.map(look_at, needed.tolist()), 1):

@@ -1,9 +1,9 @@
-"""Who plays the blocks of a study: this process's threads here, a cluster in distributed.py."""
+"""Who plays the blocks of a study: the threads of this process here, a cluster in dask.py."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,39 +11,67 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from varts._progress import Progress
-from varts.simulation.reduction import Part, Tally
+from varts.simulation.reduction import BlockResults, PairwiseTree, subtree_size
+from varts.simulation.results import PolicyResult
 
 if TYPE_CHECKING:
     from varts.simulation.engine.blocks import Work
 
-
-def prepare(work: Work, bar: Progress) -> None:
-    """Compile in the main thread, one after the other: Numba's compiler takes a lock anyway."""
-    from varts.simulation.engine.compilation import is_ready
-
-    for label, policy in work.policies.items():
-        if not is_ready(policy, work.problem):
-            bar.stage(f"compiling {label}")
-        work.compile(label)
+TASKS_PER_THREAD = 8  # at least: so that all threads finish at about the same time
+PENDING_TASKS_PER_THREAD = 4
+REFRESH_SECONDS = 0.1  # between two looks at the progress
 
 
-class Crew(Protocol):
-    """Whoever plays the blocks: the threads of this process, or a cluster."""
+class Executor(Protocol):
+    """Plays the blocks of a study."""
 
-    def __enter__(self) -> Any: ...
+    def __enter__(self) -> Executor: ...
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
-    def futures(self) -> Iterator[Future[Part]]:
-        """Blocks in their order, each submitted when it is asked for."""
+    def prepare(self, bar: Progress) -> None:
+        """Do what must be done before the first block."""
 
-    def ahead(self) -> int:
-        """How many futures to keep waiting."""
+    def submit(self) -> Iterator[Future[BlockResults]]:
+        """All blocks in their order; a task is submitted when its future is asked for."""
 
-    def rounds(self) -> float:
-        """How many rounds have been played, for the progress bar."""
+    def max_pending(self) -> int:
+        """How many tasks to have under way."""
 
-    def stop(self) -> None:
-        """Give up what is not done."""
+    def rounds_played(self) -> float:
+        """How many rounds have been played so far, for the progress bar."""
+
+    def cancel(self) -> None:
+        """Give up the tasks that are not done."""
+
+
+def play(work: Work, executor: Executor, bar: Progress) -> Mapping[str, PolicyResult]:
+    """Play all blocks and merge them in their order; Ctrl-C keeps those that were complete."""
+    tree = PairwiseTree(BlockResults.merge)
+    pending: deque[Future[BlockResults]] = deque()
+    with executor:
+        executor.prepare(bar)
+        bar.stage("playing", work.runs * work.horizon * len(work.policies))
+        tasks = executor.submit()
+        try:
+            while True:
+                pending.extend(islice(tasks, max(0, executor.max_pending() - len(pending))))
+                if not pending:
+                    break
+                wait([pending[0]], timeout=REFRESH_SECONDS)
+                while pending and pending[0].done():
+                    done = pending.popleft().result()
+                    tree.add(done, done.blocks)
+                bar.at(executor.rounds_played())
+        except KeyboardInterrupt:
+            executor.cancel()
+            if tree.total() is None:
+                raise
+        except BaseException:
+            executor.cancel()
+            raise
+    total = tree.total()
+    assert total is not None
+    return total.policies
 
 
 class Threads:
@@ -53,8 +81,8 @@ class Threads:
         self._work = work
         self._pool = ThreadPoolExecutor(threads)
         self._stop = np.zeros(1, dtype=np.uint8)
-        self._ticks = [np.zeros(1, dtype=np.int64) for _ in range(threads)]
-        self._free = list(self._ticks)
+        self._counters = [np.zeros(1, dtype=np.int64) for _ in range(threads)]
+        self._idle_counters = list(self._counters)
 
     def __enter__(self) -> Threads:
         return self
@@ -62,65 +90,43 @@ class Threads:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._pool.shutdown()
 
-    def futures(self) -> Iterator[Future[Part]]:
-        blocks = self._work.blocks
-        # A few short blocks a task, so that handing them out costs little: a power of two, from a
-        # multiple of it on, to be part of the tally's tree; soon done, as Ctrl-C keeps whole tasks
-        # only; and fewer towards the end, so that all threads finish at about the same time.
-        threads = len(self._ticks)
-        first, most = 0, blocks // (8 * threads)
+    def prepare(self, bar: Progress) -> None:
+        """Compile in the main thread, one after the other: Numba's compiler takes a lock anyway."""
+        for label in self._work.policies:
+            if not self._work.is_compiled(label):
+                bar.stage(f"compiling {label}")
+            self._work.compile(label)
+
+    def submit(self) -> Iterator[Future[BlockResults]]:
+        """A few short blocks a task, so that handing them out costs little.
+
+        They are soon done, as Ctrl-C keeps whole tasks only, and fewer towards the end.
+        """
+        blocks, threads = self._work.blocks, len(self._counters)
+        most = min(self._work.blocks_per_call, blocks // (TASKS_PER_THREAD * threads))
+        first = 0
         while first < blocks:
-            size = self._work.at_once
-            left = (blocks - first) // (2 * threads if threads > 1 else 1)
-            while size > 1 and (size > most or first % size or size > left):
-                size //= 2
-            yield self._pool.submit(self._play, first, size)
-            first += size
+            share = (blocks - first) // (2 * threads if threads > 1 else 1)
+            count = subtree_size(first, min(most, share))
+            yield self._pool.submit(self._play, first, count)
+            first += count
 
-    def ahead(self) -> int:
-        return 4 * len(self._ticks)
+    def max_pending(self) -> int:
+        return PENDING_TASKS_PER_THREAD * len(self._counters)
 
-    def rounds(self) -> float:
-        return float(sum(int(tick[0]) for tick in self._ticks))
+    def rounds_played(self) -> float:
+        return float(sum(int(counter[0]) for counter in self._counters))
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         self._stop[0] = 1  # the kernels look at it every 64 rounds
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _play(self, first: int, count: int) -> Part:
-        mine = self._free.pop()  # a counter of its own per thread: no lost updates
+    def _play(self, first: int, count: int) -> BlockResults:
+        counter = self._idle_counters.pop()  # one per thread: no update is lost
         try:
-            part = self._work.play_part(first, count, self._stop, mine)
+            done = self._work.play_blocks(first, count, self._stop, counter)
         finally:
-            self._free.append(mine)
-        if part is None:
+            self._idle_counters.append(counter)
+        if done is None:
             raise CancelledError
-        return part
-
-
-def play(work: Work, crew: Crew, bar: Progress) -> Part:
-    """All blocks, added up as their turn comes; Ctrl-C keeps those that were complete."""
-    bar.stage("playing", work.runs * work.horizon * len(work.policies))
-    tally = Tally()
-    waiting: deque[Future[Part]] = deque()
-    with crew:
-        futures = crew.futures()
-        try:
-            while True:
-                waiting.extend(islice(futures, max(0, crew.ahead() - len(waiting))))
-                if not waiting:
-                    break
-                wait([waiting[0]], timeout=0.1)
-                while waiting and waiting[0].done():
-                    tally.add(waiting.popleft().result())
-                bar.at(crew.rounds())
-        except KeyboardInterrupt:
-            crew.stop()
-            if tally.total() is None:
-                raise
-        except BaseException:
-            crew.stop()
-            raise
-    total = tally.total()
-    assert total is not None
-    return total
+        return done

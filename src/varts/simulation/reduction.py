@@ -1,59 +1,94 @@
-"""Blocks added up to a study, always along the same tree: the sums are equal to the last bit.
+"""Blocks merged into a study, always along the same tree: the sums are equal to the last bit.
 
 Neighbours of equal size are merged first, like the carries of a binary counter. How a sum is
 rounded then depends on the number of blocks alone, and whoever plays 2, 4, 8, ... neighbours that
-begin at a multiple of their number may hand them over as one part.
+begin at a multiple of their number may merge them before handing them over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from varts.simulation.engine.blocks import Played
+from varts.simulation.results import PolicyResult
 
-
-@dataclass(frozen=True)
-class Part:
-    """Some neighbouring blocks: what every policy left behind."""
-
-    blocks: int
-    played: Mapping[str, Played]
-    seconds: float = 0.0  # spent on them, where somebody wants to know
-
-    def then(self, later: Part) -> Part:
-        """With the blocks that follow."""
-        played = {label: _join(one, later.played[label]) for label, one in self.played.items()}
-        return Part(self.blocks + later.blocks, played, self.seconds + later.seconds)
+T = TypeVar("T")
 
 
-class Tally:
-    """Parts, added in their order."""
+class PairwiseTree(Generic[T]):
+    """Merges what is added, in order, along the tree."""
 
-    def __init__(self) -> None:
-        self._parts: list[Part] = []  # of sizes that decrease: memory is that of a few parts
+    def __init__(self, merge: Callable[[T, T], T]) -> None:
+        self._merge = merge
+        self._subtrees: list[tuple[int, T]] = []  # sizes decrease, so there are only a few
 
-    def add(self, part: Part) -> None:
-        while self._parts and self._parts[-1].blocks == part.blocks:
-            part = self._parts.pop().then(part)
-        self._parts.append(part)
+    def add(self, value: T, blocks: int = 1) -> None:
+        """Add the next block, or so many that are merged already."""
+        while self._subtrees and self._subtrees[-1][0] == blocks:
+            size, earlier = self._subtrees.pop()
+            value, blocks = self._merge(earlier, value), size + blocks
+        self._subtrees.append((blocks, value))
 
-    def total(self) -> Part | None:
-        """All that was added, None if that was nothing."""
-        total = None
-        for part in reversed(self._parts):
-            total = part if total is None else part.then(total)
+    def total(self) -> T | None:
+        """All that was added, merged; None if that was nothing."""
+        if not self._subtrees:
+            return None
+        *others, (_, total) = self._subtrees
+        for _, earlier in reversed(others):
+            total = self._merge(earlier, total)
         return total
 
 
-def _join(one: Played, later: Played) -> Played:
-    return replace(
-        one,
-        final=np.concatenate([one.final, later.final]),
-        best_share=np.concatenate([one.best_share, later.best_share]),
-        curve=one.curve.merge(later.curve),
-    )
+@cache
+def merge_order(blocks: int) -> NDArray[np.int64]:
+    """The tree of so many blocks as pairs of their numbers, for a compiled loop to merge in place.
+
+    >>> merge_order(5).tolist()
+    [[0, 1], [2, 3], [0, 2], [0, 4]]
+    """
+    pairs: list[tuple[int, int]] = []
+
+    def note(one: int, other: int) -> int:
+        pairs.append((one, other))
+        return one
+
+    tree = PairwiseTree(note)
+    for block in range(blocks):
+        tree.add(block)
+    tree.total()
+    order = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    order.flags.writeable = False
+    return order
+
+
+def subtree_size(first: int, at_most: float) -> int:
+    """How many blocks, from the first on, are a whole subtree: the most within the limit, or 1.
+
+    >>> subtree_size(8, at_most=100), subtree_size(12, at_most=100), subtree_size(0, at_most=7)
+    (8, 4, 4)
+    """
+    size = 1
+    while 2 * size <= at_most and first % (2 * size) == 0:
+        size *= 2
+    return size
+
+
+@dataclass(frozen=True)
+class BlockResults:
+    """The results of some neighbouring blocks, merged."""
+
+    blocks: int
+    policies: Mapping[str, PolicyResult]  # by label
+    seconds: float = 0.0  # spent on them, where somebody wants to know
+
+    def merge(self, later: BlockResults) -> BlockResults:
+        """With the blocks that follow."""
+        policies = {
+            label: result.merge(later.policies[label]) for label, result in self.policies.items()
+        }
+        return BlockResults(self.blocks + later.blocks, policies, self.seconds + later.seconds)

@@ -1,88 +1,19 @@
-"""What importing costs, and that compiled kernels are kept between processes, never stale."""
+"""Compiled kernels are kept between processes and never stale; formulas keep their own."""
 
-import ast
-import json
-import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
-import pytest
+import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 import varts
+from tests.interpreter import python
 from varts.policies.thompson import unit_free_belief
-from varts.simulation.engine.compilation import kernel
+from varts.simulation import engine
+from varts.simulation.engine.compilation import kernel_sources
+from varts.simulation.engine.kernel import kernel_of
 
 SOURCES = Path(varts.__file__).parent
-
-
-def python(program, **environment):
-    """Run a program in a new interpreter and read the JSON it prints last."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def test_import_is_light():
-    program = """
-        import json, sys, varts
-        varts.choose("UCB1", varts.ArmStats.empty(2))
-        heavy = ["numba", "matplotlib", "polars", "pandas", "rich", "cyclopts"]
-        print(json.dumps([name for name in heavy if name in sys.modules]))
-    """
-    assert python(program) == []
-
-
-def test_heavy_names_are_there_when_asked_for():
-    program = """
-        import json, sys, varts
-        assert callable(varts.simulate) and "Study" in dir(varts)
-        print(json.dumps([name for name in ("numba", "matplotlib") if name in sys.modules]))
-    """
-    assert "matplotlib" not in python(program)
-
-
-def test_every_public_name_is_there():
-    assert [name for name in varts.__all__ if not hasattr(varts, name)] == []
-    assert dir(varts) == sorted(varts.__all__)
-
-
-@pytest.mark.parametrize("module", ["numpy", "cyclopts", "varts.cli.simulate"])
-def test_ctrl_c_while_the_command_line_loads(module):
-    program = f"""
-        import sys
-        class Interrupt:
-            def find_spec(self, name, *rest):
-                if name == {module!r}:
-                    raise KeyboardInterrupt
-        sys.meta_path.insert(0, Interrupt())
-        from varts.cli import main
-        main(["policies"])
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
-    )
-    told = "varts: stopped; nothing was complete yet\n"
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", told)
-
-
-def test_live_is_there_when_asked_for():
-    """The guide says `varts.live.Store(url)` and `except varts.live.LiveError`."""
-    program = """
-        import json, sys, varts
-        before = "sqlalchemy" in sys.modules
-        assert issubclass(varts.live.StoreError, varts.live.LiveError) and "live" in dir(varts)
-        print(json.dumps([before, varts.live.Store("memory://").names()]))
-    """
-    assert python(program) == [False, []]
 
 
 PLAY = """
@@ -90,7 +21,7 @@ PLAY = """
     from varts.simulation.engine import compilation
     problem = varts.GaussianBandit.fixed([0.0, 0.3], 1.0)
     final = varts.simulate(problem, "UCB1", 50, 16, threads=1).final["UCB1"].sum()
-    stats = compilation.kernel(varts.UCB1(), problem).stats
+    stats = compilation.loop_of(varts.UCB1(), problem).stats
     hits, misses = sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
     print(json.dumps([hits, misses, final]))
 """
@@ -123,13 +54,40 @@ def test_kernels_that_differ_have_names_that_differ(problem):
         def parameters(self, stats):
             return varts.VarTS().parameters(varts.ArmStats([5] * stats.K, 0, 1))
 
-    names = [kernel(policy, problem).py_func.__qualname__ for policy in (varts.VarTS(), Static())]
+    names = [kernel_of(policy, problem).name for policy in (varts.VarTS(), Static())]
     assert names[0] != names[1]
 
 
-def test_every_public_name_loads_and_type_checkers_see_the_same():
-    block = next(x for x in ast.parse(Path(varts.__file__).read_text()).body if type(x) is ast.If)
-    shown = {alias.asname for line in block.body for alias in line.names}
-    assert shown == set(varts.__all__)
-    for name in varts.__all__:
-        assert getattr(varts, name) is not None
+def test_a_subclass_with_a_clock_of_its_own_is_not_played_by_the_built_in_kernel(problem):
+    """The index is the built-in's, and so was the name of the kernel on disk."""
+
+    class Curious(varts.UCB1):
+        @staticmethod
+        def clock(t):
+            return 9 * np.sqrt(np.log(t - 1))
+
+    assert not kernel_of(Curious(), problem).is_built_in
+    study = varts.simulate(problem, {"UCB1": varts.UCB1(), "Curious": Curious()}, 200, 16)
+    assert study.results["UCB1"] != study.results["Curious"]
+
+
+def test_policies_with_equal_ingredients_share_a_kernel(problem, prior):
+    one, other, third = (
+        kernel_of(policy, problem) for policy in (varts.VarTS(prior), varts.TS20(), varts.VarTS())
+    )
+    assert one == other and hash(one) == hash(other)
+    assert one != third and one.name != third.name
+
+
+def test_every_compiled_function_is_in_a_file_that_the_digest_covers():
+    """Else an edit there would leave stale kernels on disk."""
+    covered = set(kernel_sources())
+    modules = [module for module in vars(engine).values() if hasattr(module, "__file__")]
+    functions = {
+        function.py_func
+        for module in modules
+        for function in vars(module).values()
+        if isinstance(function, Dispatcher)
+    }
+    assert len(functions) > 40
+    assert {Path(function.__code__.co_filename) for function in functions} <= covered

@@ -1,4 +1,4 @@
-"""Beta beliefs for the lazy sampler of `lazy_argmax.py`: their draws, and a bound on their tails.
+"""Beta beliefs for the lazy sampler of `lazy_argmax.py`: an `Envelope`.
 
 **The envelope.** Let X be Beta(a, b) with a, b >= 1, N = a + b, p = a/N, and f its density. Take a
 level s >= p and write r = 1 - s, c = r/s, and y = (1 - x)/r for x in [s, 1]. Then
@@ -33,12 +33,14 @@ from __future__ import annotations
 
 import math
 
+from varts.beliefs import stirling
 from varts.policies.thompson import BernoulliTS
 from varts.simulation.engine.rng import exponential, gamma, inlined, jit, uniform
 
 posterior = jit(BernoulliTS.believe)
+beyond_stirling, stirling_series = jit(stirling.beyond_stirling), jit(stirling.stirling_series)
 
-# Columns of `work`, a row per arm.
+# Columns of `beliefs`, a row per arm.
 A, B = 0, 1
 P_REF, N_REF = 2, 3  # the p and N that the bound behind its rate was computed for
 
@@ -47,18 +49,19 @@ SLACK = 0.3  # how many standard deviations a leader may fall before its bound i
 
 
 @inlined
-def learn(i, n, mean, m2, params, work):
+def learn(i, n, mean, m2, params, beliefs):
     """Arm i's belief: one more than its successes, and than its failures."""
-    work[i, A], work[i, B] = posterior(n[i], mean[i], m2[i])
+    beliefs[i, A], beliefs[i, B] = posterior(n[i], mean[i], m2[i])
 
 
 @inlined
-def center(i, work):
+def center(i, beliefs):
     """Where a belief is: the leader's is highest."""
-    return work[i, A] / (work[i, A] + work[i, B])
+    return beliefs[i, A] / (beliefs[i, A] + beliefs[i, B])
 
 
-Z_STEPS = (-0.5, 0.5, 1.5)  # the last for where levels above and below the leader are both good
+# The last step is for where levels above and below the leader are both good.
+Z_STEPS: tuple[float, ...] = (-0.5, 0.5, 1.5)
 
 
 @jit
@@ -68,9 +71,9 @@ def first_z(K):
 
 
 @jit
-def level_at(z, i, work):
+def level_at(z, i, beliefs):
     """The level z standard deviations below arm i, in terms of the log odds: never 0 or 1."""
-    a, b = work[i, A], work[i, B]
+    a, b = beliefs[i, A], beliefs[i, B]
     odds = a / b * math.exp(-z * math.sqrt(1 / a + 1 / b))
     return odds / (1 + odds)
 
@@ -89,41 +92,41 @@ def bound(a, b, s, r):
 
 
 @jit
-def bound_above(i, tau, work):
+def bound_above(i, tau, beliefs):
     """A bound on the chance that arm i is above tau, 1 for none; notes what it is computed for."""
-    a, b = work[i, A], work[i, B]
-    work[i, P_REF] = a / (a + b)
+    a, b = beliefs[i, A], beliefs[i, B]
+    beliefs[i, P_REF] = a / (a + b)
     return bound(a, b, tau, 1 - tau)
 
 
 @jit
-def bound_above_holds(i, tau, work):
-    """Whether the bound noted for arm i is one still."""
-    return work[i, A] <= work[i, P_REF] * (work[i, A] + work[i, B])
+def bound_above_holds(i, tau, beliefs):
+    """Whether the bound noted for arm i still is one."""
+    return beliefs[i, A] <= beliefs[i, P_REF] * (beliefs[i, A] + beliefs[i, B])
 
 
 @jit
-def bound_below(i, tau, work):
+def bound_below(i, tau, beliefs):
     """As `bound_above` for the chance that arm i, the leader, is below tau; with some slack."""
-    a, b = work[i, A], work[i, B]
+    a, b = beliefs[i, A], beliefs[i, B]
     N = a + b
     slack = SLACK * math.sqrt(a * b / N)  # N times a standard deviation or so; less than a
-    work[i, P_REF] = (a - slack) / N
-    work[i, N_REF] = N
+    beliefs[i, P_REF] = (a - slack) / N
+    beliefs[i, N_REF] = N
     return bound(b + slack, a - slack, 1 - tau, tau)
 
 
 @inlined
-def bound_below_holds(i, tau, work):
-    """Whether the leader's bound is one still, and not much too wide."""
-    N = work[i, A] + work[i, B]
-    return work[i, A] >= work[i, P_REF] * N and 1.5 * work[i, N_REF] >= N
+def bound_below_holds(i, tau, beliefs):
+    """Whether the leader's bound still is one, and not much too wide."""
+    N = beliefs[i, A] + beliefs[i, B]
+    return beliefs[i, A] >= beliefs[i, P_REF] * N and 1.5 * beliefs[i, N_REF] >= N
 
 
 @jit
-def chance_above(i, tau, work):
+def chance_above(i, tau, beliefs):
     """`bound_above`, roughly, and without a note."""
-    a, b = work[i, A], work[i, B]
+    a, b = beliefs[i, A], beliefs[i, B]
     d = tau * b - (1 - tau) * a
     if d > 0 and d * d > 16 * (a + b):
         return 0.0  # next to never: N KL >= 2 d^2/N
@@ -131,19 +134,16 @@ def chance_above(i, tau, work):
 
 
 @jit
-def chance_below(z, i, work):
+def chance_below(z, i, beliefs):
     """The leader's chance to be more than z standard deviations low, roughly."""
-    tau = level_at(z - SLACK, i, work)
-    return bound(work[i, B], work[i, A], 1 - tau, tau)
+    tau = level_at(z - SLACK, i, beliefs)
+    return bound(beliefs[i, B], beliefs[i, A], 1 - tau, tau)
 
 
 @jit
 def theta(x):
-    """log Gamma(x) less Stirling's formula for it: to 1e-11 by the series from 8 on."""
-    if x < 8:
-        return math.lgamma(x) - (x - 0.5) * math.log(x) + x - math.log(ROOT_2_PI)
-    w = 1 / (x * x)
-    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w / 1680))) / x
+    """log Gamma(x) beyond Stirling's formula for it: to 1e-11 by the series from 8 on."""
+    return beyond_stirling(math.lgamma(x), x) if x < 8 else stirling_series(x)
 
 
 @jit
@@ -170,15 +170,15 @@ def beyond(a, b, s, r, chance, state):
 
 
 @inlined
-def examine(i, below, tau, chance, work, state):
+def examine(i, below, tau, chance, beliefs, state):
     """Whether arm i's event happened, which is looked at with probability `chance`, and its draw.
 
     The event is a draw above tau, or `below` it for the leader.
     """
     if below:
-        x, state = beyond(work[i, B], work[i, A], 1 - tau, tau, chance, state)
+        x, state = beyond(beliefs[i, B], beliefs[i, A], 1 - tau, tau, chance, state)
         return x >= 0, x, state
-    x, state = beyond(work[i, A], work[i, B], tau, 1 - tau, chance, state)
+    x, state = beyond(beliefs[i, A], beliefs[i, B], tau, 1 - tau, chance, state)
     return x >= 0, 1 - x, state
 
 
@@ -186,36 +186,36 @@ def examine(i, below, tau, chance, work, state):
 
 
 @inlined
-def drawn(i, work, state):
+def drawn(i, beliefs, state):
     """A full draw of arm i, g/(g + h) of two Gammas, and no logarithm: it is never infinite."""
-    g, state = gamma(work[i, A], state)
-    h, state = gamma(work[i, B], state)
+    g, state = gamma(beliefs[i, A], state)
+    h, state = gamma(beliefs[i, B], state)
     return g / (g + h), 0.0, state
 
 
 @jit
-def drawn_given(i, tau, above, work, state):
+def drawn_given(i, tau, above, beliefs, state):
     """A full draw given that it is above tau, or that it is not."""
     while True:
-        x, x_log, state = drawn(i, work, state)
+        x, x_log, state = drawn(i, beliefs, state)
         if (x > tau) == above:
             return x, x_log, state
 
 
 @inlined
-def drawn_above(i, tau, best, work, state):
+def drawn_above(i, tau, best, beliefs, state):
     """An active arm: its draw is always done."""
-    x, x_log, state = drawn(i, work, state)
+    x, x_log, state = drawn(i, beliefs, state)
     return True, x, x_log, state
 
 
 @inlined
-def unfinished(i, work):
+def unfinished(i, beliefs):
     """No draw is left half done."""
     return False
 
 
 @jit
-def finished(i, work, state):
+def finished(i, beliefs, state):
     """Never called."""
     return 0.0, state

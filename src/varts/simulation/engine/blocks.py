@@ -1,4 +1,4 @@
-"""The unit of work: a few runs of every policy on the same instances.
+"""A study cut into blocks: a few runs of every policy on the same instances.
 
 A block is a pure function of its arguments. Blocks have a fixed size whatever the number of
 threads or machines, and their results are merged in order, so results are equal to the last bit.
@@ -6,10 +6,10 @@ threads or machines, and their results are merged in order, so results are equal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -19,26 +19,28 @@ from varts import _seeding
 from varts._validation import Floats
 from varts.policies import Policy
 from varts.problems import Problem
-from varts.simulation.engine.compilation import kernel, over_runs, parameters, payers, reward_family
+from varts.simulation.engine.compilation import Loop, average_runs, loop_of, pay_functions
+from varts.simulation.engine.kernel import parameter_array, reward_kind
 from varts.simulation.engine.loop import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate
 from varts.simulation.engine.rng import stream
-from varts.simulation.reduction import Part, Tally
+from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
+from varts.simulation.results import PolicyResult, RegretCurve
 from varts.stats import ArmStats
 
-# Part of every result, like the streams.
-RUNS = 8  # per block
-# Up to so many arms, BATCH blocks have their instances from one stream: opening one takes long.
-FEW_ARMS = 32
-BATCH = 8  # blocks, and the most that a kernel plays in one call
+# These three are part of every result, like the numbers of random streams.
+RUNS_PER_BLOCK = 8
+BLOCKS_PER_BATCH = 8  # that have their instances from one stream, as opening a stream takes long
+MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
+
+MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
 
 
-@dataclass(frozen=True)
-class Played:
-    """What a few runs of one policy leave behind."""
+class Prepared(NamedTuple):
+    """What of a policy is the same in all blocks."""
 
-    final: Floats  # regret at the horizon, per run
-    best_share: Floats  # share of rounds on a best arm, per run
-    curve: ArmStats  # regret at each recorded round, over runs
+    loop: Loop
+    owed: NDArray[np.int64]  # the pulls it owes each arm
+    parameters: Floats
 
 
 @dataclass(frozen=True)
@@ -55,73 +57,39 @@ class Work:
 
     @property
     def blocks(self) -> int:
-        return -(-self.runs // RUNS)
+        """How many blocks there are; the last may be short."""
+        return -(-self.runs // RUNS_PER_BLOCK)
 
     @cached_property
-    def prepared(self) -> dict[str, tuple[Callable[..., int], NDArray[np.int64], Floats]]:
-        """Per policy: its loop, the pulls it owes each arm and its parameters."""
-        K = self.problem.K
+    def prepared(self) -> dict[str, Prepared]:
+        """What each policy is played with, by label."""
+        problem, K = self.problem, self.problem.K
         return {
-            label: (
-                kernel(policy, self.problem, self.naive),
-                policy.owed(K),
-                parameters(policy, K),
+            label: Prepared(
+                loop_of(policy, problem, self.naive), policy.owed(K), parameter_array(policy, K)
             )
             for label, policy in self.policies.items()
         }
 
     @cached_property
-    def at_once(self) -> int:
+    def blocks_per_call(self) -> int:
         """How many blocks to play in one call of a kernel: short ones together, to save calls."""
-        size, each = 1, RUNS * max(self.horizon * len(self.policies), self.problem.K)
-        while size < BATCH and 2 * size * each <= 10**6:
-            size *= 2
-        return size
+        rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
+        return subtree_size(0, min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds))
 
-    def play_block(
-        self, block: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
-    ) -> dict[str, Played] | None:
-        """All policies on the block's instances; None if `stop` was raised meanwhile."""
-        return self._play_blocks(block, 1, stop, ticks)
-
-    def play_part(
-        self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
-    ) -> Part | None:
-        """Neighbouring blocks, added up; None if `stop` was raised meanwhile."""
-        tally = Tally()
-        for block in range(first, first + count, self.at_once):
-            size = min(self.at_once, first + count - block)
-            played = self._play_blocks(block, size, stop, ticks)
-            if played is None:
-                return None
-            tally.add(Part(size, played))
-        return tally.total()
-
-    def _play_blocks(
-        self, first: int, count: int, stop: NDArray[np.uint8], ticks: NDArray[np.int64]
-    ) -> dict[str, Played] | None:
-        """Neighbouring blocks, added up like a tally's."""
-        runs = min(count * RUNS, self.runs - first * RUNS)
-        instances = self._draw(first, count)[:, :runs]
-        result = {}
-        for label in self.policies:
-            left = self._play(label, first * RUNS, instances, stop, ticks)
-            if left is None:
-                return None
-            final, best_share, curve = left
-            result[label] = Played(final, best_share, spread(curve))
-        return result
+    def is_compiled(self, label: str) -> bool:
+        """Whether the policy's kernel needs no compiling or loading any more."""
+        return bool(getattr(self.prepared[label].loop, "signatures", True))
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
         what = "reward of the problem"
         try:
-            if reward_family(self.problem) == CUSTOM:
-                payers(self.problem.reward)[1](CUSTOM, np.uint64(0), 0, 0.0, 0.0)
+            if reward_kind(self.problem) == CUSTOM:
+                pay_functions(self.problem.reward)[1](CUSTOM, np.uint64(0), 0, 0.0, 0.0)
             what = f"formula of {label}"
-            spread(np.zeros((1, 1)))
-            idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-            self._play(label, 0, np.zeros((3, 0, self.problem.K)), *idle)
+            average_curves(np.zeros((1, 1)))
+            self._play(label, 0, np.zeros((3, 0, self.problem.K)))
         except (NumbaError, NotImplementedError) as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
             reason = next((x for x in lines if not x.startswith("Failed in")), str(error))
@@ -130,27 +98,67 @@ class Work:
                 f"instead subclass Policy and define choose), got: {reason.strip()}"
             ) from error
 
+    def play_blocks(
+        self,
+        first: int,
+        count: int,
+        stop: NDArray[np.uint8] | None = None,
+        counter: NDArray[np.int64] | None = None,
+    ) -> BlockResults | None:
+        """All policies on neighbouring blocks, merged.
+
+        Set `stop` to 1 to have it return None soon; `counter` counts the rounds as they are played.
+        """
+        tree = PairwiseTree(BlockResults.merge)
+        for block in range(first, first + count, self.blocks_per_call):
+            size = min(self.blocks_per_call, first + count - block)
+            results = self._play_call(block, size, stop, counter)
+            if results is None:
+                return None
+            tree.add(BlockResults(size, results), size)
+        return tree.total()
+
+    def _play_call(
+        self,
+        first: int,
+        count: int,
+        stop: NDArray[np.uint8] | None,
+        counter: NDArray[np.int64] | None,
+    ) -> dict[str, PolicyResult] | None:
+        """Neighbouring blocks in one call per policy; None if it was stopped."""
+        first_run = first * RUNS_PER_BLOCK
+        runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
+        instances = self._draw(first, count)[:, :runs]
+        results = {}
+        for label in self.policies:
+            played = self._play(label, first_run, instances, stop, counter)
+            if played is None:
+                return None
+            final, best_share, curves = played
+            results[label] = PolicyResult(final, best_share, average_curves(curves))
+        return results
+
     def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
         """The arms' true means and their statistics at the horizon, for each run of a block.
 
         A run does not depend on how long it goes on: the statistics in the middle of a long run are
-        those at the end of a abbreviate one.
+        those at the end of a short one.
         """
-        instances, result = self._draw(block, 1), []
-        for r in range(min(RUNS, self.runs - block * RUNS)):
-            idle = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+        first_run, instances, result = block * RUNS_PER_BLOCK, self._draw(block, 1), []
+        for r in range(min(RUNS_PER_BLOCK, self.runs - first_run)):
             scratch = allocate(self.problem.K)  # a run leaves its statistics there
-            self._play(label, block * RUNS + r, instances[:, r : r + 1], *idle, scratch)
+            self._play(label, first_run + r, instances[:, r : r + 1], scratch=scratch)
             result.append((instances[0, r], ArmStats._trusted(*scratch[:3])))
         return result
 
     def _draw(self, first: int, count: int) -> Floats:
         """Mean, a and b of the blocks' instances, a row per run."""
-        batch = BATCH * RUNS if self.problem.K <= FEW_ARMS else RUNS
-        first, last = first * RUNS, (first + count) * RUNS
-        batches = range(first // batch, -(-last // batch))
-        drawn = np.concatenate([self._draw_batch(each, batch) for each in batches], axis=1)
-        return drawn[:, first - batches.start * batch :][:, : last - first]
+        blocks = BLOCKS_PER_BATCH if self.problem.K <= MAX_ARMS_BATCHED else 1
+        batches = range(first // blocks, -(-(first + count) // blocks))
+        size = blocks * RUNS_PER_BLOCK
+        drawn = np.concatenate([self._draw_batch(each, size) for each in batches], axis=1)
+        start = (first - batches.start * blocks) * RUNS_PER_BLOCK
+        return drawn[:, start : start + count * RUNS_PER_BLOCK]
 
     def _draw_batch(self, number: int, size: int) -> Floats:
         """Always drawn whole, so that a run does not depend on how many there are."""
@@ -163,8 +171,11 @@ class Work:
                     f"{name} of drawn instances must have the shape {rows.shape}, got {got.shape}"
                 )
             rows[:] = got
-        if not np.isfinite(instances[0]).all():
-            raise ValueError("mean of drawn instances must be finite, got something else")
+        means = instances[0]
+        if not np.isfinite(means).all():
+            raise ValueError(
+                f"mean of drawn instances must be finite, got {means[~np.isfinite(means)][0]}"
+            )
         return instances
 
     def _play(
@@ -172,42 +183,42 @@ class Work:
         label: str,
         first_run: int,
         instances: Floats,
-        stop: NDArray[np.uint8],
-        ticks: NDArray[np.int64],
+        stop: NDArray[np.uint8] | None = None,
+        counter: NDArray[np.int64] | None = None,
         scratch: Any = None,
     ) -> tuple[Floats, Floats, Floats] | None:
         """Per run the regret at the horizon, the share of a best arm, and the regret's curve."""
-        play, owed, extra = self.prepared[label]
+        loop, owed, parameters = self.prepared[label]
         runs = instances.shape[1]
         final, best_share = np.empty(runs), np.empty(runs)
-        curve = np.empty((runs, len(self.rounds)))
-        status = play(
+        curves = np.empty((runs, len(self.rounds)))
+        status = loop(
             np.uint64(stream(np.uint64(self.seed), 0)),
             first_run,
             self.horizon,
             owed,
-            extra.copy(),
+            parameters.copy(),
             allocate(self.problem.K) if scratch is None else scratch,
-            reward_family(self.problem),
+            reward_kind(self.problem),
             *instances,
             self.rounds,
-            stop,
-            ticks,
+            np.zeros(1, dtype=np.uint8) if stop is None else stop,
+            np.zeros(1, dtype=np.int64) if counter is None else counter,
             final,
             best_share,
-            curve,
+            curves,
         )
         if status == NO_REWARD:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
         if status == NO_CHOICE:
             raise ValueError(f"{label} must give every arm a number, got NaN")
-        return None if status == STOPPED else (final, best_share, curve)
+        return None if status == STOPPED else (final, best_share, curves)
 
 
-def spread(curve: Floats) -> ArmStats:
-    """Each column's mean and sum of squared deviations over the rows, block by block."""
-    runs, columns = curve.shape
-    n = np.zeros(-(-runs // RUNS))
-    mean, m2 = np.zeros((2, len(n), columns))
-    over_runs()(curve, RUNS, n, mean, m2)
-    return ArmStats._trusted(np.full(columns, n[0]), mean[0].copy(), m2[0].copy())
+def average_curves(curves: Floats) -> RegretCurve:
+    """The curve over runs, a row each, merged block by block."""
+    runs, rounds = curves.shape
+    blocks = -(-runs // RUNS_PER_BLOCK)
+    n, (mean, m2) = np.zeros(blocks), np.zeros((2, blocks, rounds))
+    average_runs()(curves, RUNS_PER_BLOCK, merge_order(blocks), n, mean, m2)
+    return RegretCurve(runs, mean[0].copy(), m2[0].copy())

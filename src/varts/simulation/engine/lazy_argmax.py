@@ -6,10 +6,10 @@ somewhat below the leader, the arm with the highest center. Then the winner is t
 *unless* something rare happens: another arm's draw comes out above tau, or the leader's own below
 it. Whether any of these rare events happens at all is decided by a single exponential draw.
 
-**The bound.** All that the sampler needs to know of a family of beliefs is its *tail*: a bound B on
-the chance of a rare event which is the mass of an envelope, a curve above the density that is easy
-to draw from. `student_envelope.py` and `beta_envelope.py` have one each. Both bounds stay bounds
-while a belief moves away from tau and narrows, which spares most recomputations.
+**The bound.** All that the sampler needs to know of a family of beliefs is its `Envelope`: a curve
+above the density that is easy to draw from, whose mass B bounds the chance of a rare event.
+`student_envelope.py` and `beta_envelope.py` are one each. Both bounds stay bounds while a belief
+moves away from tau and narrows, which spares most recomputations.
 
 **The process.** Each arm that is not drawn outright has a bound b_i on the chance of its event and
 the rate r_i = -log(1 - b_i). The arms share one Poisson process on [0, R), R = sum r_i, an interval
@@ -26,77 +26,36 @@ exceeds tau, the leader is drawn given that it exceeds tau (unless it is known n
 largest wins. If nothing exceeds tau, not even the leader, all other arms are drawn given that they
 do not. With many contenders it is cheapest to have tau above the leader, which then is an arm like
 the others. tau is set before a round's draws, so the choice is exact whatever tau is; a bad tau
-only costs time. `tests/statistics/test_exactness.py` holds all this against quadrature.
+only costs time. `tests/simulation/engine/test_lazy_argmax.py` holds all this against quadrature.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from varts.simulation.engine.rng import exponential, inlined, jit, uniform
-
-# The tail of a family of beliefs, put in place by `compilation.lazy_sampler`. An arm's belief is
-# a row of `work`, whose columns only the tail knows.
-TAIL = (
-    "center",  # where an arm's belief is
-    "first_z",  # the z to begin a run with, and the steps in which a better one is sought
-    "Z_STEPS",
-    "level_at",  # the tau that is z scales below an arm
-    "bound_above",  # on the chance of a draw above tau; the tail notes what it was computed for
-    "bound_above_holds",  # whether what was noted is a bound for the present belief
-    "bound_below",  # the same for a leader and a draw below tau
-    "bound_below_holds",
-    "chance_above",  # about the same, to compare levels
-    "chance_below",
-    "examine",  # whether the event happened, and the draw
-    "drawn_given",  # a full draw that is above tau, or one that is not
-    "drawn_above",  # a draw only as far as needed to know whether it can win
-    "unfinished",  # whether it was left at that
-    "finished",  # the rest of it
+from varts.simulation.engine.envelope import Envelope
+from varts.simulation.engine.memory import (
+    ACTIVES,
+    ARMS_PER_BLOCK,
+    BUDGET,
+    GATE,
+    LEADER,
+    LEFT,
+    SPENT,
+    TAU,
+    TOTAL,
+    VALID,
+    WASTE,
+    Z,
 )
-center = first_z = Z_STEPS = level_at = None
-bound_above = bound_above_holds = bound_below = bound_below_holds = None
-chance_above = chance_below = examine = None
-drawn_given = drawn_above = unfinished = finished = None
-learn = None  # a policy's belief about an arm, written into `work`
+from varts.simulation.engine.rng import exponential, inlined, jit, uniform
+from varts.simulation.engine.specialisation import UNBOUND
 
-# Places in `level`, the state of the sampler as a whole.
-TAU, TOTAL, LEADER, ACTIVES, VALID, Z = 0, 1, 2, 3, 4, 5
-WASTE, BUDGET, SPENT = 6, 7, 8
-# The leader wins outright when the exponential is beyond this: the total rate if no arm is active
-# and no re-levelling is due, else infinity.
-GATE = 9
-LEFT = 10  # what is left of the exponential draw; negative when a new one is due
-TIMES = 4096  # rounds of which the clock of an index policy is kept
-COLUMNS = 7  # of `work`: enough for every tail
-BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
-
-
-def remember(K):
-    """work, level, rates, the list of active arms, each arm's place in it or -1, and clock times.
-
-    `rates` has r_i per arm, close together so that they are quickly searched, and behind them the
-    sum of each block of arms.
-    """
-    return (
-        np.zeros((K, COLUMNS)),
-        np.zeros(11),
-        np.zeros(K + K // BLOCK + 1),
-        np.zeros(K, dtype=np.int64),
-        np.full(K, -1),
-        np.zeros(TIMES),
-    )
-
-
-@jit
-def forget(memory):
-    """Begin a new run: no level yet, and the gate closed."""
-    memory[1][:] = 0.0
-    memory[1][GATE] = np.inf
-    memory[1][LEFT] = -1.0
-
+envelope: Envelope = UNBOUND
+learn: Any = UNBOUND  # (i, n, mean, m2, params, beliefs): an arm's belief, by the policy's formula
 
 ACTIVE_ABOVE = 0.25  # an event likelier than this is cheaper drawn outright than examined
 
@@ -107,7 +66,7 @@ Z_LEAST, Z_FEWEST, Z_MOST = 1.5, -6.0, 5.5
 
 @jit
 def as_rate(b):
-    """A little more than -log(1 - b), for b <= 1/4: a polynomial is cheaper, and we may be rash."""
+    """A little more than -log(1 - b), for b <= 1/4: a bound will do, a polynomial is cheaper."""
     return b * (1 + b * (0.5 + 0.6 * b))
 
 
@@ -116,13 +75,13 @@ def set_rate(i, rate, level, rates, K):
     """Change an arm's share of the process."""
     change = rate - rates[i]
     rates[i] = rate
-    rates[K + i // BLOCK] += change
+    rates[K + i // ARMS_PER_BLOCK] += change
     level[TOTAL] += change
 
 
-def place_anew(i, work, level, rates, active, place):
+def place_arm(i, beliefs, level, rates, active, place):
     """Make arm i, which is not the leader, quiet with a rate or active, by its belief and tau."""
-    b, rate = bound_above(i, level[TAU], work), 0.0
+    b, rate = envelope.bound_above(i, level[TAU], beliefs), 0.0
     count = np.int64(level[ACTIVES])
     if b < ACTIVE_ABOVE:
         rate = as_rate(b)
@@ -136,50 +95,50 @@ def place_anew(i, work, level, rates, active, place):
         active[count] = i
         place[i] = count
         level[ACTIVES] = count + 1
-    set_rate(i, rate, level, rates, len(work))
+    set_rate(i, rate, level, rates, len(beliefs))
 
 
-def follow_leader(work, level, rates):
+def follow_leader(beliefs, level, rates):
     """A new bound on the leader's own event; without one, the level is no good any more."""
     i = np.int64(level[LEADER])
-    b = bound_below(i, level[TAU], work)
+    b = envelope.bound_below(i, level[TAU], beliefs)
     if b < ACTIVE_ABOVE:
-        set_rate(i, as_rate(b), level, rates, len(work))
+        set_rate(i, as_rate(b), level, rates, len(beliefs))
     else:
         level[VALID] = 0.0
 
 
-def expected_cost(z, leader, work):
+def expected_cost(z, leader, beliefs):
     """What a round would cost at this level, roughly, in draws of an arm.
 
     An active arm costs most of a draw, an event to be examined two or three, and if nothing is
-    above tau all K arms are drawn. From Z_LEAST on the leader is watched from below.
+    above tau all K arms are drawn. From Z_LEAST on, the leader's own low draws are an event.
     """
-    tau = level_at(z, leader, work)
+    tau = envelope.level_at(z, leader, beliefs)
     cost, log_none = 0.0, 0.0
-    for i in range(len(work)):
+    for i in range(len(beliefs)):
         if i == leader and z >= Z_LEAST:
             continue
-        b = chance_above(i, tau, work)
+        b = envelope.chance_above(i, tau, beliefs)
         if b < ACTIVE_ABOVE:
             cost += 2.5 * b
             log_none -= 0.75 * b
         else:
             cost += 0.7
-            log_none -= 0.4 if center(i, work) < tau else 1.0
+            log_none -= 0.4 if envelope.center(i, beliefs) < tau else 1.0
     none = math.exp(log_none)
     if z < Z_LEAST:
-        return cost + none * len(work)
-    low = chance_below(z, leader, work)
-    return cost + 1 - none + min(low, 1.0) * (2.5 + none * len(work))
+        return cost + none * len(beliefs)
+    low = envelope.chance_below(z, leader, beliefs)
+    return cost + 1 - none + min(low, 1.0) * (2.5 + none * len(beliefs))
 
 
-def cheapest_z(z, leader, work):
+def cheapest_z(z, leader, beliefs):
     """From z, go on in a direction that makes rounds cheaper, if there is one."""
-    start, cost = z, expected_cost(z, leader, work)
-    for step in Z_STEPS:
+    start, cost = z, expected_cost(z, leader, beliefs)
+    for step in envelope.Z_STEPS:
         while Z_FEWEST <= z + step <= Z_MOST:
-            other = expected_cost(z + step, leader, work)
+            other = expected_cost(z + step, leader, beliefs)
             if not other < cost:
                 break
             z, cost = z + step, other
@@ -188,16 +147,16 @@ def cheapest_z(z, leader, work):
     return z
 
 
-def relevel(work, level, rates, active, place):
+def relevel(beliefs, level, rates, active, place):
     """Choose the leader and tau anew and sort all arms into quiet and active."""
-    K = len(work)
+    K = len(beliefs)
     leader = np.int64(0)
     for i in range(1, K):
-        if center(i, work) > center(leader, work):
+        if envelope.center(i, beliefs) > envelope.center(leader, beliefs):
             leader = i
-    z = cheapest_z(level[Z] if level[Z] != 0 else first_z(K), leader, work)
+    z = cheapest_z(level[Z] if level[Z] != 0 else envelope.first_z(K), leader, beliefs)
     level[Z] = z
-    level[TAU] = level_at(z, leader, work)
+    level[TAU] = envelope.level_at(z, leader, beliefs)
     level[LEADER] = leader if z >= Z_LEAST else -1
     level[ACTIVES] = 0.0
     level[TOTAL] = 0.0
@@ -207,14 +166,14 @@ def relevel(work, level, rates, active, place):
         place[i] = -1
     for i in range(K):
         if i != level[LEADER]:
-            place_anew(i, work, level, rates, active, place)
+            place_arm(i, beliefs, level, rates, active, place)
     level[VALID] = 1.0
     if level[LEADER] >= 0:
-        follow_leader(work, level, rates)
+        follow_leader(beliefs, level, rates)
     if level[VALID] == 0:  # its tail is too heavy for a bound: draw it like the active ones
         level[VALID] = 1.0
         level[LEADER] = -1.0
-        place_anew(leader, work, level, rates, active, place)
+        place_arm(leader, beliefs, level, rates, active, place)
     # Re-levelling costs about as much as some K draws: let it stay a fraction of all that was
     # spent, so that the better the level, the less often it is moved.
     level[SPENT] += level[WASTE]
@@ -231,7 +190,7 @@ def find(position, block, start, rates, K):
     while K + block < len(rates):
         if position < start + rates[K + block]:
             end = start
-            for i in range(block * BLOCK, min((block + 1) * BLOCK, K)):
+            for i in range(block * ARMS_PER_BLOCK, min((block + 1) * ARMS_PER_BLOCK, K)):
                 end += rates[i]
                 if position < end:
                     return i, end, block, start
@@ -248,14 +207,14 @@ def set_gate(level):
     level[GATE] = np.inf if closed else level[TOTAL]
 
 
-def replace(arm, memory):
+def place_again(arm, memory):
     """Find the place in the process for an arm whose belief changed."""
-    work, level, rates, active, place, _ = memory
+    beliefs, level, rates, active, place, _ = memory
     if level[VALID] != 0:
         if arm == level[LEADER]:
-            follow_leader(work, level, rates)
-        elif place[arm] >= 0 or not bound_above_holds(arm, level[TAU], work):
-            place_anew(arm, work, level, rates, active, place)
+            follow_leader(beliefs, level, rates)
+        elif place[arm] >= 0 or not envelope.bound_above_holds(arm, level[TAU], beliefs):
+            place_arm(arm, beliefs, level, rates, active, place)
     set_gate(level)
 
 
@@ -283,14 +242,14 @@ def select_lazy(t, n, mean, m2, params, memory, state):
 
 def select_with_care(memory, state):
     """The same where something may happen."""
-    work, level, rates, active, place, _ = memory
+    beliefs, level, rates, active, place, _ = memory
     e = level[LEFT]
     if e < 0:
         e, state = exponential(state)
     # With the gate open we are here because e is small: this round is bound to the level that e
     # was compared with. Closed, e is as good as not drawn yet, and the level may be moved.
     if level[GATE] == np.inf and (level[VALID] == 0 or level[WASTE] > level[BUDGET]):
-        relevel(work, level, rates, active, place)
+        relevel(beliefs, level, rates, active, place)
     set_gate(level)
     tau = level[TAU]
     leader = np.int64(level[LEADER])
@@ -301,16 +260,17 @@ def select_with_care(memory, state):
     level[WASTE] += count
     for j in range(count):
         i = active[j]
-        done, x, x_log, state = drawn_above(i, tau, best, work, state)
+        done, x, x_log, state = envelope.drawn_above(i, tau, best, beliefs, state)
         if done:
             best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     # 2. the others, through the process
     block, start = np.int64(0), 0.0
     while e < level[TOTAL]:
-        i, end, block, start = find(e, block, start, rates, len(work))
+        i, end, block, start = find(e, block, start, rates, len(beliefs))
         if i < 0:
             break
-        happened, x, state = examine(i, i == leader, tau, -math.expm1(-rates[i]), work, state)
+        chance = -math.expm1(-rates[i])
+        happened, x, state = envelope.examine(i, i == leader, tau, chance, beliefs, state)
         level[WASTE] += 2.5
         if happened:
             low = low or i == leader
@@ -323,7 +283,7 @@ def select_with_care(memory, state):
         if not best > tau:
             return leader, state
         # `not low` is True here and False below: two constants would have it compiled twice
-        x, x_log, state = drawn_given(leader, tau, not low, work, state)
+        x, x_log, state = envelope.drawn_given(leader, tau, not low, beliefs, state)
         best, best_log, arm, ties, state = better(
             x, x_log, leader, best, best_log, arm, ties, state
         )
@@ -331,38 +291,38 @@ def select_with_care(memory, state):
     if best > tau:
         return arm, state
     # 4. nothing above tau, the leader is low: everything not yet drawn, given that it is not above
-    level[WASTE] += len(work)
-    for i in range(len(work)):
+    level[WASTE] += len(beliefs)
+    for i in range(len(beliefs)):
         if place[i] >= 0:
-            if not unfinished(i, work):
+            if not envelope.unfinished(i, beliefs):
                 continue
             x_log = 0.0
-            x, state = finished(i, work, state)
+            x, state = envelope.finished(i, beliefs, state)
         elif i == leader:
             continue
         else:
-            x, x_log, state = drawn_given(i, tau, not low, work, state)
+            x, x_log, state = envelope.drawn_given(i, tau, not low, beliefs, state)
         best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     return arm, state
 
 
 def refresh_lazy(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled, and its place in the process."""
-    work, level = memory[0], memory[1]
-    learn(arm, n, mean, m2, params, work)
-    if arm == level[LEADER] and bound_below_holds(arm, level[TAU], work):
+    beliefs, level = memory[0], memory[1]
+    learn(arm, n, mean, m2, params, beliefs)
+    if arm == level[LEADER] and envelope.bound_below_holds(arm, level[TAU], beliefs):
         return  # the common case
-    replace(arm, memory)
+    place_again(arm, memory)
 
 
-# What calls the tail, callees first, and how it is compiled by `compilation.lazy_sampler`.
+# What calls the envelope, callees first, and how `compilation.lazy_sampler` compiles it.
 COMPILED = (
-    (place_anew, jit),
+    (place_arm, jit),
     (follow_leader, jit),
     (expected_cost, jit),
     (cheapest_z, jit),
     (relevel, jit),
-    (replace, inlined),
+    (place_again, inlined),
     (select_with_care, inlined),
     (select_lazy, inlined),
 )

@@ -1,24 +1,21 @@
-"""How each family of policies picks an arm, compiled.
+"""How each family of policies picks an arm: the `select`, `refresh` and `transform` of its `Hooks`.
 
-Three functions per family, plugged into the loop of `loop.py`:
-`select(t, n, mean, m2, params, memory, state) -> (arm, state)` picks an arm,
-`refresh(arm, n, mean, m2, params, memory)` notes that this arm's statistics changed,
-`transform(reward, state) -> (reward, state)` is what the statistics record of a reward.
-`memory` is what the samplers of `lazy_argmax.py` keep between rounds. The names in capitals and
-`index`, `drawn`, `learn` are put in place by `compilation.specialise`.
+`memory` is what `memory.py` allocates, kept between rounds.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.policies.thompson import MVTS, BernoulliTS
-from varts.simulation.engine.lazy_argmax import BLOCK, better
+from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.loop import merged
+from varts.simulation.engine.memory import ARMS_PER_BLOCK
 from varts.simulation.engine.rng import (
     bits,
     inlined,
@@ -29,11 +26,16 @@ from varts.simulation.engine.rng import (
     uniform,
     where,
 )
+from varts.simulation.engine.specialisation import UNBOUND
 
-PARAMETERS = 0  # how many extra arguments the formula takes
-POOLED = False  # whether the first three of them are all rewards so far, seen as one arm
-TERMS = ()  # a zero for each number that `terms` makes of an arm's statistics
-index = terms = clock = drawn = learn = None
+PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes
+TERMS: tuple[float, ...] = UNBOUND  # a zero for each number that `terms` makes of an arm
+POOLED: bool = UNBOUND  # whether the first three parameters are all rewards so far, as of one arm
+index: Any = UNBOUND  # (n, mean, m2, t, *parameters), or (*terms, t) -> the index of an arm
+terms: Any = UNBOUND  # (n, mean, m2, *parameters) -> the numbers that `index` takes
+clock: Any = UNBOUND  # (t) -> what `index` takes for t
+drawn: Any = UNBOUND  # (i, beliefs, state) -> a full draw of an arm, as in `Envelope`
+learn: Any = UNBOUND  # (i, n, mean, m2, params, beliefs): an arm's belief, by the policy's formula
 
 
 @jit
@@ -47,7 +49,7 @@ def keep(x, state):
 
 @inlined
 def time_of(t, times):
-    """What `index` is to know of round t: its number."""
+    """What `index` takes for round t: its number."""
     return float(t)
 
 
@@ -157,7 +159,7 @@ def select_growing(t, n, mean, m2, params, memory, state):
             caps[b] = -np.inf
         for i in range(K):
             caps[i] = index_of(i, then, n, mean, m2, params)
-            caps[K + i // BLOCK] = max(caps[K + i // BLOCK], caps[i])
+            caps[K + i // ARMS_PER_BLOCK] = max(caps[K + i // ARMS_PER_BLOCK], caps[i])
     now = time_of(t, times)
     floor = index_of(np.int64(level[WINNER]), now, n, mean, m2, params)
     word, state = bits(state)
@@ -165,7 +167,7 @@ def select_growing(t, n, mean, m2, params, memory, state):
     for b in range(len(caps) - K):
         if caps[K + b] < floor:
             continue
-        for i in range(b * BLOCK, min((b + 1) * BLOCK, K)):
+        for i in range(b * ARMS_PER_BLOCK, min((b + 1) * ARMS_PER_BLOCK, K)):
             if caps[i] < floor:
                 continue
             value = index_of(i, now, n, mean, m2, params)
@@ -184,9 +186,9 @@ def refresh_growing(arm, n, mean, m2, params, memory):
     if level[UNTIL] > 0:
         then = time_of(np.int64(level[UNTIL]), times)
         caps[arm] = index_of(arm, then, n, mean, m2, params)
-        b = arm // BLOCK
+        b = arm // ARMS_PER_BLOCK
         top = -np.inf
-        for i in range(b * BLOCK, min((b + 1) * BLOCK, K)):
+        for i in range(b * ARMS_PER_BLOCK, min((b + 1) * ARMS_PER_BLOCK, K)):
             top = max(top, caps[i])
         caps[K + b] = top
 
@@ -196,23 +198,23 @@ def refresh_growing(arm, n, mean, m2, params, memory):
 
 def select_draw(t, n, mean, m2, params, memory, state):
     """The largest of one draw per arm, each from its belief."""
-    work = memory[0]
+    beliefs = memory[0]
     best, best_log, arm, ties = -np.inf, -np.inf, -1, 0
     for i in range(len(n)):
-        x, x_log, state = drawn(i, work, state)
+        x, x_log, state = drawn(i, beliefs, state)
         best, best_log, arm, ties, state = better(x, x_log, i, best, best_log, arm, ties, state)
     return arm, state
 
 
 def refresh_belief(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled; of all arms if every reward moves them all."""
-    work = memory[0]
+    beliefs = memory[0]
     first, last = arm, arm + 1
     if POOLED:
         pool(n, mean, m2, params)
         first, last = 0, len(n)
     for i in range(first, last):
-        learn(i, n, mean, m2, params, work)
+        learn(i, n, mean, m2, params, beliefs)
 
 
 @jit

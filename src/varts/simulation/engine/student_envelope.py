@@ -1,4 +1,4 @@
-"""Student-t beliefs for the lazy sampler of `lazy_argmax.py`: their draws, and a tail bound.
+"""Student-t beliefs for the lazy sampler of `lazy_argmax.py`: an `Envelope`.
 
 **The bound.** Let X be t with nu > 1 degrees of freedom and f its density. For x > s > 0 the
 density lies below (x/s) f(x), whose mass and inverse are closed form:
@@ -18,6 +18,7 @@ density f(x) on x > s exactly.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
@@ -35,11 +36,12 @@ from varts.simulation.engine.rng import (
     t_root,
     uniform,
 )
+from varts.simulation.engine.specialisation import UNBOUND
 
-PARAMETERS = 0  # put in place by compilation.specialise, as in selectors.py
-believe = None
+PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes
+believe: Any = UNBOUND  # (n, mean, m2, *parameters) -> location, scale, degrees of freedom
 
-# Columns of `work`, a row per arm.
+# Columns of `beliefs`, a row per arm.
 LOC, SCALE, DF = 0, 1, 2
 S_REF, DF_REF = 3, 4  # the s and nu that the bound behind its rate was computed for
 HELD = 5  # what is known of this round's draw: see `half_drawn`
@@ -51,23 +53,23 @@ ACTIVE_S = 0.98  # up to here the bound is above lazy_argmax.ACTIVE_ABOVE for ev
 SLACK = 0.3  # how far the leader's s may fall before its bound is computed anew
 
 
-def learn(i, n, mean, m2, params, work):
+def learn(i, n, mean, m2, params, beliefs):
     """Arm i's belief, by the policy's formula."""
     extra = to_fixed_tuple(params[i], PARAMETERS)
     loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
-    work[i, LOC] = float(loc)
-    work[i, SCALE] = float(scale)
-    work[i, DF] = float(df)
-    work[i, BOUND] = -1.0
+    beliefs[i, LOC] = float(loc)
+    beliefs[i, SCALE] = float(scale)
+    beliefs[i, DF] = float(df)
+    beliefs[i, BOUND] = -1.0
 
 
 @inlined
-def center(i, work):
+def center(i, beliefs):
     """Where a belief is: the leader's is highest."""
-    return work[i, LOC]
+    return beliefs[i, LOC]
 
 
-Z_STEPS = (-0.5, 0.5)
+Z_STEPS: tuple[float, ...] = (-0.5, 0.5)
 
 
 @jit
@@ -77,10 +79,10 @@ def first_z(K):
 
 
 @jit
-def level_at(z, i, work):
+def level_at(z, i, beliefs):
     """The level z scales below arm i."""
-    loc = work[i, LOC]
-    tau = loc - z * work[i, SCALE]
+    loc = beliefs[i, LOC]
+    tau = loc - z * beliefs[i, SCALE]
     if tau == loc:  # a point mass, or a scale lost in rounding: any level below will do
         tau = loc - 1e-9 * max(abs(loc), 1e-300)
     return tau
@@ -102,69 +104,69 @@ def bound(s, nu):
 
 
 @jit
-def bound_above(i, tau, work):
+def bound_above(i, tau, beliefs):
     """A bound on the chance that arm i is above tau, 1 for none; notes what it is computed for."""
-    loc, scale, nu = work[i, LOC], work[i, SCALE], work[i, DF]
+    loc, scale, nu = beliefs[i, LOC], beliefs[i, SCALE], beliefs[i, DF]
     if not (loc < tau and nu > 1):
         return 1.0
     s = (tau - loc) / scale
-    work[i, S_REF] = s
-    work[i, DF_REF] = nu
+    beliefs[i, S_REF] = s
+    beliefs[i, DF_REF] = nu
     if not s > ACTIVE_S:
         return 1.0
-    work[i, BOUND] = bound(s, nu) if s < np.inf else 0.0
-    return work[i, BOUND]
+    beliefs[i, BOUND] = bound(s, nu) if s < np.inf else 0.0
+    return beliefs[i, BOUND]
 
 
 @jit
-def bound_above_holds(i, tau, work):
-    """Whether the bound noted for arm i is one still."""
-    loc, scale, nu = work[i, LOC], work[i, SCALE], work[i, DF]
-    return loc < tau and (tau - loc) / scale >= work[i, S_REF] and nu >= work[i, DF_REF]
+def bound_above_holds(i, tau, beliefs):
+    """Whether the bound noted for arm i still is one."""
+    loc, scale, nu = beliefs[i, LOC], beliefs[i, SCALE], beliefs[i, DF]
+    return loc < tau and (tau - loc) / scale >= beliefs[i, S_REF] and nu >= beliefs[i, DF_REF]
 
 
 @jit
-def bound_below(i, tau, work):
+def bound_below(i, tau, beliefs):
     """As `bound_above` for the chance that arm i, the leader, is below tau; with some slack."""
-    scale, nu = work[i, SCALE], work[i, DF]
-    work[i, BOUND] = -1.0
-    above = work[i, LOC] - tau
+    scale, nu = beliefs[i, SCALE], beliefs[i, DF]
+    beliefs[i, BOUND] = -1.0
+    above = beliefs[i, LOC] - tau
     s = above / scale if scale > 0 else math.copysign(np.inf, above)
     if s < 1 or not nu > 1:
         return 1.0
     reference = max(s - SLACK, 0.5 * s)
-    work[i, S_REF] = reference
-    work[i, DF_REF] = nu
+    beliefs[i, S_REF] = reference
+    beliefs[i, DF_REF] = nu
     return bound(reference, nu) if reference < np.inf else 0.0
 
 
 @inlined
-def bound_below_holds(i, tau, work):
-    """Whether the leader's bound is one still, and not much too wide."""
-    scale = work[i, SCALE]
-    reference = work[i, S_REF] * scale
-    above = work[i, LOC] - tau
+def bound_below_holds(i, tau, beliefs):
+    """Whether the leader's bound still is one, and not much too wide."""
+    scale = beliefs[i, SCALE]
+    reference = beliefs[i, S_REF] * scale
+    above = beliefs[i, LOC] - tau
     return (
         above >= reference
         and above <= reference + 3 * SLACK * scale
-        and work[i, DF] >= work[i, DF_REF]
+        and beliefs[i, DF] >= beliefs[i, DF_REF]
     )
 
 
 @jit
-def chance_above(i, tau, work):
+def chance_above(i, tau, beliefs):
     """`bound_above`, roughly, and without a note."""
-    nu = work[i, DF]
-    s = (tau - work[i, LOC]) / work[i, SCALE]
+    nu = beliefs[i, DF]
+    s = (tau - beliefs[i, LOC]) / beliefs[i, SCALE]
     if s > 8 and nu > 20:
         return 0.0  # next to never
     return bound(s, nu) if s > ACTIVE_S and nu > 1 else 1.0
 
 
 @jit
-def chance_below(z, i, work):
+def chance_below(z, i, beliefs):
     """The leader's chance to be more than z scales low, roughly."""
-    return bound(z - SLACK, work[i, DF]) if work[i, DF] > 1 else 1.0
+    return bound(z - SLACK, beliefs[i, DF]) if beliefs[i, DF] > 1 else 1.0
 
 
 @jit
@@ -198,36 +200,36 @@ def beyond(s, nu, ratio, state):
 
 
 @inlined
-def examine(i, below, tau, chance, work, state):
+def examine(i, below, tau, chance, beliefs, state):
     """Whether arm i's event happened, which is looked at with probability `chance`, and its draw.
 
     The event is a draw above tau, or `below` it for the leader.
     """
     side = -1.0 if below else 1.0
-    s = side * (tau - work[i, LOC]) / work[i, SCALE]
-    if work[i, BOUND] < 0:
-        work[i, BOUND] = bound(s, work[i, DF])
-    x, state = beyond(s, work[i, DF], work[i, BOUND] / chance, state)
-    return x > 0, work[i, LOC] + side * x * work[i, SCALE], state
+    s = side * (tau - beliefs[i, LOC]) / beliefs[i, SCALE]
+    if beliefs[i, BOUND] < 0:
+        beliefs[i, BOUND] = bound(s, beliefs[i, DF])
+    x, state = beyond(s, beliefs[i, DF], beliefs[i, BOUND] / chance, state)
+    return x > 0, beliefs[i, LOC] + side * x * beliefs[i, SCALE], state
 
 
 # ----------------------------------------------------------------------------------------- draws
 
 
 @inlined
-def drawn(i, work, state):
+def drawn(i, beliefs, state):
     """A full draw of arm i, as (value, signed log of an infinite one, state)."""
-    return student(work[i, LOC], work[i, SCALE], work[i, DF], state)
+    return student(beliefs[i, LOC], beliefs[i, SCALE], beliefs[i, DF], state)
 
 
 @jit
-def drawn_given(i, tau, above, work, state):
+def drawn_given(i, tau, above, beliefs, state):
     """A full draw given that it is above tau, or that it is not.
 
     Two loops, as LLVM would take the logarithms of the heavy tails out of a common one, and have
     them computed for every draw.
     """
-    loc, scale, df = work[i, LOC], work[i, SCALE], work[i, DF]
+    loc, scale, df = beliefs[i, LOC], beliefs[i, SCALE], beliefs[i, DF]
     if not df >= 4:
         while True:
             x, x_log, state = student_heavy(loc, scale, df, state)
@@ -240,21 +242,21 @@ def drawn_given(i, tau, above, work, state):
 
 
 @inlined
-def drawn_above(i, tau, best, work, state):
+def drawn_above(i, tau, best, beliefs, state):
     """An active arm: whether its draw is done, and the draw. It need not be where it cannot win."""
-    if work[i, DF] >= 4 and work[i, LOC] <= tau:
-        x, state = half_drawn(i, max(tau, best), work, state)
+    if beliefs[i, DF] >= 4 and beliefs[i, LOC] <= tau:
+        x, state = half_drawn(i, max(tau, best), beliefs, state)
         if x == -np.inf:
             return False, x, 0.0, state
-        work[i, HELD] = 0.0
+        beliefs[i, HELD] = 0.0
         return True, x, 0.0, state
-    work[i, HELD] = 0.0
-    x, x_log, state = drawn(i, work, state)
+    beliefs[i, HELD] = 0.0
+    x, x_log, state = drawn(i, beliefs, state)
     return True, x, x_log, state
 
 
 @inlined
-def half_drawn(i, floor, work, state):
+def half_drawn(i, floor, beliefs, state):
     """Draw arm i, whose location is not above `floor`, only as far as needed; df >= 4.
 
     Returns the draw if it is above `floor`, else -inf. What was settled on the way is kept in HELD:
@@ -263,32 +265,32 @@ def half_drawn(i, floor, work, state):
     """
     word, state = bits(state)
     if word & ONE:
-        work[i, HELD] = -1.0
+        beliefs[i, HELD] = -1.0
         return -np.inf, state
-    nu = work[i, DF]
+    nu = beliefs[i, DF]
     if nu == np.inf:
         z, state = normal(state)
     else:
         z, state = t_root(nu, state)
     z2 = z * z
-    work[i, HELD] = z2
-    need = floor - work[i, LOC]
+    beliefs[i, HELD] = z2
+    need = floor - beliefs[i, LOC]
     top, bottom = square(z2, nu)
-    if top * work[i, SCALE] ** 2 <= need * need * bottom:
+    if top * beliefs[i, SCALE] ** 2 <= need * need * bottom:
         return -np.inf, state
-    return work[i, LOC] + work[i, SCALE] * math.sqrt(top / bottom), state
+    return beliefs[i, LOC] + beliefs[i, SCALE] * math.sqrt(top / bottom), state
 
 
 @inlined
-def unfinished(i, work):
+def unfinished(i, beliefs):
     """Whether `half_drawn` left arm i's draw at that."""
-    return work[i, HELD] != 0
+    return beliefs[i, HELD] != 0
 
 
 @jit
-def finished(i, work, state):
+def finished(i, beliefs, state):
     """The draw that `half_drawn` left unfinished."""
-    z2, nu = work[i, HELD], work[i, DF]
+    z2, nu = beliefs[i, HELD], beliefs[i, DF]
     side = 1.0
     if z2 < 0:
         side = -1.0
@@ -298,7 +300,7 @@ def finished(i, work, state):
             z, state = t_root(nu, state)
         z2 = z * z
     top, bottom = square(z2, nu)
-    return work[i, LOC] + side * work[i, SCALE] * math.sqrt(top / bottom), state
+    return beliefs[i, LOC] + side * beliefs[i, SCALE] * math.sqrt(top / bottom), state
 
 
 @inlined

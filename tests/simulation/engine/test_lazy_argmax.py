@@ -24,8 +24,10 @@ from varts.beliefs import Beta
 from varts.policies.thompson import normal_gamma_belief
 from varts.simulation.engine import beta_envelope, lazy_argmax, student_envelope
 from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, specialise
-from varts.simulation.engine.rng import OPTIONS, inlined, jit, normal, uniform
+from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn
+from varts.simulation.engine.memory import LEFT, allocate_memory, reset_memory
+from varts.simulation.engine.rng import OPTIONS, jit, normal, uniform
+from varts.simulation.engine.specialisation import specialise
 from varts.simulation.study import recorded_rounds
 
 LIMIT = 1e-6
@@ -54,16 +56,16 @@ def counter(select):
     return count
 
 
-def lazy_counter(tail, process=lazy_argmax):
-    return counter(lazy_sampler(tail, process)["select_lazy"])
+def lazy_counter(envelope, process=lazy_argmax):
+    return counter(lazy_sampler(envelope, process)["select_lazy"])
 
 
 def frequencies(count, *belief, draws=DRAWS, seed=1):
-    """How often each arm is chosen; a belief is the first columns of its tail's `work`."""
+    """How often each arm is chosen; a belief is the first columns of `beliefs`."""
     columns = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in belief))
     K = len(columns[0])
-    memory = lazy_argmax.remember(K)
-    lazy_argmax.forget(memory)
+    memory = allocate_memory(K)
+    reset_memory(memory)
     for i, column in enumerate(columns):
         memory[0][:, i] = column
     counts = np.zeros(K, dtype=np.int64)
@@ -140,7 +142,7 @@ def test_point_masses_and_ties(count):
     ("module", "old", "new"),
     [
         (student_envelope, "PHI0 = 1 / math.sqrt(", "PHI0 = 0.8 / math.sqrt("),
-        (lazy_argmax, "tau, -math.expm1(-rates[i])", "tau, -1.25 * math.expm1(-rates[i])"),
+        (lazy_argmax, "chance = -math.expm1(", "chance = -1.25 * math.expm1("),
     ],
     ids=["a bound too low", "events missed"],
 )
@@ -215,7 +217,7 @@ def test_a_wrong_beta_tail_is_caught(old, new):
     assert min(beta_p(wrong, *belief) for belief in BETAS.values()) < LIMIT
 
 
-def beta_event_p(tail):
+def beta_event_p(envelope):
     """Events one by one, a sharper look: how many happen, and whether the draws are X given X > s.
 
     The lesser p of both tests, over all beliefs and levels.
@@ -224,7 +226,7 @@ def beta_event_p(tail):
     @njit(**OPTIONS)
     def draw(a, b, s, r, chance, state, found):
         for i in range(len(found)):
-            found[i], state = tail.beyond(a, b, s, r, chance, state)
+            found[i], state = envelope.beyond(a, b, s, r, chance, state)
 
     least, found = 1.0, np.zeros(DRAWS)
     for a, b in ((1, 1), (1, 9), (9, 1), (2, 3), (7, 7), (40, 8), (8, 40), (3e3, 9e5), (1e6, 1e6)):
@@ -273,11 +275,11 @@ def coin(mean, sd, state):
     return (1.0 if u < mean else 0.0), state
 
 
-def runner(tail, learn, reward):
+def runner(envelope, learn, reward):
     """A compiled loop that plays Thompson sampling, stops, and then chooses again and again."""
-    names = lazy_sampler(tail)
-    select, LEFT = names["select_lazy"], lazy_argmax.LEFT
-    refresh = jit(specialise(lazy_argmax.refresh_lazy, learn=learn, **names))
+    bound = lazy_sampler(envelope)
+    select = bound["select_lazy"]
+    refresh = jit(specialise(lazy_argmax.refresh_lazy, learn=learn, **bound))
 
     @njit(**OPTIONS)
     def run(rounds, means, sd, params, stats, memory, frozen, state, draws, counts):
@@ -310,13 +312,13 @@ def runner(tail, learn, reward):
     return run
 
 
-def student_runner(tail):
-    learn = specialise(tail.learn, believe=formula_jit(normal_gamma_belief), PARAMETERS=4)
-    return runner(tail, inlined(learn), gaussian_reward)
+def student_runner(envelope):
+    learn = student_learn(formula_jit(normal_gamma_belief), 4, envelope)
+    return runner(envelope, learn, gaussian_reward)
 
 
-def beta_runner(tail):
-    return runner(tail, tail.learn, coin)
+def beta_runner(envelope):
+    return runner(envelope, envelope.learn, coin)
 
 
 # Rounds of a run, and how much wider all arms but the leader are believed to be after them: their
@@ -329,8 +331,8 @@ def mid_run_p(run, rounds, wider):
     means, sd = np.array([0.0, 0.3, 0.5, 0.52, 0.45, 0.1]), np.array([1, 0.2, 0.5, 0.3, 1.5, 0.1])
     prior = NormalGamma([0.2] * K, 1.0, 2.0, 0.3)
     params = np.stack(prior.per_arm(K), axis=1)
-    memory, frozen = lazy_argmax.remember(K), lazy_argmax.remember(K)
-    lazy_argmax.forget(memory)
+    memory, frozen = allocate_memory(K), allocate_memory(K)
+    reset_memory(memory)
     counts = np.zeros(K, dtype=np.int64)
     stats = (np.zeros(K), np.zeros(K), np.zeros(K))
     state = np.uint64(rounds)
@@ -349,11 +351,8 @@ def test_in_the_middle_of_a_run():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (
-            "return loc < tau and (tau - loc) / scale >= work[i, S_REF] and nu >= work[i, DF_REF]",
-            "return loc < tau",
-        ),
-        ("work[i, DF] = float(df)\n    work[i, BOUND] = -1.0", "work[i, DF] = float(df)"),
+        (" and (tau - loc) / scale >= beliefs[i, S_REF] and nu >= beliefs[i, DF_REF]", ""),
+        ("beliefs[i, DF] = float(df)\n    beliefs[i, BOUND] = -1.0", "beliefs[i, DF] = float(df)"),
     ],
     ids=["behind its rate", "of an event"],
 )
@@ -370,8 +369,8 @@ BETA_ROUNDS = [(3, 0), (30, 0), (30, 10), (150, 10), (600, 0), (600, 40), (3000,
 def beta_mid_run_p(run, rounds, later):
     K = 6
     means, nothing = np.array([0.2, 0.7, 0.8, 0.85, 0.75, 0.1]), np.zeros(K)
-    memory, frozen = lazy_argmax.remember(K), lazy_argmax.remember(K)
-    lazy_argmax.forget(memory)
+    memory, frozen = allocate_memory(K), allocate_memory(K)
+    reset_memory(memory)
     counts = np.zeros(K, dtype=np.int64)
     stats = (np.zeros(K), np.zeros(K), np.zeros(K))
     params = np.empty((K, 0))
@@ -390,8 +389,8 @@ def test_bernoulli_ts_in_the_middle_of_a_run():
 @pytest.mark.parametrize(
     "line",
     [
-        "return work[i, A] <= work[i, P_REF] * (work[i, A] + work[i, B])",
-        "return work[i, A] >= work[i, P_REF] * N and 1.5 * work[i, N_REF] >= N",
+        "return beliefs[i, A] <= beliefs[i, P_REF] * (beliefs[i, A] + beliefs[i, B])",
+        "return beliefs[i, A] >= beliefs[i, P_REF] * N and 1.5 * beliefs[i, N_REF] >= N",
     ],
     ids=["of an arm", "of a leader that fails"],
 )
@@ -428,17 +427,14 @@ def test_regret_curves_equal_the_naive_samplers(problem, policies):
     four rounds each, 32 in all, within 5 standard errors: false-alarm rate 1.9e-5."""
     rounds = recorded_rounds(400)
     at = np.array([20, 80, 200, 400]) - 1
-    stop, ticks = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     curves = {}
     for naive in (False, True):
         work = Work(problem, policies, 400, 1200, 5, rounds, naive)
-        for block in range(work.blocks):
-            for label, played in work.play_block(block, stop, ticks).items():
-                key = (label, naive)
-                curves[key] = curves[key].merge(played.curve) if key in curves else played.curve
+        for label, result in work.play_blocks(0, work.blocks).policies.items():
+            curves[label, naive] = result.curve
     for label in policies:
         lazy, naive = curves[label, False], curves[label, True]
         gap = lazy.mean[at] - naive.mean[at]
-        error = np.sqrt((lazy.variance + naive.variance)[at] / lazy.n[at])
+        error = np.hypot(lazy.se, naive.se)[at]
         assert (np.abs(gap) < 5 * error).all(), label
         assert not np.array_equal(lazy.mean, naive.mean)  # two samplers indeed

@@ -1,0 +1,44 @@
+"""What the engine keeps of a run between rounds, beside the arms' statistics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from varts.simulation.engine.rng import jit
+
+BELIEF_COLUMNS = 7  # numbers kept of an arm's belief: enough for every envelope
+CLOCK_ROUNDS = 4096  # rounds for which the clock of an index policy is kept
+ARMS_PER_BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
+
+# Places in `level`, the state of the lazy sampler as a whole.
+TAU, TOTAL, LEADER, ACTIVES, VALID, Z = 0, 1, 2, 3, 4, 5
+WASTE, BUDGET, SPENT = 6, 7, 8
+# The leader wins outright when the exponential is beyond this: the total rate if no arm is active
+# and no re-levelling is due, else infinity.
+GATE = 9
+LEFT = 10  # what is left of the exponential draw; negative when a new one is due
+LEVEL_PLACES = 11
+
+
+def allocate_memory(K):
+    """beliefs, level, rates, the list of active arms, each arm's place in it or -1, clock times.
+
+    `rates` has r_i per arm, close together so that they are quickly searched, and behind them the
+    sum of each block of arms.
+    """
+    return (
+        np.zeros((K, BELIEF_COLUMNS)),
+        np.zeros(LEVEL_PLACES),
+        np.zeros(K + K // ARMS_PER_BLOCK + 1),
+        np.zeros(K, dtype=np.int64),
+        np.full(K, -1),
+        np.zeros(CLOCK_ROUNDS),
+    )
+
+
+@jit
+def reset_memory(memory):
+    """Begin a new run: no level yet, and the gate closed."""
+    memory[1][:] = 0.0
+    memory[1][GATE] = np.inf
+    memory[1][LEFT] = -1.0

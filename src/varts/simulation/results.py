@@ -1,0 +1,82 @@
+"""What a study knows of a policy: the regret of every run, and the mean curve over runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from varts._validation import Floats
+from varts.stats import merged
+
+
+@dataclass(frozen=True, eq=False)
+class RegretCurve:
+    """Cumulated regret at the recorded rounds: its mean over runs, and how far runs deviate.
+
+    >>> RegretCurve(2, np.array([1.0, 3.0]), np.array([0.0, 2.0])).se      # sqrt(2 / 1 / 2)
+    array([0., 1.])
+    """
+
+    n: int  #: the number of runs
+    mean: Floats  #: their mean regret, per recorded round
+    m2: Floats  #: their sum of squared deviations from it, per recorded round
+
+    @property
+    def variance(self) -> Floats:
+        """Unbiased variance over runs; NaN for a single run."""
+        return self.m2 / (self.n - 1) if self.n > 1 else np.full(len(self.m2), np.nan)
+
+    @property
+    def se(self) -> Floats:
+        """Standard error of the mean; NaN for a single run."""
+        return np.sqrt(self.variance / self.n)
+
+    def merge(self, later: RegretCurve) -> RegretCurve:
+        """The curve of both sets of runs.
+
+        Args:
+            later: The curve of other runs at the same rounds.
+        """
+        return RegretCurve(*merged(self.n, self.mean, self.m2, later.n, later.mean, later.m2))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RegretCurve)
+            and self.n == other.n
+            and np.array_equal(self.mean, other.mean)
+            and np.array_equal(self.m2, other.m2)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyResult:
+    """What some runs of one policy came to."""
+
+    final: Floats  #: regret at the horizon, per run
+    best_share: Floats  #: share of rounds on a best arm, per run
+    curve: RegretCurve  #: regret at the recorded rounds, over runs
+
+    def merge(self, later: PolicyResult) -> PolicyResult:
+        """The result of these runs and those that follow.
+
+        Args:
+            later: The result of the runs that follow.
+        """
+        return PolicyResult(
+            np.concatenate([self.final, later.final]),
+            np.concatenate([self.best_share, later.best_share]),
+            self.curve.merge(later.curve),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PolicyResult)
+            and np.array_equal(self.final, other.final)
+            and np.array_equal(self.best_share, other.best_share)
+            and self.curve == other.curve
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
