@@ -21,7 +21,7 @@ from varts.problems import GaussianBandit
 HERE = Path(__file__).parent
 RUNS = {10: 600, 32: 300, 1000: 16}
 PEER_SECONDS = 0.5  # a measurement of a peer
-MANY = 8  # times as many runs where threads are compared: starting and ending weigh little
+THREADS_RUNS_FACTOR = 8  # more runs where threads are compared: starting and ending weigh little
 
 
 def say(text):
@@ -188,7 +188,9 @@ def main():
     found["two threads"] = {}
     if c is not None and (os.cpu_count() or 1) > 1:
         few = max(1, options.turns // 2)
-        found["two threads"] = {K: speed_up(K, MANY * runs, few, c) for K, runs in RUNS.items()}
+        found["two threads"] = {
+            K: speed_up(K, THREADS_RUNS_FACTOR * runs, few, c) for K, runs in RUNS.items()
+        }
     found["agreement"] = {K: agreement(K, runs, c) for K, runs in RUNS.items()}
     found["peers"] = [] if options.no_peers else all_peers(max(1, options.turns // 2))
     say("figure 1, twice")

@@ -26,6 +26,13 @@ def test_merge():
     assert merged == ArmStats([4], [2], [4.75])
 
 
+def test_wrong_types_are_type_errors():
+    with pytest.raises(TypeError, match="statistics to merge must be an ArmStats, got 5"):
+        ArmStats.empty(2).merge(5)
+    with pytest.raises(TypeError, match="rewards must be one sequence per arm, got 5"):
+        ArmStats.from_rewards(5)
+
+
 def test_variance_is_unbiased_and_unknown_below_two():
     variance = ArmStats.from_rewards([[1, 3, 5], [2], []]).variance
     assert variance[0] == 4

@@ -20,6 +20,11 @@ from varts._validation import Floats, abbreviate, common_shape, integer, reals
 class ArmStats:
     """Sufficient statistics of K arms; a value: every method returns a new one.
 
+    Args:
+        n: How many rewards each arm has had; one number or one per arm, as are the others.
+        mean: Their mean.
+        m2: The sum of their squared deviations from it.
+
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2]])
     >>> stats
     ArmStats(n=[3. 1.], mean=[3. 2.], m2=[8. 0.])
@@ -53,19 +58,26 @@ class ArmStats:
 
     @classmethod
     def empty(cls, K: int) -> ArmStats:
-        """K arms without a single pull."""
+        """K arms without a single pull.
+
+        Args:
+            K: The number of arms.
+        """
         K = integer("K", K, at_least=1)
         return cls._trusted(np.zeros(K), np.zeros(K), np.zeros(K))
 
     @classmethod
     def from_rewards(cls, rewards: Iterable[Sequence[float]]) -> ArmStats:
-        """One sequence of rewards per arm; their lengths may differ.
+        """The statistics of rewards that are known one by one.
+
+        Args:
+            rewards: One sequence of rewards per arm; their lengths may differ.
 
         >>> ArmStats.from_rewards([[1e9 - 1, 1e9 + 1]]).m2
         array([2.])
         """
         if not isinstance(rewards, Iterable):
-            raise ValueError(f"rewards must be one sequence per arm, got {abbreviate(rewards)}")
+            raise TypeError(f"rewards must be one sequence per arm, got {abbreviate(rewards)}")
         arms = [np.atleast_1d(reals(f"rewards of arm {i}", arm)) for i, arm in enumerate(rewards)]
         for i, arm in enumerate(arms):
             if arm.ndim > 1:
@@ -92,7 +104,11 @@ class ArmStats:
         return out
 
     def observe(self, arm: Any, reward: Any) -> ArmStats:
-        """With one reward more (`arm` an index), or many (two sequences of equal length).
+        """With one reward more, or with many.
+
+        Args:
+            arm: The index of the arm that was pulled, or one per reward.
+            reward: The reward, or a sequence as long as that of the arms.
 
         >>> ArmStats.empty(2).observe([0, 1, 0], [1.0, 7.0, 3.0])
         ArmStats(n=[2. 1.], mean=[2. 7.], m2=[2. 0.])
@@ -124,20 +140,28 @@ class ArmStats:
         return self.merge(batch)
 
     def merge(self, other: ArmStats) -> ArmStats:
-        """The statistics of both sets of rewards together."""
+        """The statistics of both sets of rewards together.
+
+        Args:
+            other: Other rewards of the same arms.
+        """
         if not isinstance(other, ArmStats):
-            raise ValueError(f"statistics to merge must be an ArmStats, got {abbreviate(other)}")
+            raise TypeError(f"statistics to merge must be an ArmStats, got {abbreviate(other)}")
         if other.K != self.K:
             raise ValueError(f"statistics must have equal numbers of arms, got {self.K}, {other.K}")
         mine, others = (self.n, self.mean, self.m2), (other.n, other.mean, other.m2)
         return ArmStats._trusted(*merged(*mine, *others))
 
     def take(self, arms: Any) -> ArmStats:
-        """The statistics of some of the arms, by their indices."""
+        """The statistics of some of the arms.
+
+        Args:
+            arms: Their indices, in the order they are to have.
+        """
         return ArmStats._trusted(self.n[arms], self.mean[arms], self.m2[arms])
 
     def pooled(self) -> ArmStats:
-        """All arms seen as one.
+        """All arms seen as one, merged at once rather than two by two.
 
         >>> ArmStats.from_rewards([[0, 2], [4, 6]]).pooled()
         ArmStats(n=[4.], mean=[3.], m2=[20.])
@@ -167,7 +191,7 @@ def _one(K: int, arm: int, reward: float) -> ArmStats:
 
 
 def merged(n: Any, mean: Any, m2: Any, n2: Any, mean2: Any, m22: Any) -> tuple[Any, Any, Any]:
-    """Two sets of rewards seen as one; numbers or arrays, and compiled in the engine."""
+    """Chan's formula: two sets of rewards as one, for numbers, arrays and the compiled engine."""
     total = n + n2
     share = n2 / np.maximum(total, 1e-300)  # 0 of none
     gap = mean2 - mean

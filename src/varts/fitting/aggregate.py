@@ -190,7 +190,8 @@ def _gathered(parts: list[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
 def merged(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) -> pl.DataFrame:
     """One row per arm, by name: rows of the same arm are merged as `ArmStats.merge` would.
 
-    `counts` are columns to be added up.
+    All rows of an arm at once, in a polars expression: calling `stats.merged` on two rows at a time
+    would mean a loop in Python. `counts` are columns to be added up.
     """
     n, mean, m2 = (pl.col(name) for name in STATISTICS)
     total = pl.col("total")

@@ -11,12 +11,7 @@ from varts import bounds, plotting
 from varts._progress import show_progress
 from varts._validation import choice, integer, make_folder
 from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
-from varts.paper.experiments import (
-    FIGURE1_ARMS,
-    FIGURE2_ARMS,
-    PROBLEMS,
-    policies,
-)
+from varts.paper.experiments import FIGURE1_ARMS, FIGURE2_ARMS, PROBLEMS, policies
 from varts.problems import GaussianBandit
 from varts.simulation.study import Study, settings, simulate
 
@@ -44,7 +39,18 @@ def reproduce(
     bound: bool = False,
     progress: bool | None = None,
 ) -> Reproduction:
-    """Run the paper's experiments and write figures, summary.csv and claims.md into `out`."""
+    """Run the paper's experiments and write figures, summary.csv and claims.md.
+
+    Args:
+        figure: "1", "2" or "all".
+        runs: How often each policy is played on each problem.
+        horizon: Rounds of a run.
+        seed: The seed of all studies.
+        out: The folder to write to, made if it is not there.
+        threads: How many threads play; by default as many as there are cores.
+        bound: Whether to draw Theorem 2 beside the Gaussian curves.
+        progress: Whether to show a bar; by default only on a terminal.
+    """
     choice("figure", figure, ("1", "2", "all"))
     integer("runs", runs, at_least=2)  # one run has no standard error
     integer("horizon", horizon, at_least=2 if bound else 1)  # the bound needs two rounds

@@ -22,8 +22,13 @@ def regret_curves(
 ) -> Axes:
     """Regret over rounds with bands of two standard errors.
 
-    `bound`, at the rounds of `thinned(study.rounds)`, is drawn dotted; as it is far above the
-    curves, the axis then turns logarithmic above the first policy's regret.
+    Args:
+        study: The study whose curves to draw.
+        ax: Where to draw; by default in a new figure.
+        title: The title of the axes.
+        bound: A bound at the rounds of `thinned(study.rounds)`, drawn dotted; as it is far above
+            the curves, the axis then turns logarithmic above the first policy's regret.
+        legend: Whether to draw a legend.
     """
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
@@ -50,7 +55,14 @@ def regret_by_arms(
     title: str | None = None,
     bounds: Sequence[float] | None = None,
 ) -> Axes:
-    """Regret at the horizon over the number of arms, with bars of two standard errors."""
+    """Regret at the horizon over the number of arms, with bars of two standard errors.
+
+    Args:
+        studies: A study per number of arms, all of the same policies.
+        ax: Where to draw.
+        title: The title of the axes.
+        bounds: A bound per number of arms, drawn dotted.
+    """
     arms = list(studies)
     for i, label in enumerate(studies[arms[0]].labels):
         means = [studies[K].regret[label][-1] for K in arms]

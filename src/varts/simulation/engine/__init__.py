@@ -1,1 +1,1 @@
-"""The compiled simulation engine; only `study.simulate` calls it."""
+"""The compiled simulation engine behind `study.simulate`."""

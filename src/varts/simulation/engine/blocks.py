@@ -29,7 +29,7 @@ from varts.stats import ArmStats
 
 # These three are part of every result, like the numbers of random streams.
 RUNS_PER_BLOCK = 8
-BLOCKS_PER_BATCH = 8  # that have their instances from one stream, as opening a stream takes long
+BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
 MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them

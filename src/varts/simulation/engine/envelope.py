@@ -1,8 +1,8 @@
 """What the lazy sampler of `lazy_argmax.py` must know of a family of beliefs.
 
-The modules `student_envelope` and `beta_envelope` each are an `Envelope`. An arm's belief is a row
-of the array `beliefs`, whose columns only the envelope knows. `i` is an arm, `tau` a level, `state`
-that of the random numbers: what draws takes it and returns it as the last of its values.
+The modules `student_envelope` and `beta_envelope` are the two envelopes. An arm's belief is a row
+of the array `beliefs`, whose columns only the envelope knows. `i` is an arm, `tau` a level and
+`state` that of the random numbers, which a function that draws takes and returns last.
 """
 
 from __future__ import annotations

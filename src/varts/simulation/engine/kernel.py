@@ -25,7 +25,7 @@ INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
     "index": (IndexPolicy, ("choose", "transform", "indices")),
     "belief": (BeliefPolicy, ("choose", "transform", "belief")),
 }
-MIN_ARMS_GROWING = 128  # from so many arms on it pays to leave some out
+MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
 
 # By function, not by class: a subclass with a reward of its own is of another kind.
 REWARD_KINDS: dict[Any, int] = {

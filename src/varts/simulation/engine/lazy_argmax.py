@@ -8,8 +8,8 @@ it. Whether any of these rare events happens at all is decided by a single expon
 
 **The bound.** All that the sampler needs to know of a family of beliefs is its `Envelope`: a curve
 above the density that is easy to draw from, whose mass B bounds the chance of a rare event.
-`student_envelope.py` and `beta_envelope.py` are one each. Both bounds stay bounds while a belief
-moves away from tau and narrows, which spares most recomputations.
+`student_envelope.py` and `beta_envelope.py` are the two there are. Both bounds stay bounds while a
+belief moves away from tau and narrows, which spares most recomputations.
 
 **The process.** Each arm that is not drawn outright has a bound b_i on the chance of its event and
 the rate r_i = -log(1 - b_i). The arms share one Poisson process on [0, R), R = sum r_i, an interval

@@ -35,7 +35,7 @@ def specialise(function: Any, name: str | None = None, **bound: Any) -> Any:
 
 
 def as_module(namespace: Any) -> types.ModuleType:
-    """An object's attributes as a module: of no other object does Numba take functions."""
+    """An object's attributes as a module: Numba takes functions from modules only."""
     module = types.ModuleType(type(namespace).__name__)
     module.__dict__.update(vars(namespace))
     return module
