@@ -20,7 +20,8 @@ import pytest
 
 import varts
 from varts import cli
-from varts.cli.experiment import STORE, Flags, experiment
+from varts.cli.experiment import experiment
+from varts.cli.experiment_flags import STORE, TYPED, Flags
 from varts.live import Options
 from varts.policies import registry
 
@@ -151,7 +152,7 @@ def test_the_guide_shows_every_verb():
 # ------------------------------------------------------------------------------ options
 
 # Every option as it is typed, and what is stored then; the last column: what it needs beside it.
-TYPED = {
+EXAMPLES = {
     "goal": ("min", "min", []),
     "policy": ("ucb-v,zeta=1.2", {"label": "UCB-V", "zeta": 1.2}, []),
     "prior": ("mu=12,kappa=16,alpha=11,beta=640", SHARED, []),
@@ -178,15 +179,44 @@ def test_the_default_store_is_that_of_python():
 
 def test_every_option_of_an_experiment_has_a_flag(done):
     names = [field.name for field in fields(Options)]
-    assert [field.name for field in fields(Flags)] == names == list(TYPED)
+    assert [field.name for field in fields(Flags)] == names == list(EXAMPLES)
     for verb in ("create", "configure"):
         out = done(verb, "--help")
         assert [name for name in names if flag(name) + " " not in out] == []
+        plain = " ".join(re.sub("[│\n]", " ", out).split())
+        for name, text in Options.descriptions().items():  # the help is the description
+            default = str(getattr(Options(), name)) if name in TYPED else f"--no-{flag(name)[2:]}"
+            default = {"None": "none", "0.0": "0"}.get(default, default)
+            assert f"{text.removesuffix('.')} ({default})." in plain
 
 
-@pytest.mark.parametrize("name", TYPED)
+def test_every_option_is_typed_or_a_yes_or_no():
+    yes_or_no = [field.name for field in fields(Options) if isinstance(field.default, bool)]
+    names = {field.name for field in fields(Options)}
+    assert set(TYPED) == names - set(yes_or_no)
+
+
+def test_the_database_is_loaded_when_an_experiment_is_asked_for():
+    program = """
+import sys
+from varts.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print("sqlalchemy" in sys.modules)
+"""
+    for words, loaded in ((["--help"], "False"), (["experiment", "--help"], "True")):
+        told = subprocess.run(
+            [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+        )
+        assert "Live experiments: decide, reward, report" in told.stdout
+        assert told.stdout.split()[-1] == loaded
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_option_is_stored_as_typed_and_none_takes_it_back(call, done, name):
-    typed, kept, more = TYPED[name]
+    typed, kept, more = EXAMPLES[name]
     asked = [flag(name)] if typed is True else [flag(name), typed]
     done("create", "one", "a", "b", *asked, *more)
     default = Options.made().to_json()
