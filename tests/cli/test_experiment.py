@@ -14,6 +14,7 @@ import sys
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import polars as pl
 import pytest
@@ -183,11 +184,15 @@ def test_every_option_of_an_experiment_has_a_flag(done):
     for verb in ("create", "configure"):
         out = done(verb, "--help")
         assert [name for name in names if flag(name) + " " not in out] == []
-        plain = " ".join(re.sub("[│\n]", " ", out).split())
-        for name, text in Options.descriptions().items():  # the help is the description
-            default = str(getattr(Options(), name)) if name in TYPED else f"--no-{flag(name)[2:]}"
-            default = {"None": "none", "0.0": "0"}.get(default, default)
-            assert f"{text.removesuffix('.')} ({default})." in plain
+
+
+def test_the_help_of_an_option_is_its_description_with_its_default():
+    for name, hint in get_type_hints(Flags, include_extras=True).items():
+        (parameter,) = hint.__metadata__
+        default = str(getattr(Options(), name)) if name in TYPED else f"--no-{flag(name)[2:]}"
+        default = {"None": "none", "0.0": "0"}.get(default, default)
+        text = Options.descriptions()[name]
+        assert parameter.help == f"{text.removesuffix('.')} ({default})."
 
 
 def test_every_option_is_typed_or_a_yes_or_no():
@@ -585,6 +590,12 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
     refused(call("create", "price", "a", "b", "--floor", "2"), "floor")
     refused(call("create", "price", "a", "b", "--floor", "0.6"), "floor", "1/2")
     assert list(Path().iterdir()) == []
+
+
+def test_a_missing_driver_is_one_sentence(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    told = call("list", "--store", "postgresql://me@127.0.0.1:1/varts")
+    refused(told, "PostgreSQL needs psycopg: pip install 'varts[postgres]'")
 
 
 # ------------------------------------------------------------------------------ mistakes
