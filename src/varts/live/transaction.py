@@ -121,7 +121,9 @@ class Transaction:
 
     def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
-        found = self.connection.execute(_latest, {"x": self.experiment, "until": until}).scalar()
+        found = self.connection.execute(
+            _last_decided, {"x": self.experiment, "until": until}
+        ).scalar()
         return 0 if found is None else int(found)
 
     def overdue(self, since: int, until: int, limit: int) -> Sequence[Any]:
@@ -223,7 +225,7 @@ _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
 )
 _x: Any = sa.bindparam("x")
-_latest = (
+_last_decided = (
     sa.select(decisions.c.time)
     .where(decisions.c.experiment == _x, decisions.c.time <= sa.bindparam("until"))
     .order_by(decisions.c.time.desc())
