@@ -19,7 +19,7 @@ import numpy as np
 import report
 
 import varts
-from varts.live.allocation import Chooser
+from varts.live.allocation import Allocation
 from varts.live.options import Options
 from varts.live.state import REWARD, Config, Event, State
 
@@ -46,16 +46,16 @@ def choosing(K):
     rng = np.random.default_rng(1)
     for i in range(5 * K):
         state.apply(rewarded(state, i % K, rng.normal(i % K / K)))
-    chooser = Chooser(1, state)
+    allocation = Allocation(1, state)
     keys = (f"decision-{i}" for i in range(10**9))
 
     def same():
-        chooser.choose([next(keys)], [None], exact=False)
+        allocation.choose([next(keys)], [None], exact=False)
 
     def after_a_reward(exact=False):
         new = state.copy()
         new.apply(rewarded(new, 0, 0.5))
-        Chooser(1, new).choose([next(keys)], [None], exact=exact)
+        Allocation(1, new).choose([next(keys)], [None], exact=exact)
 
     return {
         "same state": typical(same),

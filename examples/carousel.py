@@ -21,12 +21,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import numpy as np
 
 import varts
-from varts.live import RewardConflict, UnknownDecision
+from varts.live import LiveError, RewardConflict, StoreError, UnknownDecision
 
 # What simulated visitors think: the chances of 1, 2, 3, 4 and 5 stars. The app does not know them.
 MOVIES = {
@@ -39,7 +40,7 @@ MOVIES = {
 HOUR = 3600
 
 
-def open_carousel(store: str = "memory://", seed: int = 1, **options: object) -> varts.Experiment:
+def open_carousel(store: str = "memory://", seed: int = 1, **options: Any) -> varts.Experiment:
     """The experiment; who has not rated within an hour never will, and counts for nothing."""
     return varts.open("carousel", list(MOVIES), store=store, seed=seed, window=HOUR, **options)
 
@@ -127,8 +128,8 @@ class Handler(BaseHTTPRequestHandler):
             asked = parse_qs(address.query).get("id", [None])[0]
             try:
                 decision = self.experiment.decide(id=asked)
-            except ValueError as error:  # an id that is none, in one sentence
-                self.answer(400, str(error), "text/plain")
+            except (ValueError, LiveError) as error:
+                self.refuse(error)
                 return
             self.answer(200, json.dumps(decision._asdict()), "application/json")
         else:
@@ -144,14 +145,18 @@ class Handler(BaseHTTPRequestHandler):
             return
         try:
             self.experiment.reward(id, int(stars))
-        except ValueError as error:  # one sentence, and nothing was written
-            status = {UnknownDecision: 404, RewardConflict: 409}.get(type(error), 400)
-            self.answer(status, str(error), "text/plain")
+        except (ValueError, LiveError) as error:
+            self.refuse(error)
             return
         self.send_response(303)  # so that a reload does not send the stars again
         self.send_header("Location", "/")
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def refuse(self, error: Exception) -> None:
+        """Say in one sentence why nothing was written."""
+        statuses = {UnknownDecision: 404, RewardConflict: 409, StoreError: 503}
+        self.answer(statuses.get(type(error), 400), str(error), "text/plain")
 
     def answer(self, status: int, text: str, kind: str = "text/html") -> None:
         """Send a page."""

@@ -139,6 +139,17 @@ def test_what_is_no_request_is_answered_with_400(app):
     assert experiment.state.version == 1
 
 
+def test_a_lost_store_is_answered_with_503(carousel, tmp_path):
+    file = tmp_path / "carousel.db"
+    with (
+        carousel.open_carousel(f"sqlite:///{file}") as experiment,
+        carousel.serving(experiment) as url,
+    ):
+        experiment.close()
+        file.write_bytes(b"this is not a database any more" * 1000)
+        assert send(url, "visitor", 5)[0] == 503
+
+
 def test_the_report_page_has_a_bar_per_movie_and_refreshes(carousel, app):
     _, url = app
     for number in range(2):  # before any rating, and after some

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.beliefs import StudentT as StudentT
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
+    from varts.fitting import read_history as read_history
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
     from varts.live import open as open
@@ -57,7 +58,7 @@ __version__ = "0.1.0"
 _modules = ("bounds", "live")
 _homes = {
     "varts.beliefs": ("Beta", "StudentT"),
-    "varts.fitting": ("FittedPrior", "fit_prior"),
+    "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.live": ("Decision", "Experiment", "open"),
     "varts.planning.plan": ("Plan", "plan"),
     "varts.policies": (
@@ -85,7 +86,8 @@ _homes = {
     "varts.simulation.study": ("Study", "simulate"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
-__all__ = sorted([*_modules, *_home])
+_public = sorted([*_modules, *_home])
+__all__ = [name for name in _public if name != "open"]  # the builtin survives `import *`
 
 
 def __getattr__(name: str) -> Any:
@@ -101,4 +103,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _public

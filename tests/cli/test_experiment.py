@@ -14,13 +14,15 @@ import sys
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import polars as pl
 import pytest
 
 import varts
 from varts import cli
-from varts.cli.experiment import STORE, Flags, experiment
+from varts.cli.experiment import experiment
+from varts.cli.experiment_flags import STORE, TYPED, Flags
 from varts.live import Options
 from varts.policies import registry
 
@@ -151,7 +153,7 @@ def test_the_guide_shows_every_verb():
 # ------------------------------------------------------------------------------ options
 
 # Every option as it is typed, and what is stored then; the last column: what it needs beside it.
-TYPED = {
+EXAMPLES = {
     "goal": ("min", "min", []),
     "policy": ("ucb-v,zeta=1.2", {"label": "UCB-V", "zeta": 1.2}, []),
     "prior": ("mu=12,kappa=16,alpha=11,beta=640", SHARED, []),
@@ -178,15 +180,48 @@ def test_the_default_store_is_that_of_python():
 
 def test_every_option_of_an_experiment_has_a_flag(done):
     names = [field.name for field in fields(Options)]
-    assert [field.name for field in fields(Flags)] == names == list(TYPED)
+    assert [field.name for field in fields(Flags)] == names == list(EXAMPLES)
     for verb in ("create", "configure"):
         out = done(verb, "--help")
         assert [name for name in names if flag(name) + " " not in out] == []
 
 
-@pytest.mark.parametrize("name", TYPED)
+def test_the_help_of_an_option_is_its_description_with_its_default():
+    for name, hint in get_type_hints(Flags, include_extras=True).items():
+        (parameter,) = hint.__metadata__
+        default = str(getattr(Options(), name)) if name in TYPED else f"--no-{flag(name)[2:]}"
+        default = {"None": "none", "0.0": "0"}.get(default, default)
+        text = Options.descriptions()[name]
+        assert parameter.help == f"{text.removesuffix('.')} ({default})."
+
+
+def test_every_option_is_typed_or_a_yes_or_no():
+    yes_or_no = [field.name for field in fields(Options) if isinstance(field.default, bool)]
+    names = {field.name for field in fields(Options)}
+    assert set(TYPED) == names - set(yes_or_no)
+
+
+def test_the_database_is_loaded_when_an_experiment_is_asked_for():
+    program = """
+import sys
+from varts.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print("sqlalchemy" in sys.modules)
+"""
+    for words, loaded in ((["--help"], "False"), (["experiment", "--help"], "True")):
+        told = subprocess.run(
+            [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+        )
+        assert "Live experiments: decide, reward, report" in told.stdout
+        assert told.stdout.split()[-1] == loaded
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_option_is_stored_as_typed_and_none_takes_it_back(call, done, name):
-    typed, kept, more = TYPED[name]
+    typed, kept, more = EXAMPLES[name]
     asked = [flag(name)] if typed is True else [flag(name), typed]
     done("create", "one", "a", "b", *asked, *more)
     default = Options.made().to_json()
@@ -555,6 +590,12 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
     refused(call("create", "price", "a", "b", "--floor", "2"), "floor")
     refused(call("create", "price", "a", "b", "--floor", "0.6"), "floor", "1/2")
     assert list(Path().iterdir()) == []
+
+
+def test_a_missing_driver_is_one_sentence(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    told = call("list", "--store", "postgresql://me@127.0.0.1:1/varts")
+    refused(told, "PostgreSQL needs psycopg: pip install 'varts[postgres]'")
 
 
 # ------------------------------------------------------------------------------ mistakes

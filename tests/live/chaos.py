@@ -319,9 +319,8 @@ def _check_one(exp, lines, numbers):
     verification = exp.verify(replay=True)
     if not verification.ok:
         problems.append(f"verify: {verification}")
-    with exp.store.reading() as log:
-        log.experiment = log.find(exp.name).id
-        rows = list(log.all_decisions())
+    with exp._snapshot.reading() as transaction:
+        rows = list(transaction.all_decisions())
     stored = {row.id: row for row in rows}
     begun = {id for line in lines if line["what"] == "began" for id in line["ids"]}
     acknowledged, applied = {}, Counter()

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-pytest.register_assert_rewrite("tests.live.conformance", "tests.live.chaos")
+pytest.register_assert_rewrite("tests.live.conformance", "tests.live.chaos", "tests.live.stores")
 
 _numbers = itertools.count(1)
 
@@ -56,3 +56,15 @@ def store_url(request, tmp_path):
     if request.param == "postgres":
         return request.getfixturevalue("postgres")()
     return f"memory://test{next(_numbers)}"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Where a SQLite database may be."""
+    return tmp_path / "varts.db"
+
+
+@pytest.fixture
+def url(file):
+    """Its URL."""
+    return f"sqlite:///{file}"

@@ -15,7 +15,7 @@ from scipy import stats
 import varts
 from tests.reference import frequency_p, p_best
 from varts import NormalGamma, StudentT
-from varts.live.allocation import CHOICE, Chooser, uniforms
+from varts.live.allocation import CHOICE, Allocation, uniforms
 from varts.live.options import Options
 from varts.live.state import Config, Row, State
 from varts.policies import registry
@@ -43,12 +43,12 @@ def state_of(rewards, paused=(), winner=None, **options):
     return State(config, version=at + 1, rewards=at, rows=rows)
 
 
-def chooser_of(rewards, seed=5, **options):
-    return Chooser(seed, state_of(rewards, **options))
+def allocation_of(rewards, seed=5, **options):
+    return Allocation(seed, state_of(rewards, **options))
 
 
-def chosen(chooser, ids=IDS, units=None):
-    return np.array([c.arm for c in chooser.choose(ids, units or [None] * len(ids))])
+def chosen(allocation, ids=IDS, units=None):
+    return np.array([c.arm for c in allocation.choose(ids, units or [None] * len(ids))])
 
 
 def moments(rewards):
@@ -110,7 +110,7 @@ def beta_best(rewards, sign=1):
 
 
 def mixed(policy, floor=0.0, owed=(), paused=()):
-    """The words of `choosing`: a floor for all, an even share for those owed, the rest to the
+    """The words of `allocation`: a floor for all, an even share for those owed, the rest to the
     policy. `policy` has the chances of the arms that are ready; K arms in all."""
     K = len(policy) + len(owed) + len(paused)
     active = [arm for arm in range(K) if arm not in paused]
@@ -124,84 +124,84 @@ def mixed(policy, floor=0.0, owed=(), paused=()):
 
 
 SCENES = {
-    "VarTS": (lambda: chooser_of([A, B, C]), lambda: unit_free([A, B, C])),
+    "VarTS": (lambda: allocation_of([A, B, C]), lambda: unit_free([A, B, C])),
     "VarTS, scale 1e-9": (
-        lambda: chooser_of([[1e-9 * x for x in arm] for arm in (A, B, C)]),
+        lambda: allocation_of([[1e-9 * x for x in arm] for arm in (A, B, C)]),
         lambda: unit_free([A, B, C]),
     ),
     "VarTS, a prior": (
-        lambda: chooser_of([A, B, C], prior=PRIOR),
+        lambda: allocation_of([A, B, C], prior=PRIOR),
         lambda: with_prior([A, B, C]),
     ),
     "VarTS, nothing but a prior": (
-        lambda: chooser_of([[], [], []], prior=PRIOR),
+        lambda: allocation_of([[], [], []], prior=PRIOR),
         lambda: p_best(
             PRIOR.mu, np.sqrt(PRIOR.beta / (PRIOR.alpha * PRIOR.kappa)), 2 * PRIOR.alpha
         ),
     ),
     "VarTS, min": (
-        lambda: chooser_of([A, B, C], prior=PRIOR, goal="min"),
+        lambda: allocation_of([A, B, C], prior=PRIOR, goal="min"),
         lambda: with_prior([A, B, C], sign=-1),
     ),
     "VarTS, min, no prior": (
-        lambda: chooser_of([A, B, C], goal="min"),
+        lambda: allocation_of([A, B, C], goal="min"),
         lambda: unit_free([[-x for x in arm] for arm in (A, B, C)]),
     ),
     "VarTS, infinite draws": (
-        lambda: chooser_of(
+        lambda: allocation_of(
             [[], [], []], prior=NormalGamma([0, 0, 5], 1, [0.0002, 0.0008, 0.0008], 1)
         ),
         lambda: p_best([0, 0, 5], np.sqrt([5000, 1250, 1250]), [0.0004, 0.0016, 0.0016]),
     ),
-    "TS14": (lambda: chooser_of([A, B, C], policy="TS14"), lambda: ts14([A, B, C])),
+    "TS14": (lambda: allocation_of([A, B, C], policy="TS14"), lambda: ts14([A, B, C])),
     "TS14, equal points": (
-        lambda: chooser_of([[1.0] * 4, [0.0] * 5, [1.0] * 6], policy="TS14"),
+        lambda: allocation_of([[1.0] * 4, [0.0] * 5, [1.0] * 6], policy="TS14"),
         lambda: np.array([0.5, 0.0, 0.5]),
     ),
     "Gaussian-TS": (
-        lambda: chooser_of([A, B, C], policy="Gaussian-TS"),
+        lambda: allocation_of([A, B, C], policy="Gaussian-TS"),
         lambda: gaussian([A, B, C]),
     ),
     "Gaussian-TS, nothing": (
-        lambda: chooser_of([[], [], []], policy="Gaussian-TS"),
+        lambda: allocation_of([[], [], []], policy="Gaussian-TS"),
         lambda: np.full(3, 1 / 3),
     ),
     "Bernoulli-TS": (
-        lambda: chooser_of(ONES, policy="Bernoulli-TS"),
+        lambda: allocation_of(ONES, policy="Bernoulli-TS"),
         lambda: beta_best(ONES),
     ),
     "Bernoulli-TS, min": (
-        lambda: chooser_of(ONES, policy="Bernoulli-TS", goal="min"),
+        lambda: allocation_of(ONES, policy="Bernoulli-TS", goal="min"),
         lambda: beta_best(ONES, sign=-1),
     ),
     "UCB1, a tie": (
-        lambda: chooser_of([[0.5, 0.5], [0.1, 0.2], [0.25, 0.75]], policy="UCB1"),
+        lambda: allocation_of([[0.5, 0.5], [0.1, 0.2], [0.25, 0.75]], policy="UCB1"),
         lambda: np.array([0.5, 0, 0.5]),
     ),
     "UCB1, no tie": (
-        lambda: chooser_of([[0.5, 0.5], [0.1, 0.2], [0.5, 0.75]], policy="UCB1"),
+        lambda: allocation_of([[0.5, 0.5], [0.1, 0.2], [0.5, 0.75]], policy="UCB1"),
         lambda: np.array([0, 0, 1.0]),
     ),
     "floor": (
-        lambda: chooser_of([A, B, C], floor=0.1),
+        lambda: allocation_of([A, B, C], floor=0.1),
         lambda: mixed(unit_free([A, B, C]), floor=0.1),
     ),
-    "floor of all": (lambda: chooser_of([A, B, C, D], floor=0.25), lambda: np.full(4, 0.25)),
-    "nothing yet": (lambda: chooser_of([[], [], []]), lambda: np.full(3, 1 / 3)),
+    "floor of all": (lambda: allocation_of([A, B, C, D], floor=0.25), lambda: np.full(4, 0.25)),
+    "nothing yet": (lambda: allocation_of([[], [], []]), lambda: np.full(3, 1 / 3)),
     "one arm owed": (
-        lambda: chooser_of([A, [], B, C]),
+        lambda: allocation_of([A, [], B, C]),
         lambda: mixed(unit_free([A, B, C]), owed=[1]),
     ),
     "TS14 owes two arms": (
-        lambda: chooser_of([A, A[:3], B, C[:1], C], policy="TS14"),
+        lambda: allocation_of([A, A[:3], B, C[:1], C], policy="TS14"),
         lambda: mixed(ts14([A, B, C]), owed=[1, 3]),
     ),
     "a paused arm": (
-        lambda: chooser_of([D, A, B, C], paused=[0]),
+        lambda: allocation_of([D, A, B, C], paused=[0]),
         lambda: mixed(unit_free([A, B, C]), paused=[0]),
     ),
     "a paused arm with its prior": (
-        lambda: chooser_of(
+        lambda: allocation_of(
             [A, D, B, C],
             paused=[1],
             prior={
@@ -214,11 +214,13 @@ SCENES = {
         lambda: mixed(with_prior([A, B, C]), paused=[1]),
     ),
     "UCB1, tie, floor, owed and paused": (
-        lambda: chooser_of([[0.5], [9.0], [], [0.5], [0.1]], policy="UCB1", paused=[1], floor=0.05),
+        lambda: allocation_of(
+            [[0.5], [9.0], [], [0.5], [0.1]], policy="UCB1", paused=[1], floor=0.05
+        ),
         lambda: mixed([0.5, 0.5, 0], floor=0.05, owed=[2], paused=[1]),
     ),
     "all of it, min": (
-        lambda: chooser_of(
+        lambda: allocation_of(
             [[], [-x for x in A], D, [-x for x in B], [-x for x in C]],
             paused=[2],
             floor=0.08,
@@ -232,11 +234,11 @@ SCENES = {
 @pytest.mark.parametrize("name", list(SCENES))
 def test_arms_come_as_often_as_the_log_says(name):
     make, by_hand = SCENES[name]
-    chooser, expected = make(), by_hand()
-    probabilities = chooser.probabilities
+    allocation, expected = make(), by_hand()
+    probabilities = allocation.probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-12)
     assert probabilities == pytest.approx(expected / expected.sum(), abs=2e-4)
-    choices = chooser.choose(IDS, NOBODY)
+    choices = allocation.choose(IDS, NOBODY)
     arms = np.array([choice.arm for choice in choices])
     possible = np.flatnonzero(probabilities)
     assert set(arms) <= set(possible)
@@ -252,8 +254,8 @@ def test_arms_come_as_often_as_the_log_says(name):
 
 
 def test_reasons_have_their_shares():
-    chooser = chooser_of([A, [], B, C], floor=0.05)
-    reasons = [choice.reason for choice in chooser.choose(IDS, NOBODY)]
+    allocation = allocation_of([A, [], B, C], floor=0.05)
+    reasons = [choice.reason for choice in allocation.choose(IDS, NOBODY)]
     names = ["floor", "forced", "policy"]
     found = np.array([names.index(reason) for reason in reasons])
     assert frequency_p(found, [0.2, 0.8 * 0.25, 0.8 * 0.75]) > LIMIT
@@ -264,8 +266,8 @@ def test_reasons_have_their_shares():
 
 
 def test_a_holdout_is_even_and_stays():
-    before = chooser_of([A, B, C], holdout=0.2, floor=0.05)
-    after = chooser_of([[*A, 50.0], B, C], holdout=0.2, floor=0.05)
+    before = allocation_of([A, B, C], holdout=0.2, floor=0.05)
+    after = allocation_of([[*A, 50.0], B, C], holdout=0.2, floor=0.05)
     units = [f"unit {i}" for i in range(DRAWS)]
     choices = before.choose(IDS, units)
     held = np.array([choice.reason == "holdout" for choice in choices])
@@ -285,8 +287,8 @@ def test_a_holdout_is_even_and_stays():
 
 
 def test_a_winner_gets_everybody():
-    chooser = chooser_of([A, B, C], winner=1, holdout=0.5, floor=0.1)
-    assert {tuple(choice) for choice in chooser.choose(IDS[:50], NOBODY[:50])} == {
+    allocation = allocation_of([A, B, C], winner=1, holdout=0.5, floor=0.1)
+    assert {tuple(choice) for choice in allocation.choose(IDS[:50], NOBODY[:50])} == {
         (1, 1.0, "winner", False)
     }
 
@@ -316,27 +318,27 @@ def dice(monkeypatch):
 
 
 def test_a_policy_without_formula_is_estimated_and_marked(dice):
-    chooser = chooser_of([A, B, C], policy=dice(extra=2.0), floor=0.1)
-    assert chooser.policy == dice(extra=2.0)
-    choices = chooser.choose(IDS[:8000], NOBODY[:8000])
+    allocation = allocation_of([A, B, C], policy=dice(extra=2.0), floor=0.1)
+    assert allocation.policy == dice(extra=2.0)
+    choices = allocation.choose(IDS[:8000], NOBODY[:8000])
     expected = mixed(TRUTH, floor=0.1)
     arms = np.array([choice.arm for choice in choices])
     assert frequency_p(arms, expected) > LIMIT
     assert frequency_p(arms, mixed(TRUTH, floor=0.2)) < LIMIT
     assert all(choice.estimated for choice in choices)
     slack = 5 * np.sqrt(TRUTH * (1 - TRUTH) / 1000)  # five standard errors of its draws
-    assert (np.abs(chooser.probabilities - expected) < slack).all()
-    assert chooser.probabilities.sum() == pytest.approx(1)
-    again = chooser_of([A, B, C], policy=dice(extra=2.0), floor=0.1)
-    assert (again.probabilities == chooser.probabilities).all()  # and can be estimated again
-    other = chooser_of([[*A, 1.0], B, C], policy=dice(), floor=0.1)
-    assert (other.probabilities != chooser.probabilities).any()  # at each version anew
+    assert (np.abs(allocation.probabilities - expected) < slack).all()
+    assert allocation.probabilities.sum() == pytest.approx(1)
+    again = allocation_of([A, B, C], policy=dice(extra=2.0), floor=0.1)
+    assert (again.probabilities == allocation.probabilities).all()  # and can be estimated again
+    other = allocation_of([[*A, 1.0], B, C], policy=dice(), floor=0.1)
+    assert (other.probabilities != allocation.probabilities).any()  # at each version anew
 
 
 def test_nothing_is_estimated_before_the_policy_has_a_say(dice):
-    chooser = chooser_of([[], [], []], policy="dice")
-    assert not any(choice.estimated for choice in chooser.choose(IDS[:20], NOBODY[:20]))
-    assert chooser.probabilities == pytest.approx(np.full(3, 1 / 3))
+    allocation = allocation_of([[], [], []], policy="dice")
+    assert not any(choice.estimated for choice in allocation.choose(IDS[:20], NOBODY[:20]))
+    assert allocation.probabilities == pytest.approx(np.full(3, 1 / 3))
 
 
 def test_an_estimated_chance_is_never_zero(monkeypatch):
@@ -348,13 +350,13 @@ def test_an_estimated_chance_is_never_zero(monkeypatch):
             return 0
 
     monkeypatch.setitem(registry._registry, "sure", Sure)
-    assert (chooser_of([A, B, C], policy="Sure").probabilities > 0).all()
+    assert (allocation_of([A, B, C], policy="Sure").probabilities > 0).all()
 
 
 def test_mean_variance_ts_is_estimated():
     """rho * theta - 1/tau has no closed form here; the arm of small variance wins more often."""
-    chooser = chooser_of([A, B, C], policy=varts.MVTS(rho=2.0))
-    choices = chooser.choose(IDS[:1500], NOBODY[:1500])
+    allocation = allocation_of([A, B, C], policy=varts.MVTS(rho=2.0))
+    choices = allocation.choose(IDS[:1500], NOBODY[:1500])
     arms = np.array([choice.arm for choice in choices])
     assert all(choice.estimated for choice in choices)
     rng = np.random.default_rng(2)  # by its definition, with another generator
@@ -377,8 +379,8 @@ def test_an_index_of_ones_own(monkeypatch):
             return mean + bonus * (n < 3)
 
     monkeypatch.setitem(registry._registry, "greedy", Greedy)
-    plain = chooser_of([[1.0] * 4, [3.0] * 4, [2.5]], policy="greedy")
-    curious = chooser_of([[1.0] * 4, [3.0] * 4, [2.5]], policy=Greedy(bonus=1.0))
+    plain = allocation_of([[1.0] * 4, [3.0] * 4, [2.5]], policy="greedy")
+    curious = allocation_of([[1.0] * 4, [3.0] * 4, [2.5]], policy=Greedy(bonus=1.0))
     assert plain.probabilities.tolist() == [0, 1, 0]
     assert curious.probabilities.tolist() == [0, 0, 1]
     assert not plain.estimated
@@ -437,8 +439,8 @@ def test_no_number_is_zero_or_one(monkeypatch):
         assert (u > 0).all() and (u < 1).all()
         for options in ({}, {"floor": 0.3}, {"holdout": 0.5}, {"policy": "UCB1"}):
             for rewards in ([A, B, C], [[], [], []], [A, [], C]):
-                chooser = chooser_of(rewards, **options)
-                assert chooser.choose(["d"], [None])[0].arm in range(3)
+                allocation = allocation_of(rewards, **options)
+                assert allocation.choose(["d"], [None])[0].arm in range(3)
 
 
 # ------------------------------------------------------------------------------ alone or in company
@@ -447,26 +449,26 @@ def test_no_number_is_zero_or_one(monkeypatch):
 @pytest.mark.parametrize("policy", ["VarTS", "TS14", "UCB1", "Bernoulli-TS", "MVTS"])
 def test_a_decision_does_not_depend_on_its_company(policy):
     rewards = ONES if policy == "Bernoulli-TS" else [[0.5, 0.5, 0.1, 0.9], [], [0.5] * 4]
-    chooser = chooser_of(rewards, policy=policy, floor=0.05, holdout=0.1)
+    allocation = allocation_of(rewards, policy=policy, floor=0.05, holdout=0.1)
     ids, units = IDS[:200], [None if i % 2 else f"u{i % 9}" for i in range(200)]
-    together = chooser.choose(ids, units)
+    together = allocation.choose(ids, units)
     assert len({choice.reason for choice in together}) >= 3
-    alone = [chooser.choose([id], [unit])[0] for id, unit in zip(ids, units, strict=True)]
+    alone = [allocation.choose([id], [unit])[0] for id, unit in zip(ids, units, strict=True)]
     assert alone == together
-    backwards = chooser.choose(ids[::-1], units[::-1])
+    backwards = allocation.choose(ids[::-1], units[::-1])
     assert backwards[::-1] == together
-    fresh = chooser_of(rewards, policy=policy, floor=0.05, holdout=0.1)
+    fresh = allocation_of(rewards, policy=policy, floor=0.05, holdout=0.1)
     assert fresh.choose(ids, units) == together
     quick = fresh.choose(ids, units, exact=False)  # the same arms, only without probabilities
     assert [choice.arm for choice in quick] == [choice.arm for choice in together]
-    elsewhere = chooser_of(rewards, seed=6, policy=policy, floor=0.05, holdout=0.1)
+    elsewhere = allocation_of(rewards, seed=6, policy=policy, floor=0.05, holdout=0.1)
     assert elsewhere.choose(ids, units) != together
 
 
 def test_a_paused_arm_leaves_the_choice_among_the_others_alone():
     """An arm keeps its own random numbers: without the last arm, who did not have it keeps his."""
-    everyone = chooser_of([A, B, C], prior=NormalGamma(5, 1, 2, 1))
-    without = chooser_of([A, B, C], prior=NormalGamma(5, 1, 2, 1), paused=[2])
+    everyone = allocation_of([A, B, C], prior=NormalGamma(5, 1, 2, 1))
+    without = allocation_of([A, B, C], prior=NormalGamma(5, 1, 2, 1), paused=[2])
     before, after = chosen(everyone, IDS[:2000]), chosen(without, IDS[:2000])
     assert (before[before != 2] == after[before != 2]).all()
 
@@ -477,7 +479,7 @@ def test_a_paused_arm_leaves_the_choice_among_the_others_alone():
 def share_of_the_unlucky(policy, zeros, others):
     """The chance of an arm that has paid nothing yet, beside one that pays about 10 to a tenth."""
     other = [(8.0 + i % 7 * 2 / 3) * (i % 10 == 3) for i in range(others)]
-    return chooser_of([[0.0] * zeros, other], policy=policy).probabilities[0]
+    return allocation_of([[0.0] * zeros, other], policy=policy).probabilities[0]
 
 
 @pytest.mark.parametrize("others", [200, 5000])

@@ -1,14 +1,16 @@
 """Options and arguments: what is good is kept as it was given, what is bad gets one sentence."""
 
+import inspect
 import json
 from dataclasses import dataclass, fields
+from typing import Unpack, get_args, get_origin, get_type_hints
 
-import numpy as np
 import pytest
 
 import varts
+from tests.live.stores import open_in, sentence
 from varts import Normal, NormalGamma
-from varts.live import Options, StoreError
+from varts.live import Options
 from varts.live.store import Store
 from varts.policies import registry
 
@@ -99,37 +101,23 @@ GOOD = {
 }
 
 
-def sentence(error):
-    """The message, if it is one sentence on one line."""
-    text = str(error.value)
-    assert "\n" not in text and text.strip() == text
-    assert not text.endswith(".") or text.endswith("...")
-    assert len(text) < 400
-    return text
-
-
-def open_in(store, **options):
-    name, arms = options.pop("name", "options"), options.pop("arms", ARMS)
-    return varts.open(name, arms, store=store, **options)
-
-
 # ------------------------------------------------------------------------------ options
 
 
 @pytest.mark.parametrize(("options", "said"), BAD, ids=[f"{i}" for i in range(len(BAD))])
 def test_a_bad_option_gets_one_sentence(options, said):
     store = Store("memory://")
-    with pytest.raises(ValueError) as error:
+    with pytest.raises((TypeError, ValueError)) as error:
         open_in(store, **options)
     assert said in sentence(error)
     assert store.names() == []  # and nothing was created
     exp = open_in(store)
-    with pytest.raises(ValueError) as again:
+    with pytest.raises(error.type) as again:
         exp.configure(**options)
     text = sentence(again)
     assert text == sentence(error) or text.startswith(f"{next(iter(options))} must stay")
     assert exp.report().version == 1
-    with pytest.raises(ValueError) as opened:
+    with pytest.raises(error.type) as opened:
         open_in(store, **options)  # also of an experiment that exists
     assert sentence(opened)
 
@@ -305,125 +293,24 @@ def test_a_policy_that_goes_missing_is_named_where_it_is_needed(monkeypatch, tmp
     assert exp.report().stop
 
 
-# ------------------------------------------------------------------------------ other arguments
+# ------------------------------------------------------------------------------ one definition
 
 
-NAMES = [
-    ({"arms": "abc"}, "arms must be a list of names, got 'abc'"),
-    ({"arms": []}, "arms must be a list of names, got []"),
-    ({"arms": 3}, "arms must be a list of names, got 3"),
-    ({"arms": {"a"}}, "arms must be a list of names, got {'a'}"),
-    ({"arms": ["a", "b", "a"]}, "arms must have different names, got 'a' twice"),
-    ({"arms": ["a", 5]}, "arm must be text of 1 to 255 characters, got 5"),
-    ({"arms": ["a", ""]}, "arm must be text of 1 to 255 characters, got ''"),
-    ({"arms": ["a\x00"]}, "arm must be text of 1 to 255 characters"),
-    ({"arms": ["\ud800"]}, "arm must be text that UTF-8 can hold"),
-    ({"name": ""}, "name must be a word, got ''"),
-    ({"name": " "}, "name must be a word, got ' '"),
-    ({"name": None}, "name must be a word, got None"),
-    ({"name": "a\x00b"}, "name must be text of 1 to 255 characters"),
-    ({"name": "x" * 256}, "name must be text of 1 to 255 characters"),
-    ({"name": "\ud800"}, "name must be text that UTF-8 can hold"),
-    ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-    ({"seed": 1.5}, "seed must be a whole number >= 0, got 1.5"),
-    ({"seed": "7"}, "seed must be a whole number >= 0, got '7'"),
-    ({"seed": 2**63}, "seed must be a whole number >= 0 and <= 9223372036854775807"),
-]
+@pytest.mark.parametrize("function", [varts.open, varts.Experiment.configure])
+def test_editors_see_every_option_as_a_keyword(function):
+    """`Unpack` is what type checkers and editors read."""
+    hint = get_type_hints(function)["options"]
+    assert get_origin(hint) is Unpack
+    (shown,) = get_args(hint)
+    assert list(get_type_hints(shown)) == [field.name for field in fields(Options)]
+    assert shown.__required_keys__ == frozenset()
+    last = list(inspect.signature(function).parameters.values())[-1]
+    assert (last.name, last.kind) == ("options", inspect.Parameter.VAR_KEYWORD)
 
 
-@pytest.mark.parametrize(("given", "said"), NAMES, ids=[f"{i}" for i in range(len(NAMES))])
-def test_names_and_seeds(given, said):
-    store = Store("memory://")
-    with pytest.raises(ValueError) as error:
-        open_in(store, **given)
-    assert said in sentence(error)
-    assert store.names() == []
-
-
-@pytest.mark.parametrize("store", [5, None, "", "varts.db", "mysql://me:secret@host/db", b"m"])
-def test_stores(store):
-    with pytest.raises(StoreError, match=r"^store must be") as error:
-        open_in(store)
-    assert "secret" not in sentence(error)
-
-
-CALLS = {
-    "unit must be text": [
-        lambda exp: exp.decide(unit=5),
-        lambda exp: exp.decide(unit=""),
-        lambda exp: exp.decide(unit="x" * 256),
-        lambda exp: exp.decide(unit="\ud800"),
-        lambda exp: exp.decide_many(["ann", b"bob"]),
-    ],
-    "id must be text": [
-        lambda exp: exp.decide(id=5),
-        lambda exp: exp.decide(id=""),
-        lambda exp: exp.decide_many(2, ["a", None]),
-        lambda exp: exp.reward(None, 1.0),
-        lambda exp: exp.reward(5, 1.0),
-        lambda exp: exp.reward_many([("", 1.0)]),
-    ],
-    "units must be a whole number": [
-        lambda exp: exp.decide_many("ab"),
-        lambda exp: exp.decide_many(-1),
-        lambda exp: exp.decide_many(2.5),
-        lambda exp: exp.decide_many(None),
-    ],
-    "ids must be": [
-        lambda exp: exp.decide_many(2, ["a"]),
-        lambda exp: exp.decide_many(["ann"], ["a", "b"]),
-        lambda exp: exp.decide_many(2, 5),
-        lambda exp: exp.decide_many(2, "ab"),
-    ],
-    "rewards must be": [
-        lambda exp: exp.reward_many(5),
-        lambda exp: exp.reward_many(None),
-        lambda exp: exp.reward_many("ab"),
-        lambda exp: exp.reward_many([5]),
-        lambda exp: exp.reward_many(["ab"]),
-        lambda exp: exp.reward_many([("a",)]),
-        lambda exp: exp.reward_many([("a", 1.0, 2.0)]),
-    ],
-    "arm must be text": [
-        lambda exp: exp.add_arm(""),
-        lambda exp: exp.add_arm(5),
-        lambda exp: exp.add_arm(None),
-    ],
-    "unknown arm": [
-        lambda exp: exp.pause_arm(None),
-        lambda exp: exp.pause_arm("A"),
-        lambda exp: exp.resume_arm(0),
-        lambda exp: exp.stop("d"),
-        lambda exp: exp.stop(winner=0),
-    ],
-    "unknown option": [
-        lambda exp: exp.configure(seed=5),
-        lambda exp: exp.configure(arms=["a"]),
-        lambda exp: exp.configure(winner="a"),
-    ],
-    "prior must be": [
-        lambda exp: exp.add_arm("d", prior=5),
-        lambda exp: exp.add_arm("d", prior=SHARED),
-    ],
-    "path must end in": [lambda exp: exp.export("log"), lambda exp: exp.export("log.xlsx")],
-    "level must be": [lambda exp: exp.report(level=95)],
-}
-
-
-@pytest.mark.parametrize("said", CALLS)
-def test_arguments_of_the_verbs(said):
-    exp = open_in("memory://")
-    for call in CALLS[said]:
-        with pytest.raises(ValueError) as error:
-            call(exp)
-        assert sentence(error).startswith(said)
-    report = exp.report()
-    assert report.version == 1 and report.frame["pending"].sum() == 0
-
-
-def test_what_is_welcome():
-    exp = open_in("memory://", arms=("a", "b"))
-    assert len(exp.decide_many(np.int64(3))) == len(exp.decide_many(3.0)) == 3
-    made = exp.decide_many(("ann", None), ids=(id for id in ("x", "y")))
-    assert exp.reward_many([[made[0].id, 1], (made[1].id, np.float32(2))]) == [True, True]
-    assert exp.reward_many(dict.fromkeys(("x",), 1.0)) == [False]
+def test_every_option_is_described_once():
+    described = Options.descriptions()
+    assert list(described) == [field.name for field in fields(Options)]
+    for name, text in described.items():
+        assert text.endswith(".") and "\n" not in text and len(text) > 20, name
+    assert all(f"{name}" in varts.open.__doc__ for name in described)

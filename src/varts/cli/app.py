@@ -69,6 +69,11 @@ app = App(
 )
 
 
+# Loaded when it is asked for: the database takes longer to import than all the rest.
+EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a file or on PostgreSQL."
+app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMENT_HELP)
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, or 2 for a mistake in the call."""
     try:
@@ -77,7 +82,7 @@ def run(arguments: list[str] | None = None) -> None:
         fail(str(error))
     except BrokenPipeError:  # `varts policies | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, ImportError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         fail(_sentence(error))
 
 

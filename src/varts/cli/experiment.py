@@ -5,26 +5,23 @@ For people by default; `--json` prints one JSON object a line, for scripts.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.table import Table
 
 import varts
-from varts._validation import unknown
-from varts.cli.app import Whole, app, parse_prior, show
-from varts.cli.experiment_flags import Flags
-from varts.cli.experiment_text import report_body, show_report, shown, status
-
-if TYPE_CHECKING:
-    from varts.live import Experiment, Store
+from varts.cli.app import EXPERIMENT_HELP, Whole, show
+from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
+from varts.cli.experiment_flags import NO_OPTIONS, STORE, Json, Name, OptionFlags, Url
+from varts.cli.experiment_store import is_absent, open_experiment, open_store
+from varts.cli.experiment_text import print_json, report_body, show_report, status
+from varts.live import Experiment
 
 EXAMPLES = """\
 Examples:
@@ -40,76 +37,13 @@ The store is --store, else the environment variable VARTS_STORE, else sqlite:///
 
 experiment = App(
     name="experiment",
-    help="Live experiments: decide, reward, report, on a file or on PostgreSQL.",
+    help=EXPERIMENT_HELP,
     help_epilogue=EXAMPLES,
 )
-app.command(experiment)
+for command in (add_arm, pause_arm, resume_arm, configure, stop):
+    experiment.command(command, help_epilogue="")
 
-# ------------------------------------------------------------------------------ what verbs share
-
-Name = Annotated[str, Parameter(help="The experiment's name.")]
-Options = Annotated[Flags, Parameter(name="*")]
-Json = Annotated[
-    bool,
-    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
-]
-Url = Annotated[
-    str,
-    Parameter(
-        name="--store",
-        metavar="URL",
-        env_var="VARTS_STORE",
-        help="sqlite:///FILE or postgresql://USER@HOST/NAME.",
-    ),
-]
 Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
-STORE = "sqlite:///varts.db"
-NOTHING = Flags()
-
-
-def _place(url: str, create: bool = False) -> Store:
-    """The database; only `create` makes a file that is not there."""
-    from varts.live import Store, StoreError
-
-    if not create and _absent(url):
-        raise StoreError(f"store {url} is not there; varts experiment create makes it")
-    place = Store(url)
-    if place.memory:
-        raise StoreError(f"store must outlive this command, got {url}")
-    return place
-
-
-def _absent(url: str) -> bool:
-    from varts.live.store import file_of
-
-    file = file_of(url)
-    return file is not None and not file.exists()
-
-
-def _open(name: str, url: str) -> Experiment:
-    from varts.live import StoreError
-
-    place = _place(url)
-    names = place.names()
-    if names and name not in names:
-        raise StoreError(unknown("experiment", name, names))
-    return varts.open(name, store=place)
-
-
-def _line(body: dict[str, Any]) -> None:
-    print(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it: no infinity, no NaN."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# -------------------------------------------------------------------------------------- the verbs
 
 
 @experiment.command(help_epilogue="")
@@ -117,7 +51,7 @@ def create(
     name: Name,
     /,
     *arms: str,
-    options: Options = NOTHING,
+    options: OptionFlags = NO_OPTIONS,
     seed: Whole | None = None,
     store: Url = STORE,
 ) -> None:
@@ -137,9 +71,9 @@ def create(
         Same seed, same decisions; drawn by default.
     """
     given = options.given()
-    if arms and _absent(store):  # tried out first: a mistake leaves no file behind
+    if arms and is_absent(store):  # tried out first: a mistake leaves no file behind
         varts.open(name, arms, store="memory://", seed=seed, **given)
-    with closing(_place(store, create=True)) as place:
+    with closing(open_store(store, create=True)) as place:
         before = place.has(name)
         made = varts.open(name, arms or None, store=place, seed=seed, **given)
         what = "is there already, and agrees" if before else "created"
@@ -179,10 +113,10 @@ def decide(
     """
     who, own = _listed("unit", unit, units), _listed("id", id, ids)
     nobody: list[str | None] = [None] * (1 if own is None else len(own))
-    with _open(name, store) as exp:
+    with open_experiment(name, store) as exp:
         for decision in exp.decide_many(nobody if who is None else who, own):
             if as_json:
-                _line(decision._asdict())
+                print_json(decision._asdict())
             else:
                 print(f"{decision.arm}\t{decision.id}")
 
@@ -218,7 +152,7 @@ def reward(name: Name, /, *rewards: str, store: Url = STORE) -> None:
     for i, (one, text) in enumerate(pairs):
         with suppress(ValueError):  # a word is refused as any other value
             pairs[i] = one, float(text)
-    with _open(name, store) as exp:
+    with open_experiment(name, store) as exp:
         for (one, _), applied in zip(pairs, exp.reward_many(pairs), strict=True):
             print(f"{'applied' if applied else 'duplicate'}\t{one}")
 
@@ -238,10 +172,10 @@ def report(
     level
         Of the credible intervals.
     """
-    with _open(name, store) as exp:
+    with open_experiment(name, store) as exp:
         found = exp.report(level)
         if as_json:
-            _line(report_body(found))
+            print_json(report_body(found))
             return
         typed = store not in (STORE, os.environ.get("VARTS_STORE"))
         show_report(found, ["--store", exp.store.address] if typed else [])
@@ -258,7 +192,7 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
     file
         Ends in .parquet, .csv or .ndjson.
     """
-    with _open(name, store) as exp:
+    with open_experiment(name, store) as exp:
         print(f"{exp.export(file):,} decisions written to {file}")
 
 
@@ -280,11 +214,11 @@ def verify(
     replay
         Also make every decision again from the log.
     """
-    with _open(name, store) as exp:
+    with open_experiment(name, store) as exp:
         found = exp.verify(replay=replay)
     if as_json:
         counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}
-        _line({"ok": found.ok, **counts, "found": found.found, "problems": found.problems})
+        print_json({"ok": found.ok, **counts, "found": found.found, "problems": found.problems})
     else:
         print(found)
     if not found.ok:
@@ -297,14 +231,12 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
 
     Example: varts experiment list --store postgresql://varts@localhost/varts
     """
-    from varts.live import Experiment
-
     table = Table("name", box=None, pad_edge=False)
     for title in ("arms", "rewards", "epoch"):
         table.add_column(title, justify="right")
     table.add_column("policy")
     table.add_column("status")
-    with closing(_place(store)) as place:
+    with closing(open_store(store)) as place:
         names = place.names()
         for name in names:
             exp = Experiment(name, place)
@@ -313,7 +245,7 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
                 body = {"name": name, "status": status(exp.state), "version": exp.state.version}
                 changing = {"rewards": exp.state.rewards, "epoch": config.epoch}
                 arms = {"arms": exp.arms, "paused": [exp.arms[i] for i in sorted(config.paused)]}
-                _line({**body, **changing, **arms, "options": exp.options.to_json()})
+                print_json({**body, **changing, **arms, "options": exp.options.to_json()})
             table.add_row(
                 escape(name),
                 str(len(config.arms)),
@@ -324,89 +256,3 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
             )
     if not as_json:
         show(table if names else f"no experiments in {place.name}", uncut=True)
-
-
-@experiment.command(help_epilogue="")
-def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = STORE) -> None:
-    """Add an arm to a running experiment.
-
-    Example: varts experiment add-arm price 18 --prior mu=12,kappa=16,alpha=11,beta=640
-
-    Parameters
-    ----------
-    arm
-        Its name.
-    prior
-        A file or numbers, as for create; needed if every arm has a prior of its own.
-    """
-    with _open(name, store) as exp:
-        exp.add_arm(arm, None if prior is None else parse_prior(prior))
-        print(f"{name}: {arm} added; {len(exp.arms)} arms")
-
-
-@experiment.command(help_epilogue="")
-def pause_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
-    """Take an arm out of play; rewards of its decisions still count.
-
-    Example: varts experiment pause-arm price 15
-
-    Parameters
-    ----------
-    arm
-        Its name.
-    """
-    with _open(name, store) as exp:
-        exp.pause_arm(arm)
-        print(f"{name}: {arm} paused; {len(exp.state.config.active)} arms in play")
-
-
-@experiment.command(help_epilogue="")
-def resume_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
-    """Bring a paused arm back.
-
-    Example: varts experiment resume-arm price 15
-
-    Parameters
-    ----------
-    arm
-        Its name.
-    """
-    with _open(name, store) as exp:
-        exp.resume_arm(arm)
-        print(f"{name}: {arm} is back; {len(exp.state.config.active)} arms in play")
-
-
-@experiment.command(help_epilogue="")
-def configure(name: Name, /, *, options: Options = NOTHING, store: Url = STORE) -> None:
-    """Change options from here on; a new epoch begins. What is not given stays as it is.
-
-    `none` puts an option back to its default, which is in parentheses.
-
-    Example: varts experiment configure price --floor 0.02 --half-life none
-    """
-    given = options.given()
-    if not given:
-        raise ValueError("configure must be given an option to change, got none")
-    with _open(name, store) as exp:
-        exp.configure(**given)
-        now = exp.options.to_json()
-        changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
-        print(f"{name}: {changes}; epoch {exp.state.config.epoch}")
-
-
-@experiment.command(help_epilogue="")
-def stop(name: Name, /, *, winner: str | None = None, store: Url = STORE) -> None:
-    """End an experiment: everybody gets the winner from now on, or no more is decided.
-
-    Rewards of earlier decisions still count.
-
-    Example: varts experiment stop price --winner 12
-
-    Parameters
-    ----------
-    winner
-        The arm to serve; without one, decide refuses from now on.
-    """
-    with _open(name, store) as exp:
-        exp.stop(winner)
-        print(f"{name}: {status(exp.state)}")

@@ -1,130 +1,156 @@
-"""The options of a live experiment as a person types them."""
+"""The flags of `varts experiment`; those for options are made of `varts.live.Options`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from dataclasses import fields, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from varts.cli.app import parse_prior
+from varts.cli.experiment_text import shown
+from varts.live import Options
 
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+STORE = "sqlite:///varts.db"
+
+Name = Annotated[str, Parameter(help="The experiment's name.")]
+Json = Annotated[
+    bool,
+    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
+]
+Url = Annotated[
+    str,
+    Parameter(
+        name="--store",
+        metavar="URL",
+        env_var="VARTS_STORE",
+        help="sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    ),
+]
 
 
-def _number(name: str, text: str, rule: str = "a number", whole: str | None = None) -> float:
+# ------------------------------------------------------------------------------ as they are typed
+
+
+def _read_text(name: str, text: str) -> str:
+    return text
+
+
+def _read_number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{name} must be {rule}, got {whole or text!r}") from None
+        raise ValueError(f"{name} must be a number, got {text!r}") from None
 
 
-def _time(name: str, text: str) -> float:
+def _read_time(name: str, text: str) -> float:
     """Seconds.
 
-    >>> _time("window", "90"), _time("window", "1.5h")
+    >>> _read_time("window", "90"), _read_time("window", "1.5h")
     (90.0, 5400.0)
     """
-    unit = SECONDS.get(text[-1:].casefold())
-    amount = text if unit is None else text[:-1]
-    return (unit or 1) * _number(name, amount, "seconds or a time like 30m, 24h or 7d", text)
+    seconds = SECONDS_PER_UNIT.get(text[-1:].casefold())
+    try:
+        return float(text) if seconds is None else seconds * float(text[:-1])
+    except ValueError:
+        raise ValueError(
+            f"{name} must be seconds or a time like 30m, 24h or 7d, got {text!r}"
+        ) from None
 
 
-def _range(name: str, text: str) -> tuple[float, ...]:
-    rule = "two numbers, LOW,HIGH"
-    ends = tuple(_number(name, part, rule, text) for part in text.split(","))
-    if len(ends) != 2:
-        raise ValueError(f"{name} must be {rule}, got {text!r}")
-    return ends
+def _read_range(name: str, text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in text.split(","))
+    except ValueError:
+        raise ValueError(f"{name} must be two numbers, LOW,HIGH, got {text!r}") from None
+    return low, high
 
 
-def _policy(name: str, text: str) -> Any:
+def _read_policy(name: str, text: str) -> Any:
     """A label, or a label with its options.
 
-    >>> _policy("policy", "UCB-V,zeta=1.2")
+    >>> _read_policy("policy", "UCB-V,zeta=1.2")
     {'label': 'UCB-V', 'zeta': 1.2}
     """
     label, *options = text.split(",")
     pairs = [option.partition("=") for option in options]
-    rule = "a label, or one with options like UCB-V,zeta=1.2"
-    values = {key.strip(): _number(name, value, rule, text) for key, _, value in pairs}
+    try:
+        values = {key.strip(): float(value) for key, _, value in pairs}
+    except ValueError:
+        raise ValueError(
+            f"{name} must be a label, or one with options like UCB-V,zeta=1.2, got {text!r}"
+        ) from None
     return {"label": label.strip(), **values} if values else label
 
 
-def _flag(metavar: str, text: str) -> Any:
-    return Parameter(metavar=metavar, help=text, allow_leading_hyphen=True)
+def _read_prior(name: str, text: str) -> Any:
+    return parse_prior(text)
 
 
-Read = Callable[[str, str], Any]
+# How an option is typed that is not a yes or no: what the help calls its value, what reads it.
+TYPED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "goal": ("max|min", _read_text),
+    "policy": ("LABEL[,OPTION=NUMBER]", _read_policy),
+    "prior": ("FILE.json|mu=..,kappa=..", _read_prior),
+    "floor": ("SHARE", _read_number),
+    "holdout": ("SHARE", _read_number),
+    "clip": ("LOW,HIGH", _read_range),
+    "window": ("SECONDS|30m|24h|7d", _read_time),
+    "missing": ("REWARD", _read_number),
+    "half_life": ("REWARDS", _read_number),
+    "stop_p_best": ("P", _read_number),
+    "stop_loss": ("LOSS", _read_number),
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Flags:
-    """Every option of `varts.live.Options` as a flag; what is not given stays None."""
+# ------------------------------------------------------------------------------ as flags
 
-    goal: Annotated[str | None, _flag("max|min", "Whether higher or lower is better (max).")] = None
-    policy: Annotated[
-        str | None,
-        _flag("LABEL", "One of `varts policies`, maybe with options: UCB-V,zeta=1.2 (VarTS)."),
-    ] = None
-    prior: Annotated[
-        str | None,
-        _flag(
-            "PRIOR", "A JSON file, as of `varts fit`, or mu=..,kappa=..,alpha=..,beta=.. (none)."
-        ),
-    ] = None
-    floor: Annotated[
-        str | None, _flag("SHARE", "Part of the traffic that every arm gets at least (0).")
-    ] = None
-    holdout: Annotated[
-        str | None, _flag("SHARE", "Part of the units that get an even split for ever (0).")
-    ] = None
-    sticky: Annotated[
-        bool | None, Parameter(help="Whether a unit keeps its arm (--no-sticky).")
-    ] = None
-    clip: Annotated[
-        str | None,
-        _flag("LOW,HIGH", "Rewards outside count as the nearer end; the raw value is kept (none)."),
-    ] = None
-    window: Annotated[
-        str | None,
-        _flag("TIME", "How long a reward may take: seconds, or like 30m, 24h, 7d (none)."),
-    ] = None
-    missing: Annotated[
-        str | None, _flag("VALUE", "What a reward counts as that missed the window (none).")
-    ] = None
-    half_life: Annotated[
-        str | None, _flag("REWARDS", "After so many rewards an older one counts half (none).")
-    ] = None
-    stop_p_best: Annotated[
-        str | None, _flag("P", "Say that it may stop once some arm's P(best) is this (none).")
-    ] = None
-    stop_loss: Annotated[
-        str | None, _flag("LOSS", "Say so once the smallest expected loss is this (none).")
-    ] = None
-    hash_units: Annotated[
-        bool | None, Parameter(help="Whether units are stored as hashes (--no-hash-units).")
-    ] = None
+
+class GivenFlags:
+    """The flags of a call that are options of the experiment; what was not typed is None."""
 
     def given(self) -> dict[str, Any]:
         """The options that were typed; `none` is an option's default."""
-        from varts.live import Options
-
-        read: dict[str, Read] = {
-            "goal": lambda _, text: text,
-            "policy": _policy,
-            "prior": lambda _, text: parse_prior(text),
-            "clip": _range,
-            "window": _time,
-        }
         out: dict[str, Any] = {}
-        for name in (field.name for field in fields(self)):
+        for name in (field.name for field in fields(Options)):
             typed = getattr(self, name)
             if isinstance(typed, str) and typed.casefold() == "none":
                 out[name] = getattr(Options(), name)
             elif isinstance(typed, str):
-                out[name] = read.get(name, _number)(name, typed)
+                out[name] = TYPED[name][1](name, typed)
             elif typed is not None:
                 out[name] = typed
         return out
+
+
+def _flag(name: str, default: Any) -> Any:
+    """The type of a flag, with its help: the option's description and default."""
+    text = Options.descriptions().get(name, "").removesuffix(".")
+    if name not in TYPED:
+        negative = f"--no-{name.replace('_', '-')}"
+        return Annotated[bool | None, Parameter(help=f"{text} ({negative}).")]
+    return Annotated[
+        str | None,
+        Parameter(
+            metavar=TYPED[name][0],
+            help=f"{text} ({shown(default)}).",
+            allow_leading_hyphen=True,
+        ),
+    ]
+
+
+if TYPE_CHECKING:
+    Flags = GivenFlags
+else:
+    Flags = make_dataclass(
+        "Flags",
+        [(field.name, _flag(field.name, field.default), None) for field in fields(Options)],
+        bases=(GivenFlags,),
+        namespace={"__module__": __name__},  # cyclopts leaves the classes of the language alone
+        frozen=True,
+        kw_only=True,
+    )
+OptionFlags = Annotated[Flags, Parameter(name="*")]
+NO_OPTIONS = Flags()

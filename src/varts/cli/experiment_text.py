@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from collections.abc import Iterable
@@ -36,13 +37,27 @@ def shown(value: Any) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def print_json(body: dict[str, Any]) -> None:
+    """One line for scripts."""
+    print(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: no infinity, no NaN."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def report_body(found: Report) -> dict[str, Any]:
     """A report for scripts."""
     names = ("name", "version", "goal", "level", "best", "stop", "because", "winner")
     return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
 
 
-def show_report(found: Report, place: list[str]) -> None:
+def show_report(found: Report, store_flag: list[str]) -> None:
     """A report as a table, with a line above and a verdict below."""
     state, rows = found.state, found.frame.to_dicts()
     label = state.config.options.policy["label"]
@@ -73,17 +88,17 @@ def show_report(found: Report, place: list[str]) -> None:
             f"{row['pending']:,}",
         )
     show(table, uncut=True)
-    print(_verdict(found, place))
+    print(_verdict(found, store_flag))
 
 
-def _verdict(found: Report, place: list[str]) -> str:
-    """What the numbers say, with the command that follows from it; `place` is its --store."""
+def _verdict(found: Report, store_flag: list[str]) -> str:
+    """What the numbers say, with the command that follows from it."""
     if found.state.config.stopped or found.best is None:
         return found.because
     if found.stop:
         winner = str(found.winner)
         chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
-        advice = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *place])
+        advice = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *store_flag])
         return f"the stop rule is met: {found.because}; to follow it: {advice}"
     return f"best so far: {found.best}; {found.because}"
 

@@ -1,9 +1,11 @@
 """Live experiments: decide, reward, report, on a file or on PostgreSQL.
 
-From the log up: `store` is the database and `log` one experiment in it, `state` folds events into
-statistics, `choosing` turns a state into an arm and its probability, `view` is what this process
-knows of all that, `deciding` and `expiry` make decisions and settle old ones, `experiment` has the
-verbs.
+From the bottom up: `schema` has the tables and `migrations` the steps to them, `options` and
+`state` are what the events of a log add up to, `allocation` turns a state into an arm and its
+probability. `transaction` has the queries about one experiment; `store` is the database, with its
+`url` and its `locks`. `snapshot` is what this process knows of an experiment, and the one place
+where it is changed. On it rest `assignment` (decisions), `rewards`, `expiry`, `report`, `export`
+and `verify`; `experiment` puts them together, and `validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision
@@ -14,15 +16,16 @@ from varts.live.errors import (
     RewardConflict,
     StoreError,
     UnknownDecision,
+    UnknownExperiment,
 )
-from varts.live.experiment import Experiment
-from varts.live.experiment import open_experiment as open
+from varts.live.experiment import Experiment, open_experiment
 from varts.live.options import Options
 from varts.live.report import Report
 from varts.live.store import Store
 from varts.live.verify import Verification
 
-__all__ = [
+open = open_experiment
+__all__ = [  # but `open`: `from varts.live import *` must not replace the builtin
     "Decision",
     "Experiment",
     "ExperimentStopped",
@@ -34,6 +37,6 @@ __all__ = [
     "Store",
     "StoreError",
     "UnknownDecision",
+    "UnknownExperiment",
     "Verification",
-    "open",
 ]

@@ -31,10 +31,9 @@ POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
     "sticky",
     "winner",
 )
-LARGEST = 1e140  # what a reward counts at most: its square must fit into a float, n times
-# Draws behind the probability of a policy that has neither belief nor index.
-DRAWS = 1000
-TWELVE = np.uint64(12)  # of 64 random bits, 52 make a float that is neither 0 nor 1
+LARGEST_REWARD = 1e140  # more counts as this: its square must fit into a float, n times
+DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither belief nor index
+UNUSED_BITS = np.uint64(12)  # of 64 random ones: 52 make a float that is neither 0 nor 1
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
 
 
@@ -57,7 +56,7 @@ def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Float
     start = b"%d/%b/" % (seed, purpose)
     random = b"".join([hashlib.shake_128(start + key.encode()).digest(8 * size) for key in keys])
     words = np.frombuffer(random, dtype="<u8").reshape(len(keys), size)
-    out = np.asarray((words >> TWELVE) * 2.0**-52, dtype=np.float64)
+    out = np.asarray((words >> UNUSED_BITS) * 2.0**-52, dtype=np.float64)
     out += 2.0**-53
     return out
 
@@ -70,15 +69,15 @@ def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
 
 def counted(seed: int, config: Config, id: str, raw: float) -> float:
     """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
-    low, high = config.options.clip or (-LARGEST, LARGEST)
-    value = min(max(raw, low, -LARGEST), high, LARGEST)
+    low, high = config.options.clip or (-LARGEST_REWARD, LARGEST_REWARD)
+    value = min(max(raw, low, -LARGEST_REWARD), high, LARGEST_REWARD)
     if type(config.policy).transform is Policy.transform:
         return value
     return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))
 
 
-class Chooser:
-    """Everything about a state that a choice needs, each part worked out when first asked for."""
+class Allocation:
+    """Who gets what in a state; each part is worked out when first asked for."""
 
     def __init__(self, seed: int, state: State) -> None:
         self.seed, self.state, self.options = seed, state, state.config.options
@@ -110,9 +109,9 @@ class Chooser:
         # One number decides between floor, forced and the policy, another picks evenly.
         for i, (which, pick) in enumerate(u[:, :2].tolist()):
             if held[i] or which < self.even:
-                arm, reason = evenly(self.active, pick), HOLDOUT if held[i] else FLOOR
+                arm, reason = pick_evenly(self.active, pick), HOLDOUT if held[i] else FLOOR
             elif which < forced:
-                arm, reason = evenly(self.owed, pick), FORCED
+                arm, reason = pick_evenly(self.owed, pick), FORCED
             else:
                 arm, reason = -1, POLICY
                 by_policy.append(i)
@@ -148,7 +147,7 @@ class Chooser:
             arms: list[int] = (best if len(self.ready) == K else self.ready[best]).tolist()
             return arms
         if isinstance(self.policy, IndexPolicy):
-            return [evenly(self.ready[self._largest], u[i, 1]) for i in rows]
+            return [pick_evenly(self.ready[self._largest], u[i, 1]) for i in rows]
         return [
             int(
                 self.ready[
@@ -228,10 +227,13 @@ class Chooser:
         if isinstance(self.policy, IndexPolicy):
             return np.asarray(self._largest / self._largest.sum())
         rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
-        chosen = [self.ready_policy.choose(self.ready_stats, self.t, rng) for _ in range(DRAWS)]
+        chosen = [
+            self.ready_policy.choose(self.ready_stats, self.t, rng)
+            for _ in range(DRAWS_PER_ESTIMATE)
+        ]
         # One more draw than was made, spread evenly: no choice is ever logged as impossible.
         count = np.bincount(chosen, minlength=len(self.ready)) + 1 / len(self.ready)
-        return np.asarray(count / (DRAWS + 1))
+        return np.asarray(count / (DRAWS_PER_ESTIMATE + 1))
 
 
 def seen_by(policy: Policy, goal: str, stats: ArmStats) -> ArmStats:
@@ -241,6 +243,6 @@ def seen_by(policy: Policy, goal: str, stats: ArmStats) -> ArmStats:
     return ArmStats._trusted(stats.n, policy.reflection - stats.mean, stats.m2)
 
 
-def evenly(arms: NDArray[np.int64], u: float) -> int:
+def pick_evenly(arms: NDArray[np.int64], u: float) -> int:
     """One of the arms, by a number in (0, 1)."""
     return int(arms[int(u * len(arms))])

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Sequence
+from hashlib import blake2b
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from varts.live.allocation import STICKY, Choice
 from varts.live.errors import ExperimentStopped
-from varts.live.snapshot import View
+from varts.live.snapshot import Snapshot
 from varts.live.state import State
-from varts.live.transaction import Log
+from varts.live.transaction import Transaction
 
 
 class Decision(NamedTuple):
-    """An arm to play. `version` is that of the state it was made from."""
+    """An arm to play.
+
+    Args:
+        id: What its reward is sent with.
+        arm: The arm's name.
+        probability: The chance that this arm had.
+        version: How many events the experiment had when it was made.
+        reason: Why this arm: policy, forced, floor, holdout, sticky or winner.
+        estimated: Whether the probability comes from draws, for lack of a formula.
+    """
 
     id: str
     arm: str
@@ -23,37 +35,80 @@ class Decision(NamedTuple):
     estimated: bool = False
 
 
-def new_decisions(
-    view: View,
-    log: Log,
+def decide(
+    snapshot: Snapshot, units: Sequence[str | None], ids: Sequence[str] | None
+) -> list[Decision]:
+    """A decision for every unit, in one transaction; an id that has one gets it again."""
+    fresh = ids is None
+    if ids is None:
+        ids = _new_ids(snapshot.store.clock(), len(units))
+    if snapshot.state.config.options.hash_units:
+        units = [None if unit is None else _hashed(snapshot.seed, unit) for unit in units]
+    with snapshot.writing() as transaction:
+        found = {} if fresh else transaction.decided(ids)
+        state = snapshot.refresh(transaction)  # after the look, so that it knows all their arms
+        if len(found) < len(set(ids)):
+            if state.config.options.sticky:
+                transaction.lock()  # else two processes could assign one unit twice
+                state = snapshot.refresh(transaction)
+                found = transaction.decided(ids)
+            rows = _new_rows(snapshot, transaction, state, ids, units, found)
+            if not (fresh or transaction.steady):  # or two batches of the same ids, each with a
+                rows.sort(key=lambda row: str(row["id"]))  # part of them, wait for each other
+            if rows and transaction.add_decisions(rows) < len(rows):
+                found = transaction.decided(ids)  # another process was first with the same id
+                state = snapshot.refresh(transaction)  # and may have seen a newer state
+            else:
+                found |= {row["id"]: SimpleNamespace(**row) for row in rows}
+    names = state.config.arms
+    return [
+        Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
+        for id, d in ((id, found[id]) for id in ids)
+    ]
+
+
+def _new_ids(now: int, count: int) -> list[str]:
+    """Random ids that sort by their time."""
+    start, random = f"{now:014x}", secrets.token_hex(7 * count)
+    return [start + random[i : i + 14] for i in range(0, len(random), 14)]
+
+
+def _hashed(seed: int, unit: str) -> str:
+    key = seed.to_bytes(8, "little")
+    return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
+
+
+def _new_rows(
+    snapshot: Snapshot,
+    transaction: Transaction,
     state: State,
     ids: Sequence[str],
     units: Sequence[str | None],
     found: Collection[str],
 ) -> list[dict[str, Any]]:
     """Rows for the ids that were not found, in their order; sticky units are assigned their arm."""
-    config, now = state.config, view.store.clock()
+    config, now = state.config, snapshot.store.clock()
     if config.stopped and config.winner is None:
-        raise ExperimentStopped(f"experiment {view.name!r} is stopped and decides no more")
+        raise ExperimentStopped(f"experiment {snapshot.name!r} is stopped and decides no more")
     wanted: dict[str, str | None] = {}
     for id, unit in zip(ids, units, strict=True):
         if id not in found:
             wanted.setdefault(id, unit)
     sticky = config.options.sticky and config.winner is None
     named = {unit for unit in wanted.values() if unit is not None} if sticky else set()
-    kept = _kept(log, state, named)
+    kept = _kept(transaction, state, named)
     first: dict[str, str] = {}  # the id that chooses for a unit that has no arm in play
     for id, unit in wanted.items():
         if unit in named and unit not in kept:
             first.setdefault(str(unit), id)
     asked = [id for id, unit in wanted.items() if unit not in named or first.get(str(unit)) == id]
-    choices = view.chooser(state).choose(asked, [wanted[id] for id in asked])
+    choices = snapshot.allocation(state).choose(asked, [wanted[id] for id in asked])
     chosen = dict(zip(asked, choices, strict=True))
     if first:
-        log.assign(
+        transaction.assign(
             [
                 {
-                    "experiment": view.id,
+                    "experiment": snapshot.id,
                     "unit": unit,
                     "arm": chosen[id].arm,
                     "probability": chosen[id].probability,
@@ -69,7 +124,7 @@ def new_decisions(
         choice = chosen[id] if id in chosen else kept[str(unit)]
         rows.append(
             {
-                "experiment": view.id,
+                "experiment": snapshot.id,
                 "id": id,
                 "version": state.version,
                 "epoch": config.epoch,
@@ -84,9 +139,9 @@ def new_decisions(
     return rows
 
 
-def _kept(log: Log, state: State, units: Collection[str]) -> dict[str, Choice]:
+def _kept(transaction: Transaction, state: State, units: Collection[str]) -> dict[str, Choice]:
     """The arms that units have already, as far as those are in play."""
-    rows = log.assigned(list(units)) if units else {}
+    rows = transaction.assigned(list(units)) if units else {}
     return {
         unit: Choice(row.arm, row.probability, STICKY, bool(row.estimated))
         for unit, row in rows.items()

@@ -1,28 +1,36 @@
-"""What can go wrong with a live experiment; every message is one sentence."""
+"""What can go wrong with a live experiment; every message is one sentence.
+
+A call that asked for something impossible is refused with a ValueError, a store that cannot be
+used is a ConnectionError; all of them are a LiveError.
+"""
 
 
-class LiveError(ValueError):
-    """The base of them all; nothing was written when one is raised.
+class LiveError(Exception):
+    """The base of all errors of live experiments; nothing was written when one is raised.
 
     Only when a connection to PostgreSQL breaks is that not known, and the message says so.
     """
 
 
-class UnknownDecision(LiveError):  # noqa: N818  the name says what it is
+class UnknownExperiment(LiveError, ValueError):  # noqa: N818  the name says what it is
+    """The store has no experiment of this name, and no arms were given to create it."""
+
+
+class UnknownDecision(LiveError, ValueError):  # noqa: N818
     """A reward for a decision that was never made, or whose reward window has passed."""
 
 
-class RewardConflict(LiveError):  # noqa: N818
+class RewardConflict(LiveError, ValueError):  # noqa: N818
     """A second reward, different from the first, for the same decision."""
 
 
-class InvalidReward(LiveError):  # noqa: N818
+class InvalidReward(LiveError, ValueError):  # noqa: N818
     """A reward that is not a finite number."""
 
 
-class ExperimentStopped(LiveError):  # noqa: N818
+class ExperimentStopped(LiveError, ValueError):  # noqa: N818
     """A decision asked of an experiment that was stopped without a winner."""
 
 
-class StoreError(LiveError):
-    """The database cannot be used: not there, full, read-only, or from a newer version."""
+class StoreError(LiveError, ConnectionError):
+    """The database cannot be used: lost, damaged, full, read-only, or from a newer version."""

@@ -1,37 +1,25 @@
-"""A live experiment: decide, reward, report. The verbs; the parts are in the other files."""
+"""A live experiment: decide, reward, report. What each of them does is in the other modules."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Unpack
 
 from varts._validation import abbreviate, integer, unknown
-from varts.live.allocation import counted
-from varts.live.assignment import Decision, new_decisions
-from varts.live.errors import RewardConflict, StoreError, UnknownDecision
+from varts.live.assignment import Decision, decide
+from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.expiry import expire, sweeps_missed_some
 from varts.live.export import export
-from varts.live.options import Options, stored_prior
+from varts.live.options import GivenOptions, Options, stored_prior
 from varts.live.report import Report, report
-from varts.live.snapshot import View
-from varts.live.state import (
-    ADD_ARM,
-    CONFIGURE,
-    PAUSE,
-    RESUME,
-    REWARD,
-    STOP,
-    Config,
-    Event,
-    State,
-)
+from varts.live.rewards import record
+from varts.live.snapshot import Snapshot
+from varts.live.state import ADD_ARM, CONFIGURE, PAUSE, RESUME, STOP, Config, State
 from varts.live.store import Store, open_store
-from varts.live.transaction import Counts, Log
-from varts.live.validation import arm_names, for_arms, pair, reward_of, several, text_of
+from varts.live.transaction import Counts, Transaction
+from varts.live.validation import check_arms, check_list, check_pair, check_text, for_arms
 from varts.live.verify import Verification, verify
 
 
@@ -41,34 +29,43 @@ def open_experiment(
     *,
     store: str | Store = "sqlite:///varts.db",
     seed: int | None = None,
-    **options: Any,
+    **options: Unpack[GivenOptions],
 ) -> Experiment:
     """Create an experiment, or open the one of that name.
 
-    `options` are those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
-    window, missing, half_life, stop_p_best, stop_loss, hash_units. An experiment that exists keeps
-    its own; one given here must agree with it.
+    An experiment that exists keeps its arms, seed and options; those given here must agree.
+
+    Args:
+        name: The experiment's name.
+        arms: The arms' names; needed to create it.
+        store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://).
+        seed: What every decision follows from; drawn by default.
+        options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
+            window, missing, half_life, stop_p_best, stop_loss, hash_units.
+
+    Raises:
+        UnknownExperiment: There is none of that name, and no arms to create it with.
+        StoreError: The database cannot be used.
+        ImportError: The store is on PostgreSQL, and psycopg is not installed.
 
     >>> exp = open_experiment("price", arms=["9", "12"], store="memory://", seed=1)
     >>> decision = exp.decide(unit="user-42")
     >>> exp.reward(decision.id, 11.70), exp.reward(decision.id, 11.70)
     (True, False)
     """
-    if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"name must be a word, got {abbreviate(name)}")
-    text_of("name", name)
+    if not check_text("name", name).strip():
+        raise ValueError(f"name must be text that is not blank, got {name!r}")
     place = open_store(store)
     if not place.has(name):
         if arms is None:
-            raise StoreError(
+            raise UnknownExperiment(
                 f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
             )
-        names = arm_names(arms)
-        made = Options.made(**for_arms(options, names))
-        config = Config(tuple(names), made, initial=len(names))
+        names = check_arms(arms)
+        config = Config(tuple(names), Options.made(**for_arms(options, names)), initial=len(names))
         config.check()
-        number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
-        if place.create(name, number, config.to_json()):
+        drawn = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
+        if place.create(name, drawn, config.to_json()):
             return Experiment(name, place)
     experiment = Experiment(name, place)
     experiment._agree(arms, seed, options)
@@ -78,13 +75,18 @@ def open_experiment(
 class Experiment:
     """A live experiment in a store; any number of them, in any process, may share it.
 
-    Made by `varts.open`. Safe to use from several threads.
+    `varts.open` makes it. Safe to use from several threads, and as a context manager that closes
+    its store.
+
+    Args:
+        name: That of an experiment in the store.
+        store: The database.
     """
 
     def __init__(self, name: str, store: Store) -> None:
         self.name, self.store = name, store
-        self._view = View(name, store)
-        self.seed: int = self._view.seed
+        self._snapshot = Snapshot(name, store)
+        self.seed: int = self._snapshot.seed
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
@@ -92,7 +94,7 @@ class Experiment:
     @property
     def state(self) -> State:
         """Configuration and statistics as of the last call; to look at, not to change."""
-        return self._view.state
+        return self._snapshot.state
 
     @property
     def arms(self) -> list[str]:
@@ -104,213 +106,203 @@ class Experiment:
         """The options in force, as of the last call."""
         return self.state.config.options
 
-    # ------------------------------------------------------------------ decide
+    # ------------------------------------------------------------------ decisions and rewards
 
     def decide(self, unit: str | None = None, id: str | None = None) -> Decision:
-        """The arm for one unit (a user, a session); a known `id` gives its decision again."""
+        """Choose the arm for one unit.
+
+        Args:
+            unit: Who it is for (a user, a session); needed by sticky experiments alone.
+            id: One of your own; the same id gets the same decision again. Made by default.
+        """
         return self._decide([unit], None if id is None else [id])[0]
 
     def decide_many(
-        self, units: int | Sequence[str | None], ids: Sequence[str] | None = None
+        self, units: int | Sequence[str | None], ids: Iterable[str] | None = None
     ) -> list[Decision]:
-        """Several decisions in one transaction: for these units, or so many without any."""
+        """Make several decisions in one transaction.
+
+        Args:
+            units: Who they are for, or how many without a unit.
+            ids: One per unit; made by default.
+        """
         if isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
             units = [None] * integer("units", units, at_least=0)
         return self._decide(units, ids)
 
-    def _decide(self, units: Sequence[str | None], ids: Sequence[str] | None) -> list[Decision]:
-        fresh = ids is None
-        if ids is None:
-            start, random = f"{self.store.clock():014x}", secrets.token_hex(7 * len(units))
-            ids = [start + random[i : i + 14] for i in range(0, len(random), 14)]
-        else:
-            ids = [text_of("id", one) for one in several("ids", ids)]
-        if len(ids) != len(units):
-            raise ValueError(f"ids must be one per unit ({len(units)}), got {len(ids)}")
-        units = [self._stored(text_of("unit", unit)) for unit in units]
-        if not ids:
+    def _decide(self, units: Sequence[str | None], ids: Iterable[str] | None) -> list[Decision]:
+        own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
+        if own is not None and len(own) != len(units):
+            raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
+        units = [None if unit is None else check_text("unit", unit) for unit in units]
+        if not units:
             return []
-        expire(self._view)
-        with self._view.writing() as log:
-            found = {} if fresh else log.decided(ids)
-            state = self._view.current(log)  # later than what was found: it knows all their arms
-            if len(found) < len(set(ids)):
-                if state.config.options.sticky:
-                    log.lock()  # else two processes could assign one unit twice
-                    state = self._view.current(log)
-                    found = log.decided(ids)
-                rows = new_decisions(self._view, log, state, ids, units, found)
-                if not (fresh or log.steady):  # or two batches of the same ids, each with a part
-                    rows.sort(key=lambda row: str(row["id"]))  # of them, wait for each other
-                if rows and log.add_decisions(rows) < len(rows):
-                    found = log.decided(ids)  # another process was first with the same id
-                    state = self._view.current(log)  # and may have seen a newer state
-                else:
-                    found |= {row["id"]: SimpleNamespace(**row) for row in rows}
-        names = state.config.arms
-        return [
-            Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
-            for id, d in ((id, found[id]) for id in ids)
-        ]
-
-    # ------------------------------------------------------------------ reward
+        expire(self._snapshot)
+        return decide(self._snapshot, units, own)
 
     def reward(self, id: str, value: float) -> bool:
-        """Record what a decision earned: True if applied, False if it was there already."""
+        """Record what a decision earned: True if applied, False if it was there already.
+
+        Args:
+            id: The decision's.
+            value: Any finite number.
+
+        Raises:
+            UnknownDecision: It was never made, or its window has passed.
+            RewardConflict: It has another reward already.
+            InvalidReward: The value is not a finite number.
+        """
         return self.reward_many([(id, value)])[0]
 
     def reward_many(self, rewards: Mapping[str, float] | Iterable[tuple[str, float]]) -> list[bool]:
-        """Several rewards in one transaction; if one is refused, none is applied."""
-        given = rewards.items() if isinstance(rewards, Mapping) else rewards
-        pairs = [pair(one) for one in several("rewards", given)]
-        asked = [(text_of("id", id), reward_of(value)) for id, value in pairs]
-        if not asked:
-            return []
-        expire(self._view)
-        ids = [id for id, _ in asked]
-        with self._view.writing() as log:
-            log.lock()
-            state = self._view.current(log).copy()
-            options = state.config.options
-            decided, settled = log.decided(ids), log.rewarded(ids)
-            known = {id: (row.kind, row.raw) for id, row in settled.items()}
-            now, new, applied = self.store.clock(), [], []
-            for id, raw in asked:
-                row = decided.get(id)
-                if row is None:
-                    raise UnknownDecision(f"unknown decision {id!r} in experiment {self.name!r}")
-                kind, before = known.get(id, (None, None))
-                if kind == REWARD:
-                    if before != raw:
-                        raise RewardConflict(
-                            f"decision {id!r} already has the reward {before!r}, got {raw!r}"
-                        )
-                    applied.append(False)
-                    continue
-                late = options.window is not None and now - row.time > options.window * 1e6
-                if kind is not None or late:
-                    raise UnknownDecision(
-                        f"decision {id!r} expired: its reward came "
-                        f"{(now - row.time) / 1e6:.0f} s after it"
-                    )
-                value = counted(self.seed, state.config, id, raw)
-                event = Event(state.version + 1, REWARD, now, id, row.arm, row.epoch, raw, value)
-                state.apply(event)
-                new.append(event)
-                known[id] = REWARD, raw
-                applied.append(True)
-            if new:
-                log.add_events(new)
-                log.save(state)
-        self._view.publish(state)
-        return applied
+        """Record several rewards in one transaction; if one is refused, none is applied.
 
-    # ------------------------------------------------------------------ look
+        Args:
+            rewards: Decisions' ids with their rewards.
+        """
+        pairs = rewards.items() if isinstance(rewards, Mapping) else rewards
+        checked = [check_pair(pair) for pair in check_list("rewards", pairs)]
+        if not checked:
+            return []
+        expire(self._snapshot)
+        return record(self._snapshot, checked)
+
+    # ------------------------------------------------------------------ what is known
 
     def report(self, level: float = 0.95) -> Report:
-        """Which arm is best, how sure that is, and whether the stop rule is met."""
-        expire(self._view)
+        """Tell which arm is best, how sure that is, and whether the stop rule is met.
+
+        Args:
+            level: The probability of the credible intervals.
+        """
+        expire(self._snapshot)
         state, decided, settled, missed = self._counts()
         if missed:
-            expire(self._view, everything=True)
+            expire(self._snapshot, everything=True)
             state, decided, settled, _ = self._counts()
         return report(self.name, state, decided, settled, level)
+
+    def export(self, path: str | Path) -> int:
+        """Write the log, a row per decision with its reward; returns the number of rows.
+
+        Args:
+            path: A file that ends in .parquet, .csv or .ndjson.
+        """
+        with self._snapshot.reading() as transaction:
+            state = self._snapshot.reload(transaction)
+            self._decided(transaction, state)
+            return export(transaction, state.config.arms, Path(path))
+
+    def verify(self, replay: bool = False) -> Verification:
+        """Rebuild the statistics from the log and compare.
+
+        Args:
+            replay: Also make every decision again.
+        """
+        with self._snapshot.reading() as transaction:
+            state = self._snapshot.reload(transaction)
+            return verify(transaction, self.seed, state, replay)
 
     def _counts(self) -> tuple[State, Counts, Counts, bool]:
         """The state, how many decisions its arms have, how many of them are settled, and whether
         a sweep has missed some."""
-        with self._view.reading() as log:
-            state = self._view.whole(log)
-            decided, settled = self._decided(log, state), log.settled_by_arm()
+        with self._snapshot.reading() as transaction:
+            state = self._snapshot.reload(transaction)
+            decided = self._decided(transaction, state)
+            settled = transaction.settled_by_arm()
             pending = sum(decided.values()) - sum(settled.values())
-            return state, decided, settled, sweeps_missed_some(self._view, log, pending)
+            missed = sweeps_missed_some(self._snapshot, transaction, pending)
+            return state, decided, settled, missed
 
-    def _decided(self, log: Log, state: State) -> Counts:
+    def _decided(self, transaction: Transaction, state: State) -> Counts:
         """How many decisions every arm has."""
-        counts, K = log.decided_by_arm(), len(state.config.arms)
+        counts, K = transaction.decided_by_arm(), len(state.config.arms)
         for arm in counts:
             if not 0 <= arm < K:
                 raise StoreError(
-                    f"the log of experiment {self.name!r} in store {self.store.name} must have "
-                    f"{K} arms, got a decision for number {arm}; verify tells more"
+                    f"experiment {self.name!r} in store {self.store.name} has {K} arms but a "
+                    f"decision for number {arm}; verify tells more"
                 )
         return counts
 
-    def export(self, path: str | Path) -> int:
-        """Write the log, a row per decision with its reward, as .parquet, .csv or .ndjson."""
-        with self._view.reading() as log:
-            state = self._view.whole(log)
-            self._decided(log, state)
-            return export(log, state.config.arms, Path(path))
-
-    def verify(self, replay: bool = False) -> Verification:
-        """Rebuild the statistics from the log and compare; `replay` also makes every decision
-        again."""
-        with self._view.reading() as log:
-            state = self._view.whole(log)
-            return verify(log, self.seed, state, replay)
-
-    # ------------------------------------------------------------------ change
+    # ------------------------------------------------------------------ changes
 
     def add_arm(self, arm: str, prior: Any = None) -> None:
-        """A new arm; its prior is the shared one, or must be given if every arm has its own."""
-        name = arm_names([arm])[0]
-        given = for_arms({"prior": prior}, [name])
-        self._change(ADD_ARM, {"arm": name, "prior": stored_prior(given.get("prior"))})
+        """Add an arm.
+
+        Args:
+            arm: Its name, a new one.
+            prior: Its prior; needed if every arm has its own, else it gets the shared one.
+        """
+        (name,) = check_arms([arm])
+        given = stored_prior(for_arms({"prior": prior}, [name]).get("prior"))
+
+        def added(config: Config) -> dict[str, Any]:
+            if name in config.arms:
+                raise ValueError(f"arm must be a new one, got {name!r}")
+            return {"arm": name, "prior": given}
+
+        self._change(ADD_ARM, added)
 
     def pause_arm(self, arm: str) -> None:
-        """Take an arm out of play; rewards of its decisions still count."""
-        self._change(PAUSE, {"arm": arm})
+        """Take an arm out of play; rewards of its decisions still count.
+
+        Args:
+            arm: Its name.
+        """
+        self._change(PAUSE, lambda config: {"arm": _known_arm(config, arm)})
 
     def resume_arm(self, arm: str) -> None:
-        """Bring a paused arm back."""
-        self._change(RESUME, {"arm": arm})
+        """Bring a paused arm back.
+
+        Args:
+            arm: Its name.
+        """
+        self._change(RESUME, lambda config: {"arm": _known_arm(config, arm)})
 
     def stop(self, winner: str | None = None) -> None:
-        """End the experiment: from now on everybody gets the winner, or decide refuses."""
-        self._change(STOP, {"winner": winner})
+        """End the experiment.
 
-    def configure(self, **options: Any) -> None:
-        """Change options from here on; a new epoch begins."""
-        self._change(CONFIGURE, options)
+        Args:
+            winner: The arm that everybody gets from now on; without one, `decide` refuses.
+        """
+        self._change(
+            STOP,
+            lambda config: {"winner": None if winner is None else _known_arm(config, winner)},
+        )
 
-    def _change(self, kind: str, body: dict[str, Any]) -> None:
-        expire(self._view)
-        with self._view.writing() as log:
-            log.lock()
-            state = self._view.current(log).copy()
-            config = state.config
-            name = body.get("arm", body.get("winner"))
-            if kind == ADD_ARM and name in config.arms:
-                raise ValueError(f"arm must be a new one, got {name!r}")
-            if kind in (PAUSE, RESUME) or (kind == STOP and name is not None):
-                if name not in config.arms:
-                    raise ValueError(unknown("arm", name, config.arms))
-            if kind == CONFIGURE:
-                body = {
-                    "options": config.options.reconfigured(for_arms(body, config.arms)).to_json()
-                }
-            event = Event(state.version + 1, kind, self.store.clock(), body=body)
-            state.apply(event)
-            if state.config == config:
-                return  # nothing changes: no event
-            state.config.check(before=config)
-            log.add_events([event])
-            log.save(state)
-        self._view.publish(state)
+    def configure(self, **options: Unpack[GivenOptions]) -> None:
+        """Change options from here on; a new epoch begins.
 
-    def _stored(self, unit: str | None) -> str | None:
-        if unit is None or not self.options.hash_units:
-            return unit
-        key = self.seed.to_bytes(8, "little")
-        return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
+        Args:
+            options: Those of `varts.live.Options`; what is not given stays as it is.
+        """
+
+        def changed(config: Config) -> dict[str, Any]:
+            return {
+                "options": config.options.reconfigured(for_arms(options, config.arms)).to_json()
+            }
+
+        self._change(CONFIGURE, changed)
+
+    def _change(self, kind: str, body_for: Callable[[Config], dict[str, Any]]) -> None:
+        """Add an event of this kind, unless it would change nothing."""
+        expire(self._snapshot)
+        with self._snapshot.changing() as change:
+            before = change.state.config
+            body = body_for(before)
+            after = before.changed(kind, body)
+            if after == before:
+                return
+            after.check(before)
+            change.apply(kind, body=body)
 
     def _agree(
         self, arms: Sequence[str] | None, seed: int | None, options: Mapping[str, Any]
     ) -> None:
         """Refuse to open an experiment as something it is not."""
         config = self.state.config
-        names = config.arms if arms is None else tuple(arm_names(arms))
+        names = config.arms if arms is None else tuple(check_arms(arms))
         if names != config.arms[: len(names)] or len(names) < config.initial:
             raise ValueError(
                 f"arms must be those of the experiment {self.name!r}, "
@@ -336,3 +328,9 @@ class Experiment:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _known_arm(config: Config, arm: str) -> str:
+    if arm not in config.arms:
+        raise ValueError(unknown("arm", arm, config.arms))
+    return arm

@@ -9,15 +9,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from varts.live.transaction import Log
+from varts.live.transaction import Transaction
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS = 20_000  # held in memory at a time
+ROWS_PER_BATCH = 20_000  # held in memory at a time
 
 
-def export(log: Log, arms: Sequence[str], path: Path) -> int:
+def export(transaction: Transaction, arms: Sequence[str], path: Path) -> int:
     """Write all decisions, in the order they were made; the file appears when it is complete."""
     import polars as pl
     from polars.io.plugins import register_io_source
@@ -45,7 +45,7 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written
-        while some := list(islice(rows, ROWS)):
+        while some := list(islice(rows, ROWS_PER_BATCH)):
             written += len(some)
             yield pl.DataFrame(
                 [
@@ -73,7 +73,7 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
 
     part = path.with_name(path.name + ".part")
     try:
-        with closing(log.all_decisions()) as rows:
+        with closing(transaction.all_decisions()) as rows:
             frames = register_io_source(batches, schema=schema)
             getattr(frames, sinks[path.suffix])(part)
         os.replace(part, path)

@@ -1,18 +1,20 @@
-"""Who waits for whom: places in a queue for writers, and a gate that a fork can shut."""
+"""Locks between threads and processes: a queue for writers, and a gate that a fork can shut."""
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
 from pathlib import Path
+from typing import Protocol
 
 try:
     import fcntl
 except ImportError:  # Windows: SQLite's own polling has to do
     fcntl = None  # type: ignore[assignment]
 
-FAIR = fcntl is not None  # whether this system has a queue for files
-WAIT = 60  # seconds to wait for a lock before giving up
+HAS_FILE_LOCKS = fcntl is not None
+LOCK_TIMEOUT_SECONDS = 60
 
 
 class Gate:
@@ -45,7 +47,7 @@ class Gate:
         mine = getattr(self.own, "inside", 0)
         self.changed.acquire()
         self.shutting += 1
-        self.changed.wait_for(lambda: self.inside == mine, WAIT)
+        self.changed.wait_for(lambda: self.inside == mine, LOCK_TIMEOUT_SECONDS)
 
     def reopen(self) -> None:
         """After the fork, in the parent."""
@@ -70,8 +72,8 @@ class NoQueue:
         """Nothing to give back."""
 
 
-class OneAtATime(NoQueue):
-    """One connection, one user at a time."""
+class ThreadQueue(NoQueue):
+    """One thread of this process at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -83,7 +85,7 @@ class OneAtATime(NoQueue):
         self.lock.release()
 
 
-class FairQueue(OneAtATime):
+class FairQueue(ThreadQueue):
     """Threads of this process by a lock, processes by the kernel's queue for a file."""
 
     def __init__(self, path: Path) -> None:
@@ -122,3 +124,54 @@ class FairQueue(OneAtATime):
 
     def __del__(self) -> None:
         self.close()
+
+
+# ------------------------------------------------------------------------------ forks
+
+
+class Forkable(Protocol):
+    """What must know of a fork."""
+
+    def before_fork(self) -> None:
+        """In the parent."""
+
+    def after_fork_in_parent(self) -> None:
+        """In the parent."""
+
+    def after_fork_in_child(self) -> None:
+        """In the child."""
+
+
+_forkables: weakref.WeakSet[Forkable] = weakref.WeakSet()
+_told: list[Forkable] = []  # of the fork that is under way
+_forking = threading.Lock()
+
+
+def register_for_forks(one: Forkable) -> None:
+    """Tell it of every fork, as long as somebody holds it."""
+    _forkables.add(one)
+
+
+def _before_fork() -> None:
+    _forking.acquire()  # one thread at a time, and released by the same one, on both sides
+    _told.extend(_forkables)
+    for one in _told:
+        one.before_fork()
+
+
+def _after_fork(child: bool) -> None:
+    for one in _told:
+        if child:
+            one.after_fork_in_child()
+        else:
+            one.after_fork_in_parent()
+    _told.clear()
+    _forking.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(child=False),
+        after_in_child=lambda: _after_fork(child=True),
+    )

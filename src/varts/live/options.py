@@ -1,14 +1,18 @@
 """The options of a live experiment: what they are, what they must be, how they are stored.
 
 `Options` is the one place that knows them; `varts.open`, `configure`, the command line and the
-log all pass through it.
+log all pass through it. The flags of the command line, with their help, are made of its fields and
+its docstring; `GivenOptions` shows the same keywords to editors.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
@@ -17,9 +21,44 @@ from varts.policies import Policy, known, make
 from varts.priors import Prior, prior_from
 
 
+class GivenOptions(TypedDict, total=False):
+    """The keywords of `varts.open` and `configure`, as a person may give them; see `Options`."""
+
+    goal: Literal["max", "min"]
+    policy: Policy | str | Mapping[str, Any]
+    prior: Any
+    floor: float
+    holdout: float
+    sticky: bool
+    clip: tuple[float, float] | list[float] | None
+    window: float | None
+    missing: float | None
+    half_life: float | None
+    stop_p_best: float | None
+    stop_loss: float | None
+    hash_units: bool
+
+
 @dataclass(frozen=True)
 class Options:
-    """Everything about an experiment that `configure` may change, except `goal` and `hash_units`.
+    """The options of an experiment in the form that is stored; `Options.made` checks them.
+
+    `configure` may change all of them but `goal` and `hash_units`.
+
+    Args:
+        goal: Whether higher or lower is better: max or min.
+        policy: What chooses the arms: one of `varts policies`, or of your own.
+        prior: What is known before the first reward: a prior, its file or its numbers.
+        floor: Share of the traffic that every arm in play gets at least.
+        holdout: Share of the units that get an even split for ever.
+        sticky: Whether a unit keeps its arm.
+        clip: Low and high; a reward outside counts as the nearer end, and the raw value is kept.
+        window: How long a reward may take, in seconds.
+        missing: What a decision counts as when its reward misses the window.
+        half_life: After this many rewards, an older one counts half.
+        stop_p_best: The report says that you may stop once some arm's P(best) is this.
+        stop_loss: The report says so once the smallest expected loss is this.
+        hash_units: Whether units are stored as hashes.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -47,11 +86,26 @@ class Options:
 
     @classmethod
     def made(cls, **given: Any) -> Options:
-        """Checked and in the form that is stored."""
+        """Checked and in the form that is stored.
+
+        Args:
+            given: Options by name; the others have their defaults.
+        """
         return cls().changed(given)
 
-    def changed(self, given: dict[str, Any]) -> Options:
-        """With these options instead; every value is checked."""
+    @classmethod
+    def descriptions(cls) -> dict[str, str]:
+        """What each option does, in a sentence: the words of the docstring above."""
+        text = inspect.cleandoc(cls.__doc__ or "")
+        found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+        return {name: " ".join(words.split()) for name, words in found}
+
+    def changed(self, given: Mapping[str, Any]) -> Options:
+        """With these options instead; every value is checked.
+
+        Args:
+            given: The new values by name.
+        """
         names = [field.name for field in fields(self)]
         for name in given:
             if name not in names:
@@ -85,8 +139,12 @@ class Options:
         made.build(None)  # a prior the policy cannot take is refused here
         return made
 
-    def reconfigured(self, given: dict[str, Any]) -> Options:
-        """`changed`, for an experiment that has rewards already."""
+    def reconfigured(self, given: Mapping[str, Any]) -> Options:
+        """`changed`, for an experiment that has rewards already.
+
+        Args:
+            given: The new values by name.
+        """
         made = self.changed(given)
         for name in self.FIXED:
             if getattr(made, name) != getattr(self, name):
@@ -108,7 +166,11 @@ class Options:
         return self.policy["label"] in known()
 
     def build(self, K: int | None) -> Policy:
-        """The policy, able to play K arms; for goal "min" its prior is that of -reward."""
+        """The policy, able to play K arms; for goal "min" its prior is that of -reward.
+
+        Args:
+            K: The number of arms; None if that is not known yet.
+        """
         options = {name: value for name, value in self.policy.items() if name != "label"}
         if self.prior is not None:
             kind = known().get(self.policy["label"])
@@ -126,14 +188,23 @@ class Options:
         return policy
 
     def check_floor(self, active: int) -> None:
-        """Raise ValueError if so many arms in play are too many for the floor."""
+        """Raise ValueError if so many arms in play are too many for the floor.
+
+        Args:
+            active: The number of arms in play.
+        """
         if self.floor * active > 1:
             raise ValueError(
                 f"floor must be at most 1/{active} with {active} arms in play, got {self.floor:g}"
             )
 
     def with_arm(self, K: int, prior: Any) -> Options:
-        """One arm more than K: its prior is the shared one, or must be given."""
+        """One arm more than K: its prior is the shared one, or must be given.
+
+        Args:
+            K: The number of arms so far.
+            prior: That of the new arm, or None.
+        """
         if prior is None:
             if self.prior is None or not isinstance(self.prior["mu"], list):
                 return self
@@ -149,10 +220,14 @@ class Options:
         }
         return replace(self, prior=stored_prior(joined))
 
-    def differences(self, given: dict[str, Any], K: int) -> dict[str, tuple[Any, Any]]:
+    def differences(self, given: Mapping[str, Any], K: int) -> dict[str, tuple[Any, Any]]:
         """Stored and asked for, by option, where the given ones differ from what is stored.
 
         Of priors the first K arms count: those of arms that were added since came with them.
+
+        Args:
+            given: The options asked for, by name.
+            K: The number of arms that the prior asked for has, if it has one per arm.
         """
         stored, asked = self._for_first(K), self.changed(given)._for_first(K)
         names = [field.name for field in fields(self)]
@@ -173,7 +248,11 @@ class Options:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Options:
-        """What `to_json` gave."""
+        """What `to_json` gave.
+
+        Args:
+            body: Plain values by name.
+        """
         clip = body.get("clip")
         return cls(**{**body, "clip": tuple(clip) if clip is not None else None})
 
@@ -214,14 +293,16 @@ def _maybe(name: str, value: Any, **limits: Any) -> float | None:
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {abbreviate(value)}")
+        raise TypeError(f"{name} must be True or False, got {abbreviate(value)}")
     return value
 
 
 def _range(clip: Any) -> tuple[float, float] | None:
     if clip is None:
         return None
-    if not isinstance(clip, (tuple, list)) or len(clip) != 2:
+    if not isinstance(clip, (tuple, list)):
+        raise TypeError(f"clip must be two numbers, low and high, got {abbreviate(clip)}")
+    if len(clip) != 2:
         raise ValueError(f"clip must be two numbers, low and high, got {abbreviate(clip)}")
     low, high = real("clip", clip[0]), real("clip", clip[1])
     if not low < high:

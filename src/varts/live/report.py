@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a DataFrame has no == of its own that says yes or no
 class Report:
-    """`frame` has a row per arm; the rest is about the whole experiment.
+    """What an experiment has learnt so far.
+
+    Args:
+        name: That of the experiment.
+        frame: A row per arm, in the columns below.
+        state: What it is a report of: configuration and statistics.
+        level: The probability of the credible intervals.
+        best: The arm that is most likely the best; None while some arm has too few rewards.
+        stop: Whether the stop rule is met, or the experiment was stopped.
+        because: Why, or why not, in a sentence.
+        winner: The arm that meets the stop rule, or that the experiment ended with.
+
+    The columns of `frame`, beside `arm`:
 
     - n: rewards counted so far;
     - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
@@ -35,12 +47,12 @@ class Report:
 
     name: str
     frame: pl.DataFrame
-    state: State  #: what it is a report of: configuration and statistics
+    state: State
     level: float
     best: str | None
     stop: bool
     because: str
-    winner: str | None  #: the arm that meets the stop rule, or that the experiment ended with
+    winner: str | None
 
     @property
     def version(self) -> int:
@@ -51,6 +63,15 @@ class Report:
     def goal(self) -> str:
         """Whether higher or lower is better."""
         return self.state.config.options.goal
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Report):
+            return NotImplemented
+        return self.frame.equals(other.frame) and all(
+            getattr(self, field.name) == getattr(other, field.name)
+            for field in fields(self)
+            if field.name != "frame"
+        )
 
     def __str__(self) -> str:
         import polars as pl

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
+SCHEMA_VERSION = "0001"  # the newest step in migrations/versions
 metadata = MetaData()
 # SQLite numbers rows by itself only when the key's type is INTEGER.
 Serial = BigInteger().with_variant(Integer, "sqlite")

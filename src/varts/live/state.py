@@ -186,8 +186,8 @@ class State:
     rewards: int = 0
     rows: dict[tuple[int, int], Row] = field(default_factory=dict)
     # Since the copy was made: the rows that changed, and whether the configuration did.
-    touched: set[tuple[int, int]] = field(default_factory=set)
-    reconfigured: bool = False
+    touched: set[tuple[int, int]] = field(default_factory=set, compare=False)
+    reconfigured: bool = field(default=False, compare=False)
 
     def copy(self) -> State:
         """A state to change, with nothing marked as touched."""

@@ -1,4 +1,4 @@
-"""The queries of live experiments, those of one transaction at a time."""
+"""One transaction about one experiment: every query that live experiments need."""
 
 from __future__ import annotations
 
@@ -6,43 +6,34 @@ import json
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from varts.live.errors import StoreError
 from varts.live.schema import decisions, events, experiments, statistics, units
 from varts.live.state import Event, State
 
-if TYPE_CHECKING:
-    from varts.live.store import Store
-
+ROWS_PER_FETCH = 5000
 Counts = dict[int, int]  # by arm
 
 
-class Log:
-    """The queries of one transaction; `experiment` is the id of the one they are about."""
+class Transaction:
+    """What is read and written about the experiment of this id, all at one moment or not at all.
 
-    def __init__(self, store: Store, connection: Connection, experiment: int, steady: bool) -> None:
-        self.store, self.connection, self.experiment = store, connection, experiment
-        # Whether several statements see the same moment.
-        self.steady = steady
+    `steady` says whether several statements see the same moment.
+    """
 
-    def has(self, name: str) -> bool:
-        """Whether there is an experiment of this name."""
-        return self.connection.execute(_find, {"name": name}).one_or_none() is not None
-
-    def find(self, name: str) -> Any:
-        """The row of an experiment."""
-        row = self.connection.execute(_find, {"name": name}).one_or_none()
-        if row is None:
-            raise StoreError(f"unknown experiment {name!r} in store {self.store.name}")
-        return row
+    def __init__(self, connection: Connection, experiment: int, store: str, steady: bool) -> None:
+        self.connection, self.experiment = connection, experiment
+        self.store, self.steady = store, steady
+        self.sqlite = connection.dialect.name == "sqlite"
 
     def lock(self) -> None:
         """Be the only one to change this experiment until the transaction ends."""
-        if not self.store.sqlite:
+        if not self.sqlite:
             self.connection.execute(_lock, {"x": self.experiment})
             self.steady = True  # as to this experiment
 
@@ -61,9 +52,9 @@ class Log:
         """Decisions by their ids."""
         return self._by_id(decisions, _DECIDED, ids)
 
-    def rewarded(self, ids: Sequence[str]) -> dict[str, Any]:
+    def settled(self, ids: Sequence[str]) -> dict[str, Any]:
         """The events that settled these decisions, by the decisions' ids."""
-        return self._by_id(events, _REWARDED, ids)
+        return self._by_id(events, _SETTLED, ids)
 
     def assigned(self, names: Sequence[str]) -> dict[str, Any]:
         """The arm that sticky units have, by unit."""
@@ -77,7 +68,7 @@ class Log:
         """
         columns, key = ", ".join(f"{table.name}.{name}" for name in names), names[0]
         here = f"{table.name}.experiment = {self.experiment:d} AND {table.name}.{key} = given.value"
-        if self.store.sqlite:
+        if self.sqlite:
             text = f"SELECT {columns} FROM json_each(?) AS given CROSS JOIN {table.name} ON {here}"
         else:
             text = (
@@ -90,11 +81,11 @@ class Log:
     def add_decisions(self, rows: Sequence[dict[str, Any]]) -> int:
         """How many were new; an id that is taken is left as it is."""
         names = list(rows[0])
-        return self.append(decisions, names, [tuple(row.values()) for row in rows])
+        return add_rows(self.connection, decisions, names, [tuple(row.values()) for row in rows])
 
     def assign(self, rows: list[dict[str, Any]]) -> None:
         """Remember the arms of sticky units."""
-        self.connection.execute(_upsert(self.store._insert, units), rows)
+        self.connection.execute(_upsert(self.sqlite, units), rows)
 
     def add_events(self, new: Sequence[Event]) -> None:
         """Append to the log."""
@@ -102,26 +93,8 @@ class Log:
             (self.experiment, *event[:-1], None if event.body is None else json.dumps(event.body))
             for event in new
         ]
-        if self.append(events, ["experiment", *Event._fields], rows) != len(rows):
-            raise StoreError(f"the log of store {self.store.name} was changed by somebody else")
-
-    def append(self, table: sa.Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int:
-        """Add rows but those whose key is taken; how many were added.
-
-        The hot statement of the whole package, so it goes to the driver as text: SQLite is fastest
-        row by row, PostgreSQL with all of them as one value.
-        """
-        start = f"INSERT INTO {table.name} ({', '.join(names)})"
-        values: Any = rows
-        if self.store.sqlite:
-            text = f"{start} VALUES ({', '.join('?' for _ in names)}) ON CONFLICT DO NOTHING"
-        else:
-            dialect = self.connection.dialect
-            kinds = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in names)
-            given = f"json_to_recordset(%s::json) AS given({kinds})"
-            text = f"{start} SELECT * FROM {given} ON CONFLICT DO NOTHING"
-            values = (json.dumps([dict(zip(names, row, strict=True)) for row in rows]),)
-        return self.connection.exec_driver_sql(text, values).rowcount
+        if add_rows(self.connection, events, ["experiment", *Event._fields], rows) != len(rows):
+            raise StoreError(f"the log in store {self.store} was changed by another program")
 
     def save(self, state: State, swept: int | None = None) -> None:
         """Bring the caches to this state."""
@@ -144,11 +117,13 @@ class Log:
                 }
                 for arm, epoch in sorted(state.touched)
             ]
-            self.connection.execute(_upsert(self.store._insert, statistics), rows)
+            self.connection.execute(_upsert(self.sqlite, statistics), rows)
 
-    def latest(self, until: int) -> int:
+    def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
-        found = self.connection.execute(_latest, {"x": self.experiment, "until": until}).scalar()
+        found = self.connection.execute(
+            _last_decided, {"x": self.experiment, "until": until}
+        ).scalar()
         return 0 if found is None else int(found)
 
     def overdue(self, since: int, until: int, limit: int) -> Sequence[Any]:
@@ -156,7 +131,7 @@ class Log:
         span = {"x": self.experiment, "since": since, "until": until, "limit": limit}
         return self.connection.execute(_overdue, span).all()
 
-    def unsettled(self, since: int) -> int:
+    def count_unsettled(self, since: int) -> int:
         """How many decisions made after `since` nothing has settled."""
         span = {"x": self.experiment, "since": since}
         return int(self.connection.execute(_unsettled, span).scalar_one())
@@ -183,7 +158,7 @@ class Log:
 
     def all_decisions(self, order: str = "time") -> Generator[Any, None, None]:
         """Every decision with what settled it, by its time or by the version it saw."""
-        if not self.store.sqlite:
+        if not self.sqlite:
             # Of a table that grew within the last minute PostgreSQL has no statistics yet, and may
             # look for each decision's event among all of them.
             self.connection.exec_driver_sql("SET LOCAL enable_nestloop = off")
@@ -206,24 +181,51 @@ class Log:
 
     def _stream(self, query: Any) -> Generator[Any, None, None]:
         """Row by row without holding them all."""
-        with self.connection.execute(query, execution_options={"yield_per": 5000}) as rows:
+        with self.connection.execute(
+            query, execution_options={"yield_per": ROWS_PER_FETCH}
+        ) as rows:
             yield from rows
 
-    def settlements(self) -> int:
+    def count_settlements(self) -> int:
         """How many events name a decision."""
         query = sa.select(sa.func.count(events.c.decision))
         query = query.where(events.c.experiment == self.experiment)
         return int(self.connection.execute(query).scalar_one())
 
 
+def add_rows(
+    connection: Connection,
+    table: sa.Table,
+    names: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+) -> int:
+    """Add rows but those whose key is taken; how many were added.
+
+    The hot statement of the whole package, so it goes to the driver as text: SQLite is fastest
+    row by row, PostgreSQL with all of them as one value.
+    """
+    start = f"INSERT INTO {table.name} ({', '.join(names)})"
+    values: Any = rows
+    if connection.dialect.name == "sqlite":
+        text = f"{start} VALUES ({', '.join('?' for _ in names)}) ON CONFLICT DO NOTHING"
+    else:
+        kinds = ", ".join(
+            f"{name} {table.c[name].type.compile(connection.dialect)}" for name in names
+        )
+        given = f"json_to_recordset(%s::json) AS given({kinds})"
+        text = f"{start} SELECT * FROM {given} ON CONFLICT DO NOTHING"
+        values = (json.dumps([dict(zip(names, row, strict=True)) for row in rows]),)
+    return connection.exec_driver_sql(text, values).rowcount
+
+
 _DECIDED = ("id", "version", "epoch", "arm", "probability", "estimated", "reason", "time")
-_REWARDED = ("decision", "kind", "raw")
+_SETTLED = ("decision", "kind", "raw")
 _ASSIGNED = ("unit", "arm", "probability", "estimated", "decision")
 _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
 )
 _x: Any = sa.bindparam("x")
-_latest = (
+_last_decided = (
     sa.select(decisions.c.time)
     .where(decisions.c.experiment == _x, decisions.c.time <= sa.bindparam("until"))
     .order_by(decisions.c.time.desc())
@@ -241,7 +243,6 @@ _overdue = (
     .order_by(decisions.c.time, decisions.c.seq)
     .limit(sa.bindparam("limit"))
 )
-_find = sa.select(experiments).where(experiments.c.name == sa.bindparam("name"))
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
 _config = sa.select(experiments.c.config).where(experiments.c.id == _x)
 _head = (
@@ -275,8 +276,9 @@ _settled_by_arm = (
 
 
 @cache
-def _upsert(insert: Any, table: sa.Table) -> Any:
+def _upsert(on_sqlite: bool, table: sa.Table) -> Any:
     """Add rows, or replace those of the same key; made once, since making it is slow."""
-    made, key = insert(table), [column.name for column in table.primary_key]
+    made: Any = sqlite.insert(table) if on_sqlite else postgresql.insert(table)
+    key = [column.name for column in table.primary_key]
     new = {name: made.excluded[name] for name in table.c.keys() if name not in key}  # noqa: SIM118
     return made.on_conflict_do_update(index_elements=key, set_=new)

@@ -1,4 +1,4 @@
-"""What a caller may give to the verbs: checked, and brought into the form they work with."""
+"""What a caller may give: checked, and brought into the form that experiments work with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from varts._validation import abbreviate
 from varts.live.errors import InvalidReward
 from varts.priors import Prior, prior_from
 
+LONGEST_TEXT = 255  # characters
 
-def reward_of(value: Any) -> float:
+
+def check_reward(value: Any) -> float:
     """A reward as a float; any finite number is one."""
     number = math.nan
     if type(value) is float:
@@ -27,26 +29,29 @@ def reward_of(value: Any) -> float:
     return number
 
 
-def several(name: str, values: Any) -> Iterable[Any]:
+def check_list(name: str, values: Any) -> Iterable[Any]:
     """Something to go through that is not one text, which would be taken letter by letter."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be several, in a list, got {abbreviate(values)}")
+        raise TypeError(f"{name} must be a list, got {abbreviate(values)}")
     return values
 
 
-def pair(one: Any) -> tuple[Any, Any]:
+def check_pair(pair: Any) -> tuple[str, float]:
     """An id and its reward."""
-    if not isinstance(one, (tuple, list)) or len(one) != 2:
-        raise ValueError(f"rewards must be pairs of an id and a number, got {abbreviate(one)}")
-    return one[0], one[1]
+    if not isinstance(pair, (tuple, list)):
+        raise TypeError(f"rewards must be pairs of an id and a number, got {abbreviate(pair)}")
+    if len(pair) != 2:
+        raise ValueError(f"rewards must be pairs of an id and a number, got {abbreviate(pair)}")
+    return check_text("id", pair[0]), check_reward(pair[1])
 
 
-def text_of(name: str, value: Any) -> Any:
-    """Text that both databases can keep; a unit may be None."""
-    if value is None and name == "unit":
-        return None
-    if not isinstance(value, str) or not value or "\x00" in value or len(value) > 255:
-        raise ValueError(f"{name} must be text of 1 to 255 characters, got {abbreviate(value)}")
+def check_text(name: str, value: Any) -> str:
+    """Text that both databases can keep."""
+    rule = f"text of 1 to {LONGEST_TEXT} characters"
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be {rule}, got {abbreviate(value)}")
+    if not value or "\x00" in value or len(value) > LONGEST_TEXT:
+        raise ValueError(f"{name} must be {rule}, got {abbreviate(value)}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -56,11 +61,13 @@ def text_of(name: str, value: Any) -> Any:
     return value
 
 
-def arm_names(arms: Any) -> list[str]:
+def check_arms(arms: Any) -> list[str]:
     """Different names, at least one."""
-    if isinstance(arms, str) or not isinstance(arms, Sequence) or not arms:
+    if isinstance(arms, str) or not isinstance(arms, Sequence):
+        raise TypeError(f"arms must be a list of names, got {abbreviate(arms)}")
+    if not arms:
         raise ValueError(f"arms must be a list of names, got {abbreviate(arms)}")
-    names = [str(text_of("arm", arm)) for arm in arms]
+    names = [check_text("arm", arm) for arm in arms]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"arms must have different names, got {twice!r} twice")

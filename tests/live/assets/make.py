@@ -15,7 +15,7 @@ from pathlib import Path
 
 import varts
 from varts.live import Store
-from varts.live.store import SCHEMA
+from varts.live.schema import SCHEMA_VERSION
 
 HERE = Path(__file__).parent
 
@@ -122,9 +122,11 @@ def dump_postgres(url):
 
 
 def main():
-    names = [HERE / f"schema-{SCHEMA}.{kind}" for kind in ("json", "sqlite.sql", "postgres.sql")]
+    names = [
+        HERE / f"schema-{SCHEMA_VERSION}.{kind}" for kind in ("json", "sqlite.sql", "postgres.sql")
+    ]
     if any(name.exists() for name in names) and "--again" not in sys.argv:
-        sys.exit(f"schema {SCHEMA} has its files already; --again replaces them")
+        sys.exit(f"schema {SCHEMA_VERSION} has its files already; --again replaces them")
     with tempfile.TemporaryDirectory() as folder, chaos.postgres_server(None) as server:
         path = Path(folder) / "varts.db"
         expected = fill(f"sqlite:///{path}")

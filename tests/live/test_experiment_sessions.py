@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import varts
-from tests.live.conformance import Clock, fold
+from tests.live.conformance import Clock, fold, log_of
 from varts.live import (
     ExperimentStopped,
     InvalidReward,
@@ -33,9 +33,10 @@ from varts.live import (
     allocation,
     experiment,
     expiry,
+    rewards,
 )
 from varts.live.state import EXPIRED, MISSING, REWARD, Row
-from varts.live.transaction import Log
+from varts.live.transaction import Transaction
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
 REWARDS = st.one_of(st.sampled_from([0.0, 1.0, -2.5, 1e300]), st.floats(-1e6, 1e6, allow_nan=False))
@@ -120,10 +121,7 @@ class Sessions(RuleBasedStateMachine):
         return min(max(raw, low, -1e140), high, 1e140)
 
     def log(self):
-        exp = self.processes[0]
-        with exp.store.reading() as log:
-            log.experiment = exp._view.id
-            return list(log.all_events())
+        return log_of(self.processes[0])
 
     def follow(self, *expected):
         """What the log has got: first what was overdue, then exactly (kind, decision, raw)."""
@@ -424,14 +422,14 @@ class Sessions(RuleBasedStateMachine):
 @contextmanager
 def broken(step):
     """Inside, every transaction breaks off right after this step."""
-    original = getattr(Log, step)
+    original = getattr(Transaction, step)
 
     def breaking(*args, **kwargs):
         original(*args, **kwargs)
         raise Broken
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Log, step, breaking)
+        patch.setattr(Transaction, step, breaking)
         yield
 
 
@@ -477,14 +475,14 @@ def test_postgres(clock, postgres):
 
 def lost_statistics(patch):
     """The cache misses some rewards."""
-    save = Log.save
+    save = Transaction.save
 
     def saved(self, state, swept=None):
         if state.rewards % 3 == 0:
             state.touched.clear()
         save(self, state, swept)
 
-    patch.setattr(Log, "save", saved)
+    patch.setattr(Transaction, "save", saved)
 
 
 def wrong_variance(patch):
@@ -500,12 +498,12 @@ def wrong_variance(patch):
 
 def no_window(patch):
     """Late rewards are taken if nobody has settled them."""
-    patch.setattr(experiment, "expire", lambda view, everything=False: None)
+    patch.setattr(experiment, "expire", lambda snapshot, everything=False: None)
 
 
 def raw_values(patch):
     """The clip range is forgotten."""
-    for module in (experiment, expiry):
+    for module in (rewards, expiry):
         patch.setattr(module, "counted", lambda seed, config, id, raw: raw)
 
 
@@ -521,24 +519,24 @@ def restless(patch):
 
 def not_sticky(patch):
     """The arms of sticky units are not kept."""
-    patch.setattr(Log, "assign", lambda self, rows: None)
+    patch.setattr(Transaction, "assign", lambda self, rows: None)
 
 
 def half_written(patch):
     """Events are committed before the statistics are."""
-    add_events = Log.add_events
+    add_events = Transaction.add_events
 
     def added(self, new):
         add_events(self, new)
         self.connection.exec_driver_sql("COMMIT")
         self.connection.exec_driver_sql("BEGIN")
 
-    patch.setattr(Log, "add_events", added)
+    patch.setattr(Transaction, "add_events", added)
 
 
 def twice(patch):
     """A repeated reward counts again."""
-    patch.setattr(Log, "rewarded", lambda self, ids: {})
+    patch.setattr(Transaction, "settled", lambda self, ids: {})
 
 
 @pytest.mark.parametrize(

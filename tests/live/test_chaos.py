@@ -16,7 +16,7 @@ from tests.live import chaos
 from tests.live.chaos import ARMS, check, in_new_process, say_last, work
 from tests.live.conformance import fold
 from varts.live import Store
-from varts.live.transaction import Log
+from varts.live.transaction import Transaction
 
 KILLS = 10
 shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
@@ -46,11 +46,11 @@ def dies_at(point):
     def run(url, ids):
         exp = varts.open("carousel", store=url)
         if point == "log written":
-            Log.add_events = after(Log.add_events)
+            Transaction.add_events = after(Transaction.add_events)
         elif point == "caches written":
-            Log.save = after(Log.save)
+            Transaction.save = after(Transaction.save)
         elif point == "committed":
-            exp._view.publish = now
+            exp._snapshot.publish = now
         exp.reward_many([(id, 2.0) for id in ids])
 
     return run
@@ -77,9 +77,9 @@ def test_a_batch_is_whole_or_not_there(store_url, point):
 def test_a_commit_waits_for_the_disk(tmp_path):
     """What SIGKILL cannot show: the settings under which SQLite survives power loss."""
     store = Store(f"sqlite:///{tmp_path / 'varts.db'}")
-    with store.reading() as log:
-        assert log.connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert log.connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+    with store.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
     store.close()
 
 
@@ -113,7 +113,7 @@ def in_diary(folder, **line):
     ("verb", "told"), [("save", "was applied 2 times"), ("add_decisions", "is lost")]
 )
 def test_a_commit_that_is_none_is_caught(tmp_path, monkeypatch, verb, told):
-    honest, count = getattr(Log, verb), 0
+    honest, count = getattr(Transaction, verb), 0
 
     def faked(self, *args):
         nonlocal count
@@ -123,7 +123,7 @@ def test_a_commit_that_is_none_is_caught(tmp_path, monkeypatch, verb, told):
             self.connection.get_transaction().rollback()
         return answer
 
-    monkeypatch.setattr(Log, verb, faked)
+    monkeypatch.setattr(Transaction, verb, faked)
     url = f"sqlite:///{tmp_path / 'varts.db'}"
     say_last(tmp_path, 1)
     with suppress(varts.live.UnknownDecision):  # a reward of the decision that is lost
@@ -158,11 +158,10 @@ def test_a_loss_that_verify_cannot_see_is_caught(clean, tmp_path):
         "(SELECT id, version FROM varts_experiments WHERE name = 'plain')",
     )
     store = Store(clean)
-    with store.writing() as log:
-        log.experiment = log.find("plain").id
-        state = fold(log.all_events())
+    with store.writing(store.find("plain").id) as transaction:
+        state = fold(transaction.all_events())
         state.touched = set(state.rows)
-        log.save(state)
+        transaction.save(state)
     with varts.open("plain", store=store) as exp:
         assert exp.verify(replay=True).ok
     problems, _ = check(clean, tmp_path)

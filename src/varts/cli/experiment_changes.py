@@ -1,0 +1,89 @@
+"""The commands that change an experiment: its arms, its options, its end."""
+
+from __future__ import annotations
+
+from varts.cli.app import parse_prior
+from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
+from varts.cli.experiment_store import open_experiment
+from varts.cli.experiment_text import shown, status
+
+
+def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = STORE) -> None:
+    """Add an arm to a running experiment.
+
+    Example: varts experiment add-arm price 18 --prior mu=12,kappa=16,alpha=11,beta=640
+
+    Parameters
+    ----------
+    arm
+        Its name.
+    prior
+        A file or numbers, as for create; needed if every arm has a prior of its own.
+    """
+    with open_experiment(name, store) as exp:
+        exp.add_arm(arm, None if prior is None else parse_prior(prior))
+        print(f"{name}: {arm} added; {len(exp.arms)} arms")
+
+
+def pause_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
+    """Take an arm out of play; rewards of its decisions still count.
+
+    Example: varts experiment pause-arm price 15
+
+    Parameters
+    ----------
+    arm
+        Its name.
+    """
+    with open_experiment(name, store) as exp:
+        exp.pause_arm(arm)
+        print(f"{name}: {arm} paused; {len(exp.state.config.active)} arms in play")
+
+
+def resume_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
+    """Bring a paused arm back.
+
+    Example: varts experiment resume-arm price 15
+
+    Parameters
+    ----------
+    arm
+        Its name.
+    """
+    with open_experiment(name, store) as exp:
+        exp.resume_arm(arm)
+        print(f"{name}: {arm} is back; {len(exp.state.config.active)} arms in play")
+
+
+def configure(name: Name, /, *, options: OptionFlags = NO_OPTIONS, store: Url = STORE) -> None:
+    """Change options from here on; a new epoch begins. What is not given stays as it is.
+
+    `none` puts an option back to its default, which is in parentheses.
+
+    Example: varts experiment configure price --floor 0.02 --half-life none
+    """
+    given = options.given()
+    if not given:
+        raise ValueError("configure must be given an option to change, got none")
+    with open_experiment(name, store) as exp:
+        exp.configure(**given)
+        now = exp.options.to_json()
+        changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
+        print(f"{name}: {changes}; epoch {exp.state.config.epoch}")
+
+
+def stop(name: Name, /, *, winner: str | None = None, store: Url = STORE) -> None:
+    """End an experiment: everybody gets the winner from now on, or no more is decided.
+
+    Rewards of earlier decisions still count.
+
+    Example: varts experiment stop price --winner 12
+
+    Parameters
+    ----------
+    winner
+        The arm to serve; without one, decide refuses from now on.
+    """
+    with open_experiment(name, store) as exp:
+        exp.stop(winner)
+        print(f"{name}: {status(exp.state)}")

@@ -1,0 +1,230 @@
+"""What a report says, and that it does not depend on the unit of rewards."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import varts
+from tests.reference import p_best
+from varts import NormalGamma
+
+ARMS = ["a", "b", "c"]
+NOISE = np.random.default_rng(3).uniform(-1, 1, 400)
+
+
+def opened(arms=ARMS, **options):
+    return varts.open("numbers", arms, store="memory://", seed=5, **options)
+
+
+# ------------------------------------------------------------------------------ cents and euros
+
+
+def played(factor, shift=0.0, rounds=25, size=8, **options):
+    """Arms and probabilities of a whole session; rewards depend on round and arm alone."""
+    exp = opened(**options)
+    noise = np.random.default_rng(11).normal(size=(rounds * size, 3))
+    out = []
+    for start in range(0, rounds * size, size):
+        ids = [f"d{i}" for i in range(start, start + size)]
+        made = exp.decide_many(size, ids)
+        out += [(d.arm, d.probability) for d in made]
+        rewards = {}
+        for i, d in enumerate(made, start):
+            arm = ARMS.index(d.arm)
+            reward = 12.5 + 0.4 * arm + (1 + arm) * noise[i, arm]
+            rewards[d.id] = (reward + shift) * factor
+        exp.reward_many(rewards)
+    return out
+
+
+def same(a, b):
+    return [arm for arm, _ in a] == [arm for arm, _ in b] and np.allclose(
+        [p for _, p in a], [p for _, p in b], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("goal", ["max", "min"])
+def test_cents_and_euros_make_the_same_decisions(goal):
+    euros = played(1.0, goal=goal)
+    assert len({arm for arm, _ in euros[-80:]}) > 1  # still undecided: it was not all one arm
+    for factor in (100.0, 1e-12, 1e12):
+        assert same(played(factor, goal=goal), euros)
+    assert same(played(1.0, shift=1e6, goal=goal), euros)  # nor does a base fee matter
+
+
+def test_with_a_prior_in_its_own_unit():
+    euros = played(1.0, prior=NormalGamma(12, 1, 2, 3))
+    cents = played(100.0, prior=NormalGamma(1200, 1, 2, 3e4))
+    assert same(cents, euros)
+    assert not same(played(100.0, prior=NormalGamma(12, 1, 2, 3)), euros)
+
+
+def test_a_policy_that_knows_units_is_told_apart():
+    """The negative control: Gaussian TS believes in rewards of variance 1."""
+    assert not same(played(100.0, policy="Gaussian-TS"), played(1.0, policy="Gaussian-TS"))
+
+
+# ------------------------------------------------------------------------------ the report
+
+
+def test_the_columns_of_a_report():
+    frame = opened().report().frame
+    assert dict(frame.schema) == {
+        "arm": pl.String,
+        "n": pl.Int64,
+        "mean": pl.Float64,
+        "sd": pl.Float64,
+        "mean_low": pl.Float64,
+        "mean_high": pl.Float64,
+        "p_best": pl.Float64,
+        "expected_loss": pl.Float64,
+        "share": pl.Float64,
+        "pending": pl.Int64,
+    }
+    assert frame["arm"].to_list() == ARMS
+    for name in ("mean", "sd", "mean_low", "mean_high", "p_best", "expected_loss"):
+        assert frame[name].null_count() == 3
+
+
+PRIOR = NormalGamma([10.0, 11.0, 12.0], 2, 3, 4)
+
+
+def rewarded(goal="max", sign=1, **options):
+    exp = opened(goal=goal, **options)
+    made = exp.decide_many(90, [f"d{i}" for i in range(90)])
+    for i, d in enumerate(made[:60]):
+        exp.reward(d.id, sign * (11 + NOISE[i] + 0.3 * (i % 4)))
+    values = {arm: [] for arm in ARMS}
+    for i, d in enumerate(made[:60]):
+        values[d.arm].append(11 + NOISE[i] + 0.3 * (i % 4))
+    return exp, values, made
+
+
+def test_intervals_and_chances_are_those_of_the_posterior():
+    exp, values, _ = rewarded(prior=PRIOR)
+    frame = exp.report(level=0.9).frame
+    loc, scale, df = np.empty((3, 3))
+    for i, arm in enumerate(ARMS):  # section 1 of the paper, by hand
+        x = np.array(values[arm])
+        n, mean, m2 = x.size, x.mean(), ((x - x.mean()) ** 2).sum()
+        mu, kappa, alpha, beta = PRIOR.mu[i], 2.0, 3.0, 4.0
+        beta += m2 / 2 + kappa * n * (mean - mu) ** 2 / (2 * (kappa + n))
+        loc[i] = (kappa * mu + n * mean) / (kappa + n)
+        alpha, kappa = alpha + n / 2, kappa + n
+        scale[i], df[i] = math.sqrt(beta / (alpha * kappa)), 2 * alpha
+    t = stats.t(df, loc, scale)
+    assert frame["mean_low"].to_list() == pytest.approx(t.ppf(0.05).tolist(), rel=1e-9)
+    assert frame["mean_high"].to_list() == pytest.approx(t.ppf(0.95).tolist(), rel=1e-9)
+    assert frame["p_best"].to_list() == pytest.approx(p_best(loc, scale, df), abs=1e-5)
+    # Expected loss: E[max] - E[arm], from draws; five standard errors.
+    draws = t.rvs((400_000, 3), random_state=1)
+    loss = draws.max(axis=1)[:, None] - draws
+    slack = 5 * loss.std(axis=0) / math.sqrt(len(draws))
+    assert (np.abs(frame["expected_loss"].to_numpy() - loss.mean(axis=0)) < slack).all()
+
+
+def test_where_less_is_better_the_report_is_a_mirror():
+    up, _, made = rewarded(prior=PRIOR)
+    down, _, mirror = rewarded("min", sign=-1, prior=PRIOR.mirrored())
+    assert [d.arm for d in made] == [d.arm for d in mirror]
+    a, b = up.report().frame, down.report().frame
+    assert b["mean"].to_list() == [-x for x in a["mean"]]
+    assert b["mean_low"].to_list() == pytest.approx([-x for x in a["mean_high"]])
+    assert b["mean_high"].to_list() == pytest.approx([-x for x in a["mean_low"]])
+    for name in ("n", "sd", "p_best", "expected_loss", "share", "pending"):
+        assert b[name].to_list() == pytest.approx(a[name].to_list())
+    assert up.report().best == down.report().best
+
+
+def test_paused_arms_have_no_chance_and_keep_their_interval():
+    exp, _, _ = rewarded(prior=PRIOR)
+    before = exp.report().frame
+    exp.pause_arm("b")
+    frame = exp.report().frame
+    assert frame["p_best"].is_null().to_list() == [False, True, False]
+    assert frame["expected_loss"].is_null().to_list() == [False, True, False]
+    assert frame["p_best"].sum() == pytest.approx(1)
+    for name in ("n", "mean", "sd", "mean_low", "mean_high", "share", "pending"):
+        assert frame[name].equals(before[name])
+
+
+@pytest.mark.parametrize("policy", ["UCB1", "TS14", "Gaussian-TS", "MVTS", "UCB-V", "TS20"])
+def test_every_policy_has_a_report(policy):
+    exp, values, _ = rewarded(policy=policy)
+    frame = exp.report().frame
+    assert frame["n"].to_list() == [len(values[arm]) for arm in ARMS]
+    for name in ("mean_low", "mean_high", "p_best", "expected_loss"):
+        assert frame[name].null_count() == 0
+    assert ((frame["mean_low"] < frame["mean"]) | (policy == "Gaussian-TS")).all()
+    assert frame["p_best"].sum() == pytest.approx(1)
+
+
+def test_bernoulli_statistics_hold_the_tossed_rewards():
+    exp, values, _ = rewarded(policy="Bernoulli-TS")  # rewards above 1 are all tossed to 1
+    frame = exp.report().frame
+    assert frame["mean"].to_list() == [1.0] * 3
+    beta = stats.beta([1 + len(values[arm]) for arm in ARMS], 1)
+    assert frame["mean_low"].to_list() == pytest.approx(beta.ppf(0.025).tolist())
+    fair = varts.open("fair", ["x"], store="memory://", seed=2, policy="Bernoulli-TS")
+    made = fair.decide_many(2000, [f"d{i}" for i in range(2000)])
+    fair.reward_many((d.id, 0.3) for d in made)
+    ones = fair.report().frame["mean"][0] * 2000
+    assert ones == pytest.approx(round(ones))
+    assert stats.binomtest(round(ones), 2000, 0.3).pvalue > 1e-6
+    assert stats.binomtest(round(ones), 2000, 0.4).pvalue < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rule", "stop", "because"),
+    [
+        ({}, False, "no stop rule was set"),
+        ({"stop_p_best": 0.999}, False, "P(best) is"),
+        ({"stop_p_best": 0.3}, True, "at least 0.3"),
+        ({"stop_loss": 1e-9}, False, "expected loss"),
+        ({"stop_loss": 10.0}, True, "at most 10"),
+        ({"stop_p_best": 0.999, "stop_loss": 10.0}, True, "at most 10"),
+    ],
+)
+def test_the_stop_rule_flags_and_never_acts(rule, stop, because):
+    exp, _, _ = rewarded(**rule)
+    found = exp.report()
+    assert found.stop is stop
+    assert because in found.because
+    assert exp.decide().reason == "policy"  # it goes on
+    assert "arm" in str(found) and found.because in str(found)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 2, "95", None, float("nan")])
+def test_levels_must_be_levels(level):
+    with pytest.raises(ValueError, match="level must be"):
+        opened().report(level=level)
+
+
+def test_reports_are_equal_when_they_say_the_same():
+    exp, _, _ = rewarded(stop_p_best=0.9)
+    report, again = exp.report(), exp.report()
+    assert report == again
+    assert report.frame is not again.frame
+    assert report != exp.report(level=0.9)
+    assert report != "report"
+    assert replace(report, best="nobody") != report
+    assert replace(report, frame=report.frame.with_columns(n=pl.col("n") + 1)) != report
+    exp.decide()
+    assert exp.report() != report  # one more is pending
+
+
+def test_a_report_with_nulls_is_equal_to_itself():
+    exp = opened()
+    assert exp.report().frame["p_best"].null_count() == 3
+    assert exp.report() == exp.report()
+
+
+def test_verifications_decisions_and_options_are_equal_when_they_say_the_same():
+    exp, _, made = rewarded()
+    assert exp.verify() == exp.verify() and exp.verify() != exp.verify(replay=True)
+    assert exp.decide(id="d") == exp.decide(id="d") and exp.decide(id="d") != made[0]
+    assert opened(prior=PRIOR).options == opened(prior=PRIOR).options != opened().options

@@ -1,0 +1,163 @@
+"""The URL of a store: what is refused, and that no error shows a password."""
+
+import socket
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+import varts
+from tests.live.chaos import ARMS
+from tests.live.stores import refused
+from varts.live import Store, StoreError, UnknownExperiment
+
+SECRET = "hunter2-never-shown"
+
+
+def everything_about(error):
+    """All text that a log or a debugger would show of an error and of those behind it."""
+    found, behind = [], [error]
+    while behind:
+        one = behind.pop()
+        if one is None or one in found:
+            continue
+        found.append(one)
+        behind += [one.__cause__, one.__context__]
+    shown = [f"{e!s} {e!r} {e.args!r} {vars(e)!r}" for e in found]
+    return "\n".join([*shown, *traceback.format_exception(error)])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "postgresql://me:{}@127.0.0.1:1/name",
+        "postgres://me:{}@127.0.0.1:1/name",
+        "postgresql+psycopg://me:{}@/name?host=/nonexistent",
+        "postgresql://127.0.0.1:1/name?user=me&password={}",
+        "postgresql://127.0.0.1:1/name?sslpassword={}",
+        "postgresql://me:{}@127.0.0.1:1/name?unheard=of",
+        "postgresql://me:{}@127.0.0.1:port/name",
+        "postgresql+unheard://me:{}@host/name",
+        "postgresql+asyncpg://me:{}@host/name",
+        "mysql://me:{}@host/name",
+        "sqlite://me:{}@host/file.db",
+        "me:{}@host/name",
+        "postgresql:/me:{}@host",
+    ],
+)
+def test_no_error_shows_a_password(pattern):
+    error = refused(
+        lambda: varts.open("carousel", ARMS, store=pattern.format(SECRET)),
+        "store",
+        error=(StoreError, ValueError),
+    )
+    assert SECRET not in everything_about(error)
+
+
+def test_a_wrong_password_is_not_shown(postgres):
+    """A real server refuses it; the right one works and is not shown either."""
+    url = sa.make_url(postgres()).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as server:
+        path = Path(server.exec_driver_sql("SHOW hba_file").scalar())
+        rules = path.read_text()
+        path.write_text("local all locked scram-sha-256\n" + rules)
+        server.exec_driver_sql(f"CREATE ROLE locked SUPERUSER LOGIN PASSWORD '{SECRET}'")
+        server.exec_driver_sql("SELECT pg_reload_conf()")
+
+        def open_as(password):
+            given = url.set(username="locked", password=password)
+            return varts.open("carousel", ARMS, store=given.render_as_string(hide_password=False))
+
+        try:
+            # The server reads its rules when it pleases: until then it asks for no password.
+            for _ in range(100):
+                try:
+                    open_as(SECRET[::-1]).close()
+                except StoreError:
+                    break
+            error = refused(lambda: open_as(SECRET[::-1]), "password authentication failed")
+            assert SECRET[::-1] not in everything_about(error)
+            with open_as(SECRET) as exp:
+                assert exp.reward(exp.decide().id, 1.0)
+                assert SECRET not in f"{exp!r} {exp.store!r} {exp.store.name}"
+                error = refused(
+                    lambda: varts.open("none", store=exp.store), "unknown", error=UnknownExperiment
+                )
+                assert SECRET not in everything_about(error)
+        finally:
+            path.write_text(rules)
+            server.exec_driver_sql("SELECT pg_reload_conf()")
+            server.exec_driver_sql("REASSIGN OWNED BY locked TO CURRENT_USER")
+            server.exec_driver_sql("DROP ROLE locked")
+    engine.dispose()
+
+
+def test_a_server_that_repeats_the_password_is_not_quoted():
+    """What a proxy might do: answer `no, not hunter2`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer():
+        connection, _ = listener.accept()
+        with connection:
+            while True:
+                size = int.from_bytes(connection.recv(4), "big")
+                request = connection.recv(size - 4)
+                if int.from_bytes(request[:4], "big") not in (80877103, 80877104):
+                    break
+                connection.sendall(b"N")  # neither TLS nor GSSAPI here
+            text = b"SFATAL\0C28P01\0Mno, not %b\0\0" % SECRET.encode()
+            connection.sendall(b"E" + (len(text) + 4).to_bytes(4, "big") + text)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    url = f"postgresql://me:{SECRET}@127.0.0.1:{listener.getsockname()[1]}/name"
+    error = refused(lambda: varts.open("carousel", ARMS, store=url), "no, not ***")
+    thread.join()
+    listener.close()
+    assert SECRET not in everything_about(error)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "varts.db",
+        "mysql://host/x",
+        "sqlite+unheard:///x.db",
+        "sqlite:///x.db?timeout=long",
+        "sqlite:///x.db?unheard=1",
+    ],
+)
+def test_a_url_that_is_none_is_refused(url):
+    refused(lambda: varts.open("carousel", ARMS, store=url), "store must be", error=ValueError)
+
+
+def test_a_url_that_is_none_is_shown_unless_it_may_hold_a_password():
+    refused(lambda: Store("varts.db"), "got 'varts.db'", error=ValueError)
+    refused(lambda: Store("me:secret@host"), "got text with a password", error=ValueError)
+
+
+def test_postgresql_without_its_driver_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it were not installed
+    with pytest.raises(ImportError) as missing:
+        Store("postgresql://me@127.0.0.1:1/name")
+    assert str(missing.value) == "PostgreSQL needs psycopg: pip install 'varts[postgres]'"
+
+
+@pytest.mark.parametrize("start", ["sqlite", "sqlite+pysqlite"])
+def test_two_slashes_are_no_file_and_no_memory_either(start, tmp_path, monkeypatch):
+    """To SQLAlchemy varts.db is a host here, and a database without a file is one in memory."""
+    monkeypatch.chdir(tmp_path)
+    for url in (f"{start}://varts.db", f"{start}://data/varts.db"):
+        refused(
+            lambda url=url: varts.open("carousel", ARMS, store=url),
+            "three slashes",
+            url,
+            error=ValueError,
+        )
+    assert list(tmp_path.iterdir()) == []
+    assert Store(f"{start}://").memory and Store(f"{start}:///:memory:").memory
