@@ -65,7 +65,7 @@ class ArmStats:
         array([2.])
         """
         if not isinstance(rewards, Iterable):
-            raise ValueError(f"rewards must be one sequence per arm, got {abbreviate(rewards)}")
+            raise TypeError(f"rewards must be one sequence per arm, got {abbreviate(rewards)}")
         arms = [np.atleast_1d(reals(f"rewards of arm {i}", arm)) for i, arm in enumerate(rewards)]
         for i, arm in enumerate(arms):
             if arm.ndim > 1:
@@ -101,7 +101,7 @@ class ArmStats:
         if arms.size == 0:
             arms = arms.astype(np.int64)
         if arms.dtype.kind not in "iu" or arms.ndim > 1:
-            raise ValueError(
+            raise TypeError(
                 f"arm must be an index from 0 to {self.K - 1} or several, got {abbreviate(arm)}"
             )
         if arms.shape != rewards.shape:
@@ -126,7 +126,7 @@ class ArmStats:
     def merge(self, other: ArmStats) -> ArmStats:
         """The statistics of both sets of rewards together."""
         if not isinstance(other, ArmStats):
-            raise ValueError(f"statistics to merge must be an ArmStats, got {abbreviate(other)}")
+            raise TypeError(f"statistics to merge must be an ArmStats, got {abbreviate(other)}")
         if other.K != self.K:
             raise ValueError(f"statistics must have equal numbers of arms, got {self.K}, {other.K}")
         mine, others = (self.n, self.mean, self.m2), (other.n, other.mean, other.m2)

@@ -18,12 +18,12 @@ import varts
 from varts._validation import integer
 
 
-def _number(kind: Any, tokens: Any) -> int:
-    return whole(tokens[0].keyword or "number", tokens[0].value)
+def parse_integer(name: str, text: str) -> int:
+    """The whole number that a text is; 1e6 is one, 1.5 is none.
 
-
-def whole(name: str, text: str) -> int:
-    """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
+    >>> parse_integer("--runs", "1e6")
+    1000000
+    """
     try:
         return int(text)
     except ValueError:
@@ -34,7 +34,12 @@ def whole(name: str, text: str) -> int:
         raise ValueError(f"{name} must be a whole number, got {text!r}") from None
 
 
-Whole = Annotated[int, Parameter(converter=_number)]
+def _convert(kind: Any, tokens: Any) -> int:
+    """How cyclopts is to read a `Whole`: by itself it would round 1.5 to 2."""
+    return parse_integer(tokens[0].keyword or "number", tokens[0].value)
+
+
+Whole = Annotated[int, Parameter(converter=_convert)]
 
 EXAMPLES = """\
 Examples:
@@ -52,7 +57,7 @@ Examples:
 
 
 class Screen(Console):
-    """A console that leaves a closed pipe to `main`, like print; its own way is exit code 1."""
+    """A console that leaves a closed pipe to `run`, as print does; rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
         raise
@@ -69,15 +74,19 @@ app = App(
 )
 
 
+# A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
+MISTAKES = (ValueError, TypeError, OSError, ImportError, ArithmeticError, MemoryError)
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, or 2 for a mistake in the call."""
     try:
         app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
     except cyclopts.CycloptsError as error:
         fail(str(error))
-    except BrokenPipeError:  # `varts policies | head`: nobody reads on
+    except BrokenPipeError:  # `varts policies | head`: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, MemoryError) as error:
+    except MISTAKES as error:
         fail(_sentence(error))
 
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import make_folder, real
-from varts.cli.app import Whole, app, is_file, parse_prior, whole
+from varts.cli.app import Whole, app, is_file, parse_integer, parse_prior
 
 
 @app.command(help_epilogue="")
@@ -133,4 +133,4 @@ def _arms(text: str | None) -> Any:
         if not all(names):
             raise ValueError(f"--arms must be a number or names, got {text!r}") from None
         return names
-    return whole("--arms", text)
+    return parse_integer("--arms", text)

@@ -195,7 +195,7 @@ def simulate(
     True
     """
     if not isinstance(problem, Problem) or not hasattr(problem, "K"):
-        raise ValueError(
+        raise TypeError(
             f"problem must be a Problem with its number of arms K, got {abbreviate(problem)}"
         )
     named = _named(policies)
@@ -260,7 +260,7 @@ def _named(policies: Any) -> dict[str, Policy]:
         pairs = [(str(label), make(policy)) for label, policy in policies.items()]
     else:
         if not isinstance(policies, Iterable):
-            raise ValueError(
+            raise TypeError(
                 f"policies must be a list or {{label: policy}}, got {abbreviate(policies)}"
             )
         made = [make(policy) for policy in policies]
