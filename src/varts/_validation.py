@@ -86,7 +86,7 @@ def integer(name: str, value: Any, at_least: int | None = None, at_most: int | N
     """
     rule = "a whole number" + (f" >= {at_least}" if at_least is not None else "")
     rule += f" and <= {at_most}" if at_most is not None and _exceeds(value, at_most) else ""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not _is_real(value):
         raise TypeError(refusal(name, rule, value))
     outside = not (isinstance(value, Integral) or float(value).is_integer())
     outside = outside or (at_least is not None and value < at_least)
@@ -132,6 +132,17 @@ def make_folder(name: str, path: str | os.PathLike[str]) -> Path:
     return folder
 
 
+def check_file(name: str, path: Path, suffixes: Iterable[str] = ()) -> None:
+    """Refuse a path where no file can be written, or whose name ends in none of the suffixes."""
+    known = tuple(suffixes)
+    if known and path.suffix.lower() not in known:
+        raise ValueError(f"{name} must end in {' or '.join(known)}, got {str(path)!r}")
+    if path.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{name} must be in a folder that exists, got {str(path)!r}")
+
+
 def common_shape(**arrays: Floats) -> tuple[int, ...]:
     """The shape that scalars and per-arm vectors broadcast to.
 
@@ -156,12 +167,16 @@ def common_shape(**arrays: Floats) -> tuple[int, ...]:
 def _holds_numbers(array: NDArray[Any]) -> bool:
     """Whether every entry is a real number: not the word "1.5", a date or 1+2j."""
     if array.dtype.kind == "O":  # whole numbers of any size, or anything at all
-        return all(isinstance(entry, Real) for entry in array.flat)
+        return all(map(_is_real, array.flat))
     return array.dtype.kind in "biuf"
 
 
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
 def _exceeds(value: Any, limit: int) -> bool:
-    return isinstance(value, Real) and value > limit
+    return _is_real(value) and value > limit
 
 
 def refusal(name: str, rule: str, value: Any) -> str:

@@ -199,6 +199,8 @@ class Prior:
         """Read what `save` or `varts fit` wrote; `arms` as in `from_json`."""
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), arms)
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: prior must be JSON, got binary data") from None
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from None
 

@@ -34,12 +34,24 @@ def parse_integer(name: str, text: str) -> int:
         raise ValueError(f"{name} must be a whole number, got {text!r}") from None
 
 
-def _convert(kind: Any, tokens: Any) -> int:
+def _convert_integer(kind: Any, tokens: Any) -> int:
     """How cyclopts is to read a `Whole`: by itself it would round 1.5 to 2."""
-    return parse_integer(tokens[0].keyword or "number", tokens[0].value)
+    return parse_integer(_name(tokens[0]), tokens[0].value)
 
 
-Whole = Annotated[int, Parameter(converter=_convert)]
+def _convert_path(kind: Any, tokens: Any) -> Path:
+    """How cyclopts is to read a `FilePath`: an empty text would be the current folder."""
+    if not tokens[0].value.strip():
+        raise ValueError(f"{_name(tokens[0])} must be a path, got {tokens[0].value!r}")
+    return Path(tokens[0].value)
+
+
+def _name(token: Any) -> str:
+    return token.keyword or "the argument"
+
+
+Whole = Annotated[int, Parameter(converter=_convert_integer)]
+FilePath = Annotated[Path, Parameter(converter=_convert_path)]
 
 EXAMPLES = """\
 Examples:
@@ -83,7 +95,7 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
     except cyclopts.CycloptsError as error:
-        fail(str(error))
+        fail(_usage(error))
     except BrokenPipeError:  # `varts policies | head`: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MISTAKES as error:
@@ -92,7 +104,7 @@ def run(arguments: list[str] | None = None) -> None:
 
 def is_file(prior: str) -> bool:
     """Whether a prior is meant as a file, rather than as its numbers."""
-    return "=" not in prior or Path(prior).exists()
+    return prior.strip() != "" and ("=" not in prior or Path(prior).exists())
 
 
 def parse_prior(text: str) -> Any:
@@ -101,13 +113,15 @@ def parse_prior(text: str) -> Any:
 
     if is_file(text):
         return prior_from(Path(text))
-    pairs = [part.partition("=") for part in text.split(",")]
+    names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
     try:
-        return prior_from({key.strip(): float(value) for key, _, value in pairs})
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
+        numbers = [float(value) for value in values]
+    except ValueError:
         raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
+    fields = dict(zip(map(str.strip, names), numbers, strict=True))
+    if len(fields) < len(names):
+        raise ValueError(f"prior must give every number once, got {text!r}")
+    return prior_from(fields)
 
 
 def show(what: Any, uncut: bool = False) -> None:
@@ -120,10 +134,28 @@ def show(what: Any, uncut: bool = False) -> None:
     console.print(what)
 
 
+def _usage(error: cyclopts.CycloptsError) -> str:
+    """What cyclopts says about a call, in our words where its own are hard to read."""
+    command = " ".join(error.command_chain or ())
+    see = f"see varts {command} --help"
+    if isinstance(error, cyclopts.CoercionError) and error.msg is not None:  # one of ours
+        return str(error.msg)
+    if isinstance(error, cyclopts.CoercionError) and error.target_type is float and error.token:
+        return f"{_name(error.token)} must be a number, got {error.token.value!r}"
+    if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
+        return f"unexpected argument {error.unused_tokens[0]!r}; {see}"
+    if isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:
+        if error.keyword is not None:
+            return f"{error.keyword} needs a value; {see}"
+        name, positional = error.argument.name, error.argument.field_info.is_positional
+        return f"{command} needs {name.lstrip('-').upper() if positional else name}; {see}"
+    return str(error)
+
+
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
-    return str(error)
+    return str(error) or type(error).__name__
 
 
 def fail(sentence: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -11,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import varts
-from varts.cli.app import app, show
+from varts._validation import check_file
+from varts.cli.app import FilePath, app, show
 
 GROUPS_SHOWN = 20
 
@@ -20,7 +20,7 @@ GROUPS_SHOWN = 20
 def fit(
     history: str | None = None,
     *,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     method: Literal["likelihood", "moments"] = "likelihood",
     experiment: str = "experiment",
     one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -28,7 +28,7 @@ def fit(
     reward: str = "reward",
     group: str | None = None,
     per_group: Literal["mu", "all"] = "mu",
-    plot: Path | None = None,
+    plot: FilePath | None = None,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
     """Estimate a prior from the logs of past experiments.
@@ -73,6 +73,10 @@ def fit(
         return
     if history is None:
         raise ValueError("history must be a file, folder or pattern, got none; try --example")
+    if out is not None:  # before the work, not after it
+        check_file("out", out)
+    if plot is not None:
+        check_file("plot", plot, plotting.FIGURE_SUFFIXES)
     made = varts.fit_prior(
         history,
         method=method,
@@ -82,7 +86,7 @@ def fit(
         arm=arm,
         reward=reward,
     )
-    if out is not None:  # files first: whoever reads only the head of the output has them too
+    if out is not None:  # files first: `varts fit ... | head` writes them too
         made.save(out)
     if plot is not None:
         drawing, axes = plotting.figure(3, height=3.4)
@@ -97,9 +101,9 @@ def fit(
 
 def _one(made: Any) -> Table:
     """The four numbers, and what they mean."""
-    from varts.fitting.result import in_words
+    from varts.fitting.result import summarise_prior
 
-    words = in_words(made.prior)
+    words = summarise_prior(made.prior)
     spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_short(words.mean_sd)}"
     meaning = {
         "mu": f"the arms' means lie around {_short(words.mean)}",
@@ -120,7 +124,7 @@ def _one(made: Any) -> Table:
 
 def _by_group(made: Any) -> Table:
     """A row per group; the last one is for arms of no group."""
-    from varts.fitting.result import in_words
+    from varts.fitting.result import summarise_prior
 
     arms = made.history.arms["group"].value_counts()
     count = dict(zip(arms["group"], arms["count"], strict=True))
@@ -130,7 +134,7 @@ def _by_group(made: Any) -> Table:
         table.add_column(head, justify="right")
 
     def row(name: str, arms: str, error: str, prior: Any) -> None:
-        words = in_words(prior)
+        words = summarise_prior(prior)
         numbers = (prior.kappa, prior.alpha, prior.beta, words.mean_sd, words.reward_sd)
         table.add_row(escape(name), arms, _short(prior.mu), error, *map(_short, numbers))
 

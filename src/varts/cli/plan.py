@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 import varts
 from varts._progress import show_progress
-from varts._validation import make_folder, real
-from varts.cli.app import Whole, app, is_file, parse_integer, parse_prior
+from varts._validation import integer, make_folder, real
+from varts.cli.app import FilePath, Whole, app, is_file, parse_integer, parse_prior
 
 
 @app.command(help_epilogue="")
@@ -29,7 +29,7 @@ def plan(
     runs: Whole = 1000,
     watched: Whole | None = None,
     seed: Whole = 0,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     to_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
     threads: Whole | None = None,
 ) -> None:
@@ -82,6 +82,7 @@ def plan(
             real(name, value, above=0, below=1)
     if until_loss is not None:
         real("until-loss", until_loss, above=0)
+    integer("limit", limit, at_least=1)
     if out is not None:
         make_folder("out", out)
     source = Path(prior) if is_file(prior) else parse_prior(prior)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from contextlib import nullcontext
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.table import Table
 import varts
 from varts._validation import make_folder, unknown
 from varts.cli import stop
-from varts.cli.app import Whole, app, parse_prior, show
+from varts.cli.app import FilePath, Whole, app, parse_prior, show
 
 
 @app.command(help_epilogue="")
@@ -25,7 +26,7 @@ def reproduce(
     runs: Whole = 1000,
     horizon: Whole = 2000,
     seed: Whole = 0,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("results"),
+    out: Annotated[FilePath, Parameter(name=["--out", "-o"])] = Path("results"),
     threads: Whole | None = None,
     bound: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
@@ -67,13 +68,13 @@ def reproduce(
 
 @app.command(help_epilogue="")
 def simulate(
-    study: Path | None = None,
+    study: FilePath | None = None,
     *,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     runs: Whole | None = None,
     horizon: Whole | None = None,
     seed: Whole | None = None,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     threads: Whole | None = None,
     scheduler: str | None = None,
     against: str | None = None,
@@ -231,9 +232,11 @@ def policies() -> None:
 
 
 def _cluster(scheduler: str | None) -> Any:
-    """A client for the time of a study, or None: play here."""
+    """A client of the scheduler as long as the study runs, or None: play here."""
     if scheduler is None:
         return nullcontext()
+    if not re.search(r"[^:/]:\d+/?$", scheduler):  # dask would try it for 20 seconds
+        raise ValueError(f"--scheduler must be like tcp://host:port, got {scheduler!r}")
     from varts.simulation.dask import connect
 
     return connect(scheduler)

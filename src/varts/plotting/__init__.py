@@ -7,9 +7,18 @@ each.
 from varts.plotting.plan import plan_figure
 from varts.plotting.prior import prior_check
 from varts.plotting.study import regret_by_arms, regret_curves
-from varts.plotting.style import STYLES, figure, line_style, save, shared_legend, thinned
+from varts.plotting.style import (
+    FIGURE_SUFFIXES,
+    STYLES,
+    figure,
+    line_style,
+    save,
+    shared_legend,
+    thinned,
+)
 
 __all__ = [
+    "FIGURE_SUFFIXES",
     "STYLES",
     "figure",
     "line_style",

@@ -22,6 +22,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "TS20": {"color": "#7F7F7F"},
     "Even-Split": {"color": "#444444", "linestyle": ":"},
 }
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")  # of the files that a figure can be written to
 BOUND = "Theorem 2"
 OTHERS = ("#882255", "#44AA99", "#999933", "#332288", "#AA4499", "#117733", "#661100", "#6699CC")
 
