@@ -1,4 +1,4 @@
-"""`fit_prior`: corners, units, names, files, notes; what it recovers is in tests/statistics."""
+"""`fit_prior`: corners, units, names, files, notes; what it recovers is in test_fit_statistics."""
 
 import json
 
@@ -343,7 +343,7 @@ def test_no_error_widens_more_than_e_fold():
     assert np.isfinite(widen(theta, np.diag([1e3, 1e6, 1e6, 1e6]))).all()
 
 
-def test_words_are_the_inverse_of_elicit():
+def test_the_summary_of_a_prior_is_the_inverse_of_elicit():
     words = summarise_prior(NormalGamma.elicit(mean=[1, 2], mean_sd=3, reward_sd=4, worth=[5, 6]))
     assert words.mean.tolist() == [1, 2]
     assert words.mean_sd == pytest.approx([3, 3])

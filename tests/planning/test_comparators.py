@@ -6,12 +6,12 @@ from scipy import stats as scipy_stats
 
 from tests.planning.shared import PRIOR, row
 from varts import NormalGamma
-from varts.planning.comparators import finite_mean_sd, wrong_priors
+from varts.planning.comparators import finite_mean_sd, make_wrong_priors
 
 
 def test_a_wrong_variance_leaves_the_belief_about_the_means_as_it_is():
     prior = PRIOR.for_arms(3)
-    made = wrong_priors(prior)
+    made = make_wrong_priors(prior)
     assert list(made) == [
         "means 1 sd too high",
         "means 1 sd too low",
@@ -31,10 +31,10 @@ def test_a_wrong_variance_leaves_the_belief_about_the_means_as_it_is():
 
 
 def test_a_wrong_mean_is_off_by_one_sd():
-    made = wrong_priors(PRIOR.for_arms(2))
+    made = make_wrong_priors(PRIOR.for_arms(2))
     assert made["means 1 sd too high"].mu == pytest.approx([14, 14])
     assert made["means 1 sd too low"].mu == pytest.approx([10, 10])
-    assert wrong_priors(PRIOR.mirrored().for_arms(2), "min")["means 1 sd too low"].mu == (
+    assert make_wrong_priors(PRIOR.mirrored().for_arms(2), "min")["means 1 sd too low"].mu == (
         pytest.approx([-10, -10])
     )
     heavy = NormalGamma([1.0], 2, 0.7, 3)  # no sd: half the width of the central 68.27 %
@@ -43,7 +43,7 @@ def test_a_wrong_mean_is_off_by_one_sd():
 
 
 def test_where_arms_differ_their_order_may_be_wrong():
-    made = wrong_priors(NormalGamma([0.0, 3.0, 1.0], 1, 2, 1))
+    made = make_wrong_priors(NormalGamma([0.0, 3.0, 1.0], 1, 2, 1))
     assert made["favourite 1 sd too good, others too bad"].mu == pytest.approx([-1, 4, 0])
     assert made["favourite 1 sd too bad, others too good"].mu == pytest.approx([1, 2, 2])
 

@@ -8,7 +8,7 @@ import pytest
 import varts
 from tests.planning.shared import PRIOR
 from varts import GaussianBandit, VarTS
-from varts.planning.comparators import policies, wrong_priors
+from varts.planning.comparators import make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.simulation.engine.blocks import Work
 
@@ -82,7 +82,7 @@ def test_p_best_is_right_as_often_as_it_says(label, n):
     """|z| < 5: with 6 tests a false-alarm rate of 4e-6. The prior is that of the arms; who plays
     does not matter, as a posterior depends on the rewards alone."""
     right = PRIOR.for_arms(5)
-    seen = simulated_runs(right, policies(right, "max")[label]).identify(np.array([n]))
+    seen = simulated_runs(right, make_policies(right, "max")[label]).identify(np.array([n]))
     assert abs(surplus(seen.p_best[:, 0], seen.simple_regret[:, 0] == 0)) < 5
 
 
@@ -99,7 +99,9 @@ def test_p_best_is_right_when_one_stops_as_soon_as_it_is_high():
 @pytest.mark.parametrize("what", ["variance 10x too small", "means 1 sd too low"])
 def test_a_wrong_prior_is_found_out(what):
     """The negative control: it claims too much, z < -5; in twice as many runs, as z varies by 1."""
-    seen = simulated_runs(wrong_priors(PRIOR.for_arms(5))[what], runs=800).identify(np.array([150]))
+    seen = simulated_runs(make_wrong_priors(PRIOR.for_arms(5))[what], runs=800).identify(
+        np.array([150])
+    )
     assert surplus(seen.p_best[:, 0], seen.simple_regret[:, 0] == 0) < -5
 
 

@@ -10,7 +10,7 @@ import varts
 from tests.planning.shared import PRIOR, row, small
 from varts import GaussianBandit, NormalGamma, Plan, plan
 from varts._progress import Progress
-from varts.planning.comparators import policies
+from varts.planning.comparators import make_policies
 from varts.planning.identification import space_checkpoints
 
 LEVELS = [0.90, 0.95, 0.99]
@@ -80,7 +80,7 @@ def test_one_arm_leaves_nothing_to_learn():
 
 def test_the_table_is_the_studys(expected):
     study = varts.simulate(
-        GaussianBandit(PRIOR, K=4), policies(PRIOR.for_arms(4), "max"), horizon=400, runs=400
+        GaussianBandit(PRIOR, K=4), make_policies(PRIOR.for_arms(4), "max"), horizon=400, runs=400
     )
     summary = study.summary("VarTS")
     for one in summary.iter_rows(named=True):
@@ -112,7 +112,7 @@ def test_the_marks_are_right(label):
     regret = {}
     for unit in (1.0, 128.0):
         prior = NormalGamma(12 * unit, 16, 11, 640 * unit**2).for_arms(4)
-        policy = policies(prior, "max")[label]
+        policy = make_policies(prior, "max")[label]
         study = varts.simulate(GaussianBandit(prior), {label: policy}, horizon=200, runs=32)
         regret[unit] = study.final[label].mean() / unit
     free = label not in ("UCB1",)

@@ -180,7 +180,7 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
             weight[b] = width * _any_above(panels.S0[others])
         return value[0], weight, error
 
-    low = np.full(K, NEGLIGIBLE)  # what is neglected has the factors E[(x - mu_b)^+] and other F
+    low = np.full(K, NEGLIGIBLE)  # what is left out is a product of E[(x - mu_b)^+] and other F
     if b is not None:
         low[b] = arms.negligible(b)
     ((_, panels),) = arms.segments(low, 1, max(NEGLIGIBLE_WHEN_SQUARED**2 / K**2, 1e-18), floor)

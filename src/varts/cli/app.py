@@ -19,7 +19,7 @@ from varts._validation import integer
 
 
 def parse_integer(name: str, text: str) -> int:
-    """The whole number that a text is; 1e6 is one, 1.5 is none.
+    """Read a whole number; 1e6 is one, 1.5 is not.
 
     >>> parse_integer("--runs", "1e6")
     1000000
@@ -108,7 +108,7 @@ def is_file(prior: str) -> bool:
 
 
 def parse_prior(text: str) -> Any:
-    """A prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
+    """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
     if is_file(text):
@@ -125,7 +125,7 @@ def parse_prior(text: str) -> Any:
 
 
 def show(what: Any, uncut: bool = False) -> None:
-    """Text or a table on stdout; an `uncut` one may be too wide for a terminal, a pipe gets all."""
+    """Print text or a table, cut to the width of a terminal unless `uncut`; a pipe gets all."""
     terminal = sys.stdout.isatty()
     console = Screen(width=None if terminal else 200, highlight=False)
     if uncut or not terminal:
@@ -138,7 +138,7 @@ def _usage(error: cyclopts.CycloptsError) -> str:
     """What cyclopts says about a call, in our words where its own are hard to read."""
     command = " ".join(error.command_chain or ())
     see = f"see varts {command} --help"
-    if isinstance(error, cyclopts.CoercionError) and error.msg is not None:  # one of ours
+    if isinstance(error, cyclopts.CoercionError) and error.msg is not None:
         return str(error.msg)
     if isinstance(error, cyclopts.CoercionError) and error.target_type is float and error.token:
         return f"{_name(error.token)} must be a number, got {error.token.value!r}"
@@ -159,6 +159,6 @@ def _sentence(error: Exception) -> str:
 
 
 def fail(sentence: str) -> None:
-    """The end of a call that cannot be done."""
+    """Say what is wrong and exit with 2."""
     print(f"varts: {' '.join(sentence.split())}", file=sys.stderr)
     sys.exit(2)

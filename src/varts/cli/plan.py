@@ -89,7 +89,7 @@ def plan(
     with show_progress(True) as bar:
         made = varts.plan(
             source,
-            _arms(arms),
+            _parse_arms(arms),
             horizon,
             goal=goal,
             runs=runs,
@@ -123,7 +123,7 @@ def plan(
             print(f"\nwritten: {' '.join(str(path) for path in files)}")
 
 
-def _arms(text: str | None) -> Any:
+def _parse_arms(text: str | None) -> Any:
     """A number of arms, or their names: a text that reads as a number is one."""
     if text is None:
         return None

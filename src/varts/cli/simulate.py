@@ -43,7 +43,7 @@ def reproduce(
     runs
         Independent runs, each with a new bandit instance.
     horizon
-        Rounds a run.
+        Rounds per run.
     seed
         Same seed, same numbers, on any number of threads.
     out
@@ -102,9 +102,9 @@ def simulate(
     threads
         Threads to use; all cores by default.
     scheduler
-        Play on the workers of the dask scheduler at tcp://host:port; needs varts[dask].
+        Run on the workers of the dask scheduler at tcp://host:port; needs varts[dask].
     against
-        The policy that the paired differences are taken to; by default the first.
+        The policy that the others are compared with; by default the first.
     """
     from varts import plotting
     from varts.simulation import study_file
@@ -214,7 +214,7 @@ def bound(
 
 @app.command(help_epilogue="")
 def policies() -> None:
-    """Every algorithm: its label, its options with their defaults, and what it is.
+    """List every policy: its label, its options with their defaults, and what it is.
 
     Example: varts policies
     """
@@ -232,7 +232,7 @@ def policies() -> None:
 
 
 def _cluster(scheduler: str | None) -> Any:
-    """A client of the scheduler as long as the study runs, or None: play here."""
+    """A client of the scheduler while the study runs, or None to run it here."""
     if scheduler is None:
         return nullcontext()
     if not re.search(r"[^:/]:\d+/?$", scheduler):  # dask would try it for 20 seconds

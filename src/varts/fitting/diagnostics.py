@@ -145,7 +145,7 @@ def chi_square_sum_tail(x: float, weights: Floats) -> float:
 def find_outliers(
     labels: list[str], stats: ArmStats, chances: Mapping[str, Floats]
 ) -> tuple[dict[str, Any], ...]:
-    """The arms whose mean or variance the prior would hardly ever produce, the oddest first."""
+    """The arms whose mean or variance is very improbable under the prior, the worst first."""
     values = {"mean": stats.mean, "sd": np.sqrt(np.nan_to_num(stats.variance))}
     odd = [
         {

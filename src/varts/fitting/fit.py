@@ -40,7 +40,7 @@ from varts.stats import ArmStats
 
 METHODS = ("likelihood", "moments")
 NOTED_WIDENING = 1.05  # a note says so if a prior is widened by more than 5 %
-FEW_ARMS = 30
+LITTLE_HISTORY_ARMS = 30
 NOTED_CORRELATION = 0.3  # of means and variances; a smaller one hardly moves mu
 
 
@@ -306,7 +306,11 @@ def _note_limits(
     notes = []
     unsure, most = growth > NOTED_WIDENING, f"the spread of the means by {growth.max() - 1:.0%}"
     if unsure.any():
-        why = f"{arms} arms are little history" if arms < FEW_ARMS else "the estimate is uncertain"
+        why = (
+            f"{arms} arms are little history"
+            if arms < LITTLE_HISTORY_ARMS
+            else "the estimate is uncertain"
+        )
         which = f" in {unsure.sum()} of {growth.size} groups, at most" if growth.size > 1 else ""
         notes.append(f"{why}: the prior is widened for it, {most}{which}")
     if alpha <= 1:

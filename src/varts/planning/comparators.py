@@ -21,7 +21,7 @@ ASSUMES = {
 }
 
 
-def policies(prior: NormalGamma, goal: str) -> dict[str, Policy]:
+def make_policies(prior: NormalGamma, goal: str) -> dict[str, Policy]:
     """VarTS with and without the prior, the paper's baselines, and an even split."""
     made = {MAIN: VarTS(prior), PLAIN: VarTS(), **baselines()}
     if goal == "min":  # negated rewards would all be clipped to 0
@@ -29,7 +29,7 @@ def policies(prior: NormalGamma, goal: str) -> dict[str, Policy]:
     return {**made, EVEN: EvenSplit()}
 
 
-def wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma]:
+def make_wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma]:
     """Priors for VarTS that are wrong in one way each.
 
     Means: every mu is moved by one sd of that arm's mean. Where the arms' priors differ, their
@@ -39,7 +39,7 @@ def wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma
     means. As the sd of a mean is sqrt(beta / (kappa (alpha - 1))), both beta and kappa are
     multiplied by c, which leaves the prior of the means as it is.
 
-    >>> wrong = wrong_priors(NormalGamma(mu=[0.0, 0.0], kappa=1, alpha=2, beta=4))
+    >>> wrong = make_wrong_priors(NormalGamma(mu=[0.0, 0.0], kappa=1, alpha=2, beta=4))
     >>> wrong["means 1 sd too high"]
     NormalGamma(mu=[2. 2.], kappa=[1. 1.], alpha=[2. 2.], beta=[4. 4.])
     >>> wrong["variance 10x too small"]

@@ -15,7 +15,7 @@ from varts._progress import Progress, show_progress
 from varts._validation import abbreviate, choice, integer, reals
 from varts.fitting.result import FittedPrior
 from varts.planning import tables
-from varts.planning.comparators import EVEN, MAIN, RIGHT, policies, wrong_priors
+from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import write_notes
 from varts.planning.result import Plan
@@ -76,7 +76,7 @@ def plan(
     followed = min(runs, integer("followed", followed, at_least=1))
 
     problem = GaussianBandit(inner)
-    named, wrong = policies(inner, goal), wrong_priors(inner, goal)
+    named, wrong = make_policies(inner, goal), make_wrong_priors(inner, goal)
     misled: dict[str, Policy] = {what: VarTS(other) for what, other in wrong.items()}
     identified: dict[str, Identification] = {}
     with show_progress(progress) as bar:

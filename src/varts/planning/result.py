@@ -14,7 +14,7 @@ import polars as pl
 from varts._progress import Progress, show_progress
 from varts._validation import integer, make_folder, real, unknown
 from varts.planning import tables
-from varts.planning.comparators import MAIN, policies
+from varts.planning.comparators import MAIN, make_policies
 from varts.planning.identification import SimulatedRuns
 from varts.planning.rounds_needed import (
     ROUND_LIMIT,
@@ -226,7 +226,7 @@ class Plan:
     def _runs(self, label: str, count: int, threads: int | None) -> SimulatedRuns:
         """Runs of a policy, those of this plan first."""
         inner = self._inner
-        known = policies(inner, self.goal)
+        known = make_policies(inner, self.goal)
         if label not in known:
             raise ValueError(unknown("policy", label, known))
         return SimulatedRuns(GaussianBandit(inner), known[label], inner, count, self.seed, threads)

@@ -148,10 +148,12 @@ def round_or_none(x: float) -> int | None:
 
 def _frame(name: str, rows: Iterable[Any]) -> pl.DataFrame:
     """A table with the columns of SCHEMAS; NaN and infinity become null."""
-    return pl.DataFrame([list(map(_plain, row)) for row in rows], SCHEMAS[name], orient="row")
+    return pl.DataFrame(
+        [list(map(_null_unless_finite, row)) for row in rows], SCHEMAS[name], orient="row"
+    )
 
 
-def _plain(x: Any) -> Any:
+def _null_unless_finite(x: Any) -> Any:
     if isinstance(x, np.generic):
         x = x.item()
     return None if isinstance(x, float) and not math.isfinite(x) else x

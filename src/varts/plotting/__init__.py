@@ -14,7 +14,7 @@ from varts.plotting.style import (
     line_style,
     save,
     shared_legend,
-    thinned,
+    thin,
 )
 
 __all__ = [
@@ -28,5 +28,5 @@ __all__ = [
     "regret_curves",
     "save",
     "shared_legend",
-    "thinned",
+    "thin",
 ]
