@@ -18,12 +18,7 @@ from varts._validation import Floats, abbreviate, common_shape, integer, reals
 
 @dataclass(frozen=True, eq=False)
 class ArmStats:
-    """Sufficient statistics of K arms. They never change: every method returns new ones.
-
-    Args:
-        n: How many rewards of each arm; need not be whole.
-        mean: Their means.
-        m2: The sums of their squared deviations from the means.
+    """Sufficient statistics of K arms; a value: every method returns a new one.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2]])
     >>> stats
@@ -58,20 +53,13 @@ class ArmStats:
 
     @classmethod
     def empty(cls, K: int) -> ArmStats:
-        """K arms without a single reward.
-
-        Args:
-            K: The number of arms.
-        """
+        """K arms without a single pull."""
         K = integer("K", K, at_least=1)
         return cls._trusted(np.zeros(K), np.zeros(K), np.zeros(K))
 
     @classmethod
     def from_rewards(cls, rewards: Iterable[Sequence[float]]) -> ArmStats:
-        """The statistics of these rewards.
-
-        Args:
-            rewards: One sequence of rewards per arm; their lengths may differ.
+        """One sequence of rewards per arm; their lengths may differ.
 
         >>> ArmStats.from_rewards([[1e9 - 1, 1e9 + 1]]).m2
         array([2.])
@@ -98,17 +86,13 @@ class ArmStats:
 
     @property
     def variance(self) -> Floats:
-        """Unbiased reward variance per arm; NaN with fewer than two rewards."""
+        """Unbiased reward variance per arm; NaN below two rewards."""
         out: Floats = np.full(self.K, np.nan)
         np.divide(self.m2, self.n - 1, out=out, where=self.n > 1)
         return out
 
     def observe(self, arm: Any, reward: Any) -> ArmStats:
-        """The statistics with one or more rewards added.
-
-        Args:
-            arm: The index of an arm, or several.
-            reward: Its reward, or as many rewards as there are indices.
+        """With one reward more (`arm` an index), or many (two sequences of equal length).
 
         >>> ArmStats.empty(2).observe([0, 1, 0], [1.0, 7.0, 3.0])
         ArmStats(n=[2. 1.], mean=[2. 7.], m2=[2. 0.])
@@ -140,11 +124,7 @@ class ArmStats:
         return self.merge(batch)
 
     def merge(self, other: ArmStats) -> ArmStats:
-        """The statistics of both sets of rewards together.
-
-        Args:
-            other: The statistics of the same arms in other rewards.
-        """
+        """The statistics of both sets of rewards together."""
         if not isinstance(other, ArmStats):
             raise TypeError(f"statistics to merge must be an ArmStats, got {abbreviate(other)}")
         if other.K != self.K:
@@ -153,15 +133,11 @@ class ArmStats:
         return ArmStats._trusted(*merged(*mine, *others))
 
     def take(self, arms: Any) -> ArmStats:
-        """The statistics of some of the arms.
-
-        Args:
-            arms: Their indices, a slice, or one boolean per arm.
-        """
+        """The statistics of some of the arms, by their indices."""
         return ArmStats._trusted(self.n[arms], self.mean[arms], self.m2[arms])
 
     def pooled(self) -> ArmStats:
-        """The statistics of all rewards together, as if of one arm.
+        """All arms seen as one.
 
         >>> ArmStats.from_rewards([[0, 2], [4, 6]]).pooled()
         ArmStats(n=[4.], mean=[3.], m2=[20.])
