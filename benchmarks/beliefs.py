@@ -72,10 +72,10 @@ def shortest(action):
 
 def error(ask, belief, name):
     found = np.asarray(ask(belief))
-    step, bound = quadrature.STEP, quadrature.ERROR
-    quadrature.STEP, quadrature.ERROR = step / 4, bound / 10
+    step, bound = quadrature.FIRST_PANEL_WIDTH, quadrature.ERROR_PER_PANEL
+    quadrature.FIRST_PANEL_WIDTH, quadrature.ERROR_PER_PANEL = step / 4, bound / 10
     finer = np.asarray(ask(belief))
-    quadrature.STEP, quadrature.ERROR = step, bound
+    quadrature.FIRST_PANEL_WIDTH, quadrature.ERROR_PER_PANEL = step, bound
     if np.isinf(found).all():
         return "infinite"
     size = belief.scale.max() if name == "expected_loss" else 1.0

@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
     from varts.live import open as open
-    from varts.planning.plan import Plan as Plan
     from varts.planning.plan import plan as plan
+    from varts.planning.result import Plan as Plan
     from varts.policies import MVTS as MVTS
     from varts.policies import TS14 as TS14
     from varts.policies import TS20 as TS20
@@ -60,7 +60,8 @@ _homes = {
     "varts.beliefs": ("Beta", "StudentT"),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.live": ("Decision", "Experiment", "open"),
-    "varts.planning.plan": ("Plan", "plan"),
+    "varts.planning.plan": ("plan",),
+    "varts.planning.result": ("Plan",),
     "varts.policies": (
         "MVTS",
         "TS14",

@@ -9,7 +9,7 @@ from scipy import special
 
 from varts._validation import Floats
 
-LEVEL = 0.95  # of every interval, unless somebody asks for another
+CONFIDENCE = 0.95  # of an interval, unless another level is asked for
 
 
 class Interval(NamedTuple):
@@ -23,7 +23,7 @@ class Interval(NamedTuple):
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def t_factor(n: int, level: float = LEVEL) -> float:
+def t_factor(n: int, level: float = CONFIDENCE) -> float:
     """How many standard errors of a mean of n numbers its t interval reaches to each side.
 
     >>> round(t_factor(3), 3), round(t_factor(1000), 3)
@@ -41,7 +41,7 @@ def standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
 
 
-def mean_interval(values: Floats, level: float = LEVEL) -> Interval:
+def mean_interval(values: Floats, level: float = CONFIDENCE) -> Interval:
     """The mean and its t interval, whose ends are NaN for a single value.
 
     >>> [round(x, 3) for x in mean_interval(np.array([1.0, 2.0, 3.0]))]    # 2 +- 4.303 / sqrt(3)
@@ -51,7 +51,7 @@ def mean_interval(values: Floats, level: float = LEVEL) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def share_interval(hits: float, n: int, level: float = LEVEL) -> Interval:
+def share_interval(hits: float, n: int, level: float = CONFIDENCE) -> Interval:
     """The share of `hits` in n cases and Wilson's interval.
 
     >>> [round(x, 3) for x in share_interval(5, 10)]
@@ -63,7 +63,7 @@ def share_interval(hits: float, n: int, level: float = LEVEL) -> Interval:
     return Interval(hits / n, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
 
 
-def quantile_interval(values: Floats, share: float, level: float = LEVEL) -> Interval:
+def quantile_interval(values: Floats, share: float, level: float = CONFIDENCE) -> Interval:
     """The smallest value that this share of all values do not exceed, and its interval.
 
     The interval is one of order statistics and holds for any distribution, infinities included;

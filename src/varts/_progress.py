@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, elsewhere a line per stage."""
+"""Progress on standard error: a bar on a terminal, elsewhere one line per stage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-DELAY = 0.5  # seconds before a bar appears: what is quicker than that needs none
+DELAY_SECONDS = 0.5  # before a bar appears: shorter work needs none
 
 
 class Progress:
@@ -18,10 +18,10 @@ class Progress:
         self.prefix = prefix
 
     def stage(self, text: str, total: float | None = None) -> None:
-        """Begin the next stage; without a total it only pulsates."""
+        """Begin the next stage; without a total the bar only shows that work goes on."""
 
     def at(self, done: float) -> None:
-        """So much of the stage's total is done."""
+        """Show how much of the stage's total is done."""
 
     def close(self) -> None:
         """Clear the bar."""
@@ -36,7 +36,7 @@ class _Lines(Progress):
 
     def stage(self, text: str, total: float | None = None) -> None:
         self._text, self._began = text, time.monotonic()
-        if total is None:  # a compile blocks: say so before, not after
+        if total is None:  # compiling cannot report progress: say so before it starts
             self._say()
 
     def at(self, done: float) -> None:
@@ -65,7 +65,7 @@ class _Bar(Progress):
         self._bar.reset(self._task, total=total, description=self._stage[0])
 
     def at(self, done: float) -> None:
-        if self._bar is None and time.monotonic() - self._began > DELAY:
+        if self._bar is None and time.monotonic() - self._began > DELAY_SECONDS:
             self._show()
         if self._bar is not None:
             self._bar.update(self._task, completed=done)
@@ -93,7 +93,7 @@ class _Bar(Progress):
 
 @contextmanager
 def show_progress(show: bool | Progress | None) -> Iterator[Progress]:
-    """A progress display: None shows one only on a terminal, an open one is used as it is."""
+    """A progress display: None shows one only on a terminal; one that is open is used as it is."""
     if isinstance(show, Progress):
         yield show
         return

@@ -1,6 +1,7 @@
 """Validation at the door: every refusal is one sentence, `<name> must be <rule>, got <value>`.
 
-Inner loops are bare maths; whatever enters the package passes through here first.
+A value of the wrong type (a word where a number belongs) is a TypeError, any other wrong value a
+ValueError. Inner loops are bare maths; whatever enters the package passes through here first.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +36,21 @@ def reals(
     Traceback (most recent call last):
     ...
     ValueError: kappa must be finite and >= 0, got -1
+    >>> reals("kappa", "1.5", at_least=0)
+    Traceback (most recent call last):
+    ...
+    TypeError: kappa must be finite and >= 0, got '1.5'
     """
     rule = "a number" if infinite else "finite"
     for sign, limit in ((">", above), (">=", at_least), ("<", below)):
         rule += f" and {sign} {limit:g}" if limit is not None else ""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "USOc":  # "1.5" is a word, and 1+2j is not 1
-            raise ValueError
+        if not _holds_numbers(given):
+            raise TypeError(refusal(name, rule, value))
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be {rule}, got {abbreviate(value)}") from None
+    except (ValueError, OverflowError):  # rows of different lengths, or 10**400
+        raise ValueError(refusal(name, rule, value)) from None
     good = ~np.isnan(array) if infinite else np.isfinite(array)
     if above is not None:
         good &= array > above
@@ -54,7 +60,7 @@ def reals(
         good &= array < below
     if not good.all():
         shown = value if np.isscalar(value) else array[~good].flat[0]
-        raise ValueError(f"{name} must be {rule}, got {abbreviate(shown)}")
+        raise ValueError(refusal(name, rule, shown))
     return array
 
 
@@ -66,7 +72,7 @@ def real(name: str, value: Any, **limits: Any) -> float:
     """
     array = reals(name, value, **limits)
     if array.ndim:
-        raise ValueError(f"{name} must be one number, got {abbreviate(value)}")
+        raise TypeError(refusal(name, "one number", value))
     return float(array)
 
 
@@ -80,11 +86,12 @@ def integer(name: str, value: Any, at_least: int | None = None, at_most: int | N
     """
     rule = "a whole number" + (f" >= {at_least}" if at_least is not None else "")
     rule += f" and <= {at_most}" if at_most is not None and _exceeds(value, at_most) else ""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    whole = whole or (isinstance(value, float) and value.is_integer())
-    outside = not whole or (at_least is not None and value < at_least)
+    if isinstance(value, bool) or not _is_real(value):
+        raise TypeError(refusal(name, rule, value))
+    outside = not (isinstance(value, Integral) or float(value).is_integer())
+    outside = outside or (at_least is not None and value < at_least)
     if outside or (at_most is not None and value > at_most):
-        raise ValueError(f"{name} must be {rule}, got {abbreviate(value)}")
+        raise ValueError(refusal(name, rule, value))
     return int(value)
 
 
@@ -97,22 +104,24 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
     ValueError: unknown kappa 'papper'; did you mean 'paper'? known: paper, consistent
     """
     words = list(known)
-    if value in words:
-        return str(value)
-    raise ValueError(unknown(name, value, words))
+    if not isinstance(value, str):
+        raise TypeError(unknown(name, value, words))
+    if value not in words:
+        raise ValueError(unknown(name, value, words))
+    return value
 
 
 def unknown(name: str, value: Any, known: Iterable[str]) -> str:
-    """The sentence for a word we do not know, with the nearest one we do."""
+    """The sentence for an unknown word: it suggests the nearest known one and lists them all."""
     words = list(known)
     folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1)
     hint = f"did you mean {folded[near[0]]!r}? " if near else ""
-    return f"unknown {name} {value!r}; {hint}known: {', '.join(words)}"
+    return f"unknown {name} {abbreviate(value)}; {hint}known: {', '.join(words)}"
 
 
 def make_folder(name: str, path: str | os.PathLike[str]) -> Path:
-    """The folder, made if it is not there; a file in its way is refused."""
+    """The folder, made if it does not exist; a file of that name is refused."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,6 +130,17 @@ def make_folder(name: str, path: str | os.PathLike[str]) -> Path:
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{name} must be a folder you may write to, got {str(path)!r}")
     return folder
+
+
+def check_file(name: str, path: Path, suffixes: Iterable[str] = ()) -> None:
+    """Refuse a path where no file can be written, or whose name ends in none of the suffixes."""
+    known = tuple(suffixes)
+    if known and path.suffix.lower() not in known:
+        raise ValueError(f"{name} must end in {' or '.join(known)}, got {str(path)!r}")
+    if path.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{name} must be in a folder that exists, got {str(path)!r}")
 
 
 def common_shape(**arrays: Floats) -> tuple[int, ...]:
@@ -144,12 +164,28 @@ def common_shape(**arrays: Floats) -> tuple[int, ...]:
     return shape
 
 
+def _holds_numbers(array: NDArray[Any]) -> bool:
+    """Whether every entry is a real number: not the word "1.5", a date or 1+2j."""
+    if array.dtype.kind == "O":  # whole numbers of any size, or anything at all
+        return all(map(_is_real, array.flat))
+    return array.dtype.kind in "biuf"
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
 def _exceeds(value: Any, limit: int) -> bool:
-    return isinstance(value, (int, float)) and value > limit
+    return _is_real(value) and value > limit
+
+
+def refusal(name: str, rule: str, value: Any) -> str:
+    """The sentence that refuses a value."""
+    return f"{name} must be {rule}, got {abbreviate(value)}"
 
 
 def abbreviate(value: Any) -> str:
-    """A value in an error message: one line, not too long."""
+    """A value as an error message shows it: on one line, and not too long."""
     if isinstance(value, np.generic):
         value = value.item()
     text = " ".join(repr(value).split())

@@ -17,7 +17,7 @@ def theorem1(prior: Normal, sigma: Any, n: int, delta: float | None = None) -> f
     293.0
     """
     if not isinstance(prior, Normal):
-        raise ValueError(f"prior must be a Normal, got {abbreviate(prior)}")
+        raise TypeError(f"prior must be a Normal, got {abbreviate(prior)}")
     n, delta = _rounds(n, delta)
     sigma = reals("sigma", sigma, above=0)
     sigma0 = np.asarray(prior.sigma)
@@ -45,7 +45,7 @@ def theorem2(
     (520.6, 736.2)
     """
     if not isinstance(prior, NormalGamma):
-        raise ValueError(f"prior must be a NormalGamma, got {abbreviate(prior)}")
+        raise TypeError(f"prior must be a NormalGamma, got {abbreviate(prior)}")
     n, delta = _rounds(n, delta)
     kappa = reals("kappa", prior.kappa, above=0)
     alpha = reals("alpha", prior.alpha, above=1)

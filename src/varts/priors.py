@@ -199,7 +199,9 @@ class Prior:
         """Read what `save` or `varts fit` wrote; `arms` as in `from_json`."""
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), arms)
-        except ValueError as error:
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: prior must be JSON, got binary data") from None
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from None
 
     def __eq__(self, other: object) -> bool:
@@ -399,7 +401,7 @@ def prior_from(value: Any, arms: Iterable[str] | None = None) -> Prior:
         body = {"type": "Normal" if "sigma" in value else "NormalGamma", **value}
         return Prior._from_fields(body, arms)
     if not isinstance(value, (str, os.PathLike)):
-        raise ValueError(
+        raise TypeError(
             f"prior must be a prior, its fields or a JSON file, got {abbreviate(value)}"
         )
     return Prior.load(value, arms)

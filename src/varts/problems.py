@@ -96,7 +96,7 @@ class GaussianBandit(Problem):
             K = integer("K", 10 if K is None else K, at_least=1)
             prior = NormalGamma(np.arange(1, K + 1) / (K + 1), float(K), 4.0, 1.0)
         if not isinstance(prior, (NormalGamma, Normal)):
-            raise ValueError(f"prior must be a NormalGamma or a Normal, got {abbreviate(prior)}")
+            raise TypeError(f"prior must be a NormalGamma or a Normal, got {abbreviate(prior)}")
         known = isinstance(prior, Normal)
         if known == (sigma is None):
             rule = "given with a Normal prior" if known else "left out with a NormalGamma prior"

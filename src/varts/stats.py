@@ -117,7 +117,7 @@ class ArmStats:
         if arms.size == 0:
             arms = arms.astype(np.int64)
         if arms.dtype.kind not in "iu" or arms.ndim > 1:
-            raise ValueError(
+            raise TypeError(
                 f"arm must be an index from 0 to {self.K - 1} or several, got {abbreviate(arm)}"
             )
         if arms.shape != rewards.shape:

@@ -268,8 +268,8 @@ def test_lower_is_better():
         (lambda b: b.p_better(-1, 0), "i must be a whole number >= 0, got -1"),
     ],
 )
-def test_bad_questions(ask, words):
-    with pytest.raises(ValueError) as refusal:
+def test_a_wrong_argument_is_one_sentence(ask, words):
+    with pytest.raises((TypeError, ValueError)) as refusal:
         ask(StudentT([0.0, 1.0], 1.0, 3.0))
     assert str(refusal.value) == words
 
@@ -282,15 +282,15 @@ def test_a_density_that_is_not_the_derivative_of_f_is_refused(monkeypatch):
     belief = StudentT([0.0, 1.0], 1.0, 3.0)
     right = densities.t_height
     monkeypatch.setattr(densities, "t_height", lambda df: right(df) * (1 + 1e-6))
-    with pytest.raises(ArithmeticError, match="quadrature must"):
+    with pytest.raises(ArithmeticError, match=r"^quadrature did not converge after \d+ panels$"):
         belief.p_best()
 
 
 def test_a_narrow_arm_between_nodes_is_found(monkeypatch):
     """One panel over 1e6 scales of the narrow arm, none of whose nodes sees it."""
-    monkeypatch.setattr(quadrature, "STEP", 100.0)
+    monkeypatch.setattr(quadrature, "FIRST_PANEL_WIDTH", 100.0)
     found = StudentT([0.3, 0.0], [1e-6, 1.0], INF).p_best()
     assert close(found[0], special.ndtr(0.3))
-    monkeypatch.setattr(quadrature, "ERROR", 10.0)  # the same without looking at errors is wrong
-    with pytest.raises(ArithmeticError, match="right to 1e-8"):
+    monkeypatch.setattr(quadrature, "ERROR_PER_PANEL", 10.0)  # wrong if errors are not looked at
+    with pytest.raises(ArithmeticError, match=r"^quadrature is off by .*, more than 1e-8$"):
         StudentT([0.3, 0.0], [1e-6, 1.0], INF).p_best()

@@ -133,6 +133,25 @@ def test_mistakes_are_one_sentence(call, log, tmp_path):
     refused(call("fit", "few.csv"), "at least 2 arms, got 1")
     (tmp_path / "words.csv").write_text("experiment,arm,reward\n1,a,yes\n1,b,no\n")
     refused(call("fit", "words.csv"), "usable reward, got 2 reward not a number")
+    refused(call("fit", ""), "history must be a file, folder or pattern, got ''")
+    refused(call("fit", "log.csv", "more.csv"), "unexpected argument 'more.csv'; see varts fit")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--plot", "prior.xyz"], "plot must end in .png or .svg or .pdf, got 'prior.xyz'"),
+        (["--plot", "nowhere/prior.png"], "plot must be in a folder that exists"),
+        (["--out", "nowhere/prior.json"], "out must be in a folder that exists"),
+        (["--out", "."], "out must be a file, got the folder '.'"),
+        (["--out", ""], "--out must be a path, got ''"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_fit(
+    call, log, monkeypatch, options, sentence
+):
+    monkeypatch.setattr(varts, "fit_prior", lambda *_, **__: pytest.fail("fitted"))
+    refused(call("fit", "log.csv", *options), sentence)
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(call, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import varts
 
 NUMBERS = "mu=12,kappa=16,alpha=11,beta=640"
-QUICK = ("--horizon", 40, "--runs", 16, "--watched", 8)
+QUICK = ("--horizon", 40, "--runs", 16, "--followed", 8)
 
 
 @pytest.fixture
@@ -29,39 +29,39 @@ def file(tmp_path):
 
 def test_it_prints_what_the_plan_says(plan):
     code, out, err = plan(NUMBERS, "--arms", 3, *QUICK, "--seed", 7)
-    made = varts.plan(varts.NormalGamma(12, 16, 11, 640), 3, 40, runs=16, watched=8, seed=7)
+    made = varts.plan(varts.NormalGamma(12, 16, 11, 640), 3, 40, runs=16, followed=8, seed=7)
     assert (code, out) == (0, f"{made}\n")
     assert "Traceback" not in err
 
 
-def test_json_is_the_plan_and_the_answers(plan):
+def test_json_is_the_plan_and_the_rounds_needed(plan):
     code, out, _ = plan(
         NUMBERS, "--arms", 3, *QUICK, "--json", "--until-loss", 3, "--until-sure", 0.8, "--share",
         0.25, "--limit", 500,
     )  # fmt: skip
     assert code == 0
     body = json.loads(out, parse_constant=pytest.fail)
-    answers = body.pop("answers")
+    needed = body.pop("rounds_needed")
     made = varts.Plan.from_json(json.dumps(body))
     assert made.K == 3 and made.horizon == 40
-    assert [(one["question"], one["policy"]) for one in answers] == [
+    assert [(one["criterion"], one["policy"]) for one in needed] == [
         ("loss", "VarTS"),
         ("sure", "VarTS"),
         ("sure", "Even-Split"),
     ]
-    assert answers[0]["rounds"] == made.rounds_to_loss(3, limit=500).rounds
-    assert answers[1]["rounds"] == made.rounds_to_sure(0.8, 0.25, limit=500).rounds
+    assert needed[0]["rounds"] == made.rounds_to_loss(3, limit=500).rounds
+    assert needed[1]["rounds"] == made.rounds_to_sure(0.8, 0.25, limit=500).rounds
 
 
-def test_questions_are_answered_or_refused_in_a_sentence(plan):
+def test_rounds_needed_are_a_sentence_each(plan):
     code, out, _ = plan(
         NUMBERS, "--arms", 2, *QUICK, "--until-loss", 1e-9, "--until-sure", 0.5, "--limit", 60
     )
     assert code == 0
-    answers = out.split("how many rounds it takes\n")[1].splitlines()
-    assert "VarTS, to lose less than 1e-09 a round on average: more than 60 rounds" in answers[0]
-    assert answers[1] == "  VarTS, to be 50% sure of an arm in 50% of cases: 0 rounds [0, 0]"
-    assert answers[2].startswith("  Even-Split, to be 50% sure")
+    lines = out.split("how many rounds it takes\n")[1].splitlines()
+    assert "VarTS, to lose less than 1e-09 a round on average: more than 60 rounds" in lines[0]
+    assert lines[1] == "  VarTS, to be 50% sure of an arm in 50% of cases: 0 rounds [0, 0]"
+    assert lines[2].startswith("  Even-Split, to be 50% sure")
 
 
 def test_out_gets_the_tables_and_the_figure(plan, tmp_path):
@@ -98,7 +98,7 @@ def test_help_names_every_option_and_shows_an_example(plan):
     assert (code, err) == (0, "")
     for word in (
         "PRIOR", "--arms", "--horizon", "--goal", "--until-loss", "--until-sure", "--share",
-        "--limit", "--runs", "--watched", "--seed", "--out", "--json", "--threads", "Example",
+        "--limit", "--runs", "--followed", "--seed", "--out", "--json", "--threads", "Example",
     ):  # fmt: skip
         assert word in out
 
@@ -131,7 +131,16 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         (("gone.json", "--arms", 2), "gone.json: no such file or directory"),
         (("prior.json", "--arms", 5), "prior must have one entry per arm (5) or be shared, got 3"),
         ((NUMBERS, "--arms", 2, "--out", "prior.json"), "out must be a folder, got a file"),
-        ((), "--prior requires an argument"),
+        ((), "varts: plan needs PRIOR; see varts plan --help"),
+        (
+            (NUMBERS, "--arms", 2, "--until-sure", "soon"),
+            "--until-sure must be a number, got 'soon'",
+        ),
+        ((NUMBERS, "--arms", 2, "--limit", 0), "limit must be a whole number >= 1, got 0"),
+        ((NUMBERS, "--arms", 2, "--out", ""), "--out must be a path, got ''"),
+        ((NUMBERS, "extra", "--arms", 2), "unexpected argument 'extra'; see varts plan --help"),
+        (("", "--arms", 2), "prior must be numbers like mu=0,kappa=1, got ''"),
+        ((f"{NUMBERS},mu=13", "--arms", 2), "prior must give every number once, got 'mu=12,"),
         ((NUMBERS, "--arms", "10.5"), "--arms must be a whole number, got '10.5'"),
         ((NUMBERS, "--arms", ""), "--arms must be a number or names, got ''"),
         ((NUMBERS, "--arms", "a,,b"), "--arms must be a number or names, got 'a,,b'"),

@@ -217,7 +217,7 @@ WRONG = [
     (["policies", "VarTS"], ["VarTS"]),
     (["reproduce", "extra"], ["extra"]),
     (["reproduce", "--figure", "3"], ['"3"', '"1", "2", "all"']),
-    (["reproduce", "--figure"], ["--figure"]),
+    (["reproduce", "--figure"], ["--figure needs a value; see varts reproduce --help"]),
     (["reproduce", "--figur", "1"], ["--figur", "--figure"]),
     (["reproduce", "--runs", "0"], ["runs", ">= 2", "got 0"]),
     (["reproduce", "--runs", "1"], ["runs", ">= 2", "got 1"]),
@@ -240,8 +240,19 @@ WRONG = [
     (["simulate", "study.toml", "--horizon", 10**20], ["horizon", 10**20]),
     (["simulate", "study.toml", "--seed", 2**64], ["seed", 2**64]),
     (["simulate", "study.toml", "--out", "study.toml"], ["study.toml"]),
-    (["bound"], ["prior"]),
-    (["bound", PRIOR, "--arms", "3"], ["--horizon"]),
+    (["simulate", "study.toml", "--out", ""], ["--out must be a path, got ''"]),
+    (["simulate", ""], ["must be a path, got ''"]),
+    (["simulate", "study.toml", "--runs", ""], ["varts: --runs must be a whole number, got ''"]),
+    (
+        ["simulate", "study.toml", "--scheduler", "here"],
+        ["--scheduler must be like tcp://", "here"],
+    ),
+    (["bound"], ["varts: bound needs PRIOR; see varts bound --help"]),
+    (["bound", "", "--horizon", "9"], ["prior must be numbers like mu=0", "got ''"]),
+    (["bound", "binary.json", "--horizon", "9"], ["binary.json: prior must be JSON, got binary"]),
+    (["bound", PRIOR, "--horizon", "9", "--delta", "x"], ["--delta must be a number, got 'x'"]),
+    (["bound", PRIOR, "--arms", "3"], ["bound needs --horizon; see varts bound --help"]),
+    (["bound", PRIOR, "--arms"], ["--arms needs a value; see varts bound --help"]),
     (["bound", PRIOR, "--horizon", "9"], ["arms"]),
     (["bound", PRIOR, "--horizon", "1", "--arms", "3"], ["got 1"]),
     (["bound", PRIOR, "--horizon", "9", "--arms", "0"], ["got 0"]),
@@ -258,7 +269,34 @@ WRONG = [
 
 @pytest.mark.parametrize(("arguments", "names"), WRONG)
 def test_a_wrong_call_is_one_sentence_and_exit_code_2(call, study, arguments, names):
+    (study.parent / "binary.json").write_bytes(bytes(range(256)))
     refused(call(*arguments), *names)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("what is wrong"),
+        TypeError("what is wrong"),
+        ImportError("what is wrong"),
+        ConnectionError("what is wrong"),
+        ArithmeticError("what is wrong"),
+        MemoryError("what is wrong"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_every_kind_are_one_sentence_and_exit_code_2(call, study, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(varts, "simulate", fail)
+    assert call("simulate", study) == (2, "", "varts: what is wrong\n")
+
+
+def test_an_error_in_the_program_itself_keeps_its_traceback(call, study, monkeypatch):
+    monkeypatch.setattr(varts, "simulate", lambda *_, **__: {}["missing"])
+    with pytest.raises(KeyError):
+        call("simulate", study)
 
 
 @pytest.mark.parametrize(

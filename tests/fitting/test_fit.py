@@ -1,4 +1,4 @@
-"""`fit_prior`: corners, units, names, files, notes; what it recovers is in tests/statistics."""
+"""`fit_prior`: corners, units, names, files, notes; what it recovers is in test_fit_statistics."""
 
 import json
 
@@ -10,10 +10,10 @@ from matplotlib.colors import to_hex
 
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
-from varts.fitting.estimators import ENOUGH, widen
-from varts.fitting.fit import _natural, _with_spread
+from varts.fitting.estimators import REWARDS_FOR_MOMENTS, widen
+from varts.fitting.fit import _fill_in_variances, _natural_order
 from varts.fitting.history import read_history
-from varts.fitting.result import FittedPrior, in_words
+from varts.fitting.result import FittedPrior, summarise_prior
 from varts.priors import Prior, for_names, prior_from
 
 
@@ -67,7 +67,7 @@ def test_groups_have_an_entry_each_in_a_natural_order():
 
 def test_natural_order():
     names = ["b10", "b9", "10", "9", "a", "", "b9x", "m²"]
-    assert sorted(names, key=_natural) == ["", "9", "10", "a", "b9", "b9x", "b10", "m²"]
+    assert sorted(names, key=_natural_order) == ["", "9", "10", "a", "b9", "b9x", "b10", "m²"]
 
 
 def test_arms_by_name_in_any_order_and_a_name_never_seen():
@@ -99,7 +99,7 @@ def test_a_history_is_read_once_and_fitted_often():
     by_arm = fit_prior(history, groups="arm")
     assert by_arm.groups == ("0", "1", "2", "3")
     assert fit_prior(by_arm.history, groups="arm").prior == by_arm.prior
-    with pytest.raises(ValueError, match="must be read with its group 'kind', got none"):
+    with pytest.raises(ValueError, match="must be read with the group 'kind', got none"):
         fit_prior(history, groups="kind")
 
 
@@ -246,7 +246,8 @@ def test_moments_by_hand():
 
 
 def test_moments_leave_out_arms_with_few_rewards_and_count_them():
-    log = pl.concat([rewards(n=10), rewards(seed=1, n=ENOUGH - 1).with_columns(pl.col("arm") + 10)])
+    few = rewards(seed=1, n=REWARDS_FOR_MOMENTS - 1).with_columns(pl.col("arm") + 10)
+    log = pl.concat([rewards(n=10), few])
     fit = fit_prior(log, method="moments")
     assert any("48 arms with fewer than 6 rewards" in note for note in fit.diagnostics.notes)
     assert numbers(fit.estimate) == pytest.approx(
@@ -275,8 +276,8 @@ def test_equal_rewards_in_some_arms_do_not_take_over():
     both = pl.concat([log.with_columns(pl.col("arm").cast(str)), flat])
     fit, without = fit_prior(both), fit_prior(log)
     assert fit.prior.mu == pytest.approx(without.prior.mu, abs=0.2)
-    assert in_words(fit.prior).reward_sd == pytest.approx(
-        in_words(without.prior).reward_sd, rel=0.15
+    assert summarise_prior(fit.prior).reward_sd == pytest.approx(
+        summarise_prior(without.prior).reward_sd, rel=0.15
     )
     assert any("2 arms have equal rewards only" in note for note in fit.diagnostics.notes)
     assert not any("equal rewards" in note for note in without.diagnostics.notes)
@@ -285,14 +286,14 @@ def test_equal_rewards_in_some_arms_do_not_take_over():
 def test_only_arms_without_spread_are_given_one():
     """Typical variance 2; a single reward among equal ones: min(smallest m2 / 4, 2 / 12)."""
     ordinary = ArmStats([1, 1, 3, 5], [0.5, 0.7, 1, 2], [0, 0, 4, 8])
-    assert _with_spread(ordinary) == (ordinary, [])
+    assert _fill_in_variances(ordinary) == (ordinary, [])
     steps = ArmStats([1, 4, 3, 5], [0, 0, 1, 2], [0, 0, 4, 8])
-    made, notes = _with_spread(steps)
+    made, notes = _fill_in_variances(steps)
     assert made.m2.tolist() == [1 / 6, 6, 4, 8]
     assert (made.n == steps.n).all() and (made.mean == steps.mean).all()
     assert ["1 arms have equal" in notes[0], "1 arms have one reward" in notes[1]] == [True, True]
     ties = ArmStats([1, 1, 3, 5], [7, 7, 1, 2], [0, 0, 0.4, 8])
-    made, notes = _with_spread(ties)
+    made, notes = _fill_in_variances(ties)
     assert made.m2 == pytest.approx([1.1 / 12, 1.1 / 12, 0.4, 8]) and len(notes) == 1
 
 
@@ -342,14 +343,14 @@ def test_no_error_widens_more_than_e_fold():
     assert np.isfinite(widen(theta, np.diag([1e3, 1e6, 1e6, 1e6]))).all()
 
 
-def test_words_are_the_inverse_of_elicit():
-    words = in_words(NormalGamma.elicit(mean=[1, 2], mean_sd=3, reward_sd=4, worth=[5, 6]))
+def test_the_summary_of_a_prior_is_the_inverse_of_elicit():
+    words = summarise_prior(NormalGamma.elicit(mean=[1, 2], mean_sd=3, reward_sd=4, worth=[5, 6]))
     assert words.mean.tolist() == [1, 2]
     assert words.mean_sd == pytest.approx([3, 3])
     assert words.worth_of_sd == pytest.approx([5, 6])
     assert words.worth_of_mean == pytest.approx([16 / 9] * 2)
-    assert in_words(NormalGamma(0, 1, 0.5, 1)).mean_sd == float("inf")
-    assert in_words(NormalGamma(0, 1, 0.002, 1)).reward_sd > 1e10  # half of the arms: astronomical
+    assert summarise_prior(NormalGamma(0, 1, 0.5, 1)).mean_sd == float("inf")
+    assert summarise_prior(NormalGamma(0, 1, 0.002, 1)).reward_sd > 1e10  # of half of the arms
 
 
 # ----------------------------------------------------------------------------------------- files

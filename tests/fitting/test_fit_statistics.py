@@ -12,7 +12,7 @@ from scipy import stats as st
 
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
-from varts.fitting.diagnostics import arm_fit, chi_square_sum_tail, shape_p
+from varts.fitting.diagnostics import chi_square_sum_tail, locate_arms, shape_p_value
 from varts.fitting.history import read_history
 from varts.fitting.marginal_likelihood import evidence_terms, log_evidence
 from varts.problems import GaussianBandit
@@ -401,14 +401,14 @@ def test_pits_are_uniform_under_the_truth():
     """Kolmogorov-Smirnov at 1e-5 on 20,000 arms of unequal size; alpha off by a fifth is seen."""
     truth = PRIORS["paper"]
     arms = read_history(drawn(truth, 20_000, few, 1)).stats
-    mean_pit, variance_pit, mean_chance, variance_chance = arm_fit(arms, truth)
+    mean_pit, variance_pit, mean_chance, variance_chance = locate_arms(arms, truth)
     known = ~np.isnan(variance_pit)
     assert known.sum() == (arms.n > 1).sum()
     for u in (mean_pit, variance_pit[known], mean_chance, variance_chance[known]):
         assert st.kstest(u, "uniform").pvalue > 1e-5
-    wrong = arm_fit(arms, NormalGamma(0.5, 10, 4, 1.2))
+    wrong = locate_arms(arms, NormalGamma(0.5, 10, 4, 1.2))
     assert st.kstest(wrong[1][known], "uniform").pvalue < 1e-5
-    wrong = arm_fit(arms, NormalGamma(0.5, 5, 4, 1))
+    wrong = locate_arms(arms, NormalGamma(0.5, 5, 4, 1))
     assert st.kstest(wrong[0], "uniform").pvalue < 1e-5
 
 
@@ -466,7 +466,7 @@ def test_without_directions_the_test_of_the_shape_is_cramer_von_mises():
         u = rng.random(400) ** power
         test = st.cramervonmises(u, "uniform")
         right.append(test.pvalue)
-        found.append(shape_p(u, none))
+        found.append(shape_p_value(u, none))
         weights = 1 / (np.pi * np.arange(1, 400)) ** 2
         wrong.append(chi_square_sum_tail(1.1 * test.statistic, weights))
     used = np.array(right) > 0.003

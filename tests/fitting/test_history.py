@@ -122,7 +122,7 @@ def test_the_same_log_gives_the_same_bits_however_often_and_from_any_file(tmp_pa
 
 def test_batches_are_merged_on_the_way(tmp_path, rng, monkeypatch):
     """Batches of 100 rows, merged whenever 100 arms have come together: exact all the same."""
-    monkeypatch.setattr("varts.fitting.aggregate.BATCH", 100)
+    monkeypatch.setattr("varts.fitting.aggregate.ROWS_PER_BATCH", 100)
     n = 3000
     log = pl.DataFrame(
         {
@@ -177,7 +177,7 @@ def test_what_one_arm_pays_costs_the_others_no_digits(backwards):
 
 def test_arms_of_different_offsets_in_many_batches(rng, monkeypatch):
     """An arm keeps its digits when it has other first rewards, or none, in other batches."""
-    monkeypatch.setattr("varts.fitting.aggregate.BATCH", 100)
+    monkeypatch.setattr("varts.fitting.aggregate.ROWS_PER_BATCH", 100)
     n = 3000
     arm = rng.integers(0, 6, n)
     offset = np.array([0.0, 1e-6, 1.0, 1e9, -1e12, 1e12])[arm]
@@ -285,9 +285,9 @@ def test_a_history_read_with_one_group_gives_the_arms_of_another():
     by_arm = read_history(by_shape, Columns(group="arm"))
     assert by_arm.arms.equals(read_history(log, Columns(group="arm")).arms)
     assert rows(read_history(by_arm)) == ARMS
-    refusal(by_shape, "with its group 'size', got 'shape'", columns=Columns(group="size"))
-    refusal(by_arm, "with its group 'shape', got 'arm'", columns=Columns(group="shape"))
-    refusal(read_history(log), "with its group 'size', got none", columns=Columns(group="size"))
+    refusal(by_shape, "with the group 'size', got 'shape'", columns=Columns(group="size"))
+    refusal(by_arm, "with the group 'shape', got 'arm'", columns=Columns(group="shape"))
+    refusal(read_history(log), "with the group 'size', got none", columns=Columns(group="size"))
 
 
 def test_a_file_that_exists_is_no_pattern(tmp_path):
@@ -412,8 +412,8 @@ def test_aggregates_that_cannot_be_used_are_counted():
 # ------------------------------------------------------------------------------------- refusals
 
 
-def refusal(history, *words, columns=None):
-    with pytest.raises((ValueError, OSError)) as caught:
+def refusal(history, *words, columns=None, kind=(ValueError, OSError)):
+    with pytest.raises(kind) as caught:
         read_history(history, columns)
     text = str(caught.value)
     assert "\n" not in text
@@ -431,7 +431,9 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(LOG.with_columns(pl.col("reward") * 1e200), "small enough to be squared")
     twice = pd.DataFrame([["x", "a", 1.0, 2.0]], columns=["experiment", "arm", "reward", "reward"])
     refusal(twice, "different names, got 'reward' twice")
-    refusal(3, "history must be", "got 'int'")
+    refusal(3, "history must be", "got 3", kind=TypeError)
+    refusal(None, "history must be", "got None", kind=TypeError)
+    refusal("", "history must be a file, folder or pattern, got ''")
     refusal(tmp_path / "gone.csv", "gone.csv")
     refusal(tmp_path, "none in folder")
     refusal(str(tmp_path / "*.csv"), "at least one file")
@@ -441,6 +443,10 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(tmp_path / "bad.parquet", "bad.parquet must be a Parquet file")
     (tmp_path / "empty.csv").write_text("")
     refusal(tmp_path / "empty.csv", "empty.csv must be a CSV file")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    refusal(tmp_path / "binary.csv", "binary.csv must be a CSV file, got binary data")
+    (tmp_path / "ragged.csv").write_text("experiment,arm,reward\n1,a\n1,b,2,3,4\n")
+    refusal(tmp_path / "ragged.csv", "the history cannot be read: ")
 
 
 def test_the_example_is_what_its_page_says():

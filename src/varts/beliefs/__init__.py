@@ -2,8 +2,8 @@
 
 `StudentT(loc, scale, df)` serves every sampler whose marginal is location-scale t: VarTS, TS14,
 TS20, and with df = inf the Gaussian ones. `Beta(a, b)` serves Bernoulli Thompson sampling. Arms
-are the last axis; the random generator is always an argument. Questions about all arms together
-(which is best, what a wrong choice costs) are answered in `best_arm`, by the `quadrature` of
+are the last axis; the random generator is always an argument. What concerns all arms together
+(which is best, what a wrong choice costs) is in `best_arm`, by `quadrature` of the distributions in
 `densities`.
 """
 

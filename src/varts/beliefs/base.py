@@ -1,4 +1,4 @@
-"""What every belief about the arms' means can be asked."""
+"""The interface of beliefs: what each can be asked about the arms' means."""
 
 from __future__ import annotations
 
@@ -14,22 +14,42 @@ Self = TypeVar("Self", bound="Belief")
 
 
 class Belief:
-    """One marginal distribution per arm."""
+    """One marginal distribution per arm; the arms are the last axis of every array."""
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
-        """A draw per arm, or `size` rows of them."""
+        """One draw per arm.
+
+        Args:
+            rng: The random generator.
+            size: How many rows of draws; None for one, without an axis of its own.
+        """
         raise NotImplementedError
 
     def quantile(self, p: Any) -> Floats:
-        """The value that arm's mean stays below with probability p."""
+        """The value below which the arm's mean lies with probability p.
+
+        Args:
+            p: A probability between 0 and 1, or one per arm.
+        """
         raise NotImplementedError
 
     def at(self, u: Floats, v: Floats) -> Floats:
-        """Draws made from numbers u and v in (0, 1), two an arm, so that they can be made again."""
+        """Draws as a function of uniform numbers, so that they can be repeated.
+
+        Args:
+            u: Numbers in (0, 1), one per draw.
+            v: Other such numbers.
+        """
         raise NotImplementedError
 
     def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
-        """The arm with the largest draw `at(u, v)` in each row; `tie` in (0, 1) breaks ties."""
+        """The arm with the largest draw `at(u, v)` in each row.
+
+        Args:
+            u: Numbers in (0, 1), one row per choice and one column per arm.
+            v: Other such numbers.
+            tie: Numbers in (0, 1), one per row, that break ties.
+        """
         draws = self.at(u, v)
         best = np.asarray(draws.argmax(axis=1))
         if self._may_tie:
@@ -43,11 +63,19 @@ class Belief:
         return True
 
     def argmax(self, rng: np.random.Generator) -> int:
-        """The arm with the highest draw, ties broken at random."""
+        """The arm with the highest draw, ties broken at random.
+
+        Args:
+            rng: The random generator.
+        """
         return pick_best(self.sample(rng), rng)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """The central credible interval of each arm's mean."""
+        """The central credible interval of each arm's mean, as its lower and upper ends.
+
+        Args:
+            level: The probability that the mean lies in it.
+        """
         level = real("level", level, above=0, below=1)
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
@@ -57,7 +85,7 @@ class Belief:
         return int(self._arrays()[0].shape[-1])
 
     def p_best(self) -> Floats:
-        """P(the arm has the highest mean). Adds up to 1; equal certain arms share."""
+        """P(the arm has the highest mean). They add up to 1; certain arms that are equal share."""
         return self._rows(lambda row: row._p_best())
 
     def expected_loss(self) -> Floats:
@@ -65,14 +93,22 @@ class Belief:
         return self._rows(lambda row: row._expected_loss())
 
     def top(self, m: int) -> Floats:
-        """P(the arm is among the m with the highest means). Adds up to m."""
+        """P(the arm is among the m with the highest means). They add up to m.
+
+        Args:
+            m: How many arms, from 1 to K.
+        """
         m = integer("m", m, at_least=1, at_most=self.K)
         return self._rows(lambda row: row._top(m))
 
     def p_better(self, i: int | None = None, j: int | None = None) -> Any:
-        """P(mean of arm i > mean of arm j); of every pair, rows i and columns j, if none is named.
+        """P(mean of arm i > mean of arm j), or the matrix of all pairs.
 
-        Equal certain arms, and an arm against itself, count one half.
+        Certain arms that are equal, and an arm compared with itself, count one half.
+
+        Args:
+            i: The index of an arm; leave out both for the matrix, with rows i and columns j.
+            j: The index of another arm.
         """
         if i is None and j is None:
             return self._rows(lambda row: row._p_better())
@@ -90,16 +126,16 @@ class Belief:
     def _arrays(self) -> tuple[Floats, ...]:
         raise NotImplementedError
 
-    def _rows(self: Self, answer: Callable[[Self], Floats]) -> Floats:
-        """The answer for every row of arms, if there are several."""
+    def _rows(self: Self, compute: Callable[[Self], Floats]) -> Floats:
+        """The result for every row of arms, if there are several."""
         arrays = self._arrays()
         shape = arrays[0].shape[:-1]
         with np.errstate(over="ignore", divide="ignore"):
             if not shape:
-                return answer(self)
+                return compute(self)
             rows = (type(self)(*(x[at] for x in arrays)) for at in np.ndindex(shape))
-            answers = np.array([answer(row) for row in rows])
-        return answers.reshape(shape + answers.shape[1:])
+            results = np.array([compute(row) for row in rows])
+        return results.reshape(shape + results.shape[1:])
 
     def _p_best(self) -> Floats:
         raise NotImplementedError
@@ -115,7 +151,7 @@ class Belief:
 
 
 def pick_best(scores: Floats, rng: np.random.Generator) -> int:
-    """The index of the largest score; equal scores are drawn from uniformly."""
+    """The index of the largest score, ties broken at random."""
     if np.isnan(scores).any():
         raise ValueError(f"the score of every arm must be a number, got {scores}")
     best = np.flatnonzero(scores == scores.max())

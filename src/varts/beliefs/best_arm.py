@@ -1,4 +1,4 @@
-"""Which of several independent uncertain numbers is the largest.
+"""Which of several independent uncertain numbers is the largest: the formulas and their integrals.
 
 With F_i the distribution function and f_i the density of arm i, and G = F_1 ... F_K that of the
 largest,
@@ -17,61 +17,63 @@ import numpy as np
 
 from varts._validation import Floats
 from varts.beliefs.quadrature import (
-    NODES,
-    NOTHING,
-    SECOND,
+    INTEGRAL,
+    NEGLIGIBLE,
+    NEGLIGIBLE_WHEN_SQUARED,
+    NODES_PER_PANEL,
     TINY,
-    WHOLE,
     Arms,
     Panels,
-    Part,
+    Segment,
     integrate,
-    sums,
+    integrate_panels,
 )
 
 
-def _agree(found: Any, known: float) -> None:
-    """A last look at what must add up, before it is used to even out the rounding."""
+def _check_sum(found: Any, known: float) -> None:
+    """Check what must add up, before it is used to correct the rounding."""
     error = np.abs(found - known).max()
     if not error < 1e-8:
-        raise ArithmeticError(f"quadrature must be right to 1e-8, got an error of {error:.1e}")
+        raise ArithmeticError(f"quadrature is off by {error:.1e}, more than 1e-8")
 
 
-def _win(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
-    F = running[:, :, :NODES] + (panels.F0[:, :, None] + TINY)
+def _measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+    F = running[:, :, :NODES_PER_PANEL] + (panels.F0[:, :, None] + TINY)
     f = f / F
     f *= F.prod(axis=0)
-    value, error = sums(f)
+    value, error = integrate_panels(f)
     G0, G1 = panels.F0.prod(axis=0), panels.F1.prod(axis=0)
     error += np.abs(value.sum(axis=0) - (G1 - G0))
     return value, G1 / (panels.F1 + TINY), error
 
 
 def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, float]:
-    """P(best) of every arm, and of a certain value `floor` beside them."""
+    """P(best) of every arm, and of a known value `floor` beside them."""
     K = arms.loc.size
-    parts = arms.parts(NOTHING, 1, SECOND / K, floor)
+    segments = arms.segments(NEGLIGIBLE, 1, NEGLIGIBLE_WHEN_SQUARED / K, floor)
     p = np.zeros(K)
-    for part in parts:
-        panels = part.panels
-        first = int((panels.F1.prod(axis=0) < NOTHING).sum())  # before it nobody wins
+    for segment in segments:
+        panels = segment.panels
+        first = int((panels.F1.prod(axis=0) < NEGLIGIBLE).sum())  # before it no arm can win
         if first == len(panels):
             continue
         panels = panels[first:] if first else panels
-        keep = panels.S0[:, 0] > NOTHING  # the others cannot win from here on
+        keep = panels.S0[:, 0] > NEGLIGIBLE  # the others cannot win from here on
         if keep.all():
-            p += integrate(Part(part.arms, panels), _win, K)
+            p += integrate(Segment(segment.arms, panels), _measure_wins, K)
         elif keep.any():
-            p[keep] += integrate(Part(part.arms.take(keep), panels.of_arms(keep)), _win, K)
-    atom = 0.0 if floor is None else float(parts[0].panels.F0[:, 0].prod())
-    end = parts[-1].panels.S1[:, -1]
+            p[keep] += integrate(
+                Segment(segment.arms.take(keep), panels.of_arms(keep)), _measure_wins, K
+            )
+    atom = 0.0 if floor is None else float(segments[0].panels.F0[:, 0].prod())
+    end = segments[-1].panels.S1[:, -1]
     p += end * (1 - 0.5 * (end.sum() - end))
     total = p.sum() + atom
-    _agree(total, 1.0)
+    _check_sum(total, 1.0)
     return np.maximum(p, 0) / total, float(atom / total)
 
 
-def _others_above(F: Floats, m: int) -> Floats:
+def _fewer_others_above(F: Floats, m: int) -> Floats:
     """P(fewer than m of the other arms lie above), for every arm, at every node (F: arms first).
 
     Sums of products of probabilities, nothing subtracted: the count of those before an arm,
@@ -114,18 +116,18 @@ def p_top(arms: Any, m: int) -> Floats:
         return p_best(arms)[0]
 
     def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
-        F = running[:, :, :NODES] + panels.F0[:, :, None]
-        value, error = sums(f * _others_above(F, m))
+        F = running[:, :, :NODES_PER_PANEL] + panels.F0[:, :, None]
+        value, error = integrate_panels(f * _fewer_others_above(F, m))
         return value, _fewer_above(panels.F1, m + 2), error
 
-    parts = arms.parts(NOTHING, m, SECOND / K)
+    segments = arms.segments(NEGLIGIBLE, m, NEGLIGIBLE_WHEN_SQUARED / K)
     p = np.zeros(K)
-    for part in parts:
-        possible = _fewer_above(part.panels.F1, m + 1) > NOTHING
+    for segment in segments:
+        possible = _fewer_above(segment.panels.F1, m + 1) > NEGLIGIBLE
         if possible.any():
-            p += integrate(Part(part.arms, part.panels[possible]), measure, K * m)
-    p += parts[-1].panels.S1[:, -1]
-    _agree(p.sum(), m)
+            p += integrate(Segment(segment.arms, segment.panels[possible]), measure, K * m)
+    p += segments[-1].panels.S1[:, -1]
+    _check_sum(p.sum(), m)
     return np.clip(p, 0, 1)
 
 
@@ -134,28 +136,29 @@ def p_better(arms: Arms) -> Floats:
     K = arms.loc.size
 
     def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
-        F = running[:, :, :NODES] + panels.F0[:, :, None]
-        value = (f * WHOLE[:, 0]).transpose(1, 0, 2) @ F.transpose(1, 2, 0)
-        known = _products(panels.F1) - _products(panels.F0)
+        F = running[:, :, :NODES_PER_PANEL] + panels.F0[:, :, None]
+        value = (f * INTEGRAL[:, 0]).transpose(1, 0, 2) @ F.transpose(1, 2, 0)
+        known = _pair_products(panels.F1) - _pair_products(panels.F0)
         error = np.abs(value + value.transpose(0, 2, 1) - known).max(axis=(1, 2))
         return value.transpose(1, 2, 0), 1.0, error
 
-    parts = arms.parts(SECOND, K, SECOND)
-    start, end = parts[0].panels.F0[:, 0], parts[-1].panels.S1[:, -1]
+    segments = arms.segments(NEGLIGIBLE_WHEN_SQUARED, K, NEGLIGIBLE_WHEN_SQUARED)
+    start, end = segments[0].panels.F0[:, 0], segments[-1].panels.S1[:, -1]
     p = end[:, None] * (1 - 0.5 * end) + 0.5 * start[:, None] * start
-    for part in parts:
-        p = p + integrate(part, measure, K * max(1, K // NODES))
+    for segment in segments:
+        p = p + integrate(segment, measure, K * max(1, K // NODES_PER_PANEL))
     np.fill_diagonal(p, 0.5)
-    _agree(p + p.T, 1.0)
+    _check_sum(p + p.T, 1.0)
     return np.clip(0.5 * (p + 1 - p.T), 0, 1)
 
 
-def _products(F: Floats) -> Floats:
+def _pair_products(F: Floats) -> Floats:
+    """F_i F_j of every pair, panels first."""
     return np.asarray(F.T[:, :, None] * F.T[:, None, :])
 
 
 def gap_to_best(arms: Any, floor: float | None = None) -> float:
-    """E[max] - (highest mean) of arms whose means exist, beside a certain value `floor`."""
+    """E[max] - (highest mean) of arms whose means exist, beside a known value `floor`."""
     b = None if floor is not None and floor >= arms.loc.max() else int(arms.mean.argmax())
     K = arms.loc.size
     others = np.arange(K) != b
@@ -165,21 +168,22 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
         return 0.0
 
     def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dx: Floats) -> Any:
-        below = 1.0 if b is None else running[b, :, :NODES] + panels.F0[b, :, None]
-        S = running[:, :, NODES, None] - running[:, :, :NODES] + panels.S1[:, :, None]
+        below = 1.0 if b is None else running[b, :, :NODES_PER_PANEL] + panels.F0[b, :, None]
+        to_end = running[:, :, NODES_PER_PANEL, None] - running[:, :, :NODES_PER_PANEL]
+        S = to_end + panels.S1[:, :, None]
         dx = dx / spread
-        value, error = sums((below * _some(S[others]) * dx)[None])
-        width = dx @ WHOLE[:, 0]
+        value, error = integrate_panels((below * _any_above(S[others]) * dx)[None])
+        width = dx @ INTEGRAL[:, 0]
         weight = np.empty(panels.F1.shape)
         weight[:] = width if b is None else width * panels.F1[b]
         if b is not None:
-            weight[b] = width * _some(panels.S0[others])
+            weight[b] = width * _any_above(panels.S0[others])
         return value[0], weight, error
 
-    low = np.full(K, NOTHING)  # what is neglected has the factors E[(x - mu_b)^+] and other F
+    low = np.full(K, NEGLIGIBLE)  # what is left out is a product of E[(x - mu_b)^+] and other F
     if b is not None:
         low[b] = arms.negligible(b)
-    ((_, panels),) = arms.parts(low, 1, max(SECOND**2 / K**2, 1e-18), floor)
+    ((_, panels),) = arms.segments(low, 1, max(NEGLIGIBLE_WHEN_SQUARED**2 / K**2, 1e-18), floor)
     t = arms.at(*np.column_stack([panels.left, panels.right[:, -1]]))
     F = np.column_stack([panels.F0, panels.F1[:, -1]])
     S = np.column_stack([panels.S0, panels.S1[:, -1]])
@@ -189,14 +193,14 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
         under = t[0] + arms.loc[0] - floor
     else:
         under = arms.take([b]).mirrored().above(-t[[b]], F[[b]])[0]
-    small = SECOND**2 * spread
+    small = NEGLIGIBLE_WHEN_SQUARED**2 * spread
     start = max(int((under * F[others].prod(axis=0) <= small).sum()) - 1, 0)
     stop = max(int((S.sum(axis=0) * above.sum(axis=0) > small).sum()), start)
     stop = min(stop, len(panels))
-    inner = integrate(Part(arms, panels[start:stop]), measure, K)
+    inner = integrate(Segment(arms, panels[start:stop]), measure, K)
     return float(under[start] + spread * inner + above[others, stop].sum())
 
 
-def _some(S: Floats) -> Floats:
+def _any_above(S: Floats) -> Floats:
     """P(at least one lies above)."""
     return np.asarray(-np.expm1(np.log1p(-np.minimum(S, 1 - 1e-16)).sum(axis=0)))

@@ -18,6 +18,10 @@ from varts.beliefs.densities import Betas
 class Beta(Belief):
     """A Beta(a, b) distribution per arm.
 
+    Args:
+        a: One number or one per arm, positive.
+        b: One number or one per arm, positive.
+
     >>> Beta([1.0, 3.0], [1.0, 2.0]).quantile(0.5).round(4)
     array([0.5   , 0.6143])
     """

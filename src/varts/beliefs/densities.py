@@ -1,4 +1,4 @@
-"""Families of beliefs as the quadrature sees them: densities, tails, and where to put panels."""
+"""The distributions that the quadrature integrates: densities, tails, and where to put panels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats
-from varts.beliefs.quadrature import EPS, FAR, GAUSSIAN, SQRT_2PI, TINY, Arms, Part
+from varts.beliefs.quadrature import (
+    EPSILON,
+    GAUSSIAN_DF,
+    POWER_LAW_DISTANCE,
+    SQRT_2PI,
+    TINY,
+    Arms,
+    Segment,
+)
 from varts.beliefs.stirling import stirling_excess
 
 
@@ -17,8 +25,8 @@ class Students(Arms):
 
     def __init__(self, loc: Floats, scale: Floats, df: Floats) -> None:
         self.loc, self.scale = loc, scale
-        self.df = np.maximum(np.minimum(df, GAUSSIAN), 1e-100)
-        self.df[self.df == 1] += EPS  # at 1 itself SciPy's F has errors of 1e-9
+        self.df = np.maximum(np.minimum(df, GAUSSIAN_DF), 1e-100)
+        self.df[self.df == 1] += EPSILON  # at 1 itself SciPy's F has errors of 1e-9
         self.height = t_height(self.df) / scale
         self.inverse = 1 / (scale * np.sqrt(self.df))
         self.exponent = -0.5 * (self.df + 1)
@@ -60,7 +68,9 @@ class Students(Arms):
         df = float(self.df[j])
         return float(10.0 ** max(-12 * df / (df - 1), -100.0))
 
-    def parts(self, low: Any, order: int, high: float, floor: float | None = None) -> list[Part]:
+    def segments(
+        self, low: Any, order: int, high: float, floor: float | None = None
+    ) -> list[Segment]:
         levels = np.empty((3, self.loc.size))
         levels[0], levels[1], levels[2] = low, 1e-3, high
         q = self.scale * special.stdtrit(self.df, levels)
@@ -74,7 +84,7 @@ class Students(Arms):
         if floor is not None and floor - origin >= begin:
             left, begin, end, origin = (floor, 0.0), 0.0, end + (origin - floor), floor
             away = self.loc - floor
-        far = FAR * max(np.abs(away).max(), self.scale.max())
+        far = POWER_LAW_DISTANCE * max(np.abs(away).max(), self.scale.max())
         if end < begin + unit:
             end, right = begin + unit, (origin, begin + unit)
         near = self.cut(
@@ -83,16 +93,16 @@ class Students(Arms):
             left if begin > -far else (origin, -far),
             right if end < far else (origin, far),
         )
-        parts = [Part(self, near)]
+        segments = [Segment(self, near)]
         if begin < -far:
-            parts.insert(0, Powers(self.df, near.F0[:, 0], left=True).stretch(low, order))
+            segments.insert(0, Powers(self.df, near.F0[:, 0], left=True).segment(low, order))
         if end > far:
-            parts.append(Powers(self.df, near.S1[:, -1], left=False).stretch(high, 1))
-        return parts
+            segments.append(Powers(self.df, near.S1[:, -1], left=False).segment(high, 1))
+        return segments
 
 
 class Powers(Arms):
-    """The far tails of Student t, `tail` exp(-df |y|), with y the logarithm of the distance."""
+    """The far tails of Student t, `tail` exp(-df |y|), where y is the logarithm of the distance."""
 
     def __init__(self, df: Floats, tail: Floats, left: bool) -> None:
         self.df, self.tail, self.left = df, tail, left
@@ -109,13 +119,15 @@ class Powers(Arms):
         df = self.df[:, None, None]
         return np.asarray(self.tail[:, None, None] * df * np.exp(-df * np.abs(t)))
 
-    def stretch(self, level: float, order: int) -> Part:
-        """To where the `order`-th nearest (left) or the last (right) tail falls to `level`."""
+    def segment(self, level: float, order: int) -> Segment:
+        """As far as the `order`-th nearest (left) or the last (right) tail is above `level`."""
         length = np.log(np.maximum(self.tail / level, 1)) / self.df
         unit = self.scale[length > 0].min(initial=1e300)
         if self.left:
-            return Part(self, self.cut(0.0, unit, (0.0, -np.sort(length)[order - 1]), (0.0, 0.0)))
-        return Part(self, self.cut(0.0, unit, (0.0, 0.0), (0.0, length.max())))
+            return Segment(
+                self, self.cut(0.0, unit, (0.0, -np.sort(length)[order - 1]), (0.0, 0.0))
+            )
+        return Segment(self, self.cut(0.0, unit, (0.0, 0.0), (0.0, length.max())))
 
 
 class Betas(Arms):
@@ -138,7 +150,7 @@ class Betas(Arms):
         return _beta_ends(self.a[:, None], self.b[:, None], t + self.loc[:, None])
 
     def density(self, t: Floats) -> Floats:
-        """x^a (1-x)^b / B(a, b), as its quotient with the value at the mean."""
+        """x^a (1-x)^b / B(a, b), from its ratio to the value at the mean."""
         a, b, mean = (x[:, None, None] for x in (self.a, self.b, self.mean))
         t, beyond = np.clip(t, -500, 500), t
         fall = a * np.log1p((1 - mean) * np.expm1(-t)) + b * np.log1p(mean * np.expm1(t))
@@ -156,11 +168,13 @@ class Betas(Arms):
     def negligible(self, j: int) -> float:
         return 1e-24
 
-    def parts(self, low: Any, order: int, high: float, floor: float | None = None) -> list[Part]:
+    def segments(
+        self, low: Any, order: int, high: float, floor: float | None = None
+    ) -> list[Segment]:
         lo = _beta_reach(self.a, self.b, low)
         a = _largest(_beta_reach(self.a, self.b, 1e-3), order)
         ends = lo[_largest(lo, order)], -_beta_reach(self.b, self.a, high).min()
-        return [Part(self, self.cut(self.loc[a], self.scale[a], (0.0, ends[0]), (0.0, ends[1])))]
+        return [Segment(self, self.cut(self.loc[a], self.scale[a], (0.0, ends[0]), (0.0, ends[1])))]
 
 
 def t_height(df: Floats) -> Floats:
@@ -180,7 +194,7 @@ def t_height(df: Floats) -> Floats:
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:
-    """log B(a, b), without the logarithms of large gamma functions whose difference it is.
+    """log B(a, b), without subtracting the logarithms of large gamma functions.
 
     >>> np.exp(-log_beta(np.array([1.0, 2.0]), np.array([1e9, 3.0]))).round(6)
     array([1.0e+09, 1.2e+01])

@@ -1,4 +1,4 @@
-"""Quadrature in one dimension for the questions of `questions.py`.
+"""The quadrature in one dimension behind `best_arm`.
 
 The line is cut into panels with Gauss-Legendre nodes. Only densities are evaluated at the nodes;
 a distribution function is known at the ends of a panel, and in between it is the running integral
@@ -10,10 +10,10 @@ of its error are small:
 - resolution: the last Legendre coefficients of every density and integrand must be small, as they
   fall geometrically and the rule is exact to twice their degree (`roughness`).
 
-Every panel has a chart, y = origin + unit sinh(v), where origin and unit are some arm's location
-and scale: differences to that arm are exact however small, and the line is covered in logarithmic
-steps however long. What lies beyond the panels is added to first order, and they reach so far
-that the second order does not matter.
+Every panel has a chart, y = origin + unit sinh(v), where origin and unit are the location and scale
+of some arm: distances from that arm are exact however small, and the line is covered in logarithmic
+steps however long. What lies beyond the panels is added to first order, and they reach so far that
+the second order does not matter.
 """
 
 from __future__ import annotations
@@ -28,34 +28,35 @@ import numpy as np
 
 from varts._validation import Floats
 
-NODES = 24  # of a panel
-STEP = 1.6  # the first width of a panel, in v
-ERROR = 1e-11  # bound of the estimated error of a panel
-NOTHING = 1e-14  # a probability that may be left out for every arm
-SECOND = 1e-6  # a probability whose square may be left out
-FAR = 1e20  # at so many spreads from everything only power laws are left
-NARROW, POINT = 1e-100, 1e-120  # scales, against the spread, that do for smaller ones and for 0
-GAUSSIAN = 1e15  # degrees of freedom that make a Gaussian to the last bit
+NODES_PER_PANEL = 24
+FIRST_PANEL_WIDTH = 1.6  # in v
+ERROR_PER_PANEL = 1e-11  # the largest estimated error of a panel that is not split
+NEGLIGIBLE = 1e-14  # a probability that may be left out for every arm
+NEGLIGIBLE_WHEN_SQUARED = 1e-6  # a probability whose square may be left out
+POWER_LAW_DISTANCE = 1e20  # in spreads: so far out, every t is a power law
+NARROWEST_SCALE = 1e-100  # in spreads: it replaces smaller scales
+POINT_SCALE = 1e-120  # in spreads: it replaces a scale of 0
+GAUSSIAN_DF = 1e15  # degrees of freedom that make a Gaussian to the last bit
 SQRT_2PI = np.sqrt(2 * np.pi)
-EPS = 2.0**-52
-TINY = 1e-300  # added to what may be 0 before a division
-ENTRIES = 2_000_000  # of the largest array
-PANELS = 200  # an arm, and for 50 more: no question needs so many
+EPSILON = 2.0**-52
+TINY = 1e-300  # added to a denominator that may be 0
+ENTRIES_PER_ARRAY = 2_000_000  # at most
+PANELS_PER_ARM, MORE_PANELS = 200, 10_000  # far more than it takes: then something is wrong
 
 
 def _rule() -> tuple[Floats, Floats, Floats]:
-    """Nodes; the matrix from values to integral and last coefficients; the same preceded by the
-    running integral at every node."""
-    x, w = np.polynomial.legendre.leggauss(NODES)
-    P = np.polynomial.legendre.legvander(x, NODES)
-    k = np.arange(NODES)
+    """The nodes; the matrix from values at the nodes to the integral and the last coefficients; and
+    the same matrix preceded by the running integral at every node."""
+    x, w = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
+    P = np.polynomial.legendre.legvander(x, NODES_PER_PANEL)
+    k = np.arange(NODES_PER_PANEL)
     coefficients = P[:, :-1] * w[:, None] * (k + 0.5)
     running = np.vstack([x + 1, (P[:, 2:] - P[:, :-2]).T / (2 * k[1:, None] + 1)])
-    whole = np.column_stack([w, coefficients[:, -3:]])
-    return x, whole, np.column_stack([coefficients @ running, whole])
+    integral = np.column_stack([w, coefficients[:, -3:]])
+    return x, integral, np.column_stack([coefficients @ running, integral])
 
 
-X, WHOLE, RULE = _rule()
+NODES, INTEGRAL, RUNNING = _rule()
 
 
 # ------------------------------------------------------------------------------------- panels
@@ -63,7 +64,7 @@ X, WHOLE, RULE = _rule()
 
 @dataclass
 class Panels:
-    """Intervals of charts. Every array has the panels last.
+    """Intervals of charts. The last axis of every array is that of the panels.
 
     An end is a base, which is the location of some arm, and an offset from it. Neighbours share
     their ends to the last bit, whatever their charts, so that nothing is lost in between.
@@ -89,7 +90,7 @@ class Panels:
         return Panels(self.chart, self.v, self.left, self.right, *ends)
 
     def mass(self) -> Floats:
-        """What each arm has on each panel, by the smaller of its tails."""
+        """The probability of each arm on each panel, from the smaller of its tails."""
         return np.where(self.F1 > 0.5, self.S0 - self.S1, self.F1 - self.F0)
 
     @staticmethod
@@ -105,15 +106,15 @@ _FIELDS = tuple(field.name for field in fields(Panels))
 End = Any  # a base and an offset
 
 
-class Part(NamedTuple):
-    """A stretch of the line: the arms as they are there, and panels from left to right."""
+class Segment(NamedTuple):
+    """A stretch of the line: the arms as seen there, and panels from left to right."""
 
     arms: Arms
     panels: Panels
 
 
 class Arms:
-    """K distributions on a line. `loc` and `scale` say where on it each does what it does."""
+    """K distributions on a line, each concentrated around `loc` on the scale `scale`."""
 
     loc: Floats
     scale: Floats
@@ -133,7 +134,9 @@ class Arms:
         """How fast the arm's mean moves along the line."""
         return 1.0
 
-    def parts(self, low: Any, order: int, high: float, floor: float | None = None) -> list[Part]:
+    def segments(
+        self, low: Any, order: int, high: float, floor: float | None = None
+    ) -> list[Segment]:
         """The line from where the `order`-th highest arm has probability `low` below, or from
         `floor` if that is higher, to where no arm has more than `high` above."""
         raise NotImplementedError
@@ -145,7 +148,7 @@ class Arms:
     def cut(self, origin: float, unit: float, left: End, right: End) -> Panels:
         """Panels of a chart, from one end to another."""
         begin, end = (math.asinh(((base - origin) + off) / unit) for base, off in (left, right))
-        n = max(1, math.ceil((end - begin) / STEP))
+        n = max(1, math.ceil((end - begin) / FIRST_PANEL_WIDTH))
         v = np.empty((2, n))
         v[0] = begin + np.arange(n) * ((end - begin) / n)
         v[1, :-1], v[1, -1] = v[0, 1:], end
@@ -190,60 +193,65 @@ class Arms:
 
 # ---------------------------------------------------------------------------------- integration
 
-# A measure looks at panels, at density * dy/dv and the running integrals there, and at dy/dv. It
-# returns the value of every panel (panels last), how much an error in each F matters, and an
-# estimate of the error of its own.
+# A measure takes the arms, panels, density * dy/dv at the nodes, its running integrals, and dy/dv.
+# It returns the value of every panel (panels last), how much an error in each F matters, and an
+# estimate of its own error.
 Measure = Callable[[Arms, Panels, Floats, Floats, Floats], tuple[Floats, Any, Any]]
 
 
-def integrate(part: Part, measure: Measure, rows: int) -> Any:
-    """The sum of a measure over panels, split as far as it takes; it has `rows` values a node."""
-    arms, waiting = part
-    bound = ERROR * (1 + 0.01 * arms.loc.size)  # each F is itself known to some 1e-13
-    limit = max(1, ENTRIES // (rows * NODES))
+def integrate(segment: Segment, measure: Measure, rows: int) -> Any:
+    """The sum of a measure over the panels of a segment, split until their errors are small.
+
+    The measure has `rows` values per node.
+    """
+    arms, remaining = segment
+    bound = ERROR_PER_PANEL * (1 + 0.01 * arms.loc.size)  # each F is itself known to some 1e-13
+    limit = max(1, ENTRIES_PER_ARRAY // (rows * NODES_PER_PANEL))
+    most_panels = PANELS_PER_ARM * arms.loc.size + MORE_PANELS
     total: Any = 0.0
-    seen = 0
-    while len(waiting):
-        panels = waiting[:limit] if len(waiting) > limit else waiting
+    tried = 0
+    while len(remaining):
+        panels = remaining[:limit] if len(remaining) > limit else remaining
         (origin, unit), (v0, v1) = panels.chart[:, :, None], panels.v[:, :, None]
         half = 0.5 * (v1 - v0)
-        v = 0.5 * (v0 + v1) + half * X
+        v = 0.5 * (v0 + v1) + half * NODES
         y, dy = unit * np.sinh(v), unit * half * np.cosh(v)
         f = arms.density((origin - arms.loc[:, None, None]) + y)
         f *= dy
-        running = f @ RULE
+        running = f @ RUNNING
         if type(arms).slope is not Arms.slope:
             dy = dy * arms.slope(origin + y)
         value, weight, error = measure(arms, panels, f, running, dy)
         mass = panels.mass()
-        errors = np.abs(running[:, :, NODES] - mass) + roughness(running[:, :, NODES + 1 :], mass)
+        found, last = running[:, :, NODES_PER_PANEL], running[:, :, NODES_PER_PANEL + 1 :]
+        errors = np.abs(found - mass) + roughness(last, mass)
         errors *= weight
         good = errors.sum(axis=0) + error <= bound
         if good.all():
             total = total + value.sum(axis=-1)
-            waiting = waiting[limit:]
+            remaining = remaining[limit:]
             continue
-        seen += len(panels)
-        if seen > PANELS * (arms.loc.size + 50):
-            raise ArithmeticError(f"quadrature must settle, got no further after {seen} panels")
+        tried += len(panels)
+        if tried > most_panels:
+            raise ArithmeticError(f"quadrature did not converge after {tried} panels")
         bad = ~good
         total = total + value[..., good].sum(axis=-1)
         halves = arms.split(panels[bad], errors[:, bad] > 0.01 * bound)
-        waiting = Panels.join([halves, waiting[limit:]])
+        remaining = Panels.join([halves, remaining[limit:]])
     return total
 
 
 def roughness(last: Floats, value: Any) -> Floats:
-    """The error of an integral, from the last coefficients and the value.
+    """The error of an integral, from its last Legendre coefficients and its value.
 
-    Coefficients fall geometrically, by this quotient over the known ones, so by it again until the
-    degree where the rule's error begins.
+    Coefficients fall geometrically: over the known ones by the quotient of the last and the value,
+    and by the same quotient again until the degree where the rule's error begins.
     """
     last = np.abs(last).max(axis=-1)
     return np.asarray(last * last / (np.abs(value) + last + TINY))
 
 
-def sums(values: Floats) -> tuple[Floats, Floats]:
+def integrate_panels(values: Floats) -> tuple[Floats, Floats]:
     """Integrals over panels, and the largest of their errors."""
-    got = values @ WHOLE
+    got = values @ INTEGRAL
     return got[..., 0], roughness(got[..., 1:], got[..., 0]).max(axis=0)

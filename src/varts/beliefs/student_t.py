@@ -15,17 +15,22 @@ from varts._validation import Floats, reals
 from varts.beliefs import best_arm
 from varts.beliefs.base import Belief, pick_best
 from varts.beliefs.densities import Students
-from varts.beliefs.quadrature import NARROW, POINT
+from varts.beliefs.quadrature import NARROWEST_SCALE, POINT_SCALE
 
 # Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.
 SMALL_SHAPE = 1.0
 TWO_PI = 2 * np.pi
-UNSQUARED = 1e-150  # scales below this have squares that are no numbers
+SMALLEST_SQUARED = 1e-150  # the square of a smaller scale would underflow
 
 
 @dataclass(frozen=True, eq=False)
 class StudentT(Belief):
-    """Location-scale Student t per arm; df = inf is a Gaussian, scale = 0 a point mass.
+    """One location-scale Student t per arm; df = inf is a Gaussian, scale = 0 a point mass.
+
+    Args:
+        loc: The locations, one number or one per arm.
+        scale: The scales, from 0 to infinity.
+        df: The degrees of freedom, positive, or infinite.
 
     >>> belief = StudentT(loc=[0.0, 1.0], scale=[1.0, 2.0], df=[4.0, np.inf])
     >>> belief.interval(0.9)[1].round(4)      # 2.1318 is t(4)'s 95 % quantile, 1.6449 the normal's
@@ -47,7 +52,7 @@ class StudentT(Belief):
 
     @classmethod
     def _trusted(cls, loc: Floats, scale: Floats, df: Any) -> StudentT:
-        """Skip the checks for what a policy's formula has just worked out."""
+        """Skip the checks for what a policy's formula has just computed."""
         belief = object.__new__(cls)
         df = df if np.ndim(df) else np.full(loc.shape, df)
         belief.__dict__.update(loc=loc, scale=scale, df=df)
@@ -61,7 +66,14 @@ class StudentT(Belief):
     def sample_log(
         self, rng: np.random.Generator, size: int | None = None
     ) -> tuple[Floats, Floats]:
-        """Draws as loc + sign * exp(logdev), which no df is too small for.
+        """Draws as loc + sign * exp(logdev), for which no df is too small.
+
+        Args:
+            rng: The random generator.
+            size: How many rows of draws; None for one, without an axis of its own.
+
+        Returns:
+            The signs and the logdevs.
 
         A t draw is z / sqrt(g / alpha) with z normal, g ~ Gamma(alpha), alpha = df/2. For small
         alpha, log g comes from g = g' * u^(1/alpha) with g' ~ Gamma(alpha + 1).
@@ -84,7 +96,7 @@ class StudentT(Belief):
         with np.errstate(over="ignore"):
             draws = self.loc + sign * np.exp(logdev)
         best = draws.max()
-        if np.isinf(best):  # several infinite draws are no tie: their logarithms still differ
+        if np.isinf(best):  # infinite draws do not tie: their logarithms differ
             draws = np.where(draws == best, sign * logdev, -np.inf)
         return pick_best(draws, rng)
 
@@ -101,7 +113,7 @@ class StudentT(Belief):
     def _wild_at(self, u: Floats, v: Floats) -> Floats:
         """The same where a square may overflow, or a scale is too small to be squared."""
         power, spread, gaussian = self._for_draws
-        small = self.scale < UNSQUARED
+        small = self.scale < SMALLEST_SQUARED
         with np.errstate(over="ignore", invalid="ignore"):
             grown, df = np.expm1(np.log(u) * power), self.df
             square = grown * spread
@@ -115,11 +127,11 @@ class StudentT(Belief):
 
     def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
         best = super().argmax_at(u, v, tie)
-        if self._wild:  # several infinite draws are no tie: their logarithms still differ
+        if self._wild:  # infinite draws do not tie: their logarithms differ
             draws, wave = self.at(u, v), np.cos(v * TWO_PI)
             power, spread, _ = self._for_draws
             with np.errstate(divide="ignore", invalid="ignore"):
-                small = self.scale < UNSQUARED
+                small = self.scale < SMALLEST_SQUARED
                 log_spread = np.where(
                     small, np.log(self.df) + 2 * np.log(self.scale), np.log(spread)
                 )
@@ -144,8 +156,10 @@ class StudentT(Belief):
 
     @cached_property
     def _wild(self) -> bool:
-        # Whether a draw, or a square on the way to it, may be too large or too small for a float.
-        return bool(self.df.min() < 1 or self.scale.max() > 1e100 or self.scale.min() < UNSQUARED)
+        """Whether a draw, or a square on the way to it, may be too large or small for a float."""
+        return bool(
+            self.df.min() < 1 or self.scale.max() > 1e100 or self.scale.min() < SMALLEST_SQUARED
+        )
 
     def quantile(self, p: Any) -> Floats:
         p = reals("p", p, above=0, below=1)
@@ -210,7 +224,7 @@ class StudentT(Belief):
             return self._together(p, unknown._beside_points(known.K)._top(m)[:n])
         loc, scale, _ = self._in_reach()
         point = scale == 0
-        scale, df = np.where(point, POINT, scale), np.where(point, np.inf, self.df)
+        scale, df = np.where(point, POINT_SCALE, scale), np.where(point, np.inf, self.df)
         return best_arm.p_top(Students(loc, scale, df), m)
 
     def _p_better(self) -> Floats:
@@ -243,7 +257,7 @@ class StudentT(Belief):
             0.5 * high - 0.5 * low, 0.5 * float(scale.max())
         )  # of the spread: cannot overflow
         unit = math.ldexp(1.0, min(math.frexp(half)[1], 1023)) if half > 0 else 1.0
-        bounded = np.maximum(scale / unit, NARROW)
+        bounded = np.maximum(scale / unit, NARROWEST_SCALE)
         return loc / unit, bounded if scale.all() else np.where(scale > 0, bounded, 0.0), unit
 
     # An arm of infinite scale, of which nothing is known, is the limit of ever larger scales,

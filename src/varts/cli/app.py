@@ -18,12 +18,12 @@ import varts
 from varts._validation import integer
 
 
-def _number(kind: Any, tokens: Any) -> int:
-    return whole(tokens[0].keyword or "number", tokens[0].value)
+def parse_integer(name: str, text: str) -> int:
+    """Read a whole number; 1e6 is one, 1.5 is not.
 
-
-def whole(name: str, text: str) -> int:
-    """Whole numbers only: the default would round 1.5 to 2. 1e6 is one."""
+    >>> parse_integer("--runs", "1e6")
+    1000000
+    """
     try:
         return int(text)
     except ValueError:
@@ -34,7 +34,24 @@ def whole(name: str, text: str) -> int:
         raise ValueError(f"{name} must be a whole number, got {text!r}") from None
 
 
-Whole = Annotated[int, Parameter(converter=_number)]
+def _convert_integer(kind: Any, tokens: Any) -> int:
+    """How cyclopts is to read a `Whole`: by itself it would round 1.5 to 2."""
+    return parse_integer(_name(tokens[0]), tokens[0].value)
+
+
+def _convert_path(kind: Any, tokens: Any) -> Path:
+    """How cyclopts is to read a `FilePath`: an empty text would be the current folder."""
+    if not tokens[0].value.strip():
+        raise ValueError(f"{_name(tokens[0])} must be a path, got {tokens[0].value!r}")
+    return Path(tokens[0].value)
+
+
+def _name(token: Any) -> str:
+    return token.keyword or "the argument"
+
+
+Whole = Annotated[int, Parameter(converter=_convert_integer)]
+FilePath = Annotated[Path, Parameter(converter=_convert_path)]
 
 EXAMPLES = """\
 Examples:
@@ -52,7 +69,7 @@ Examples:
 
 
 class Screen(Console):
-    """A console that leaves a closed pipe to `main`, like print; its own way is exit code 1."""
+    """A console that leaves a closed pipe to `run`, as print does; rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
         raise
@@ -73,41 +90,46 @@ app = App(
 EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a file or on PostgreSQL."
 app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMENT_HELP)
 
+# A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
+MISTAKES = (ValueError, TypeError, OSError, ImportError, ArithmeticError, MemoryError)
+
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, or 2 for a mistake in the call."""
     try:
         app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
     except cyclopts.CycloptsError as error:
-        fail(str(error))
-    except BrokenPipeError:  # `varts policies | head`: nobody reads on
+        fail(_usage(error))
+    except BrokenPipeError:  # `varts policies | head`: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, TypeError, ImportError, OSError, MemoryError) as error:
+    except MISTAKES as error:
         fail(_sentence(error))
 
 
 def is_file(prior: str) -> bool:
     """Whether a prior is meant as a file, rather than as its numbers."""
-    return "=" not in prior or Path(prior).exists()
+    return prior.strip() != "" and ("=" not in prior or Path(prior).exists())
 
 
 def parse_prior(text: str) -> Any:
-    """A prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
+    """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
     if is_file(text):
         return prior_from(Path(text))
-    pairs = [part.partition("=") for part in text.split(",")]
+    names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
     try:
-        return prior_from({key.strip(): float(value) for key, _, value in pairs})
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
+        numbers = [float(value) for value in values]
+    except ValueError:
         raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
+    fields = dict(zip(map(str.strip, names), numbers, strict=True))
+    if len(fields) < len(names):
+        raise ValueError(f"prior must give every number once, got {text!r}")
+    return prior_from(fields)
 
 
 def show(what: Any, uncut: bool = False) -> None:
-    """Text or a table on stdout; an `uncut` one may be too wide for a terminal, a pipe gets all."""
+    """Print text or a table, cut to the width of a terminal unless `uncut`; a pipe gets all."""
     terminal = sys.stdout.isatty()
     console = Screen(width=None if terminal else 200, highlight=False)
     if uncut or not terminal:
@@ -116,13 +138,31 @@ def show(what: Any, uncut: bool = False) -> None:
     console.print(what)
 
 
-def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+def _usage(error: cyclopts.CycloptsError) -> str:
+    """What cyclopts says about a call, in our words where its own are hard to read."""
+    command = " ".join(error.command_chain or ())
+    see = f"see varts {command} --help"
+    if isinstance(error, cyclopts.CoercionError) and error.msg is not None:
+        return str(error.msg)
+    if isinstance(error, cyclopts.CoercionError) and error.target_type is float and error.token:
+        return f"{_name(error.token)} must be a number, got {error.token.value!r}"
+    if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
+        return f"unexpected argument {error.unused_tokens[0]!r}; {see}"
+    if isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:
+        if error.keyword is not None:
+            return f"{error.keyword} needs a value; {see}"
+        name, positional = error.argument.name, error.argument.field_info.is_positional
+        return f"{command} needs {name.lstrip('-').upper() if positional else name}; {see}"
     return str(error)
 
 
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+    return str(error) or type(error).__name__
+
+
 def fail(sentence: str) -> None:
-    """The end of a call that cannot be done."""
+    """Say what is wrong and exit with 2."""
     print(f"varts: {' '.join(sentence.split())}", file=sys.stderr)
     sys.exit(2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -11,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import varts
-from varts.cli.app import app, show
+from varts._validation import check_file
+from varts.cli.app import FilePath, app, show
 
 GROUPS_SHOWN = 20
 
@@ -20,7 +20,7 @@ GROUPS_SHOWN = 20
 def fit(
     history: str | None = None,
     *,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     method: Literal["likelihood", "moments"] = "likelihood",
     experiment: str = "experiment",
     one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -28,13 +28,14 @@ def fit(
     reward: str = "reward",
     group: str | None = None,
     per_group: Literal["mu", "all"] = "mu",
-    plot: Path | None = None,
+    plot: FilePath | None = None,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
     """Estimate a prior from the logs of past experiments.
 
     The history is a CSV or Parquet file, a folder of them or a pattern like 'logs/*.parquet', with
-    a row per reward, or aggregated with columns n, mean and sd (or m2). It need not fit in memory.
+    one row per reward, or aggregated with columns n, mean and sd (or m2). It may be larger than
+    memory.
 
     Example: varts fit history.csv -o prior.json --plot prior.png
 
@@ -52,17 +53,17 @@ def fit(
     experiment
         The column that names the experiment.
     one_experiment
-        There is no such column: every arm name is one arm.
+        There is only one experiment, and no such column.
     arm
         The column that names the arm.
     reward
         The column of rewards.
     group
-        A prior for every value of this column; the arm's own column for arms that recur.
+        One prior for each value of this column; name the arm's column for one prior per arm.
     per_group
-        With --group: mu per group and the rest pooled, or all four numbers.
+        With --group: one mu per group and the rest pooled, or all four numbers per group.
     plot
-        Draw arms and fit into this file (.png, .svg or .pdf).
+        Draw the arms and the fit into this file (.png, .svg or .pdf).
     example
         Print a history to try it on (flights from Newark, CSV) and stop.
     """
@@ -73,6 +74,10 @@ def fit(
         return
     if history is None:
         raise ValueError("history must be a file, folder or pattern, got none; try --example")
+    if out is not None:  # before the work, not after it
+        check_file("out", out)
+    if plot is not None:
+        check_file("plot", plot, plotting.FIGURE_SUFFIXES)
     made = varts.fit_prior(
         history,
         method=method,
@@ -82,31 +87,31 @@ def fit(
         arm=arm,
         reward=reward,
     )
-    if out is not None:  # files first: whoever reads only the head of the output has them too
+    if out is not None:  # files first: `varts fit ... | head` writes them too
         made.save(out)
     if plot is not None:
         drawing, axes = plotting.figure(3, height=3.4)
         made.plot(axes)
         drawing.savefig(plot, dpi=160)
-    show(_by_group(made) if made.groups else _one(made))
+    show(_tabulate_groups(made) if made.groups else _tabulate_shared(made))
     show(escape(f"\n{made.diagnostics}"))
     written = " and ".join(str(path) for path in (out, plot) if path is not None)
     if written:
         show(escape(f"\nwritten to {written}"))
 
 
-def _one(made: Any) -> Table:
+def _tabulate_shared(made: Any) -> Table:
     """The four numbers, and what they mean."""
-    from varts.fitting.result import in_words
+    from varts.fitting.result import summarise_prior
 
-    words = in_words(made.prior)
-    spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_short(words.mean_sd)}"
+    words = summarise_prior(made.prior)
+    spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_format(words.mean_sd)}"
     meaning = {
-        "mu": f"the arms' means lie around {_short(words.mean)}",
-        "kappa": f"by {spread}: that is worth {_short(words.worth_of_mean)} rewards of an arm",
-        "alpha": f"reward variances are known as from {_short(words.worth_of_sd)} rewards",
-        "beta": f"rewards scatter by sd {_short(words.reward_sd)}; "
-        f"80 % of arms by {_short(words.low_sd)} to {_short(words.high_sd)}",
+        "mu": f"the arms' means lie around {_format(words.mean)}",
+        "kappa": f"by {spread}: that is worth {_format(words.worth_of_mean)} rewards of an arm",
+        "alpha": f"reward variances are known as from {_format(words.worth_of_sd)} rewards",
+        "beta": f"rewards scatter by sd {_format(words.reward_sd)}; "
+        f"80 % of arms by {_format(words.low_sd)} to {_format(words.high_sd)}",
     }
     table = Table("", box=None, pad_edge=False)
     for head in ("estimate", "± error", "prior"):
@@ -114,13 +119,13 @@ def _one(made: Any) -> Table:
     table.add_column("in words")
     for name, text in meaning.items():
         numbers = (getattr(made.estimate, name), made.errors[name], getattr(made.prior, name))
-        table.add_row(name, *map(_short, numbers), text)
+        table.add_row(name, *map(_format, numbers), text)
     return table
 
 
-def _by_group(made: Any) -> Table:
-    """A row per group; the last one is for arms of no group."""
-    from varts.fitting.result import in_words
+def _tabulate_groups(made: Any) -> Table:
+    """One row per group; the last one is for arms without a group."""
+    from varts.fitting.result import summarise_prior
 
     arms = made.history.arms["group"].value_counts()
     count = dict(zip(arms["group"], arms["count"], strict=True))
@@ -130,20 +135,20 @@ def _by_group(made: Any) -> Table:
         table.add_column(head, justify="right")
 
     def row(name: str, arms: str, error: str, prior: Any) -> None:
-        words = in_words(prior)
+        words = summarise_prior(prior)
         numbers = (prior.kappa, prior.alpha, prior.beta, words.mean_sd, words.reward_sd)
-        table.add_row(escape(name), arms, _short(prior.mu), error, *map(_short, numbers))
+        table.add_row(escape(name), arms, _format(prior.mu), error, *map(_format, numbers))
 
     for i, name in enumerate(made.groups[:GROUPS_SHOWN]):
         fields = (float(getattr(made.prior, field)[i]) for field in made.prior._fields)
-        row(name, str(count[name]), _short(made.errors["mu"][i]), varts.NormalGamma(*fields))
+        row(name, str(count[name]), _format(made.errors["mu"][i]), varts.NormalGamma(*fields))
     if len(made.groups) > GROUPS_SHOWN:
         table.add_row(f"and {len(made.groups) - GROUPS_SHOWN} more")
     row("(any other)", "", "", made.shared)
     return table
 
 
-def _short(value: float) -> str:
+def _format(value: float) -> str:
     """Four digits, and no power of ten for ordinary numbers."""
     size = abs(value)
     if size == float("inf") or (size and not 1e-3 <= size < 1e7):

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 import varts
 from varts._progress import show_progress
-from varts._validation import make_folder, real
-from varts.cli.app import Whole, app, is_file, parse_prior, whole
+from varts._validation import integer, make_folder, real
+from varts.cli.app import FilePath, Whole, app, is_file, parse_integer, parse_prior
 
 
 @app.command(help_epilogue="")
@@ -27,15 +27,15 @@ def plan(
     share: float = 0.5,
     limit: Whole = 100_000,
     runs: Whole = 1000,
-    watched: Whole | None = None,
+    followed: Whole | None = None,
     seed: Whole = 0,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     to_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
     threads: Whole | None = None,
 ) -> None:
     """What to expect of an experiment before it starts, simulated from its prior.
 
-    Prints regret and reward of VarTS, its rivals and an even split, how sure one may be of the
+    Prints regret and reward of VarTS, other policies and an even split, how sure one may be of the
     best arm and when, the paper's bound, and what a wrong prior would cost.
 
     Example: varts plan prior.json --arms 10 --horizon 2000 --out plan
@@ -51,21 +51,21 @@ def plan(
         The number of arms, or their names with commas between; not needed when the prior has an
         entry per arm.
     horizon
-        Rounds an experiment.
+        Rounds per experiment.
     goal
         max if a higher reward is better, min if a lower one is.
     until_loss
-        Also find the round from which VarTS loses less than this a round on average.
+        Also find the round from which on VarTS loses less than this per round on average.
     until_sure
         Also find the rounds until P(best) of some arm reaches this, for VarTS and an even split.
     share
-        In how many of the experiments it has to, with --until-sure.
+        With --until-sure: the share of experiments that have to reach it.
     limit
-        Rounds up to which --until-loss and --until-sure look.
+        The most rounds that --until-loss and --until-sure simulate.
     runs
-        Simulated experiments.
-    watched
-        How many of them are followed for P(best); by default 240, fewer from 100 arms on.
+        How many experiments to simulate.
+    followed
+        In how many of them P(best) is followed; by default 240, fewer with more than 100 arms.
     seed
         Same seed, same numbers, on any number of threads.
     out
@@ -82,48 +82,49 @@ def plan(
             real(name, value, above=0, below=1)
     if until_loss is not None:
         real("until-loss", until_loss, above=0)
+    integer("limit", limit, at_least=1)
     if out is not None:
         make_folder("out", out)
     source = Path(prior) if is_file(prior) else parse_prior(prior)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
-            _arms(arms),
+            _parse_arms(arms),
             horizon,
             goal=goal,
             runs=runs,
-            watched=watched,
+            followed=followed,
             seed=seed,
             threads=threads,
             progress=bar,
         )
-        answers = []
+        needed = []
         if until_loss is not None:
-            answers.append(
+            needed.append(
                 made.rounds_to_loss(until_loss, limit=limit, threads=threads, progress=bar)
             )
         if until_sure is not None:
             for label in (MAIN, EVEN):
-                answers.append(
+                needed.append(
                     made.rounds_to_sure(until_sure, share, label, limit, threads, progress=bar)
                 )
     if to_json:
         body: dict[str, Any] = json.loads(made.to_json())
-        print(json.dumps({**body, "answers": [asdict(answer) for answer in answers]}))
+        print(json.dumps({**body, "rounds_needed": [asdict(one) for one in needed]}))
     else:
         print(made)
-        if answers:
+        if needed:
             print("\nhow many rounds it takes")
-        for answer in answers:
-            print(f"  {answer}")
+        for one in needed:
+            print(f"  {one}")
     if out is not None:
         files = made.save(out)
         if not to_json:
             print(f"\nwritten: {' '.join(str(path) for path in files)}")
 
 
-def _arms(text: str | None) -> Any:
-    """A number of arms, or names: whatever a number looks like is a number."""
+def _parse_arms(text: str | None) -> Any:
+    """A number of arms, or their names: a text that reads as a number is one."""
     if text is None:
         return None
     try:
@@ -133,4 +134,4 @@ def _arms(text: str | None) -> Any:
         if not all(names):
             raise ValueError(f"--arms must be a number or names, got {text!r}") from None
         return names
-    return whole("--arms", text)
+    return parse_integer("--arms", text)

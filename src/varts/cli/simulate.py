@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from contextlib import nullcontext
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.table import Table
 import varts
 from varts._validation import make_folder, unknown
 from varts.cli import stop
-from varts.cli.app import Whole, app, parse_prior, show
+from varts.cli.app import FilePath, Whole, app, parse_prior, show
 
 
 @app.command(help_epilogue="")
@@ -25,7 +26,7 @@ def reproduce(
     runs: Whole = 1000,
     horizon: Whole = 2000,
     seed: Whole = 0,
-    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("results"),
+    out: Annotated[FilePath, Parameter(name=["--out", "-o"])] = Path("results"),
     threads: Whole | None = None,
     bound: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
@@ -42,7 +43,7 @@ def reproduce(
     runs
         Independent runs, each with a new bandit instance.
     horizon
-        Rounds a run.
+        Rounds per run.
     seed
         Same seed, same numbers, on any number of threads.
     out
@@ -67,13 +68,13 @@ def reproduce(
 
 @app.command(help_epilogue="")
 def simulate(
-    study: Path | None = None,
+    study: FilePath | None = None,
     *,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     runs: Whole | None = None,
     horizon: Whole | None = None,
     seed: Whole | None = None,
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     threads: Whole | None = None,
     scheduler: str | None = None,
     against: str | None = None,
@@ -101,9 +102,9 @@ def simulate(
     threads
         Threads to use; all cores by default.
     scheduler
-        Play on the workers of the dask scheduler at tcp://host:port; needs varts[dask].
+        Run on the workers of the dask scheduler at tcp://host:port; needs varts[dask].
     against
-        The policy that the paired differences are taken to; by default the first.
+        The policy that the others are compared with; by default the first.
     """
     from varts import plotting
     from varts.simulation import study_file
@@ -213,7 +214,7 @@ def bound(
 
 @app.command(help_epilogue="")
 def policies() -> None:
-    """Every algorithm: its label, its options with their defaults, and what it is.
+    """List every policy: its label, its options with their defaults, and what it is.
 
     Example: varts policies
     """
@@ -231,9 +232,11 @@ def policies() -> None:
 
 
 def _cluster(scheduler: str | None) -> Any:
-    """A client for the time of a study, or None: play here."""
+    """A client of the scheduler while the study runs, or None to run it here."""
     if scheduler is None:
         return nullcontext()
+    if not re.search(r"[^:/]:\d+/?$", scheduler):  # dask would try it for 20 seconds
+        raise ValueError(f"--scheduler must be like tcp://host:port, got {scheduler!r}")
     from varts.simulation.dask import connect
 
     return connect(scheduler)

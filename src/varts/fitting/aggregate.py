@@ -1,4 +1,4 @@
-"""One table of a log -> the statistics of its arms, and what was left out of them."""
+"""One table of a history -> the statistics of its arms, and what was left out of them."""
 
 from __future__ import annotations
 
@@ -11,57 +11,60 @@ import polars as pl
 from varts._validation import unknown
 from varts.fitting.columns import KEYS, STATISTICS, Columns
 
-MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # a reward in words that means no reward
-BATCH = 250_000  # rows held at a time; part of the result's last digits, like the order of rows
+MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # words that stand for no reward
+ROWS_PER_BATCH = 250_000  # like the order of rows, it shows in the last digits of the result
 COUNTS = ("rows", "reward missing", "reward not finite")
 
 
 @dataclass(frozen=True)
-class Part:
-    """What one table came to."""
+class Aggregate:
+    """The arms of one table."""
 
     arms: pl.DataFrame
-    rows: int
-    left_out: Counter[str]
+    rows: int  #: rows read
+    left_out: Counter[str]  #: rows that could not be used, by reason
 
 
-def reduced(table: pl.LazyFrame, columns: Columns) -> Part:
+def reduce_table(table: pl.LazyFrame, columns: Columns) -> Aggregate:
+    """One pass over a table of rewards, or of statistics that were aggregated before."""
     try:
         schema = table.collect_schema()
         for ours, theirs in columns.keys.items():
             if theirs not in schema:
                 raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
         if columns.reward in schema:
-            return _from_rewards(table, schema, columns)
+            return _reduce_rewards(table, schema, columns)
         if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
-            return _from_aggregates(table, schema, columns)
+            return _reduce_statistics(table, schema, columns)
     except pl.exceptions.PolarsError as error:
-        raise ValueError(f"history must be readable, got: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"the history cannot be read: {str(error).splitlines()[0]}") from None
     raise ValueError(
         f"history must have a column {columns.reward!r}, or n, mean and sd or m2, "
         f"got {', '.join(schema.names())}"
     )
 
 
-def _from_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Part:
-    """Batches in the order of the log, merged one after the other.
+def _reduce_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Aggregate:
+    """Batches in the order of the rows, merged one after the other.
 
-    The streaming engine could aggregate by itself, but its threads merge in the order in which they
-    finish: other last digits in every run. Rewards are taken as deviations from the first one of
-    the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a mean, an arm of equal
-    rewards has no spread at all, and what other arms pay does not matter.
+    Polars' streaming engine could aggregate by itself, but its threads merge in the order in which
+    they finish, so the last digits would differ from run to run. Rewards are taken as deviations
+    from the first one of the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a
+    mean, an arm of equal rewards has no spread at all, and the other arms' rewards do not matter.
     """
-    given, number = _number(columns.reward, schema[columns.reward])
-    names = _names(columns, schema)
-    rows = table.select(given=given, value=number, **columns.named()).with_columns(
+    given, number = _parse_numbers(columns.reward, schema[columns.reward])
+    names = _parse_names(columns, schema)
+    rows = table.select(given=given, value=number, **columns.select_keys()).with_columns(
         value=pl.when(pl.col("value").is_finite()).then("value"),
         infinite=pl.col("value").is_finite().not_(),
     )
     keys, value = list(columns.keys), pl.col("value")
     n = value.count().cast(pl.Float64)
-    parts: list[pl.DataFrame] = []
-    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
-        parts.append(
+    batches: list[pl.DataFrame] = []
+    for batch in rows.collect_batches(
+        chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
+    ):
+        batches.append(
             batch.with_columns(origin=value.drop_nulls().first().over(keys))
             .with_columns(value=value - pl.col("origin"))
             .group_by(keys)
@@ -74,14 +77,14 @@ def _from_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> P
                 pl.col("given").null_count().cast(pl.Int64).alias("reward missing"),
                 pl.col("infinite").sum().cast(pl.Int64).alias("reward not finite"),
             )
-            .with_columns(names)  # of arms, not of rows: they are far fewer
+            .with_columns(names)  # after the grouping: there are far fewer arms than rows
             .sort(keys)
         )
-        if sum(part.height for part in parts) > BATCH:
-            parts = [_gathered(parts, keys)]
-    if not parts:
-        return Part(_no_arms(columns), 0, Counter())
-    arms = _gathered(parts, keys)
+        if sum(arms.height for arms in batches) > ROWS_PER_BATCH:
+            batches = [_merge_batches(batches, keys)]
+    if not batches:
+        return Aggregate(_no_arms(columns), 0, Counter())
+    arms = _merge_batches(batches, keys)
     if not arms["m2"].is_finite().all():
         raise ValueError("rewards must be small enough to be squared (1e150), got larger ones")
     lost = pl.col("reward missing") + pl.col("reward not finite")
@@ -89,16 +92,17 @@ def _from_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> P
         mean=pl.col("origin") + pl.col("mean"),
         **{"reward not a number": (pl.col("rows") - pl.col("n") - lost).cast(pl.Int64)},
     )
-    named, left_out = _without_unnamed(arms)
+    named, left_out = _drop_unnamed(arms)
     for reason in ("reward missing", "reward not a number", "reward not finite"):
         left_out[reason] += int(named[reason].sum())
-    return Part(_tidy(named.filter(pl.col("n") > 0)), int(arms["rows"].sum()), +left_out)
+    used = _select_columns(named.filter(pl.col("n") > 0))
+    return Aggregate(used, int(arms["rows"].sum()), +left_out)
 
 
-def _from_aggregates(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Part:
-    """Aggregates are small: they are read whole, and rows of one arm merged."""
+def _reduce_statistics(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Aggregate:
+    """Tables of statistics are small: they are read at once."""
     spread = "m2" if "m2" in schema else "sd"
-    numbers = {name: _number(name, schema[name])[1] for name in ("n", "mean", spread)}
+    numbers = {name: _parse_numbers(name, schema[name])[1] for name in ("n", "mean", spread)}
     n, wide = pl.col("n"), pl.col(spread)
     finite = {name: pl.col(name).is_finite().fill_null(False) for name in numbers}
     reason = (
@@ -112,21 +116,22 @@ def _from_aggregates(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -
         .then(pl.lit(f"{spread} not a number from 0"))
     )
     m2 = wide if spread == "m2" else wide**2 * (n - 1)
-    names = _names(columns, schema)
-    table = table.select(**columns.named(), **numbers).with_columns(
+    names = _parse_names(columns, schema)
+    table = table.select(**columns.select_keys(), **numbers).with_columns(
         *names,
         rows=pl.lit(1),
         reason=reason,
         m2=pl.when(n > 1).then(m2).otherwise(0.0),  # one reward has no sd, and needs none
     )
     read = table.collect(engine="streaming")
-    named, left_out = _without_unnamed(read)
+    named, left_out = _drop_unnamed(read)
     left_out.update(named["reason"].drop_nulls().to_list())
-    return Part(_tidy(named.filter(pl.col("reason").is_null())), read.height, left_out)
+    used = _select_columns(named.filter(pl.col("reason").is_null()))
+    return Aggregate(used, read.height, left_out)
 
 
-def _names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
-    """The columns that name an arm, as text; an empty name, or a NaN, is missing."""
+def _parse_names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
+    """The columns that identify an arm, as text; an empty name, or a NaN, is missing."""
     made = []
     for ours, theirs in columns.keys.items():
         dtype, name = schema[theirs], pl.col(ours)
@@ -142,8 +147,8 @@ def _names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
     return made
 
 
-def _number(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
-    """What a column gives, null where that is nothing, and its numbers, null where it is none."""
+def _parse_numbers(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
+    """A column as it is, null where nothing is given; and as numbers, null where it has none."""
     column = pl.col(name)
     if _is_text(dtype):
         text = column.cast(pl.String).str.strip_chars()
@@ -158,8 +163,8 @@ def _is_text(dtype: pl.DataType) -> bool:
     return dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
-def _without_unnamed(table: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """The rows whose arm is named, and how many of the log were not, by the name they lack."""
+def _drop_unnamed(table: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
+    """The rows whose arm is named, and how many rows of the history lack which name."""
     left_out = Counter[str]()
     for key in (key for key in KEYS if key in table.columns):
         lacking = pl.col(key).is_null()
@@ -168,7 +173,7 @@ def _without_unnamed(table: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     return table, +left_out
 
 
-def _tidy(table: pl.DataFrame) -> pl.DataFrame:
+def _select_columns(table: pl.DataFrame) -> pl.DataFrame:
     if "experiment" not in table.columns:
         table = table.with_columns(experiment=pl.lit(""))
     return table.select(key for key in (*KEYS, *STATISTICS) if key in table.columns)
@@ -176,22 +181,22 @@ def _tidy(table: pl.DataFrame) -> pl.DataFrame:
 
 def _no_arms(columns: Columns) -> pl.DataFrame:
     names = dict.fromkeys(("experiment", *columns.keys), pl.String)
-    return _tidy(pl.DataFrame(schema={**names, **dict.fromkeys(STATISTICS, pl.Float64)}))
+    return _select_columns(pl.DataFrame(schema={**names, **dict.fromkeys(STATISTICS, pl.Float64)}))
 
 
-def _gathered(parts: list[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
-    """Batches merged, the means of an arm as deviations from the first of its origins."""
+def _merge_batches(batches: list[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
+    """Batches as one, the means of an arm as deviations from the first of its origins."""
     origin = pl.col("origin").drop_nulls().first().over(keys)
     shift = (pl.col("origin") - origin).fill_null(0.0)  # null: no reward in this batch
-    parts_alike = pl.concat(parts).with_columns(mean=pl.col("mean") + shift, origin=origin)
-    return merged(parts_alike, [*keys, "origin"], COUNTS)
+    aligned = pl.concat(batches).with_columns(mean=pl.col("mean") + shift, origin=origin)
+    return merge_rows(aligned, [*keys, "origin"], COUNTS)
 
 
-def merged(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) -> pl.DataFrame:
-    """One row per arm, by name: rows of the same arm are merged as `ArmStats.merge` would.
+def merge_rows(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) -> pl.DataFrame:
+    """One row per arm, sorted by name; the columns `counts` are added up.
 
-    All rows of an arm at once, in a polars expression: calling `stats.merged` on two rows at a time
-    would mean a loop in Python. `counts` are columns to be added up.
+    The formula is that of `ArmStats.pooled`, for any number of rows per arm: polars cannot merge
+    the rows of a group two by two, as `ArmStats.merge` does.
     """
     n, mean, m2 = (pl.col(name) for name in STATISTICS)
     total = pl.col("total")

@@ -1,4 +1,4 @@
-"""What the columns of a log are called, and those of our tables of arms."""
+"""What the columns of a history are called, and those of our own tables of arms."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from dataclasses import dataclass
 
 import polars as pl
 
-KEYS = ("experiment", "arm", "group")  # what our tables call the columns that name an arm
+KEYS = ("experiment", "arm", "group")  # our names for the columns that identify an arm
 STATISTICS = ("n", "mean", "m2")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns are called. No experiment: every arm name is one arm."""
+    """The names of a history's columns.
+
+    Args:
+        experiment: The column that names the experiment; None if there is only one experiment.
+        arm: The column that names the arm.
+        reward: The column of rewards.
+        group: The column that arms are grouped by, which may be `arm`; None for no groups.
+
+    >>> Columns(experiment="route", arm="slot", reward="early").keys
+    {'experiment': 'route', 'arm': 'slot'}
+    """
 
     experiment: str | None = "experiment"
     arm: str = "arm"
@@ -21,11 +31,14 @@ class Columns:
 
     @property
     def keys(self) -> dict[str, str]:
-        """From KEYS to the table's names; a group that is the arm itself is no key of its own."""
+        """Our names of the columns that identify an arm, and the history's names for them.
+
+        Grouping by the arm itself adds no column.
+        """
         group = None if self.group == self.arm else self.group
         given = zip(KEYS, (self.experiment, self.arm, group), strict=True)
         return {ours: theirs for ours, theirs in given if theirs is not None}
 
-    def named(self) -> dict[str, pl.Expr]:
-        """The columns that name an arm, as our tables call them."""
+    def select_keys(self) -> dict[str, pl.Expr]:
+        """The columns that identify an arm, under our names."""
         return {ours: pl.col(theirs) for ours, theirs in self.keys.items()}

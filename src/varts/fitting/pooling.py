@@ -1,9 +1,9 @@
-"""Groups of arms whose prior means differ, and what little they have seen pooled.
+"""Partial pooling: groups of arms with different prior means that learn from each other.
 
 The mu of a group is itself drawn, from N(m0, tau^2), and integrated out (adaptive Gauss-Hermite
 quadrature per group) when m0, tau, kappa, alpha and v are estimated. A group with few arms is then
-drawn towards the others, its mu keeps the uncertainty it has, and kappa is not flattered by a mu
-that was fitted to two arms.
+drawn towards the others, its mu stays as uncertain as it is, and kappa is not overestimated because
+a mu was fitted to two arms.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from varts.fitting.marginal_likelihood import (
 )
 from varts.stats import ArmStats
 
-NODES, WEIGHTS = np.polynomial.hermite.hermgauss(21)
-STEPS = 50  # towards the mode of a group's mu; the quadrature does not need it exactly
-SHAPE = [KAPPA, ALPHA, V]
+HERMITE_NODES, _weights = np.polynomial.hermite.hermgauss(21)
+LOG_WEIGHTS = np.log(_weights) + HERMITE_NODES**2  # for an integrand without its Gaussian factor
+MODE_STEPS = 50  # towards the mode of a group's mu; the quadrature does not need it exactly
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Pooled:
 
 
 def pool_means(stats: ArmStats, index: NDArray[np.int64], guess: Floats) -> Pooled:
-    """mu per group; kappa, alpha and v for all of them.
+    """One mu per group, and the same kappa, alpha and v for all of them.
 
     `index` is the group of each arm, `guess` the theta that all arms would share.
     """
     integral = _Integral(stats, index)
-    # How far the groups lie apart explains part or all of the spread of the means.
+    # The distance between groups explains part or all of the spread of the means.
     spread = max(float(np.var(integral.averages)), 1e-6)
     starts = [
         np.array([guess[MU], np.log(spread * part), guess[KAPPA] + more, guess[ALPHA], guess[V]])
@@ -66,7 +66,7 @@ def pool_means(stats: ArmStats, index: NDArray[np.int64], guess: Floats) -> Pool
         value, gradient = integral(phi)
         return -value * scale, -gradient * scale
 
-    limits = [(None, None), (-40, 40), (-25, 25), (-10, 15), (-30, 30)]  # far from any answer
+    limits = [(None, None), (-40, 40), (-25, 25), (-10, 15), (-30, 30)]  # far from any solution
     ends = [
         optimize.minimize(
             objective,
@@ -105,8 +105,8 @@ def pool_partly(
     """All four numbers per group, one group after the other.
 
     The pooled kappa, alpha and v count as much as `worth` average arms in every group (a Gaussian
-    with that information), and mu is drawn from N(m0, tau^2): a group with few arms keeps close
-    to the others, one with many goes its own way.
+    with that information), and mu is drawn from N(m0, tau^2): a group with few arms stays close to
+    the others, one with many follows its own rewards.
     """
     H = evidence_terms(stats, pooled.theta[index].T)[2].sum(axis=2)
     precision = np.zeros((4, 4))
@@ -144,7 +144,7 @@ class _Integral:
 
         # Towards the mode of each mu: a weighted mean, the weights of a t distribution (EM).
         center = self.mean
-        for _ in range(STEPS):
+        for _ in range(MODE_STEPS):
             weight = (
                 A * h / (b + 0.5 * (self.stats.m2 + h * (self.stats.mean - center[index]) ** 2))
             )
@@ -157,13 +157,13 @@ class _Integral:
         width = 1 / np.sqrt(total)
 
         # The evidence of every arm at every node of its group, (nodes, J), and of every group.
-        nodes = center + np.sqrt(2) * width * NODES[:, None]
+        nodes = center + np.sqrt(2) * width * HERMITE_NODES[:, None]
         gap2 = (self.stats.mean - nodes[:, index]) ** 2
         S = 0.5 * (self.stats.m2 + h * gap2)
         grown, share = np.log1p(S / b), b / (b + S)
         log_f = np.stack([self._sum(-A * row) for row in grown])
         log_f -= 0.5 * ((nodes - m0) ** 2 / tau2 + np.log(2 * np.pi * tau2))
-        log_w = log_f + (np.log(WEIGHTS) + NODES**2)[:, None] + np.log(np.sqrt(2) * width)
+        log_w = log_f + LOG_WEIGHTS[:, None] + np.log(np.sqrt(2) * width)
         log_group = special.logsumexp(log_w, axis=0)
         weight = np.exp(log_w - log_group)  # the mu of a group, given its rewards, at its nodes
         constant = special.gammaln(A) - special.gammaln(a) - n / 2 * np.log(2 * np.pi * b)
@@ -190,7 +190,7 @@ class _Integral:
         return value + held, gradient + slope
 
     def _penalty(self, phi: Floats) -> tuple[float, Floats]:
-        """The weak hand on kappa, alpha and v, and the like on tau^2 against v."""
+        """The weak penalty on kappa, alpha and v, and a similar one on tau^2 relative to v."""
         value, gradient, _ = weak_penalty(np.array([0.0, *phi[2:]]))  # mu has none
         slope = np.concatenate([[0.0], gradient])
         apart = phi[1] - phi[4]

@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class FittedPrior:
-    """A prior estimated from history.
+    """A prior estimated from a history; `fit_prior` makes one.
 
-    `estimate` is what the history says; `prior` is that, widened for the uncertainty of the
-    estimate itself: use it. `errors` are the standard errors of the estimate. With groups, all
-    have an entry per group, in the order of `groups`, and `shared` is the prior of an arm that
-    belongs to none of them.
+    Args:
+        prior: The prior to use: the estimate, widened by its own uncertainty. With groups, it has
+            one entry per group, in the order of `groups`; so have `estimate` and `errors`.
+        estimate: What the history says.
+        errors: The standard errors of the estimate, by the name of the number.
+        groups: The names of the groups; None if all arms share one prior.
+        shared: The prior of an arm that belongs to no group.
+        method: "likelihood" or "moments".
+        diagnostics: How well the prior fits the history; `print` it.
+        history: What it was fitted to.
     """
 
     prior: NormalGamma
@@ -39,14 +45,15 @@ class FittedPrior:
     history: History
 
     def for_arms(self, names: Iterable[str]) -> NormalGamma:
-        """The prior of arms with these (group) names, in their order.
+        """The prior of arms with these names, in their order.
 
-        A name that the history does not have gets the shared prior.
+        Args:
+            names: The names of groups; one that the history does not have gets the shared prior.
         """
         return for_names(self.prior, self.groups, names, self.shared)
 
     def to_json(self) -> str:
-        """The JSON of `prior`, which `NormalGamma.load` reads; beside it names and provenance."""
+        """The JSON of `prior`, which `NormalGamma.load` reads, with names and provenance."""
         body = json.loads(self.prior.to_json())
         if self.groups is not None:
             body |= {"arms": list(self.groups), "others": json.loads(self.shared.to_json())}
@@ -63,11 +70,19 @@ class FittedPrior:
         return json.dumps(body)
 
     def save(self, path: str | Path) -> None:
-        """Write `to_json()` to a file."""
+        """Write `to_json()` to a file.
+
+        Args:
+            path: The file; an existing one is replaced.
+        """
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     def plot(self, axes: Any = None) -> list[Axes]:
-        """The arms under the prior, and how its shape fits; see `prior_check` in `plotting.py`."""
+        """Draw the arms under the prior, and how well its shape fits.
+
+        Args:
+            axes: Three matplotlib axes to draw on; new ones by default.
+        """
         from varts.plotting.prior import prior_check
 
         return prior_check(self, axes)
@@ -78,10 +93,10 @@ class FittedPrior:
 
 
 @dataclass(frozen=True)
-class Words:
-    """A prior in a person's words, a number per arm or one.
+class PriorSummary:
+    """A prior in the words of `NormalGamma.elicit`; one number each, or one per arm.
 
-    >>> words = in_words(NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20))
+    >>> words = summarise_prior(NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20))
     >>> words.mean_sd, words.worth_of_mean, words.worth_of_sd
     (2.0, 16.0, 20.0)
     >>> round(words.reward_sd, 1), round(words.low_sd, 1), round(words.high_sd, 1)
@@ -94,13 +109,13 @@ class Words:
     low_sd: Any  #: a tenth of the arms have less
     high_sd: Any  #: a tenth of the arms have more
     worth_of_mean: Any  #: how many rewards of an arm the prior mean is worth
-    worth_of_sd: Any  #: and the prior variance: `worth` of `NormalGamma.elicit`, at least 0
+    worth_of_sd: Any  #: how many the prior variance is worth: `worth` of `elicit`, at least 0
 
 
-def in_words(prior: NormalGamma) -> Words:
-    """The inverse of `NormalGamma.elicit`, and what an arm is typically like."""
+def summarise_prior(prior: NormalGamma) -> PriorSummary:
+    """The inverse of `NormalGamma.elicit`, and how much the arms' sds differ."""
     mu, kappa, alpha, beta = (np.asarray(getattr(prior, name)) for name in prior._fields)
     with np.errstate(divide="ignore"):
         low, middle, high = (np.sqrt(beta / special.gammaincinv(alpha, p)) for p in (0.9, 0.5, 0.1))
     made = (mu, prior.mean_sd, middle, low, high, kappa, np.maximum(2 * (alpha - 1), 0))
-    return Words(*(x if x.ndim else float(x) for x in made))
+    return PriorSummary(*(x if x.ndim else float(x) for x in made))

@@ -1,20 +1,25 @@
-"""Where a log comes from: a table in memory, files, folders and patterns, all as lazy tables."""
+"""Where a history comes from: tables in memory, files, folders and patterns, read lazily."""
 
 from __future__ import annotations
 
 import glob
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
 from varts._validation import abbreviate
 
-SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+if TYPE_CHECKING:
+    import pandas as pd
+
+Table: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame | str | os.PathLike[str]"
+
+FORMATS = {".csv": "CSV", ".csv.gz": "CSV", ".parquet": "Parquet", ".pq": "Parquet"}
 
 
-def sources(history: Any) -> list[tuple[str, pl.LazyFrame]]:
+def find_tables(history: Table) -> list[tuple[str, pl.LazyFrame]]:
     """The tables to read, each lazily, with a name to show while it is read."""
     if isinstance(history, pl.LazyFrame):
         return [("history", history)]
@@ -24,14 +29,14 @@ def sources(history: Any) -> list[tuple[str, pl.LazyFrame]]:
         return [("history", _from_pandas(history).lazy())]
     if isinstance(history, (str, os.PathLike)):
         return _scan(os.fspath(history))
-    raise ValueError(
-        "history must be a polars or pandas DataFrame, a LazyFrame or a path, "
-        f"got {abbreviate(type(history).__name__)}"
+    raise TypeError(
+        "history must be a polars or pandas DataFrame, a LazyFrame, a History or a path, "
+        f"got {abbreviate(history)}"
     )
 
 
 def _from_pandas(frame: Any) -> pl.DataFrame:
-    """By way of Python objects, which needs no pyarrow; a missing value becomes None."""
+    """Convert through Python objects, which needs no pyarrow; a missing value becomes None."""
     names = [str(name) for name in frame.columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -43,23 +48,23 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
 
 
 def _scan(path: str) -> list[tuple[str, pl.LazyFrame]]:
-    """A table per kind of file: files of one kind are scanned together."""
-    found = _files(path)
-    kinds: dict[tuple[str, ...], list[Path]] = {}
-    for file in found:
-        kind = _kind(file)
-        if kind is None:
+    """One table for all files with the same columns; different ones are merged when reduced."""
+    alike: dict[tuple[str, ...], list[Path]] = {}
+    for file in _find_files(path):
+        form = _format(file)
+        if form is None:
             raise ValueError(f"history must be CSV or Parquet files, got {str(file)!r}")
-        # Files are scanned together if they look alike; others are merged after the reduction.
-        kinds.setdefault((kind, *_header(file, kind)), []).append(file)
+        alike.setdefault((form, *_read_header(file, form)), []).append(file)
     name = Path(path).name or path
-    return [(name, _scan_files(files, key[0])) for key, files in kinds.items()]
+    return [(name, _scan_files(files, key[0])) for key, files in alike.items()]
 
 
-def _files(path: str) -> list[Path]:
+def _find_files(path: str) -> list[Path]:
+    if not path.strip():  # Path("") would be the current folder
+        raise ValueError(f"history must be a file, folder or pattern, got {path!r}")
     here = Path(path)
     if here.is_dir():
-        inside = sorted(p for p in here.rglob("*") if p.is_file() and _kind(p) is not None)
+        inside = sorted(p for p in here.rglob("*") if p.is_file() and _format(p) is not None)
         if not inside:
             raise ValueError(f"history must be CSV or Parquet files, got none in folder {path!r}")
         return inside
@@ -73,27 +78,28 @@ def _files(path: str) -> list[Path]:
     raise FileNotFoundError(2, "no such file", path)
 
 
-def _kind(path: Path) -> str | None:
+def _format(path: Path) -> str | None:
     name = path.name.lower()
-    return next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
+    return next((form for end, form in FORMATS.items() if name.endswith(end)), None)
 
 
-def _scan_files(files: list[Path], kind: str) -> pl.LazyFrame:
-    """A CSV's columns are all read as text: a word among the rewards is then counted, not a crash.
+def _scan_files(files: list[Path], form: str) -> pl.LazyFrame:
+    """All columns of a CSV are read as text, so that a word among the rewards can be counted.
 
-    Patterns were expanded before: [1] in the name of a file that exists is no pattern.
+    Patterns have been expanded already: the [1] in the name of an existing file is not a pattern.
     """
-    if kind == "csv":
+    if form == "CSV":
         return pl.scan_csv(files, infer_schema=False, glob=False)
     return pl.scan_parquet(files, glob=False)
 
 
-def _header(file: Path, kind: str) -> tuple[str, ...]:
+def _read_header(file: Path, form: str) -> tuple[str, ...]:
     """What two files must share to be scanned as one."""
     try:
-        schema = _scan_files([file], kind).collect_schema()
+        schema = _scan_files([file], form).collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        what = "CSV" if kind == "csv" else "Parquet"
         reason = str(error).splitlines()[0]
-        raise ValueError(f"{file} must be a {what} file, got: {reason}") from None
+        raise ValueError(f"{file} must be a {form} file, got: {reason}") from None
+    if not all(name.isprintable() for name in schema):
+        raise ValueError(f"{file} must be a {form} file, got binary data")
     return tuple(f"{name} {dtype}" for name, dtype in schema.items())

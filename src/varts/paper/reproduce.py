@@ -119,7 +119,7 @@ def _draw_figure1(studies: dict[tuple[str, int], Study], stem: Path, bound: bool
         curve = None
         if bound and name == "gaussian":
             prior = GaussianBandit(K=FIGURE1_ARMS).own_prior()
-            curve = [bounds.theorem2(prior, max(int(n), 2)) for n in plotting.thinned(study.rounds)]
+            curve = [bounds.theorem2(prior, max(int(n), 2)) for n in plotting.thin(study.rounds)]
         plotting.regret_curves(
             study, ax, f"({letter}) {TITLES[name]}, K = {FIGURE1_ARMS}", curve, False
         )

@@ -1,1 +1,5 @@
-"""Before an experiment: simulate it from its prior and say what to expect."""
+"""Before an experiment: simulate it from its prior to see what to expect.
+
+`plan` runs the simulation, `comparators` has the policies it compares, `identification` follows
+P(best), `rounds_needed` searches for a number of rounds; `tables`, `notes` and `text` show it all.
+"""

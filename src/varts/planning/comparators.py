@@ -1,4 +1,4 @@
-"""Who plays in a plan: VarTS, its rivals, no learning at all; and VarTS with wrong priors."""
+"""What a plan compares: VarTS, other policies, an even split; and VarTS with wrong priors."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ ASSUMES = {
 }
 
 
-def policies(prior: NormalGamma, goal: str) -> dict[str, Policy]:
-    """VarTS with and without the prior, the paper's baselines, and no learning at all."""
+def make_policies(prior: NormalGamma, goal: str) -> dict[str, Policy]:
+    """VarTS with and without the prior, the paper's baselines, and an even split."""
     made = {MAIN: VarTS(prior), PLAIN: VarTS(), **baselines()}
-    if goal == "min":  # the mirrored rewards would all be clipped to 0
+    if goal == "min":  # negated rewards would all be clipped to 0
         del made["Bernoulli-TS"]
     return {**made, EVEN: EvenSplit()}
 
 
-def wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma]:
-    """VarTS's prior, wrong in one way at a time.
+def make_wrong_priors(prior: NormalGamma, goal: str = "max") -> dict[str, NormalGamma]:
+    """Priors for VarTS that are wrong in one way each.
 
-    Means: every mu moved by one sd of that arm's mean. Where the arms' priors differ, also their
-    order is wrong: the favourite moved one way and all others the other way.
+    Means: every mu is moved by one sd of that arm's mean. Where the arms' priors differ, their
+    order may be wrong, too: the favourite is moved one way and all others the other way.
 
-    Variance: VarTS believes that rewards vary c times as much as they do, while it is right about
-    the means. As the sd of a mean is sqrt(beta / (kappa (alpha - 1))), both beta and kappa are
-    multiplied by c; the prior of the means is then the very same.
+    Variance: VarTS believes that rewards vary c times as much as they do, but is right about the
+    means. As the sd of a mean is sqrt(beta / (kappa (alpha - 1))), both beta and kappa are
+    multiplied by c, which leaves the prior of the means as it is.
 
-    >>> wrong = wrong_priors(NormalGamma(mu=[0.0, 0.0], kappa=1, alpha=2, beta=4))
+    >>> wrong = make_wrong_priors(NormalGamma(mu=[0.0, 0.0], kappa=1, alpha=2, beta=4))
     >>> wrong["means 1 sd too high"]
     NormalGamma(mu=[2. 2.], kappa=[1. 1.], alpha=[2. 2.], beta=[4. 4.])
     >>> wrong["variance 10x too small"]

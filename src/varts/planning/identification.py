@@ -1,8 +1,8 @@
-"""How sure an experimenter may be, and when: P(best) in the course of simulated experiments.
+"""How soon the best arm is found, and how sure of it one may be, in simulated experiments.
 
-A run is a function of its number and does not depend on how long it goes on. What is known after n
-rounds is therefore what a run of n rounds ends with, and no second simulator is needed: the looks
-are spaced geometrically, so that all the short runs together cost a few long ones.
+A run is a function of its number and does not depend on its length. What is known after n rounds is
+therefore what a run of n rounds ends with, and no second simulator is needed: checkpoints are
+spaced geometrically, so that all the short runs together cost as much as a few long ones.
 """
 
 from __future__ import annotations
@@ -23,97 +23,99 @@ from varts.priors import NormalGamma
 from varts.problems import GaussianBandit
 from varts.stats import ArmStats
 
-STEP = 1.2  # from one look to the next
+CHECKPOINT_RATIO = 1.2  # of the rounds at one checkpoint to those at the one before
 
 
-def looks(K: int, horizon: int) -> NDArray[np.int64]:
+def space_checkpoints(K: int, horizon: int) -> NDArray[np.int64]:
     """Before the first round, then from K rounds on in steps of 20 %, and at the horizon.
 
-    >>> looks(3, 10)
+    >>> space_checkpoints(3, 10)
     array([ 0,  3,  4,  5,  6,  7,  9, 10])
     """
-    count = int(np.log(max(horizon / K, 1.0)) / np.log(STEP)) + 1
-    grid = np.round(K * STEP ** np.arange(count))
+    count = int(np.log(max(horizon / K, 1.0)) / np.log(CHECKPOINT_RATIO)) + 1
+    grid = np.round(K * CHECKPOINT_RATIO ** np.arange(count))
     return np.unique(np.concatenate([[0], grid[1.1 * grid < horizon], [horizon]])).astype(np.int64)
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What was seen at each look (columns) in each experiment (rows)."""
+class Identification:
+    """The arm with the highest P(best), the one to recommend, in each run (rows) at each checkpoint
+    (columns)."""
 
-    rounds: NDArray[np.int64]
-    p: Floats  #: P(best) of the arm that has the most: the arm one would recommend
-    gap: Floats  #: how far that arm's true mean is below the best one's; 0 if it is the best
+    rounds: NDArray[np.int64]  #: of the checkpoints
+    p_best: Floats  #: P(best) of that arm
+    simple_regret: Floats  #: how far its true mean is below the best one's; 0 if it is the best
 
-    def first(self, level: float) -> NDArray[np.int64]:
-        """The look at which P(best) reaches `level`, per experiment; -1 if none."""
-        passed = self.p >= level
-        return np.where(passed.any(axis=1), passed.argmax(axis=1), -1)
+    def first_passage(self, level: float) -> NDArray[np.int64]:
+        """The first checkpoint of each run at which P(best) reaches `level`; -1 if none does."""
+        reached = self.p_best >= level
+        return np.where(reached.any(axis=1), reached.argmax(axis=1), -1)
 
-    def times(self, level: float) -> Floats:
-        """The rounds until then; infinite if none of the looks saw it."""
-        at = self.first(level)
+    def passage_times(self, level: float) -> Floats:
+        """The rounds of each run until P(best) reaches `level`; infinite if it never does."""
+        at = self.first_passage(level)
         return np.where(at >= 0, self.rounds[at], np.inf)
 
-    def found(self, column: int) -> Interval:
-        """The share of experiments whose recommended arm is the best, and its interval."""
-        hits = float((self.gap[:, column] == 0).sum())
-        return share_interval(hits, len(self.gap))
+    def is_right(self, level: float) -> NDArray[np.bool_]:
+        """Whether the arm that first reached `level` is the best; only runs in which one did."""
+        at = self.first_passage(level)
+        runs = np.flatnonzero(at >= 0)
+        return np.asarray(self.simple_regret[runs, at[runs]] == 0)
 
-    def last(self) -> Watched:
-        """The last look alone."""
-        return Watched(self.rounds[-1:], self.p[:, -1:], self.gap[:, -1:])
+    def share_identified(self, column: int) -> Interval:
+        """The share of runs whose recommended arm is the best, and its interval."""
+        hits = float((self.simple_regret[:, column] == 0).sum())
+        return share_interval(hits, len(self.simple_regret))
 
-    def right(self, level: float) -> NDArray[np.bool_]:
-        """Whether the arm that reached `level` is the best; only experiments where one did."""
-        at = self.first(level)
-        rows = np.flatnonzero(at >= 0)
-        return np.asarray(self.gap[rows, at[rows]] == 0)
+    def at_end(self) -> Identification:
+        """The last checkpoint alone."""
+        return Identification(self.rounds[-1:], self.p_best[:, -1:], self.simple_regret[:, -1:])
 
 
 @dataclass(frozen=True)
-class Watcher:
-    """Experiments of one policy, judged by the posterior of `prior`, whatever the policy knows."""
+class SimulatedRuns:
+    """Runs of one policy, judged by the posterior of `prior`, whatever the policy itself knows."""
 
     problem: GaussianBandit
     policy: Policy
     prior: NormalGamma
-    runs: int
+    count: int
     seed: int = 0
     threads: int | None = None
 
-    def watch(
+    def identify(
         self, rounds: NDArray[np.int64], bar: Progress | None = None, only: Any = None
-    ) -> Watched:
-        """Look at the experiments after these numbers of rounds; the rows not in `only` are NaN."""
+    ) -> Identification:
+        """Recommend an arm after each of these numbers of rounds; runs not in `only` are NaN."""
         from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
 
-        keep = np.ones(self.runs, dtype=bool) if only is None else only
+        keep = np.ones(self.count, dtype=bool) if only is None else only
         named = {"": self.policy}
         works = [
-            Work(self.problem, named, int(n), self.runs, self.seed, np.array([n]))
+            Work(self.problem, named, int(n), self.count, self.seed, np.array([n]))
             for n in np.maximum(rounds, 1)
         ]
         judge = VarTS(self.prior)
-        p, gap = np.full((2, self.runs, len(rounds)), np.nan)
+        p_best, simple_regret = np.full((2, self.count, len(rounds)), np.nan)
 
-        def look_at(block: int) -> int:
+        def identify_block(block: int) -> int:
             for column, work in enumerate(works):
                 for i, (truth, stats) in enumerate(work.endings("", block), block * RUNS_PER_BLOCK):
                     if keep[i]:
-                        seen = stats if rounds[column] > 0 else ArmStats.empty(stats.K)
-                        chances = judge.believed(seen).p_best()
+                        known = stats if rounds[column] > 0 else ArmStats.empty(stats.K)
+                        chances = judge.believed(known).p_best()
                         arm = int(chances.argmax())
-                        p[i, column], gap[i, column] = chances[arm], truth.max() - truth[arm]
+                        p_best[i, column] = chances[arm]
+                        simple_regret[i, column] = truth.max() - truth[arm]
             return block
 
         needed = np.unique(np.flatnonzero(keep) // RUNS_PER_BLOCK)
         with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
             try:
-                for done, _ in enumerate(pool.map(look_at, needed.tolist()), 1):
+                for done, _ in enumerate(pool.map(identify_block, needed.tolist()), 1):
                     if bar is not None:
                         bar.at(done / len(needed))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return Watched(rounds, p, gap)
+        return Identification(rounds, p_best, simple_regret)

@@ -1,51 +1,131 @@
-"""How many rounds it takes: the answer to a question of a plan."""
+"""How many rounds it takes until a policy loses little enough, or is sure enough of an arm."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from varts.planning.text import decimals, late, number
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._intervals import Interval, quantile_interval, share_interval, t_factor
+from varts._progress import Progress
+from varts._validation import Floats
+from varts.planning.identification import SimulatedRuns, space_checkpoints
+from varts.planning.tables import round_or_none
+from varts.planning.text import count_decimals, format_number, format_round
+from varts.simulation.study import simulate
+
+ROUND_LIMIT = 100_000  # by default the search ends there
+TOTAL_ROUNDS = 20_000_000  # of all runs together: the longer they are, the fewer
+FEWEST_RUNS = 50
 
 
 @dataclass(frozen=True)
-class Answer:
+class RoundsNeeded:
     """How many rounds it takes; `print` it for a sentence.
 
-    `rounds` is None if `looked` rounds were not enough. `reached` is how far the experiments had
-    come then: for the question "loss" the average regret a round, for "sure" the share of
-    experiments in which P(best) had reached the level.
+    Args:
+        criterion: "loss" (the average regret per round falls below `target`) or "sure" (P(best) of
+            some arm reaches `target` in a `share` of the runs).
+        policy: The label of the policy.
+        target: The loss per round, or the P(best).
+        share: The share of the runs; None for "loss".
+        rounds: The rounds needed; None if `simulated` rounds were not enough.
+        low: The lower end of the 95 % interval of `rounds`.
+        high: Its upper end; None if it is beyond the simulated rounds, or if there are too few runs
+            to tell.
+        simulated: How many rounds were simulated.
+        reached: What was reached by then: the average regret per round, or the share of runs.
+        reached_low: The lower end of the 95 % interval of `reached`.
+        reached_high: Its upper end.
     """
 
-    question: str  #: loss or sure
+    criterion: str
     policy: str
     target: float
     share: float | None
     rounds: int | None
-    low: int | None  #: 95 % interval; None: not within `looked` rounds, or too few cases to tell
+    low: int | None
     high: int | None
-    looked: int
+    simulated: int
     reached: float
     reached_low: float
     reached_high: float
 
     def __str__(self) -> str:
         ends = (self.reached, self.reached_low, self.reached_high)
-        if self.question == "loss":
+        if self.criterion == "loss":
             what = f"lose less than {self.target:g} a round on average"
-            digits = decimals((self.reached_high - self.reached_low) / 2)
-            here = "it loses {} [{}, {}] a round".format(*(number(x, digits) for x in ends))
+            digits = count_decimals((self.reached_high - self.reached_low) / 2)
+            here = "it loses {} [{}, {}] a round".format(*(format_number(x, digits) for x in ends))
         else:
             sure, often = 100 * self.target, 100 * (self.share or 0)
             what = f"be {sure:g}% sure of an arm in {often:g}% of cases"
             here = "it was in {:.0%} [{:.0%}, {:.0%}] of cases".format(*ends)
         if self.rounds is None:
-            return f"{self.policy}, to {what}: more than {self.looked:,} rounds, after which {here}"
+            after = f"more than {self.simulated:,} rounds, after which {here}"
+            return f"{self.policy}, to {what}: {after}"
         if self.high is not None:
             high = f"{self.high:,}"
-        elif (
-            self.question == "sure" and self.reached == 1
-        ):  # all had been: it is the number of them
+        elif self.criterion == "sure" and self.reached == 1:  # every run was: more would be needed
             high = "no limit from so few cases"
         else:
-            high = f"more than {self.looked:,}"
-        return f"{self.policy}, to {what}: {self.rounds:,} rounds [{late(self.low)}, {high}]"
+            high = f"more than {self.simulated:,}"
+        low = format_round(self.low)
+        return f"{self.policy}, to {what}: {self.rounds:,} rounds [{low}, {high}]"
+
+
+def find_rounds_to_loss(
+    runs: SimulatedRuns, label: str, target: float, horizon: int, limit: int, bar: Progress
+) -> RoundsNeeded:
+    """Double the horizon until the average regret per round is below the target."""
+    horizon = min(horizon, limit)
+    policies = {label: runs.policy}
+    while True:
+        bar.prefix = f"{label} up to {horizon:,} rounds: "
+        count = max(FEWEST_RUNS, min(runs.count, TOTAL_ROUNDS // horizon))
+        study = simulate(runs.problem, policies, horizon, count, runs.seed, runs.threads, bar)
+        if study.interrupted:
+            raise KeyboardInterrupt
+        regret, half = study.regret[label], t_factor(count) * study.se[label]
+        n, low, high = (_last_crossing(study.rounds, regret + d * half, target) for d in (0, -1, 1))
+        if high is not None or horizon == limit:
+            break
+        horizon = min(2 * horizon, limit)
+    bar.prefix = ""
+    reached = Interval(*(float(regret[-1] + d * half[-1]) / horizon for d in (0, -1, 1)))
+    return RoundsNeeded("loss", label, target, None, n, low, high, horizon, *reached)
+
+
+def find_rounds_to_sure(
+    runs: SimulatedRuns,
+    label: str,
+    level: float,
+    share: float,
+    horizon: int,
+    limit: int,
+    bar: Progress,
+) -> RoundsNeeded:
+    """Go from checkpoint to checkpoint until P(best) has reached the level in enough runs."""
+    K = runs.problem.K
+    times = np.full(runs.count, np.inf)
+    early, late = space_checkpoints(K, min(horizon, limit)), space_checkpoints(K, limit)
+    for simulated in [*early.tolist(), *late[late > early[-1]].tolist()]:
+        bar.stage(f"P(best) of {label} after {simulated:,} rounds", 1.0)
+        unsure = np.isinf(times)
+        p_best = runs.identify(np.array([simulated]), bar, unsure).p_best[:, 0]
+        times[unsure & (p_best >= level)] = simulated
+        found = quantile_interval(times, share)
+        if np.isfinite(found.high) or not np.isinf(times).any():
+            break
+    reached = share_interval(float(np.isfinite(times).sum()), runs.count)
+    n, low, high = map(round_or_none, found)
+    return RoundsNeeded("sure", label, level, share, n, low, high, simulated, *reached)
+
+
+def _last_crossing(rounds: NDArray[np.int64], regret: Floats, target: float) -> int | None:
+    """The round from which on the regret per round is at most the target; None if it never is."""
+    above = np.flatnonzero(regret > target * rounds)
+    if above.size == 0:
+        return int(rounds[0])
+    return None if above[-1] == len(rounds) - 1 else int(rounds[above[-1] + 1])

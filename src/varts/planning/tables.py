@@ -10,14 +10,13 @@ import numpy as np
 import polars as pl
 
 from varts._intervals import mean_interval, quantile_interval, share_interval, t_factor
-from varts._validation import Floats
 from varts.planning.comparators import ASSUMES, EVEN, MAIN, RIGHT, finite_mean_sd
-from varts.planning.identification import Watched
+from varts.planning.identification import Identification
 from varts.priors import NormalGamma
 from varts.simulation.study import Study
 
-SURE = (0.90, 0.95, 0.99)  # levels of P(best) that are reported
-CURVE_POINTS = 100  # of a regret curve that a plan keeps
+SURE_LEVELS = (0.90, 0.95, 0.99)  # of P(best) that are reported
+POINTS_PER_CURVE = 100  # that a plan keeps of a regret curve
 
 _F, _S, _I = pl.Float64, pl.String, pl.Int64
 SCHEMAS: dict[str, dict[str, Any]] = {
@@ -47,9 +46,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def policy_table(study: Study, labels: list[str], inner: NormalGamma, goal: str) -> pl.DataFrame:
+    """Regret and reward of each policy; `inner` is the prior for which more is better."""
     belief = inner.belief()
-    # E[max of the means], by quadrature: the reward then needs no simulated instances of its own
-    # and is as precise as the regret.
+    # E[max of the means] by quadrature: the reward is then as precise as the regret.
     best = float(belief.expected_loss()[0] + belief.loc[0]) * study.horizon
     sign = 1.0 if goal == "max" else -1.0
     rows = []
@@ -68,48 +67,53 @@ def policy_table(study: Study, labels: list[str], inner: NormalGamma, goal: str)
     )
 
 
-def sure_table(seen: Mapping[str, Watched]) -> pl.DataFrame:
+def sure_table(identifications: Mapping[str, Identification]) -> pl.DataFrame:
+    """How many rounds each policy needs to be sure, and how often it is right then."""
     rows = []
-    for label, one in seen.items():
-        for level in SURE:
-            times, right = one.times(level), one.right(level)
-            n, hits = times.size, right.size
-            quartiles = [whole(quantile_interval(times, q)[0]) for q in (0.25, 0.75)]
-            median = [whole(x) for x in quantile_interval(times, 0.5)]
-            good: list[float | None] = [None] * 3
+    for label, one in identifications.items():
+        for level in SURE_LEVELS:
+            times, is_right = one.passage_times(level), one.is_right(level)
+            n, hits = times.size, is_right.size
+            quartiles = [round_or_none(quantile_interval(times, q).value) for q in (0.25, 0.75)]
+            median = [round_or_none(x) for x in quantile_interval(times, 0.5)]
+            right: list[float | None] = [None] * 3
             if hits:
-                good = list(share_interval(float(right.sum()), hits))
+                right = list(share_interval(float(is_right.sum()), hits))
             reached = share_interval(hits, n)
-            rows.append([label, level, *reached, quartiles[0], *median, quartiles[1], *good])
+            rows.append([label, level, *reached, quartiles[0], *median, quartiles[1], *right])
     return _frame("sure", rows)
 
 
-def identified_table(seen: Mapping[str, Watched]) -> pl.DataFrame:
+def identified_table(identifications: Mapping[str, Identification]) -> pl.DataFrame:
+    """The recommended arm of each policy at every checkpoint."""
     rows = []
-    for label, one in seen.items():
+    for label, one in identifications.items():
         for column, n in enumerate(one.rounds):
-            loss = mean_interval(one.gap[:, column])
-            rows.append([label, n, one.p[:, column].mean(), *one.found(column), *loss])
+            loss = mean_interval(one.simple_regret[:, column])
+            p_best = one.p_best[:, column].mean()
+            rows.append([label, n, p_best, *one.share_identified(column), *loss])
     return _frame("identified", rows).with_columns(pl.col("loss_low").clip(0))
 
 
-def wrong_table(study: Study, told: Mapping[str, Watched]) -> pl.DataFrame:
+def wrong_table(study: Study, at_end: Mapping[str, Identification]) -> pl.DataFrame:
+    """What VarTS pays for each wrong prior, and the arm that it recommends in the end."""
     right = study.final[MAIN]
     rows: list[list[Any]] = []
-    for what, end in told.items():
+    for what, end in at_end.items():
         regret = right if what == RIGHT else study.final[what]
         extra: list[float | None] = [None] * 4
         if what != RIGHT:
             mean, low, high = mean_interval(regret - right)
             extra = [mean, low, high, mean / right.mean() if right.mean() > 0 else None]
-        found = end.found(0)
-        rows.append([what, regret.mean(), *extra, np.quantile(regret, 0.95), end.p.mean(), *found])
+        q95, p_best = np.quantile(regret, 0.95), end.p_best.mean()
+        rows.append([what, regret.mean(), *extra, q95, p_best, *end.share_identified(0)])
     return _frame("wrong", rows)
 
 
 def arm_table(
     given: NormalGamma, inner: NormalGamma, names: tuple[str, ...] | None
 ) -> pl.DataFrame:
+    """What the prior says about every arm; `inner` is the one for which more is better."""
     K = given.mu.size
     labels = names or [str(i + 1) for i in range(K)]
     chances = inner.belief().p_best()
@@ -117,8 +121,9 @@ def arm_table(
 
 
 def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
-    step = -(-len(study.rounds) // CURVE_POINTS)
-    at = np.arange((len(study.rounds) - 1) % step, len(study.rounds), step)  # the last is there
+    """The regret of each policy over the rounds."""
+    step = -(-len(study.rounds) // POINTS_PER_CURVE)
+    at = np.arange((len(study.rounds) - 1) % step, len(study.rounds), step)  # with the last one
     factor = t_factor(study.runs)
     rows = []
     for label in labels:
@@ -131,18 +136,10 @@ def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
 # --------------------------------------------------------------------------------------- numbers
 
 
-def below(rounds: Any, regret: Floats, x: float) -> int | None:
-    """The round from which on the regret a round is at most x."""
-    above = np.flatnonzero(regret > x * rounds)
-    if above.size == 0:
-        return int(rounds[0])
-    return None if above[-1] == len(rounds) - 1 else int(rounds[above[-1] + 1])
+def round_or_none(x: float) -> int | None:
+    """A number of rounds; None for infinity. A lower limit of -inf is round 0.
 
-
-def whole(x: float) -> int | None:
-    """A round; None for one that was not seen. No round is below 0: a limit of -inf says no more.
-
-    >>> whole(7.0), whole(-math.inf), whole(math.inf)
+    >>> round_or_none(7.0), round_or_none(-math.inf), round_or_none(math.inf)
     (7, 0, None)
     """
     x = max(x, 0.0)
@@ -150,11 +147,13 @@ def whole(x: float) -> int | None:
 
 
 def _frame(name: str, rows: Iterable[Any]) -> pl.DataFrame:
-    """A table with the columns of SCHEMAS; a number that does not exist becomes null."""
-    return pl.DataFrame([list(map(_exists, row)) for row in rows], SCHEMAS[name], orient="row")
+    """A table with the columns of SCHEMAS; NaN and infinity become null."""
+    return pl.DataFrame(
+        [list(map(_null_unless_finite, row)) for row in rows], SCHEMAS[name], orient="row"
+    )
 
 
-def _exists(x: Any) -> Any:
+def _null_unless_finite(x: Any) -> Any:
     if isinstance(x, np.generic):
         x = x.item()
     return None if isinstance(x, float) and not math.isfinite(x) else x

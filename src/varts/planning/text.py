@@ -7,43 +7,43 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from varts.planning.plan import Plan
+    from varts.planning.result import Plan
 
-MOST_ARMS = 12  # as many are listed one by one
-FOUND = ("identified", "identified_low", "identified_high")
+MOST_ARMS_LISTED = 12  # more would fill the screen
+IDENTIFIED = ("identified", "identified_low", "identified_high")
 
 
 def plan_text(plan: Plan) -> str:
-    """The tables and sentences of a plan, in the order in which one would ask."""
+    """The tables and sentences of a plan: first what it costs, then what is learned."""
     better = "higher" if plan.goal == "max" else "lower"
     parts = [
         f"{plan.K} arms, {plan.horizon:,} rounds, {better} is better: {plan.runs:,} experiments "
         "simulated from the prior, intervals of 95 %",
-        _arms(plan),
-        _policies(plan),
-        _sure(plan),
-        _end(plan),
-        _wrong(plan),
+        _describe_arms(plan),
+        _describe_policies(plan),
+        _describe_sure(plan),
+        _describe_end(plan),
+        _describe_wrong(plan),
         "\n".join(f"note: {note}" for note in plan.notes),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _arms(plan: Plan) -> str:
-    """Only where the prior tells arms apart."""
+def _describe_arms(plan: Plan) -> str:
+    """Empty if the prior is the same for all arms."""
     arms = plan.arms
-    if arms.height > MOST_ARMS or arms.select("mu", "mean_sd").unique().height == 1:
+    if arms.height > MOST_ARMS_LISTED or arms.select("mu", "mean_sd").unique().height == 1:
         return ""
     rows = [
-        [row["arm"], _short(row["mu"]), _short(row["mean_sd"]), _percent(row["p_best"])]
-        for row in arms.iter_rows(named=True)
+        [arm, f"{mu:.4g}", f"{mean_sd:.4g}", _format_percent(p_best)]
+        for arm, mu, mean_sd, p_best in arms.iter_rows()
     ]
-    return columns("before the first round", [["arm", "mean", "± sd", "P(best)"], *rows])
+    return align_columns("before the first round", [["arm", "mean", "± sd", "P(best)"], *rows])
 
 
-def _policies(plan: Plan) -> str:
+def _describe_policies(plan: Plan) -> str:
     table = plan.table
-    digits = decimals(table["regret_high"][0] - table["regret"][0])
+    digits = count_decimals(table["regret_high"][0] - table["regret"][0])
     reward = "reward" if plan.goal == "max" else "cost"
     rows = [
         [
@@ -58,25 +58,26 @@ def _policies(plan: Plan) -> str:
         rows.append(
             [
                 row["policy"] + mark,
-                number(row["regret"], digits),
-                between(row["regret_low"], row["regret_high"], digits),
-                number(row["median"], digits),
-                number(row["q95"], digits),
-                number(row["reward"], digits),
+                format_number(row["regret"], digits),
+                format_interval(row["regret_low"], row["regret_high"], digits),
+                format_number(row["median"], digits),
+                format_number(row["q95"], digits),
+                format_number(row["reward"], digits),
                 f"{share[0]:.1%} ± {(share[2] - share[1]) / 2:.1%}",
-                number(gap[0], digits, sign=True),
-                between(gap[1], gap[2], digits, sign=True),
+                format_number(gap[0], digits, sign=True),
+                format_interval(gap[1], gap[2], digits, sign=True),
             ]
         )
-    lines = [columns("what it costs to learn", rows)]
+    lines = [align_columns("what it costs to learn", rows)]
     assumed: dict[str, list[str]] = {}
     for row in table.iter_rows(named=True):
         if row["assumes"]:
             assumed.setdefault(row["assumes"], []).append(row["policy"])
-    told = "; ".join(f"{', '.join(names)}: {what}" for what, names in assumed.items())
-    lines.append(f"* depends on the unit of the rewards, made for: {told}")
+    units = "; ".join(f"{', '.join(names)}: {what}" for what, names in assumed.items())
+    lines.append(f"* depends on the unit of the rewards, made for: {units}")
     if plan.bound is not None:
-        printed, corrected = (number(plan.bound[x], digits) for x in ("printed", "corrected"))
+        printed = format_number(plan.bound["printed"], digits)
+        corrected = format_number(plan.bound["corrected"], digits)
         lines.append(
             f"Theorem 2: regret of VarTS <= {printed} as printed, {corrected} with the proof's "
             "lost factor restored"
@@ -89,7 +90,7 @@ def _policies(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _sure(plan: Plan) -> str:
+def _describe_sure(plan: Plan) -> str:
     rows = [
         [
             "policy", "P(best)", "after rounds (median)", "interval", "middle half",
@@ -102,36 +103,36 @@ def _sure(plan: Plan) -> str:
             [
                 row["policy"],
                 f"{row['level']:.0%}",
-                late(row["median"]),
-                f"[{late(row['median_low'])}, {late(row['median_high'])}]",
-                f"[{late(row['q25'])}, {late(row['q75'])}]",
-                _share(row["reached"], row["reached_low"], row["reached_high"]),
-                "-" if right[0] is None else _share(*right),
+                format_round(row["median"]),
+                f"[{format_round(row['median_low'])}, {format_round(row['median_high'])}]",
+                f"[{format_round(row['q25'])}, {format_round(row['q75'])}]",
+                _format_share(row["reached"], row["reached_low"], row["reached_high"]),
+                "-" if right[0] is None else _format_share(*right),
             ]
         )
-    title = f"how sure one may be, and when ({plan.watched} of the experiments; -: later)"
-    return columns(title, rows)
+    title = f"how sure one may be, and when ({plan.followed} of the experiments; -: later)"
+    return align_columns(title, rows)
 
 
-def _end(plan: Plan) -> str:
+def _describe_end(plan: Plan) -> str:
     rows = [["policy", "mean P(best)", "is the best arm", "loses a round", "interval"]]
     for row in plan.identified.iter_rows(named=True):
         if row["round"] == plan.horizon:
-            digits = decimals((row["loss_high"] - row["loss_low"]) / 2)
+            digits = count_decimals((row["loss_high"] - row["loss_low"]) / 2)
             rows.append(
                 [
                     row["policy"],
-                    _percent(row["p_best"]),
-                    _share(*(row[name] for name in FOUND)),
-                    number(row["loss"], digits),
-                    between(row["loss_low"], row["loss_high"], digits),
+                    _format_percent(row["p_best"]),
+                    _format_share(*(row[name] for name in IDENTIFIED)),
+                    format_number(row["loss"], digits),
+                    format_interval(row["loss_low"], row["loss_high"], digits),
                 ]
             )
-    return columns(f"the arm with the highest P(best) after {plan.horizon:,} rounds", rows)
+    return align_columns(f"the arm with the highest P(best) after {plan.horizon:,} rounds", rows)
 
 
-def _wrong(plan: Plan) -> str:
-    digits = decimals(min((plan.wrong["extra_high"] - plan.wrong["extra"]).drop_nulls()))
+def _describe_wrong(plan: Plan) -> str:
+    digits = count_decimals(min((plan.wrong["extra_high"] - plan.wrong["extra"]).drop_nulls()))
     rows = [
         [
             "what VarTS is told", "regret", "extra", "interval", "in %", "1 in 20 above",
@@ -142,25 +143,25 @@ def _wrong(plan: Plan) -> str:
         rows.append(
             [
                 row["prior"],
-                number(row["regret"], digits),
-                number(row["extra"], digits, sign=True),
-                between(row["extra_low"], row["extra_high"], digits, sign=True),
+                format_number(row["regret"], digits),
+                format_number(row["extra"], digits, sign=True),
+                format_interval(row["extra_low"], row["extra_high"], digits, sign=True),
                 "-" if row["relative"] is None else f"{row['relative']:+.1%}",
-                number(row["q95"], digits),
-                _percent(row["p_best"]),
-                _share(*(row[name] for name in FOUND)),
+                format_number(row["q95"], digits),
+                _format_percent(row["p_best"]),
+                _format_share(*(row[name] for name in IDENTIFIED)),
             ]
         )
-    return columns("what a wrong prior costs VarTS", rows)
+    return align_columns("what a wrong prior costs VarTS", rows)
 
 
 # ------------------------------------------------------------------------------ numbers and columns
 
 
-def columns(title: str, rows: Iterable[list[str]]) -> str:
-    """A title, and rows below it: the first column to the left, the others to the right.
+def align_columns(title: str, rows: Iterable[list[str]]) -> str:
+    """A title, and rows below it: the first column aligned left, the others right.
 
-    >>> print(columns("two", [["a", "b"], ["x", "1.50"]]))
+    >>> print(align_columns("two", [["a", "b"], ["x", "1.50"]]))
     two
       a     b
       x  1.50
@@ -175,10 +176,10 @@ def columns(title: str, rows: Iterable[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def decimals(half: float) -> int:
-    """How many decimals show two digits of half an interval.
+def count_decimals(half: float) -> int:
+    """How many decimals show half the width of an interval to two digits.
 
-    >>> decimals(21.4), decimals(0.034), decimals(0.0)
+    >>> count_decimals(21.4), count_decimals(0.034), count_decimals(0.0)
     (0, 3, 2)
     """
     if not half > 0:
@@ -186,33 +187,29 @@ def decimals(half: float) -> int:
     return max(0, min(12, 1 - math.floor(math.log10(half))))
 
 
-def number(x: float | None, digits: int, sign: bool = False) -> str:
-    """A number with commas; - for one that does not exist."""
+def format_number(x: float | None, digits: int, sign: bool = False) -> str:
+    """A number with commas; - for None."""
     if x is None:
         return "-"
     text = f"{x:{'+' if sign else ''},.{digits}f}"
     return text.lstrip("-") if float(text.replace(",", "")) == 0 and not sign else text
 
 
-def between(low: float | None, high: float | None, digits: int, sign: bool = False) -> str:
-    """An interval."""
+def format_interval(low: float | None, high: float | None, digits: int, sign: bool = False) -> str:
+    """An interval in brackets; - for None."""
     if low is None or high is None:
         return "-"
-    return f"[{number(low, digits, sign)}, {number(high, digits, sign)}]"
+    return f"[{format_number(low, digits, sign)}, {format_number(high, digits, sign)}]"
 
 
-def late(n: Any) -> str:
-    """A round, or - for one that was not seen."""
+def format_round(n: Any) -> str:
+    """A number of rounds; - for None, which is later than the simulation."""
     return "-" if n is None else f"{n:,}"
 
 
-def _percent(x: float) -> str:
+def _format_percent(x: float) -> str:
     return f"{x:.1%}"
 
 
-def _share(x: float, low: float, high: float) -> str:
+def _format_share(x: float, low: float, high: float) -> str:
     return f"{x:.0%} [{low:.0%}, {high:.0%}]"
-
-
-def _short(x: float) -> str:
-    return f"{x:.4g}"

@@ -7,9 +7,18 @@ each.
 from varts.plotting.plan import plan_figure
 from varts.plotting.prior import prior_check
 from varts.plotting.study import regret_by_arms, regret_curves
-from varts.plotting.style import STYLES, figure, line_style, save, shared_legend, thinned
+from varts.plotting.style import (
+    FIGURE_SUFFIXES,
+    STYLES,
+    figure,
+    line_style,
+    save,
+    shared_legend,
+    thin,
+)
 
 __all__ = [
+    "FIGURE_SUFFIXES",
     "STYLES",
     "figure",
     "line_style",
@@ -19,5 +28,5 @@ __all__ = [
     "regret_curves",
     "save",
     "shared_legend",
-    "thinned",
+    "thin",
 ]

@@ -10,7 +10,7 @@ from varts.plotting.style import STYLES, figure, line_style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from varts.planning.plan import Plan
+    from varts.planning.result import Plan
 
 
 def plan_figure(plan: Plan, axes: Sequence[Axes] | None = None) -> list[Axes]:
@@ -25,7 +25,7 @@ def plan_figure(plan: Plan, axes: Sequence[Axes] | None = None) -> list[Axes]:
 
 
 def _plan_regret(plan: Plan, ax: Axes) -> None:
-    """Curves that leave VarTS far below may leave the panel; the legend says where they end."""
+    """Curves far above that of VarTS may leave the panel; the legend says where they end."""
     ends = plan.table["regret"]
     for label, end in zip(plan.table["policy"], ends, strict=True):
         curve = plan.curves.filter(policy=label)
@@ -42,7 +42,7 @@ def _plan_regret(plan: Plan, ax: Axes) -> None:
 def _plan_found(plan: Plan, ax: Axes) -> None:
     """The recommended arm is the best one (solid), and how sure its P(best) is of that (dots)."""
     for i, label in enumerate(plan.identified["policy"].unique(maintain_order=True)):
-        seen = plan.identified.filter(policy=label)[1:]  # not the look before the first round
+        seen = plan.identified.filter(policy=label)[1:]  # a logarithmic axis has no round 0
         line = {**line_style(label, i), "linestyle": "-"}
         ax.plot(seen["round"], 100 * seen["identified"], label=label, **line)
         band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}

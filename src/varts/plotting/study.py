@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from varts.plotting.style import BOUND, figure, line_style, thinned
+from varts.plotting.style import BOUND_LABEL, figure, line_style, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,21 +26,21 @@ def regret_curves(
         study: The study whose curves to draw.
         ax: Where to draw; by default in a new figure.
         title: The title of the axes.
-        bound: A bound at the rounds of `thinned(study.rounds)`, drawn dotted; as it is far above
+        bound: A bound at the rounds of `thin(study.rounds)`, drawn dotted; as it is far above
             the curves, the axis then turns logarithmic above the first policy's regret.
         legend: Whether to draw a legend.
     """
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
-    rounds = thinned(study.rounds)
+    rounds = thin(study.rounds)
     for i, label in enumerate(study.labels):
         line = line_style(label, i)
-        regret, error = thinned(study.regret[label]), thinned(2 * study.se[label])
+        regret, error = thin(study.regret[label]), thin(2 * study.se[label])
         ax.plot(rounds, regret, label=label.replace("$", r"\$"), **line)
         band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}
         ax.fill_between(rounds, regret - error, regret + error, **band)
     if bound is not None:
-        ax.plot(rounds, bound, color="#D55E00", linestyle=":", label=BOUND)
+        ax.plot(rounds, bound, color="#D55E00", linestyle=":", label=BOUND_LABEL)
         ax.set_yscale("symlog", linthresh=max(1.0, study.regret[study.labels[0]][-1]))
     ax.set(xlabel="Round n", ylabel="Regret", xlim=(0, study.horizon), title=title)
     ax.set_ylim(bottom=0)
@@ -71,7 +71,7 @@ def regret_by_arms(
             arms, means, errors, label=label, capsize=2, marker="o", ms=3, **line_style(label, i)
         )
     if bounds is not None:
-        ax.plot(arms, bounds, color="#D55E00", linestyle=":", label=BOUND)
+        ax.plot(arms, bounds, color="#D55E00", linestyle=":", label=BOUND_LABEL)
         ax.set_yscale("symlog", linthresh=max(1.0, means[0]))
     ax.set_xscale("log", base=2)
     ax.set(xlabel="Number of arms K", ylabel="Regret", title=title, xticks=arms)

@@ -22,11 +22,12 @@ STYLES: dict[str, dict[str, Any]] = {
     "TS20": {"color": "#7F7F7F"},
     "Even-Split": {"color": "#444444", "linestyle": ":"},
 }
-BOUND = "Theorem 2"
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")  # of the files that a figure can be written to
+BOUND_LABEL = "Theorem 2"
 OTHERS = ("#882255", "#44AA99", "#999933", "#332288", "#AA4499", "#117733", "#661100", "#6699CC")
 
 
-def thinned(curve: Any) -> Any:
+def thin(curve: Any) -> Any:
     """At most 401 evenly spaced points of a curve, its last among them: more cannot be seen."""
     step = -(-len(curve) // 400)
     return curve[(len(curve) - 1) % step :: step]
@@ -55,7 +56,7 @@ def figure(panels: int = 1, height: float = 3.0, width: float = 3.4) -> tuple[Fi
 def shared_legend(made: Figure, ax: Axes) -> None:
     """One legend for all panels, below them."""
     pairs = zip(*ax.get_legend_handles_labels(), strict=True)
-    entries = sorted(pairs, key=lambda pair: pair[1] == BOUND)  # errorbars come after lines
+    entries = sorted(pairs, key=lambda pair: pair[1] == BOUND_LABEL)  # errorbars come after lines
     made.legend(
         *zip(*entries, strict=True),
         loc="outside lower center",

@@ -18,7 +18,7 @@ P = TypeVar("P", bound=type[Policy])
 def register(kind: P) -> P:
     """Class decorator: make a policy known by its label, everywhere a label is taken."""
     if not (isinstance(kind, type) and issubclass(kind, Policy)):
-        raise ValueError(f"register takes a class of policies, got {kind!r}; try type(policy)")
+        raise TypeError(f"register takes a class of policies, got {kind!r}; try type(policy)")
     if not kind.label:
         raise ValueError(f"a policy must have a label to be registered, got {kind.__name__}")
     _registry[_plain(kind.label)] = kind
@@ -45,7 +45,7 @@ Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, Even-Split
         return policy
     if not isinstance(policy, str):
         hint = f"; did you mean {policy.__name__}()?" if isinstance(policy, type) else ""
-        raise ValueError(f"policy must be a policy or its label, got {policy!r}{hint}")
+        raise TypeError(f"policy must be a policy or its label, got {policy!r}{hint}")
     kind = _registry.get(_plain(policy))
     if kind is None:
         raise ValueError(unknown("policy", policy, known()))
@@ -83,7 +83,7 @@ def choose(
     """
     policy = make(policy)
     if not isinstance(stats, ArmStats):
-        raise ValueError(f"stats must be an ArmStats, got {abbreviate(stats)}")
+        raise TypeError(f"stats must be an ArmStats, got {abbreviate(stats)}")
     rng = np.random.default_rng(rng)
     owed = np.flatnonzero(stats.n < policy.owed(stats.K))
     if owed.size:

@@ -322,5 +322,5 @@ def _checked(prior: Any, kind: type[Prior]) -> Any:
         return None
     prior = prior_from(prior)
     if not isinstance(prior, kind):
-        raise ValueError(f"prior must be a {kind.__name__}, got a {type(prior).__name__}")
+        raise TypeError(f"prior must be a {kind.__name__}, got a {type(prior).__name__}")
     return prior

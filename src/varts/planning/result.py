@@ -1,0 +1,232 @@
+"""What `varts.plan` returns: tables of what to expect, and the search for a number of rounds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from varts._progress import Progress, show_progress
+from varts._validation import integer, make_folder, real, unknown
+from varts.planning import tables
+from varts.planning.comparators import MAIN, make_policies
+from varts.planning.identification import SimulatedRuns
+from varts.planning.rounds_needed import (
+    ROUND_LIMIT,
+    RoundsNeeded,
+    find_rounds_to_loss,
+    find_rounds_to_sure,
+)
+from varts.planning.text import plan_text
+from varts.priors import NormalGamma, prior_from
+from varts.problems import GaussianBandit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What to expect of an experiment; `plan` makes one, and `print` shows all of it.
+
+    Regret and loss are measured against always playing the best arm, and are never negative;
+    `reward` is what is collected (for goal="min": spent). Tables are polars DataFrames; columns
+    that end in _low and _high are 95 % intervals.
+
+    Args:
+        prior: The prior, with one entry per arm, for rewards as they are, whatever the goal.
+        names: The names of the arms, if they have any.
+        goal: "max" or "min".
+        horizon: The rounds of a run.
+        runs: How many experiments were simulated.
+        followed: In how many of them P(best) was followed.
+        seed: The seed of the simulation.
+        table: One row per policy: regret, reward and the share of rounds on inferior arms.
+        sure: Rounds until P(best) reaches a level, and how often it is right then.
+        identified: The recommended arm in the course of the experiment.
+        wrong: What a wrong prior costs VarTS, compared with the right one.
+        arms: What the prior says about every arm before the first round.
+        curves: Regret over rounds.
+        bound: Theorem 2, printed and corrected; None if it gives no bound.
+        notes: What to keep in mind, one sentence each.
+    """
+
+    prior: NormalGamma
+    names: tuple[str, ...] | None
+    goal: str
+    horizon: int
+    runs: int
+    followed: int
+    seed: int
+    table: pl.DataFrame
+    sure: pl.DataFrame
+    identified: pl.DataFrame
+    wrong: pl.DataFrame
+    arms: pl.DataFrame
+    curves: pl.DataFrame
+    bound: Mapping[str, float] | None
+    notes: tuple[str, ...]
+
+    @property
+    def K(self) -> int:
+        """The number of arms."""
+        return int(self.prior.mu.size)
+
+    def rounds_to_loss(
+        self,
+        x: float,
+        policy: str = MAIN,
+        limit: int = ROUND_LIMIT,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> RoundsNeeded:
+        """Find the round from which on the average regret per round is below x.
+
+        The horizon is doubled until it is.
+
+        Args:
+            x: The average regret per round.
+            policy: The label of a policy in `table`.
+            limit: How many rounds to simulate at most.
+            threads: How many threads to use; all cores by default.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Returns:
+            The round with its interval, or how far the policy got within `limit` rounds.
+        """
+        x, limit = real("x", x, above=0), integer("limit", limit, at_least=1)
+        runs = self._runs(policy, self.runs, threads)
+        with show_progress(progress) as bar:
+            return find_rounds_to_loss(runs, policy, x, self.horizon, limit, bar)
+
+    def rounds_to_sure(
+        self,
+        level: float = 0.95,
+        share: float = 0.5,
+        policy: str = MAIN,
+        limit: int = ROUND_LIMIT,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> RoundsNeeded:
+        """Find the number of rounds until P(best) of some arm reaches a level.
+
+        Runs are followed beyond the horizon if need be.
+
+        Args:
+            level: The P(best) to reach.
+            share: The share of runs that have to reach it.
+            policy: The label of a policy in `table`.
+            limit: How many rounds to simulate at most.
+            threads: How many threads to use; all cores by default.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Returns:
+            The rounds with their interval, or how many runs got there within `limit` rounds.
+        """
+        level = real("level", level, above=0, below=1)
+        share = real("share", share, above=0, below=1)
+        limit = integer("limit", limit, at_least=1)
+        runs = self._runs(policy, self.followed, threads)
+        with show_progress(progress) as bar:
+            return find_rounds_to_sure(runs, policy, level, share, self.horizon, limit, bar)
+
+    def plot(self, axes: Any = None) -> list[Axes]:
+        """Draw regret, how sure one may be, and the price of a wrong prior, side by side.
+
+        Args:
+            axes: Three matplotlib axes to draw on; new ones by default.
+        """
+        from varts.plotting import plan_figure
+
+        return plan_figure(self, axes)
+
+    def to_json(self) -> str:
+        """Everything as one JSON object, tables by column."""
+        body: dict[str, Any] = {"type": "Plan"}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, pl.DataFrame):
+                value = value.to_dict(as_series=False)
+            elif isinstance(value, NormalGamma):
+                value = value.to_dict()
+            body[field.name] = value
+        return json.dumps(body, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The inverse of `to_json`.
+
+        Args:
+            text: What `to_json` returned.
+        """
+        try:
+            body = json.loads(text)
+            if body.pop("type") != "Plan":
+                raise ValueError
+            for name, schema in tables.SCHEMAS.items():
+                body[name] = pl.DataFrame(body[name], schema=schema)
+            body["prior"] = prior_from(body["prior"])
+            body["names"] = None if body["names"] is None else tuple(body["names"])
+            body["notes"] = tuple(body["notes"])
+            return cls(**body)
+        except (ValueError, TypeError, KeyError, AttributeError, pl.exceptions.PolarsError):
+            raise ValueError(
+                "a plan must be JSON that Plan.to_json wrote, got something else"
+            ) from None
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write plan.json, one CSV per table, plan.png and plan.svg.
+
+        Args:
+            folder: Where to; it is made if it does not exist.
+
+        Returns:
+            The paths of the files.
+        """
+        from varts import plotting
+
+        out = make_folder("folder", folder)
+        paths = [out / "plan.json"]
+        paths[0].write_text(self.to_json() + "\n", encoding="utf-8")
+        for stem, table in (
+            ("policies", self.table),
+            ("sure", self.sure),
+            ("identified", self.identified),
+            ("wrong_prior", self.wrong),
+            ("arms", self.arms),
+            ("regret", self.curves),
+        ):
+            paths.append(out / f"{stem}.csv")
+            table.write_csv(paths[-1])
+        drawn: Any = self.plot()[0].figure
+        return [*paths, *plotting.save(drawn, out / "plan")]
+
+    def __str__(self) -> str:
+        return plan_text(self)
+
+    def __repr__(self) -> str:
+        regret = self.table.filter(pl.col("policy") == MAIN)["regret"][0]
+        return f"Plan({self.K} arms, {self.horizon} rounds; regret of VarTS {regret:.4g})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # it holds tables
+
+    @property
+    def _inner(self) -> NormalGamma:
+        """The prior for which more is better."""
+        return self.prior if self.goal == "max" else self.prior.mirrored()
+
+    def _runs(self, label: str, count: int, threads: int | None) -> SimulatedRuns:
+        """Runs of a policy, those of this plan first."""
+        inner = self._inner
+        known = make_policies(inner, self.goal)
+        if label not in known:
+            raise ValueError(unknown("policy", label, known))
+        return SimulatedRuns(GaussianBandit(inner), known[label], inner, count, self.seed, threads)

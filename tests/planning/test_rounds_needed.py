@@ -1,0 +1,82 @@
+"""How many rounds it takes, within the horizon and beyond it."""
+
+import pytest
+
+import varts
+from tests.planning.shared import PRIOR, row, small
+from varts import GaussianBandit, VarTS
+
+
+def test_rounds_to_loss_is_where_the_curve_falls_below(expected):
+    answer = expected.rounds_to_loss(1.0)
+    study = varts.simulate(GaussianBandit(PRIOR, K=4), VarTS(PRIOR), 400, 400)
+    average = study.regret["VarTS"] / study.rounds
+    assert average[answer.rounds - 2] > 1.0 >= average[answer.rounds - 1]
+    assert answer.low < answer.rounds < answer.high < 400
+    assert f"VarTS, to lose less than 1 a round on average: {answer.rounds} rounds" in str(answer)
+
+
+def test_rounds_to_loss_goes_beyond_the_horizon_and_says_where_it_stopped():
+    made = small(arms=2, horizon=30, runs=200)
+    answer = made.rounds_to_loss(0.4)
+    assert 30 < answer.low < answer.rounds < answer.high <= answer.simulated
+    assert answer.simulated / 30 in (2, 4, 8, 16, 32, 64)
+    assert made.rounds_to_loss(0.3).rounds > answer.rounds
+    never = made.rounds_to_loss(1e-6, limit=100)
+    assert (never.rounds, never.simulated) == (None, 100)
+    assert never.reached_low < never.reached < never.reached_high
+    assert f"more than 100 rounds, after which it loses {never.reached:.3f} [" in str(never)
+    assert made.rounds_to_loss(100.0).rounds == 1
+
+
+def test_an_even_split_never_loses_less():
+    made = small(arms=2, horizon=30, runs=200)
+    gap = row(made.table, policy="Even-Split")["regret"] / 30
+    assert made.rounds_to_loss(0.9 * gap, "Even-Split", limit=2000).rounds is None
+    assert made.rounds_to_loss(1.5 * gap, "Even-Split", limit=2000).rounds <= 2
+
+
+@pytest.mark.parametrize("label", ["VarTS", "Even-Split"])
+def test_rounds_to_sure_agrees_with_the_table(expected, label):
+    """What is within the horizon: a quarter of the experiments, and the lower limit for a half."""
+    sure = row(expected.sure, policy=label, level=0.9)
+    found = expected.rounds_to_sure(0.9, 0.25, label).rounds
+    low = expected.rounds_to_sure(0.9, 0.5, label).low
+    assert None not in (found, low)
+    assert (found, low) == (sure["q25"], sure["median_low"])
+
+
+def test_rounds_to_sure_goes_beyond_the_horizon():
+    made = small(arms=2, horizon=20, followed=24)
+    few, many = made.rounds_to_sure(0.95, share=0.3), made.rounds_to_sure(0.95, share=0.7)
+    assert few.rounds < many.rounds and many.rounds > 20
+    assert few.rounds <= made.rounds_to_sure(0.99, share=0.3).rounds
+    assert many.low <= many.rounds <= many.high <= many.simulated
+    assert "95% sure of an arm in 70% of cases" in str(many)
+    never = made.rounds_to_sure(0.999999, limit=50)
+    assert never.rounds is None and never.simulated == 50 and never.reached < 0.5
+    assert "after which it was in" in str(never)
+
+
+def test_a_limit_that_so_few_experiments_do_not_give_is_not_made_up():
+    """One arm is best at once; five experiments have no 95 % interval of their median."""
+    answer = small(arms=1, horizon=50, followed=5).rounds_to_sure()
+    assert (answer.rounds, answer.low, answer.high) == (0, 0, None)
+    assert str(answer).endswith("0 rounds [0, no limit from so few cases]")
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda p: p.rounds_to_loss(0), "x must be finite and > 0, got 0"),
+        (lambda p: p.rounds_to_loss("1"), "x must be finite and > 0, got '1'"),
+        (lambda p: p.rounds_to_loss(1, "VarT"), "unknown policy 'VarT'; did you mean 'VarTS'?"),
+        (lambda p: p.rounds_to_loss(1, limit=0), "limit must be a whole number >= 1, got 0"),
+        (lambda p: p.rounds_to_sure(1.0), "level must be finite and > 0 and < 1, got 1.0"),
+        (lambda p: p.rounds_to_sure(0.9, 0), "share must be finite and > 0 and < 1, got 0"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(expected, ask, sentence):
+    with pytest.raises((TypeError, ValueError)) as error:
+        ask(expected)
+    assert sentence in str(error.value)
