@@ -286,6 +286,14 @@ def test_the_reference_has_a_place_for_every_public_name():
     assert set(listed) == modules | set(varts._home.values())
 
 
+def test_the_tree_in_the_readme_is_that_of_the_package():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    tree = re.search(r"^src/varts/\n((?:  .+\n)+)", text, re.MULTILINE)[1]
+    named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
+    there = {path.name for path in (ROOT / "src/varts").iterdir() if path.name[0] not in "_."}
+    assert named - {"engine"} == there - {"data", "py.typed"}
+
+
 def test_the_citation_names_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r'^version: "(.+)"$', citation, re.MULTILINE)[1] == varts.__version__

@@ -26,7 +26,8 @@ import varts
 
 assert sys.prefix in varts.__file__, varts.__file__
 assert varts.__version__ == {version!r}
-assert not [m for m in ("pandas", "distributed", "psycopg", "pytest") if importlib.util.find_spec(m)]
+for extra in ("pandas", "distributed", "psycopg", "pytest"):
+    assert importlib.util.find_spec(extra) is None, extra
 
 study = varts.simulate(varts.BernoulliBandit(3), ["UCB1"], horizon=50, runs=8)
 assert study.final["UCB1"].shape == (8,)
