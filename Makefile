@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-oldest chaos bench bench-fit bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-oldest docs wheel chaos bench bench-fit bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,7 +15,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("varts needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@echo 'installing into $(VENV): a minute or two'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	@touch $@
 
 reproduce: install  ## figures 1 and 2 of the paper and its claims, into results/
@@ -35,6 +35,13 @@ test-oldest:  ## the tests with the oldest versions that pyproject.toml allows, 
 		| sed -E 's/"|\[.*\]//g; s/>=(.*)/==\1.*/' > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/oldest.txt -e '.[all,dev]'
 	.venv-oldest/bin/python -m pytest -W ignore $(TESTS)
+
+docs: install  ## the documentation site, into site/; warnings are errors
+	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning -b html docs site
+	@echo 'open site/index.html'
+
+wheel: install  ## the sdist and the wheel, into dist/
+	$(BIN)/python -m build --outdir dist .
 
 chaos: install  ## kill a hundred workers of live experiments, on each store, and lose nothing
 	$(BIN)/python -m tests.live.chaos $(CHAOS)
@@ -62,5 +69,5 @@ format: install  ## put the code in its format
 	$(BIN)/ruff format .
 
 clean:  ## remove what was built, not the results
-	rm -rf $(VENV) .venv-oldest build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ Rules for a page:
   it are what it printed;
 - a ```toml block that begins with `# name.toml` becomes that file in the folder;
 - `...` stands for anything, and runs of blanks for one;
+- ```{name} blocks are for the site (`make docs`), and nothing to run;
 - `<!-- not run: reason -->` on the line before a block leaves it out, and
   `<!-- exit code 2 -->` says that a command is meant to fail: its output is then standard error.
 """
@@ -47,7 +48,7 @@ class Step:
     exit_code: int = 0
 
 
-FENCE = re.compile(r"^(`{3,})([\w+-]*)\s*$")
+FENCE = re.compile(r"^(`{3,})([\w+-]*|\{[\w-]+\}.*)\s*$")
 NOT_RUN = re.compile(r"^<!-- not run: .+ -->$")
 EXIT_CODE = re.compile(r"^<!-- exit code (\d+) -->$")
 
@@ -225,6 +226,7 @@ raise SystemExit
 """
 
 
+SITE = "````{grid} 2\n```{card} A title\n```\n````\n\n```{toctree}\n:hidden:\n```\n"
 FILE = "```toml\n# note.toml\n```\n\n"
 
 
@@ -238,6 +240,7 @@ def test_the_runner_accepts_a_right_page(tmp_path):
         ("```python\nprint(1)\n```\n```text\n2\n```\n", "printed:\n1"),
         ("```python\nprint(1)\n```\n\n```output\n1 1\n```\n", "printed:\n1"),
         ("```python\nprint(undefined)\n```\n", "NameError"),
+        (SITE + "```python\nprint(undefined)\n```\n", "NameError"),
         (FILE + "```console\n$ cat note.toml\n# other.toml\n```\n", "shown:\n# other.toml"),
         ("```console\n$ cat gone.toml\n```\n", "exit code 1"),
         (FILE + "<!-- exit code 1 -->\n```console\n$ cat note.toml\n```\n", "exit code 0"),
@@ -273,6 +276,22 @@ def test_every_public_class_and_function_has_a_docstring():
         and (not value.__doc__ or value.__doc__.startswith(f"{name}("))  # a dataclass's own
     ]
     assert silent == []
+
+
+def test_the_reference_has_a_place_for_every_public_name():
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/api").glob("*.md"))
+    listed = " ".join(re.findall(r"^```\{public\} (.+)$", pages, re.MULTILINE)).split()
+    assert len(listed) == len(set(listed))
+    modules = {f"varts.{name}" for name in varts.__all__ if inspect.ismodule(getattr(varts, name))}
+    assert set(listed) == modules | set(varts._home.values())
+
+
+def test_the_tree_in_the_readme_is_that_of_the_package():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    tree = re.search(r"^src/varts/\n((?:  .+\n)+)", text, re.MULTILINE)[1]
+    named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
+    there = {path.name for path in (ROOT / "src/varts").iterdir() if path.name[0] not in "_."}
+    assert named - {"engine"} == there - {"data", "py.typed"}
 
 
 def test_the_citation_names_this_version():
