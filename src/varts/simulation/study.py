@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from varts._intervals import LEVEL, mean_interval, standard_error
+from varts._intervals import CONFIDENCE, mean_interval, standard_error
 from varts._progress import Progress, show_progress
 from varts._validation import Floats, abbreviate, integer, real, unknown
 from varts.policies import Policy, make
@@ -90,7 +90,7 @@ class Study:
         """Standard error of `regret` over runs; NaN for a single run."""
         return {label: curve.se for label, curve in self.curves.items()}
 
-    def summary(self, against: str | None = None, level: float = LEVEL) -> pl.DataFrame:
+    def summary(self, against: str | None = None, level: float = CONFIDENCE) -> pl.DataFrame:
         """A row per policy at the horizon, best first.
 
         `difference` is the paired difference to the policy `against`, run by run on the same
