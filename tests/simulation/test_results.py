@@ -22,6 +22,15 @@ def test_a_merged_curve_is_that_of_all_runs():
     assert merged.se == pytest.approx([np.sqrt(1 / 3), np.sqrt(13 / 3)])
 
 
+def test_a_curve_is_a_value():
+    mean = np.zeros(2)
+    made = RegretCurve(1, mean, np.zeros(2))
+    for array in (made.mean, made.m2, made.merge(made).mean):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    mean[1] = 0.0  # the caller's own array is left as it was
+
+
 def test_one_run_has_no_variance():
     assert np.isnan(curve([1, 2]).variance).all() and np.isnan(curve([1, 2]).se).all()
 

@@ -22,6 +22,12 @@ class RegretCurve:
     mean: Floats  #: their mean regret, per recorded round
     m2: Floats  #: their sum of squared deviations from it, per recorded round
 
+    def __post_init__(self) -> None:
+        for name in ("mean", "m2"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False  # it is a value, and users get to see it
+            object.__setattr__(self, name, array)
+
     @property
     def variance(self) -> Floats:
         """Unbiased variance over runs; NaN for a single run."""

@@ -36,7 +36,7 @@ MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up 
 
 
 class Prepared(NamedTuple):
-    """What of a policy is the same in all blocks."""
+    """What a policy is played with, the same in all blocks."""
 
     loop: Loop
     owed: NDArray[np.int64]  # the pulls it owes each arm
@@ -62,7 +62,7 @@ class Work:
 
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
-        """What each policy is played with, by label."""
+        """The policies made ready, by label."""
         problem, K = self.problem, self.problem.K
         return {
             label: Prepared(
