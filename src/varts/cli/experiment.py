@@ -19,7 +19,16 @@ from rich.table import Table
 
 import varts
 from varts._validation import unknown
-from varts.cli.app import Whole, app, parse_prior, show
+from varts.cli.app import (
+    ArmGroups,
+    Lines,
+    Whole,
+    app,
+    parse_prior,
+    read_arm_groups,
+    read_lines,
+    show,
+)
 from varts.cli.experiment_flags import Flags
 from varts.cli.experiment_text import report_body, show_report, shown, status
 
@@ -62,7 +71,6 @@ Url = Annotated[
         help="sqlite:///FILE or postgresql://USER@HOST/NAME.",
     ),
 ]
-Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
 STORE = "sqlite:///varts.db"
 NOTHING = Flags()
 
@@ -117,6 +125,8 @@ def create(
     name: Name,
     /,
     *arms: str,
+    arms_file: Lines | None = None,
+    arm_groups: ArmGroups = None,
     options: Options = NOTHING,
     seed: Whole | None = None,
     store: Url = STORE,
@@ -133,15 +143,18 @@ def create(
     ----------
     arms
         The names of its arms.
+    arms_file
+        A file with the name of an arm on each line; - is standard input.
     seed
         Same seed, same decisions; drawn by default.
     """
-    given = options.given()
-    if arms and _absent(store):  # tried out first: a mistake leaves no file behind
-        varts.open(name, arms, store="memory://", seed=seed, **given)
+    given = options.given() | {"groups": read_arm_groups(arm_groups), "seed": seed}
+    names = read_lines("names of arms and --arms-file", list(arms) or None, arms_file)
+    if names and _absent(store):  # tried out first: a mistake leaves no file behind
+        varts.open(name, names, store="memory://", **given)
     with closing(_place(store, create=True)) as place:
         before = place.has(name)
-        made = varts.open(name, arms or None, store=place, seed=seed, **given)
+        made = varts.open(name, names, store=place, **given)
         what = "is there already, and agrees" if before else "created"
         print(f"{name}: {what}; {len(made.arms)} arms in {place.name}")
 
@@ -177,7 +190,7 @@ def decide(
     ids
         A file with an id a line.
     """
-    who, own = _listed("unit", unit, units), _listed("id", id, ids)
+    who, own = read_lines("--unit and --units", unit, units), read_lines("--id and --ids", id, ids)
     nobody: list[str | None] = [None] * (1 if own is None else len(own))
     with _open(name, store) as exp:
         for decision in exp.decide_many(nobody if who is None else who, own):
@@ -185,16 +198,6 @@ def decide(
                 _line(decision._asdict())
             else:
                 print(f"{decision.arm}\t{decision.id}")
-
-
-def _listed(name: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
-    """What was typed, or the lines of the file; a flag for each of thousands takes minutes."""
-    if file is None:
-        return typed
-    if typed is not None:
-        raise ValueError(f"{name}s must come from --{name} or from --{name}s, got both")
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    return text.splitlines()
 
 
 @experiment.command(help_epilogue="")
@@ -327,7 +330,15 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
 
 
 @experiment.command(help_epilogue="")
-def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = STORE) -> None:
+def add_arm(
+    name: Name,
+    arm: str,
+    /,
+    *,
+    prior: str | None = None,
+    arm_groups: ArmGroups = None,
+    store: Url = STORE,
+) -> None:
     """Add an arm to a running experiment.
 
     Example: varts experiment add-arm price 18 --prior mu=12,kappa=16,alpha=11,beta=640
@@ -340,7 +351,8 @@ def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = S
         A file or numbers, as for create; needed if every arm has a prior of its own.
     """
     with _open(name, store) as exp:
-        exp.add_arm(arm, None if prior is None else parse_prior(prior))
+        made = None if prior is None else parse_prior(prior)
+        exp.add_arm(arm, made, read_arm_groups(arm_groups))
         print(f"{name}: {arm} added; {len(exp.arms)} arms")
 
 
@@ -377,7 +389,14 @@ def resume_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
 
 
 @experiment.command(help_epilogue="")
-def configure(name: Name, /, *, options: Options = NOTHING, store: Url = STORE) -> None:
+def configure(
+    name: Name,
+    /,
+    *,
+    arm_groups: ArmGroups = None,
+    options: Options = NOTHING,
+    store: Url = STORE,
+) -> None:
     """Change options from here on; a new epoch begins. What is not given stays as it is.
 
     `none` puts an option back to its default, which is in parentheses.
@@ -388,7 +407,7 @@ def configure(name: Name, /, *, options: Options = NOTHING, store: Url = STORE) 
     if not given:
         raise ValueError("configure must be given an option to change, got none")
     with _open(name, store) as exp:
-        exp.configure(**given)
+        exp.configure(**given, groups=read_arm_groups(arm_groups))
         now = exp.options.to_json()
         changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
         print(f"{name}: {changes}; epoch {exp.state.config.epoch}")

@@ -12,7 +12,16 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import make_folder, real
-from varts.cli.app import Whole, app, is_file, parse_prior, whole
+from varts.cli.app import (
+    ArmGroups,
+    Lines,
+    Whole,
+    app,
+    parse_prior,
+    read_arm_groups,
+    read_lines,
+    whole,
+)
 
 
 @app.command(help_epilogue="")
@@ -20,6 +29,9 @@ def plan(
     prior: str,
     *,
     arms: str | None = None,
+    arm: Annotated[list[str] | None, Parameter(negative=())] = None,
+    arms_file: Lines | None = None,
+    arm_groups: ArmGroups = None,
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
     until_loss: float | None = None,
@@ -50,6 +62,10 @@ def plan(
     arms
         The number of arms, or their names with commas between; not needed when the prior has an
         entry per arm.
+    arm
+        The name of an arm, which may have a comma in it; one flag for each arm.
+    arms_file
+        A file with the name of an arm on each line; - is standard input.
     horizon
         Rounds an experiment.
     goal
@@ -84,12 +100,13 @@ def plan(
         real("until-loss", until_loss, above=0)
     if out is not None:
         make_folder("out", out)
-    source = Path(prior) if is_file(prior) else parse_prior(prior)
+    source, names = parse_prior(prior), _arms(arms, arm, arms_file)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
-            _arms(arms),
+            names,
             horizon,
+            groups=read_arm_groups(arm_groups),
             goal=goal,
             runs=runs,
             watched=watched,
@@ -122,10 +139,13 @@ def plan(
             print(f"\nwritten: {' '.join(str(path) for path in files)}")
 
 
-def _arms(text: str | None) -> Any:
-    """A number of arms, or names: whatever a number looks like is a number."""
+def _arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:
+    """The number of arms, or their names: whatever looks like a number is one."""
+    listed = read_lines("--arm and --arms-file", typed, file)
     if text is None:
-        return None
+        return listed
+    if listed is not None:
+        raise ValueError("--arms must not be given together with --arm or --arms-file, got both")
     try:
         float(text)
     except ValueError:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import special
 
 from varts.fitting.diagnostics import Diagnostics
 from varts.fitting.history import History
-from varts.priors import NormalGamma, for_names
+from varts.priors import NormalGamma
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,33 +23,38 @@ if TYPE_CHECKING:
 class FittedPrior:
     """A prior estimated from history.
 
-    `estimate` is what the history says; `prior` is that, widened for the uncertainty of the
-    estimate itself: use it. `errors` are the standard errors of the estimate. With groups, all
-    have an entry per group, in the order of `groups`, and `shared` is the prior of an arm that
-    belongs to none of them.
+    It can be given wherever a prior is taken. With groups, `prior`, `estimate` and `errors` have an
+    entry per group; the prior knows their names and has a prior for all other arms.
+
+    Args:
+        prior: The prior to use: the estimate, widened for the uncertainty of the estimate itself.
+        estimate: What the history says.
+        errors: The standard errors of the estimate, by the name of the number.
+        method: "likelihood" or "moments".
+        diagnostics: How well it fits.
+        history: What it was fitted to.
     """
 
     prior: NormalGamma
     estimate: NormalGamma
     errors: Mapping[str, Any]
-    groups: tuple[str, ...] | None
-    shared: NormalGamma
     method: str
     diagnostics: Diagnostics
     history: History
 
-    def for_arms(self, names: Iterable[str]) -> NormalGamma:
-        """The prior of arms with these (group) names, in their order.
+    @property
+    def groups(self) -> tuple[str, ...] | None:
+        """The names of the prior's entries; None if all arms share one prior."""
+        return self.prior.names
 
-        A name that the history does not have gets the shared prior.
-        """
-        return for_names(self.prior, self.groups, names, self.shared)
+    @property
+    def shared(self) -> NormalGamma:
+        """The prior of an arm that belongs to no group."""
+        return cast(NormalGamma, self.prior.others or self.prior)
 
     def to_json(self) -> str:
-        """The JSON of `prior`, which `NormalGamma.load` reads; beside it names and provenance."""
-        body = json.loads(self.prior.to_json())
-        if self.groups is not None:
-            body |= {"arms": list(self.groups), "others": json.loads(self.shared.to_json())}
+        """Return the JSON of `prior`, which `Prior.load` reads, and beside it where it is from."""
+        body = self.prior.to_dict()
         found = self.diagnostics
         body["fit"] = {
             "method": self.method,
@@ -63,11 +68,19 @@ class FittedPrior:
         return json.dumps(body)
 
     def save(self, path: str | Path) -> None:
-        """Write `to_json()` to a file."""
+        """Write `to_json()` to a file.
+
+        Args:
+            path: The file; one that exists is replaced.
+        """
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     def plot(self, axes: Any = None) -> list[Axes]:
-        """The arms under the prior, and how its shape fits; see `prior_check` in `plotting.py`."""
+        """Draw the arms under the prior, and how its shape fits them.
+
+        Args:
+            axes: Three axes to draw on; by default those of a new figure.
+        """
         from varts.plotting.prior import prior_check
 
         return prior_check(self, axes)

@@ -31,8 +31,9 @@ from varts.live.state import (
 )
 from varts.live.store import Store, open_store
 from varts.live.transaction import Counts, Log
-from varts.live.validation import arm_names, for_arms, pair, reward_of, several, text_of
+from varts.live.validation import arm_names, match_priors, pair, reward_of, several, text_of
 from varts.live.verify import Verification, verify
+from varts.priors import PriorLike
 
 
 def open_experiment(
@@ -41,13 +42,15 @@ def open_experiment(
     *,
     store: str | Store = "sqlite:///varts.db",
     seed: int | None = None,
+    groups: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Experiment:
     """Create an experiment, or open the one of that name.
 
     `options` are those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
     window, missing, half_life, stop_p_best, stop_loss, hash_units. An experiment that exists keeps
-    its own; one given here must agree with it.
+    its own; one given here must agree with it. `groups` has the group of each arm, for a prior that
+    was fitted by group.
 
     >>> exp = open_experiment("price", arms=["9", "12"], store="memory://", seed=1)
     >>> decision = exp.decide(unit="user-42")
@@ -64,14 +67,14 @@ def open_experiment(
                 f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
             )
         names = arm_names(arms)
-        made = Options.made(**for_arms(options, names))
+        made = Options.made(**match_priors(options, names, groups))
         config = Config(tuple(names), made, initial=len(names))
         config.check()
         number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
         if place.create(name, number, config.to_json()):
             return Experiment(name, place)
     experiment = Experiment(name, place)
-    experiment._agree(arms, seed, options)
+    experiment._agree(arms, seed, groups, options)
     return experiment
 
 
@@ -252,10 +255,12 @@ class Experiment:
 
     # ------------------------------------------------------------------ change
 
-    def add_arm(self, arm: str, prior: Any = None) -> None:
-        """A new arm; its prior is the shared one, or must be given if every arm has its own."""
+    def add_arm(
+        self, arm: str, prior: PriorLike | None = None, groups: Mapping[str, str] | None = None
+    ) -> None:
+        """Add an arm; its prior is the shared one, or must be given if every arm has its own."""
         name = arm_names([arm])[0]
-        given = for_arms({"prior": prior}, [name])
+        given = match_priors({"prior": prior}, [name], groups)
         self._change(ADD_ARM, {"arm": name, "prior": stored_prior(given.get("prior"))})
 
     def pause_arm(self, arm: str) -> None:
@@ -270,11 +275,13 @@ class Experiment:
         """End the experiment: from now on everybody gets the winner, or decide refuses."""
         self._change(STOP, {"winner": winner})
 
-    def configure(self, **options: Any) -> None:
-        """Change options from here on; a new epoch begins."""
-        self._change(CONFIGURE, options)
+    def configure(self, *, groups: Mapping[str, str] | None = None, **options: Any) -> None:
+        """Change options from here on; a new epoch begins. `groups` as in `varts.open`."""
+        self._change(CONFIGURE, options, groups)
 
-    def _change(self, kind: str, body: dict[str, Any]) -> None:
+    def _change(
+        self, kind: str, body: dict[str, Any], groups: Mapping[str, str] | None = None
+    ) -> None:
         expire(self._view)
         with self._view.writing() as log:
             log.lock()
@@ -287,9 +294,8 @@ class Experiment:
                 if name not in config.arms:
                     raise ValueError(unknown("arm", name, config.arms))
             if kind == CONFIGURE:
-                body = {
-                    "options": config.options.reconfigured(for_arms(body, config.arms)).to_json()
-                }
+                given = match_priors(body, config.arms, groups)
+                body = {"options": config.options.reconfigured(given).to_json()}
             event = Event(state.version + 1, kind, self.store.clock(), body=body)
             state.apply(event)
             if state.config == config:
@@ -306,7 +312,11 @@ class Experiment:
         return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
 
     def _agree(
-        self, arms: Sequence[str] | None, seed: int | None, options: Mapping[str, Any]
+        self,
+        arms: Sequence[str] | None,
+        seed: int | None,
+        groups: Mapping[str, str] | None,
+        options: Mapping[str, Any],
     ) -> None:
         """Refuse to open an experiment as something it is not."""
         config = self.state.config
@@ -320,7 +330,8 @@ class Experiment:
             raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
         if not options:  # always allowed, even where the policy is not known
             return
-        found = config.options.differences(for_arms(options, names), len(names))
+        given = match_priors(options, names, groups)
+        found = config.options.differences(given, len(names))
         for name, (stored, asked) in found.items():
             raise ValueError(
                 f"{name} of the experiment {self.name!r} is {abbreviate(stored)}, "

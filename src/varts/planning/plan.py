@@ -15,8 +15,7 @@ import polars as pl
 from varts import bounds
 from varts._intervals import quantile_interval, share_interval, t_factor
 from varts._progress import Progress, show_progress
-from varts._validation import abbreviate, choice, integer, make_folder, real, reals, unknown
-from varts.fitting.result import FittedPrior
+from varts._validation import choice, integer, make_folder, real, reals, unknown
 from varts.planning import tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, policies, wrong_priors
 from varts.planning.identification import (
@@ -28,7 +27,7 @@ from varts.planning.identification import (
 from varts.planning.rounds_needed import Answer
 from varts.planning.text import plan_text
 from varts.policies import Policy, VarTS
-from varts.priors import NormalGamma, prior_from
+from varts.priors import NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import GaussianBandit
 from varts.simulation.study import settings, simulate
 
@@ -231,10 +230,11 @@ class Plan:
 
 
 def plan(
-    prior: Any,
+    prior: PriorLike,
     arms: int | Iterable[str] | None = None,
     horizon: int = 2000,
     *,
+    groups: Mapping[str, str] | None = None,
     goal: str = "max",
     runs: int = 1000,
     watched: int | None = None,
@@ -246,6 +246,8 @@ def plan(
 
     `prior` is a NormalGamma, its fields, the JSON file of one or what `fit_prior` returned. `arms`
     is the number of arms or their names; it may be left out if the prior has an entry per arm.
+    `groups` has the group of each arm, for a prior that was fitted by group; without `arms`, the
+    arms are those that it names.
     Every policy plays the same `runs` simulated experiments of `horizon` rounds; `watched` of them
     (240; fewer from 100 arms on) are followed to see how sure one may be, and when.
 
@@ -258,7 +260,7 @@ def plan(
     True
     """
     choice("goal", goal, ("max", "min"))
-    given, names = _prior_of(prior, arms)
+    given, unmatched = _prior_of(prior, arms, groups)
     inner = given if goal == "max" else given.mirrored()
     integer("runs", runs, at_least=2)  # one run has no interval
     horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
@@ -288,7 +290,7 @@ def plan(
             bar.at(done)
     return Plan(
         prior=given,
-        names=names,
+        names=given.names,
         goal=goal,
         horizon=horizon,
         runs=runs,
@@ -298,50 +300,24 @@ def plan(
         sure=tables.sure_table(seen),
         identified=tables.identified_table(seen),
         wrong=tables.wrong_table(study, told),
-        arms=tables.arm_table(given, inner, names),
+        arms=tables.arm_table(given, inner, given.names),
         curves=tables.curve_table(study, list(named)),
         bound=_bound(inner, horizon),
-        notes=_notes(inner, goal, len(when)),
+        notes=unmatched + _notes(inner, goal, len(when)),
     )
 
 
 # ------------------------------------------------------------------------ what it starts from
 
 
-def _prior_of(prior: Any, arms: Any) -> tuple[NormalGamma, tuple[str, ...] | None]:
-    """The prior written out for every arm, and the arms' names if they have any."""
-    number, names = None, None
-    if isinstance(arms, (int, float, np.integer)):
-        number = integer("arms", arms, at_least=1)
-    elif arms is not None:
-        if isinstance(arms, str) or not isinstance(arms, Iterable):
-            raise ValueError(f"arms must be their number or their names, got {abbreviate(arms)}")
-        names = tuple(str(name) for name in arms)
-        if len(set(names)) < len(names):
-            raise ValueError(f"arms must have different names, got {abbreviate(list(names))}")
-    if isinstance(prior, FittedPrior):
-        made: Any = prior.prior if names is None else prior.for_arms(names)
-        known: Any = prior.groups
-    else:
-        made = prior_from(prior, names)
-        known = _names_in(prior)
-    if not isinstance(made, NormalGamma):
-        raise ValueError(f"prior must be a NormalGamma, got a {type(made).__name__}")
-    if made.K is None and number is None:
-        raise ValueError("arms must be given for a prior that all arms share, got none")
-    made = made.for_arms(made.K if number is None else number)  # type: ignore[arg-type]
+def _prior_of(
+    prior: PriorLike, arms: int | Iterable[str] | None, groups: Mapping[str, str] | None
+) -> tuple[NormalGamma, tuple[str, ...]]:
+    """The prior written out for every arm, and a note if some arms were not found in it."""
+    made, note = match_arms(prior_from(prior, NormalGamma), arms, groups)
     reals("kappa of a prior to plan with", made.kappa, above=0)
     reals("alpha of a prior to plan with", made.alpha, at_least=SMALLEST_ALPHA)
-    if names is None and known is not None and len(known) == made.mu.size:
-        names = tuple(str(name) for name in known)
-    return made, names
-
-
-def _names_in(prior: Any) -> Any:
-    """The names that a prior's JSON has for its entries."""
-    if isinstance(prior, (str, os.PathLike)):
-        prior = json.loads(Path(prior).read_text(encoding="utf-8"))
-    return prior.get("arms") if isinstance(prior, dict) else None
+    return made, () if note is None else (note,)
 
 
 # ------------------------------------------------------------------------ what is said beside it

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import varts
-from varts.policies.thompson import unit_free_belief
+from varts.policies.formulas import unit_free_belief
 from varts.simulation.engine.compilation import kernel
 
 SOURCES = Path(varts.__file__).parent

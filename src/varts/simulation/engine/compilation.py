@@ -158,7 +158,7 @@ def formula_jit(function: Any) -> Any:
 def sources_digest() -> str:
     """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
     folder = Path(__file__).parents[2]
-    files = [folder / "priors.py", folder / "problems.py", folder / "stats.py"]
+    files = [folder / "problems.py", folder / "stats.py", *folder.glob("priors/*.py")]
     files += [*folder.glob("simulation/engine/*.py"), *folder.glob("policies/*.py")]
     digest = hashlib.sha256()
     for file in sorted(files):
