@@ -87,7 +87,11 @@ def test_a_category_is_a_group_too():
         kind=pl.when(pl.col("arm") < 2).then(pl.lit("low")).otherwise(pl.lit("high"))
     )
     fit = fit_prior(log, groups="kind")
-    assert fit.groups == ("high", "low")
+    assert fit.groups == ("high", "low") and fit.prior.group == "kind"
+    assert fit.shared == fit.prior.others and fit.shared.K is None
+    assert fit_prior(log, groups="arm").prior.group is None  # by arm, not by a group of arms
+    chosen = fit.prior.for_arms(["a", "b"], {"a": "low", "b": "high"})
+    assert chosen.mu.tolist() == fit.prior.mu[::-1].tolist()
     assert fit.prior.mu == pytest.approx([2.5, 0.5], abs=0.5)
 
 
