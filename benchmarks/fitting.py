@@ -173,10 +173,10 @@ def paper_problem(histories, runs):
         all_four = varts.fit_prior(logs, groups="arm", per_group="all")
         policies = {
             "VarTS, the true prior": varts.VarTS(truth),
-            "VarTS, fitted, mu by arm": varts.VarTS(by_arm.for_arms(names)),
-            "VarTS, fitted, all by arm": varts.VarTS(all_four.for_arms(names)),
+            "VarTS, fitted, mu by arm": varts.VarTS(by_arm.prior.for_arms(names)),
+            "VarTS, fitted, all by arm": varts.VarTS(all_four.prior.for_arms(names)),
             "VarTS, mu by arm, 5 experiments": varts.VarTS(
-                varts.fit_prior(few, groups="arm").for_arms(names)
+                varts.fit_prior(few, groups="arm").prior.for_arms(names)
             ),
             "VarTS, fitted, shared": varts.VarTS(varts.fit_prior(logs).prior),
             "VarTS, no prior": varts.VarTS(),
@@ -243,7 +243,7 @@ def newark(runs):
         "VarTS, all by slot": varts.fit_prior(past, groups="arm", per_group="all", **columns),
         "VarTS, shared": varts.fit_prior(past, **columns),
     }
-    policies = {label: varts.VarTS(fit.for_arms(SLOTS)) for label, fit in fits.items()}
+    policies = {label: varts.VarTS(fit.prior.for_arms(SLOTS)) for label, fit in fits.items()}
     rivals = (varts.TS20(), varts.TS14(), varts.UCB1Tuned())
     policies |= {"VarTS, no prior": varts.VarTS(), **{policy.label: policy for policy in rivals}}
     cells = {label: [] for label in policies}

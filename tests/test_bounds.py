@@ -75,9 +75,9 @@ def test_theorem2_by_hand():
     c = math.sqrt((1 + 0.125 + 5 * math.log(4)) / 2)
     second = math.exp(-1) * c * math.sqrt(6 / (2 * math.pi))
     prior = NormalGamma(0, 2, 3, 1)
-    printed = theorem2(prior, n=6, delta=math.exp(-1))
+    printed = theorem2(prior, n=6, delta=math.exp(-1), K=1)
     assert printed == pytest.approx(c * math.sqrt(6) + second, rel=1e-14)
-    corrected = theorem2(prior, n=6, delta=math.exp(-1), corrected=True)
+    corrected = theorem2(prior, n=6, delta=math.exp(-1), corrected=True, K=1)
     assert corrected == pytest.approx(c * math.sqrt(12) + second, rel=1e-14)
 
 
@@ -103,6 +103,22 @@ def test_delta_is_one_over_n_by_default():
     assert theorem2(UNKNOWN[0], n=50) == theorem2(UNKNOWN[0], n=50, delta=1 / 50)
 
 
+def test_a_shared_prior_needs_the_number_of_arms():
+    """It was taken for a single arm, and the bound came out too low."""
+    known, unknown = Normal(0, 1), NormalGamma(0, 10, 4, 1)
+    with pytest.raises(ValueError, match="K must be given for a prior that all arms share"):
+        theorem1(known, 0.5, n=100)
+    with pytest.raises(ValueError, match="K must be given for a prior that all arms share"):
+        theorem2(unknown, n=100)
+    assert theorem1(known, 0.5, n=100, K=4) == theorem1(known.for_arms(4), 0.5, n=100)
+    assert theorem1(known, 0.5, n=100, K=4) == theorem1(known, [0.5] * 4, n=100)
+    assert theorem2(unknown, n=100, K=4) == theorem2(unknown.for_arms(4), n=100)
+    with pytest.raises(ValueError, match=r"prior must have one entry per arm \(3\)"):
+        theorem2(unknown.for_arms(4), n=100, K=3)
+    with pytest.raises(ValueError, match=r"sigma must be one number or one per arm \(4\), got 3"):
+        theorem1(known, [1, 2, 3], n=100, K=4)
+
+
 @pytest.mark.parametrize("bigger", ["n", "sigma", "sigma0"])
 def test_theorem1_grows(bigger):
     base = {"n": 100, "sigma": 1.0, "sigma0": 0.5}
@@ -116,9 +132,8 @@ def test_theorem1_grows(bigger):
 @pytest.mark.parametrize(("field", "sign"), [("kappa", -1), ("alpha", -1), ("beta", 1), ("mu", 0)])
 def test_theorem2_is_monotone(field, sign):
     base = {"mu": 1.0, "kappa": 2.0, "alpha": 3.0, "beta": 1.0}
-    change = theorem2(NormalGamma(**{**base, field: 2 * base[field]}), 100) - theorem2(
-        NormalGamma(**base), 100
-    )
+    other = {**base, field: 2 * base[field]}
+    change = theorem2(NormalGamma(**other), 100, K=1) - theorem2(NormalGamma(**base), 100, K=1)
     assert np.sign(change) == sign
 
 

@@ -44,6 +44,20 @@ def test_a_shared_prior_needs_the_number_of_arms(rng):
     assert GaussianBandit(Normal(0, 1), sigma=[1, 2]).K == 2
 
 
+def test_the_number_of_arms_comes_second():
+    """It used to be taken for sigma."""
+    problem = GaussianBandit(NormalGamma(0, 1, 2, 1), 5)
+    assert (problem.K, problem.sigma) == (5, None)
+    assert problem.prior == NormalGamma([0] * 5, 1, 2, 1)
+    with pytest.raises(TypeError, match="positional"):
+        GaussianBandit(Normal(0, 1), 5, 2)
+
+
+def test_a_prior_gives_the_arms_their_names():
+    assert GaussianBandit(NormalGamma([0, 1], 1, 2, 1, names=["a", "b"])).names == ("a", "b")
+    assert GaussianBandit(PRIOR).names is BernoulliBandit(2).names is None
+
+
 @pytest.mark.parametrize("kind", [BernoulliBandit, BetaBandit])
 def test_means_of_the_papers_prior(kind, rng):
     drawn = kind(4).draw(rng, 50_000)

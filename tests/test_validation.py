@@ -111,7 +111,7 @@ WRONG_VALUES = {
     # policies
     "unknown policy": (lambda: make("vart"), "unknown policy 'vart'", "VarTS, "),
     "unknown option": (lambda: make("UCB-V", zeeta=1), "'zeeta'", "did you mean 'zeta'"),
-    "option of none": (lambda: make("UCB1", c=1), "UCB1 must be left without options", "'c'"),
+    "option of none": (lambda: make("UCB1", c=1), "UCB1 takes no options", "'c'"),
     "zeta": (lambda: UCBV(zeta=0), "zeta must be", "got 0"),
     "c": (lambda: UCBV(c=-1), "c must be", "got -1"),
     "b": (lambda: UCBV(b=NAN), "b must be", "got nan"),
@@ -150,8 +150,12 @@ WRONG_VALUES = {
     "prior samples": (lambda: BernoulliBandit(3).estimate_prior(1), "samples must be", "got 1"),
     "prior kappa": (lambda: BernoulliBandit(3).estimate_prior(kappa="y"), "kappa", "'y'"),
     # bounds
-    "theorem 2 alpha": (lambda: theorem2(NormalGamma(0, 1, 1, 1), 10), "alpha must", "> 1, got 1"),
-    "theorem 2 kappa": (lambda: theorem2(NormalGamma(0, 0, 2, 1), 10), "kappa must", "got 0"),
+    "theorem 2 alpha": (
+        lambda: theorem2(NormalGamma([0], 1, 1, 1), 10),
+        "alpha must",
+        "> 1, got 1",
+    ),
+    "theorem 2 kappa": (lambda: theorem2(NormalGamma([0], 0, 2, 1), 10), "kappa must", "got 0"),
     "delta 0": (lambda: theorem2(PRIOR, 10, delta=0), "delta must be", "got 0"),
     "delta 1": (lambda: theorem1(NORMAL, 1, 10, delta=1), "delta must be", "< 1, got 1"),
     "delta 1.5": (lambda: theorem1(NORMAL, 1, 10, delta=1.5), "delta must be", "got 1.5"),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.policies import register as register
     from varts.priors import Normal as Normal
     from varts.priors import NormalGamma as NormalGamma
+    from varts.priors import Prior as Prior
     from varts.problems import BernoulliBandit as BernoulliBandit
     from varts.problems import BetaBandit as BetaBandit
     from varts.problems import GaussianBandit as GaussianBandit
@@ -81,7 +82,7 @@ _homes = {
         "index_policy",
         "register",
     ),
-    "varts.priors": ("Normal", "NormalGamma"),
+    "varts.priors": ("Normal", "NormalGamma", "Prior"),
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Instances", "Problem"),
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),

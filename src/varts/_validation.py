@@ -190,3 +190,7 @@ def abbreviate(value: Any) -> str:
         value = value.item()
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+class UnknownArmsWarning(UserWarning):
+    """A prior has no entry for some arms, which get its prior of all other arms instead."""

@@ -1,8 +1,8 @@
 """Bandit problems: a prior over instances, and how an arm of an instance pays.
 
 Every run of a simulation draws a new instance. An instance gives each arm a mean, a variance and
-two numbers a, b for its reward function. To add a problem, subclass `Problem` with `draw` and
-`reward`; docs/extending.md walks through one.
+two numbers a, b for its reward function. To add a problem, subclass `Problem` and define `draw` and
+`reward`; docs/extending.md walks through an example.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from scipy import special
 
 from varts import _seeding
 from varts._validation import Floats, abbreviate, common_shape, integer, real, reals
-from varts.priors import Normal, NormalGamma
+from varts.priors import Normal, NormalGamma, PriorLike, prior_from
 
 
 @dataclass(frozen=True)
 class Instances:
-    """Drawn instances, a row each, a column per arm."""
+    """Drawn instances: arrays with a row per instance and a column per arm.
+
+    Args:
+        mean: The arms' means.
+        variance: The variances of their rewards.
+        a: The first argument of the reward function.
+        b: The second.
+    """
 
     mean: Floats
     variance: Floats
@@ -36,20 +43,42 @@ class Problem:
     """
 
     K: int
+    #: The arms' names, if they have any: `simulate` finds a policy's prior by them.
+    names: tuple[str, ...] | None = None
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
-        """`size` instances."""
+        """Draw instances.
+
+        Args:
+            rng: Where the randomness comes from.
+            size: How many.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define draw(rng, size)")
 
     @staticmethod
     def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
-        """One reward of an arm with parameters a and b."""
+        """Compute one reward of an arm.
+
+        Args:
+            a: The arm's first number.
+            b: Its second.
+            z: A standard normal number.
+            u: A uniform number in [0, 1).
+        """
         raise NotImplementedError("a Problem must define reward(a, b, z, u)")
 
     def estimate_prior(
         self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
     ) -> NormalGamma:
-        """VarTS's prior per arm by the method of moments on instances from a stream of their own.
+        """Estimate the prior of VarTS by the method of moments, on instances drawn for it alone.
+
+        Args:
+            samples: How many instances.
+            seed: Same seed, same instances.
+            kappa: "paper" or "consistent", as in `NormalGamma.from_moments`.
+
+        Returns:
+            A prior with an entry per arm.
 
         >>> prior = BernoulliBandit(K=4).estimate_prior()
         >>> prior.mu.round(2)          # close to i / (K + 1)
@@ -60,14 +89,14 @@ class Problem:
         return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
 
     def own_prior(self) -> NormalGamma:
-        """The prior of a VarTS that knows where the instances come from.
+        """Return the prior of a VarTS that knows where the instances come from.
 
         It is the true one where that is a NormalGamma, else `estimate_prior()`.
         """
         return self.estimate_prior()
 
     def describe(self) -> dict[str, Any]:
-        """What a saved study records about the problem."""
+        """Return what a saved study records about the problem."""
         return {"problem": type(self).__name__, "K": self.K}
 
     def __repr__(self) -> str:
@@ -77,8 +106,11 @@ class Problem:
 class GaussianBandit(Problem):
     """Rewards N(mean, variance), drawn from a NormalGamma, or a Normal with known `sigma`.
 
-    A prior of scalars needs K, the number of arms. Without a prior it is the paper's for K arms:
-    mu_i = i/(K+1), kappa = K, alpha = 4, beta = 1.
+    Args:
+        prior: What the arms are drawn from, or whatever stands for a prior; by default the paper's
+            for K arms, mu_i = i/(K+1), kappa = K, alpha = 4, beta = 1.
+        K: The number of arms; needed for a prior that all arms share.
+        sigma: The rewards' standard deviation, shared or per arm; only with a Normal prior.
 
     >>> problem = GaussianBandit(NormalGamma(mu=0, kappa=10, alpha=4, beta=1), K=3)
     >>> problem.draw(np.random.default_rng(0), size=2).mean.shape
@@ -90,11 +122,12 @@ class GaussianBandit(Problem):
     """
 
     def __init__(
-        self, prior: NormalGamma | Normal | None = None, K: int | None = None, *, sigma: Any = None
-    ):
+        self, prior: PriorLike | None = None, K: int | None = None, *, sigma: Any = None
+    ) -> None:
         if prior is None:
             K = integer("K", 10 if K is None else K, at_least=1)
             prior = NormalGamma(np.arange(1, K + 1) / (K + 1), float(K), 4.0, 1.0)
+        prior = prior_from(prior)
         if not isinstance(prior, (NormalGamma, Normal)):
             raise TypeError(f"prior must be a NormalGamma or a Normal, got {abbreviate(prior)}")
         known = isinstance(prior, Normal)
@@ -110,6 +143,7 @@ class GaussianBandit(Problem):
             raise ValueError("K must be given when every arm shares the prior, got None")
         self.K = integer("K", size, at_least=1)
         self.prior = prior.for_arms(self.K)
+        self.names = self.prior.names
         if self.sigma is not None and self.sigma.size not in (1, self.K):
             raise ValueError(
                 f"sigma must be one number or one per arm ({self.K}), got {self.sigma.size}"
@@ -117,7 +151,11 @@ class GaussianBandit(Problem):
 
     @classmethod
     def fixed(cls, mean: Any, sigma: Any) -> Fixed:
-        """One instance, the same in every run.
+        """Return the problem with one instance, the same in every run.
+
+        Args:
+            mean: The arms' means.
+            sigma: The rewards' standard deviation, shared or per arm.
 
         >>> GaussianBandit.fixed(mean=[0.0, 0.5], sigma=[1.0, 0.1]).K
         2
@@ -175,13 +213,22 @@ class _UnitInterval(Problem):
 class BernoulliBandit(_UnitInterval):
     """Rewards 0 or 1; means from Beta(a, b) priors, by default the paper's Beta(i, K + 1 - i).
 
+    Args:
+        K: The number of arms; 10 by default, or as many as a and b have.
+        a: The first parameter of the prior of the means, shared or per arm; with `b` or not at all.
+        b: The second.
+
     >>> BernoulliBandit(K=3).a, BernoulliBandit(a=[1, 2], b=[2, 1]).K
     (array([1., 2., 3.]), 2)
     """
 
     @classmethod
     def fixed(cls, mean: Any) -> Fixed:
-        """One instance, the same in every run."""
+        """Return the problem with one instance, the same in every run.
+
+        Args:
+            mean: The arms' means, in [0, 1].
+        """
         return Fixed(cls, bernoulli_instances(_within_unit(mean)))
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -196,6 +243,12 @@ class BetaBandit(_UnitInterval):
     """Rewards Beta(s mean, s (1 - mean)); means as in `BernoulliBandit`.
 
     The variance is mean (1 - mean) / (s + 1).
+
+    Args:
+        K: The number of arms; 10 by default, or as many as a and b have.
+        s: How concentrated the rewards are; above 0.
+        a: The first parameter of the prior of the means, shared or per arm; with `b` or not at all.
+        b: The second.
     """
 
     def __init__(self, K: int | None = None, s: float = 10.0, a: Any = None, b: Any = None):
@@ -204,7 +257,12 @@ class BetaBandit(_UnitInterval):
 
     @classmethod
     def fixed(cls, mean: Any, s: float = 10.0) -> Fixed:
-        """One instance, the same in every run."""
+        """Return the problem with one instance, the same in every run.
+
+        Args:
+            mean: The arms' means, in [0, 1].
+            s: How concentrated the rewards are; above 0.
+        """
         return Fixed(cls, beta_instances(_within_unit(mean), real("s", s, above=0)))
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -212,7 +270,14 @@ class BetaBandit(_UnitInterval):
 
     @staticmethod
     def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
-        """By inversion; the engine draws the same law faster."""
+        """Compute one reward by inversion; the engine draws from the same distribution, faster.
+
+        Args:
+            a: The first parameter of the rewards' Beta distribution.
+            b: The second.
+            z: Not used.
+            u: A uniform number in [0, 1).
+        """
         return special.betaincinv(a, b, u)
 
     def describe(self) -> dict[str, Any]:
@@ -220,7 +285,12 @@ class BetaBandit(_UnitInterval):
 
 
 class Fixed(Problem):
-    """One instance, the same in every run; made by the `fixed` methods above."""
+    """One instance, the same in every run; made by the `fixed` methods above.
+
+    Args:
+        kind: The problem that says how an arm pays.
+        row: The instance.
+    """
 
     def __init__(self, kind: type[Problem], row: Instances):
         self.kind, self.row, self.K = kind, row, row.mean.shape[-1]

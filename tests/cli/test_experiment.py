@@ -269,16 +269,39 @@ def test_a_prior_file_for_named_arms_is_taken_by_name(call, done, tmp_path):
         "fit": {"method": "likelihood"},
     }
     Path("prior.json").write_text(json.dumps(fitted))
-    done("create", "one", "cheap", "new", "dear", "--prior", "prior.json")
-    assert stored(done, "one")["options"]["prior"]["mu"] == [30, 20, 10]
     same = ["create", "one", "cheap", "new", "dear", "--prior"]
-    assert "agrees" in done(*same, "prior.json")
+    code, _, err = call(*same, "prior.json")
+    assert (code, err.count("\n")) == (0, 1)  # said once, although it is tried out first
+    assert err.startswith("varts: note: the prior has no entry for the arm 'new', which gets")
+    assert stored(done, "one")["options"]["prior"]["mu"] == [30, 20, 10]
+    assert "agrees" in call(*same, "prior.json")[1]
     refused(call(*same, "mu=1,kappa=1,alpha=2,beta=5"), "prior of the experiment", "configure")
     refused(call("add-arm", "one", "late"), "prior must be given")
-    done("add-arm", "one", "late", "--prior", "prior.json")
+    err = call("add-arm", "one", "late", "--prior", "prior.json")[2]
+    assert "no entry for the arm 'late'" in err
     done("add-arm", "one", "later", "--prior", "mu=7,kappa=1,alpha=2,beta=5")
     prior = stored(done, "one")["options"]["prior"]
     assert prior["mu"] == [30, 20, 10, 20, 7] and prior["kappa"] == [3, 2, 1, 2, 1]
+
+
+def test_arms_and_their_groups_come_from_files(call, done):
+    varts.NormalGamma([3, 4], 1, 2, 5, names=["comedy", "drama"], group="genre").save("prior.json")
+    Path("arms.txt").write_text("Saint, The (1997)\nClerks\n")
+    Path("films.csv").write_text('film,genre\n"Saint, The (1997)",drama\nClerks,comedy\n')
+    films = ("--arms-file", "arms.txt", "--prior", "prior.json")
+    refused(call("create", "films", *films), "the prior is by genre, not by arm", "--arm-groups")
+    groups = ("--arm-groups", "films.csv")
+    done("create", "films", *films, *groups)
+    assert stored(done, "films")["arms"] == ["Saint, The (1997)", "Clerks"]
+    assert stored(done, "films")["options"]["prior"]["mu"] == [4, 3]
+    assert "agrees" in done("create", "films", *films, *groups)
+    Path("more.csv").write_text("film,genre\nHeat,drama\n")
+    done("add-arm", "films", "Heat", "--prior", "prior.json", "--arm-groups", "more.csv")
+    assert stored(done, "films")["options"]["prior"]["mu"] == [4, 3, 4]
+    Path("films.csv").write_text("film,genre\nSaint, The (1997),drama\n")  # not quoted
+    change = call("configure", "films", "--prior", "prior.json", *groups)
+    refused(change, "films.csv must have two columns")
+    refused(call("create", "two", "a", *films), "--arms-file", "both")
 
 
 def test_a_shared_prior_file_stays_shared(done):

@@ -8,6 +8,7 @@ import pytest
 import varts
 
 NUMBERS = "mu=12,kappa=16,alpha=11,beta=640"
+GENRELESS = varts.NormalGamma(12, 16, 11, 640)
 QUICK = ("--horizon", 40, "--runs", 16, "--followed", 8)
 
 
@@ -93,12 +94,50 @@ def test_arms_by_name(plan, file):
     assert chances == sorted(chances, reverse=True)
 
 
+def test_names_with_commas_come_from_a_flag_each_or_from_a_file(plan, file, tmp_path):
+    """`--arms` takes the comma in a name for one between two names."""
+    names = ["Saint, The (1997)", "15"]
+    (tmp_path / "arms.txt").write_text("\n".join(names) + "\n")
+    for flags in (("--arm", names[0], "--arm", names[1]), ("--arms-file", "arms.txt")):
+        code, out, err = plan(file, *flags, *QUICK, "--json")
+        body = json.loads(out)
+        assert (code, err) == (0, "") and body["names"] == names
+        assert body["prior"]["mu"] == [11, 14]
+        assert body["notes"][0].startswith("the prior has no entry for the arm 'Saint, The (1997)'")
+    code, out, err = plan(file, "--arm", "new", "--arm", "9", *QUICK)
+    assert (out + err).count("the prior has no entry for the arm 'new'") == 1
+
+
+def test_a_prior_by_category_needs_the_categories_of_the_arms(plan, tmp_path):
+    prior = varts.NormalGamma(
+        [10, 14], 16, 11, 640, names=["comedy", "drama"], others=GENRELESS, group="genre"
+    )
+    prior.save(tmp_path / "genres.json")
+    code, out, err = plan("genres.json", *QUICK)
+    assert (code, out) == (2, "")
+    assert err.startswith("varts: the prior is by genre, not by arm: name the arms and the genre")
+    assert "--arm-groups FILE.csv" in err and err.count("\n") == 1
+    for arms in (2, "comedy,drama"):
+        assert plan("genres.json", "--arms", arms, *QUICK)[0] == 2
+    (tmp_path / "films.csv").write_text(
+        'film,genre\n"Saint, The (1997)",drama\nFargo,drama\nClerks,comedy\n'
+    )
+    groups = ("--arm-groups", "films.csv")
+    body = json.loads(plan("genres.json", *groups, *QUICK, "--json")[1])
+    assert body["names"] == ["Saint, The (1997)", "Fargo", "Clerks"]
+    assert body["prior"]["mu"] == [14, 14, 10]
+    body = json.loads(plan("genres.json", *groups, "--arms", "Clerks,Heat", *QUICK, "--json")[1])
+    assert body["prior"]["mu"] == [10, 12]
+    assert body["notes"][0].startswith("the prior has no entry for the genre of the arm 'Heat'")
+
+
 def test_help_names_every_option_and_shows_an_example(plan):
     code, out, err = plan("--help")
     assert (code, err) == (0, "")
     for word in (
-        "PRIOR", "--arms", "--horizon", "--goal", "--until-loss", "--until-sure", "--share",
-        "--limit", "--runs", "--followed", "--seed", "--out", "--json", "--threads", "Example",
+        "PRIOR", "--arms", "--arm ", "--arms-file", "--arm-groups", "--horizon", "--goal",
+        "--until-loss", "--until-sure", "--share", "--limit", "--runs", "--followed", "--seed",
+        "--out", "--json", "--threads", "Example",
     ):  # fmt: skip
         assert word in out
 
@@ -145,6 +184,10 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arms", ""), "--arms must be a number or names, got ''"),
         ((NUMBERS, "--arms", "a,,b"), "--arms must be a number or names, got 'a,,b'"),
         (("a=1/gone.json", "--arms", 2), "prior must be numbers like mu=0,kappa=1"),
+        ((NUMBERS, "--arms", 2, "--arm", "a"), "--arms must not be given together with --arm"),
+        ((NUMBERS, "--arm", "a", "--arms-file", "prior.json"), "must not be given together"),
+        ((NUMBERS, "--arms-file", "gone.txt"), "gone.txt: no such file or directory"),
+        ((NUMBERS, "--arm-groups", "gone.csv"), "gone.csv: no such file or directory"),
     ],
 )
 def test_a_mistake_is_one_sentence(plan, file, arguments, words):

@@ -1,6 +1,7 @@
 """`fit_prior`: corners, units, names, files, notes; what it recovers is in test_fit_statistics."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from varts.fitting.estimators import REWARDS_FOR_MOMENTS, widen
 from varts.fitting.fit import _fill_in_variances, _natural_order
 from varts.fitting.history import read_history
 from varts.fitting.result import FittedPrior, summarise_prior
-from varts.priors import Prior, for_names, prior_from
+from varts.priors import Prior, UnknownArmsWarning, prior_from
 
 
 def rewards(seed=0, experiments=12, arms=4, n=15):
@@ -72,10 +73,13 @@ def test_natural_order():
 
 def test_arms_by_name_in_any_order_and_a_name_never_seen():
     fit = fit_prior(LOG, groups="arm")
-    chosen = fit.for_arms(["3", "new", "0"])
+    with pytest.warns(UnknownArmsWarning, match="no entry for the arm 'new'"):
+        chosen = fit.prior.for_arms(["3", "new", "0"])
     assert chosen.mu.tolist() == [fit.prior.mu[3], fit.shared.mu, fit.prior.mu[0]]
     assert chosen.kappa[1] == fit.shared.kappa
-    assert fit_prior(LOG).for_arms(["a", "b"]) == fit_prior(LOG).prior.for_arms(2)
+    assert (chosen.names, chosen.group) == (("3", "new", "0"), None)
+    shared = fit_prior(LOG).prior.for_arms(["a", "b"])
+    assert replace(shared, names=None) == fit_prior(LOG).prior.for_arms(2)
 
 
 def test_a_category_is_a_group_too():
@@ -83,7 +87,11 @@ def test_a_category_is_a_group_too():
         kind=pl.when(pl.col("arm") < 2).then(pl.lit("low")).otherwise(pl.lit("high"))
     )
     fit = fit_prior(log, groups="kind")
-    assert fit.groups == ("high", "low")
+    assert fit.groups == ("high", "low") and fit.prior.group == "kind"
+    assert fit.shared == fit.prior.others and fit.shared.K is None
+    assert fit_prior(log, groups="arm").prior.group is None  # by arm, not by a group of arms
+    chosen = fit.prior.for_arms(["a", "b"], {"a": "low", "b": "high"})
+    assert chosen.mu.tolist() == fit.prior.mu[::-1].tolist()
     assert fit.prior.mu == pytest.approx([2.5, 0.5], abs=0.5)
 
 
@@ -361,7 +369,7 @@ def test_the_saved_prior_is_an_ordinary_one(tmp_path):
     fit.save(tmp_path / "prior.json")
     assert Prior.load(tmp_path / "prior.json") == prior_from(tmp_path / "prior.json") == fit.prior
     assert varts.VarTS(tmp_path / "prior.json").prior == fit.prior
-    assert Prior.load(tmp_path / "prior.json", arms=["a", "b"]) == fit.prior.for_arms(2)
+    assert Prior.load(tmp_path / "prior.json").for_arms(2) == fit.prior.for_arms(2)
     body = json.loads((tmp_path / "prior.json").read_text())
     assert body["fit"]["arms"] == 48 and body["fit"]["errors"] == fit.errors
 
@@ -371,9 +379,8 @@ def test_a_saved_prior_knows_its_arms_by_name(tmp_path):
     path = tmp_path / "prior.json"
     fit.save(path)
     assert NormalGamma.load(path) == fit.prior
-    names = ["2", "unheard of", "0"]
-    assert Prior.load(path, arms=names) == fit.for_arms(names) == prior_from(path, arms=names)
-    assert prior_from(json.loads(path.read_text()), arms=names) == fit.for_arms(names)
+    assert NormalGamma.load(path).names == ("0", "1", "2", "3")
+    assert prior_from(json.loads(path.read_text())) == prior_from(fit) == fit.prior
 
 
 def test_names_in_a_prior_file_are_checked():
@@ -382,22 +389,22 @@ def test_names_in_a_prior_file_are_checked():
         with pytest.raises(ValueError, match="arms of a prior must be 2 different names"):
             prior_from({**fields, "arms": names})
     with pytest.raises(ValueError, match="unknown arm 'c'; known: a, b"):
-        prior_from({**fields, "arms": ["a", "b"]}, arms=["a", "c"])
+        prior_from({**fields, "arms": ["a", "b"]}).for_arms(["a", "c"])
     with pytest.raises(ValueError, match="at least one arm, got none"):
-        prior_from({**fields, "arms": ["a", "b"]}, arms=[])
+        prior_from({**fields, "arms": ["a", "b"]}).for_arms([])
     for others, words in (
         (3, "others of a prior must be the fields of a prior, got 3"),
         ({"type": "Normal", "mu": 0, "sigma": 1}, "unknown prior type 'Normal'"),
         (fields, "others of a prior must be shared, got one for 2 arms"),
     ):
         with pytest.raises(ValueError, match=words):
-            prior_from({**fields, "arms": ["a", "b"], "others": others}, arms=["a", "c"])
+            prior_from({**fields, "arms": ["a", "b"], "others": others})
     with pytest.raises(ValueError, match="must be left out of one that all share, got"):
         prior_from({**fields, "mu": 0, "arms": ["a"]})
     with pytest.raises(ValueError, match="must have the fields"):
         prior_from({**fields, "colour": 1})
     with pytest.raises(ValueError, match="must have one entry per arm"):
-        for_names(NormalGamma([0, 1], 1, 2, 1), None, ["a", "b", "c"])
+        NormalGamma([0, 1], 1, 2, 1).for_arms(["a", "b", "c"])
 
 
 # --------------------------------------------------------------------------------------- drawing

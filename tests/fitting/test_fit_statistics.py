@@ -375,7 +375,7 @@ def test_a_fitted_prior_is_nearly_as_good_as_the_true_one():
     assert by_arm.groups == tuple(map(str, range(1, 11)))
     policies = {
         "true": varts.VarTS(truth),
-        "by arm": varts.VarTS(by_arm.for_arms(range(1, 11))),
+        "by arm": varts.VarTS(by_arm.prior.for_arms(range(1, 11))),
         "shared": varts.VarTS(fit_prior(past).prior),
         "none": varts.VarTS(),
         "TS20": varts.TS20(),

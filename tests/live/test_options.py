@@ -13,6 +13,7 @@ from varts import Normal, NormalGamma
 from varts.live import Options
 from varts.live.store import Store
 from varts.policies import registry
+from varts.priors import UnknownArmsWarning
 
 NAN, INF = float("nan"), float("inf")
 SHARED = NormalGamma(0, 1, 2, 1)
@@ -27,7 +28,7 @@ BAD = [
     ({"policy": 5}, "policy must be a policy or its label, got 5"),
     ({"policy": None}, "policy must be a policy or its label, got None"),
     ({"policy": varts.VarTS}, "did you mean VarTS()?"),
-    ({"policy": {"label": "UCB1", "c": 2}}, "UCB1 must be left without options, got 'c'"),
+    ({"policy": {"label": "UCB1", "c": 2}}, "UCB1 takes no options, got 'c'"),
     ({"policy": {"label": "TS14", "b": 2}}, "unknown option of TS14 'b'; known: a"),
     ({"policy": {"label": "TS14", "a": NAN}}, "TS14: a must be finite"),
     ({"policy": {"a": 2}}, "unknown policy ''; known: VarTS"),
@@ -214,9 +215,11 @@ def test_a_prior_for_named_arms_goes_by_the_names_however_it_comes(tmp_path):
         exp = open_in("memory://", **given)
         assert exp.options.prior["mu"] == [10.0, 20.0, 30.0]
         assert exp.options.prior["kappa"] == [1.0, 2.0, 3.0]
-        two = open_in("memory://", arms=["c", "new"], **given)
+        with pytest.warns(UnknownArmsWarning, match="no entry for the arm 'new'"):
+            two = open_in("memory://", arms=["c", "new"], **given)
         assert two.options.prior["mu"] == [30.0, 9.0]
-        two.configure(**given)
+        with pytest.warns(UnknownArmsWarning):
+            two.configure(**given)
         two.add_arm("b", prior=file)
         assert two.options.prior["mu"] == [30.0, 9.0, 20.0]
     assert varts.VarTS(file).prior.mu.tolist() == NAMED["mu"]  # without names: by position

@@ -270,14 +270,25 @@ def test_a_prior_file_may_name_its_arms(tmp_path):
     body = {"type": "NormalGamma", "mu": [1, 2], "kappa": 2, "alpha": 4, "beta": 3}
     others = {"type": "NormalGamma", "mu": 9, "kappa": 1, "alpha": 4, "beta": 3}
     file.write_text(json.dumps({**body, "arms": ["9", "12"], "others": others}))
-    made = small(file, runs=8, followed=8)
-    assert made.names == ("9", "12") and made.prior.mu.tolist() == [1, 2]
-    made = small(str(file), arms=["12", "new", "9"], runs=8, followed=8)
-    assert made.names == ("12", "new", "9") and made.prior.mu.tolist() == [2, 9, 1]
-    assert made.arms["arm"].to_list() == ["12", "new", "9"]
+    told = small(file, runs=8, followed=8)
+    assert told.names == ("9", "12") and told.prior.mu.tolist() == [1, 2]
+    told = small(str(file), arms=["12", "new", "9"], runs=8, followed=8)
+    assert told.names == ("12", "new", "9") and told.prior.mu.tolist() == [2, 9, 1]
+    assert told.arms["arm"].to_list() == ["12", "new", "9"]
+    loaded = small(varts.Prior.load(file), runs=8, followed=8)  # it lost the names
+    assert loaded == small(file, runs=8, followed=8) and loaded.names == ("9", "12")
     file.write_text(json.dumps({**others, "mu": [9], "arms": ["only"]}))
     made = small(file, arms=2, runs=8, followed=8)  # one entry serves them all, its name does not
     assert made.names is None and made.prior.mu.tolist() == [9, 9]
+
+
+def test_arms_in_groups_get_the_prior_of_their_group():
+    genres = NormalGamma([1, 5], 2, 4, 3, names=["comedy", "drama"], group="genre")
+    groups = {"Fargo": "drama", "Clerks": "comedy"}
+    told = small(genres, groups=groups, runs=8, followed=8)
+    assert told.names == ("Fargo", "Clerks") and told.prior.mu.tolist() == [5, 1]
+    told = small(genres, arms=["Clerks"], groups=groups, runs=8, followed=8)
+    assert told.names == ("Clerks",) and told.prior.mu.tolist() == [1]
 
 
 def test_a_fitted_prior_goes_straight_in():
@@ -295,10 +306,12 @@ def test_a_fitted_prior_goes_straight_in():
     shared = varts.fit_prior(history)
     assert small(shared, arms=3, runs=8, followed=8).prior == shared.prior.for_arms(3)
     grouped = varts.fit_prior(history, groups="arm")
-    made = small(grouped, runs=8, followed=8)
-    assert made.names == grouped.groups and made.prior == grouped.prior
-    made = small(grouped, arms=["arm 2", "arm 9"], runs=8, followed=8)
-    assert made.prior == grouped.for_arms(["arm 2", "arm 9"])
+    assert varts.VarTS(grouped).prior == grouped.prior  # it was refused
+    told = small(grouped, runs=8, followed=8)
+    assert told.names == grouped.groups and told.prior == grouped.prior
+    told = small(grouped, arms=["arm 2", "arm 9"], runs=8, followed=8)
+    assert told.prior.mu.tolist() == [grouped.prior.mu[2], grouped.shared.mu]
+    assert told.notes[0].startswith("the prior has no entry for the arm 'arm 9', which gets")
 
 
 def test_progress_is_shown_stage_by_stage():

@@ -7,7 +7,7 @@ import pytest
 
 import varts
 from varts import ArmStats, BernoulliBandit, Policy, simulate
-from varts.policies import known, make
+from varts.policies import known, make, options_of, registry
 
 LABELS = list(known())
 PUBLIC = {"VarTS", "KnownVarianceTS", "UCB1", "UCB1-Tuned", "UCB-V", "Bernoulli-TS", "Gaussian-TS",
@@ -92,3 +92,76 @@ class TestPolicy:
             assert study.final[label] == pytest.approx(675)
         else:
             assert study.final[label].mean() < 200
+
+
+# ------------------------------------------------------------------------- policies of one's own
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """A policy in plain Python, registered as the docstring of `Policy` shows it."""
+    monkeypatch.setattr(registry, "_registry", dict(registry._registry))
+
+    @varts.register
+    class Uniform(Policy):
+        """Any arm."""
+
+        label = "Uniform"
+
+        def choose(self, stats, t, rng):
+            return rng.integers(stats.K)
+
+    return Uniform
+
+
+def test_a_policy_need_not_be_a_dataclass(plain, call):
+    assert type(make("uniform")) is plain
+    assert varts.choose("Uniform", ArmStats.empty(3), rng=1) in range(3)
+    policy = plain()
+    assert policy.restricted(np.array([0])) is policy and policy.for_arms(["a"]) is policy
+    assert simulate(BernoulliBandit(2), "Uniform", horizon=5, runs=8).labels == ["Uniform"]
+    code, out, err = call("policies")
+    assert (code, err) == (0, "")
+    (line,) = [line for line in out.splitlines() if line.startswith("Uniform")]
+    assert line.split() == ["Uniform", "-", "Any", "arm."]
+    with pytest.raises(ValueError, match=r"^Uniform takes no options, got 'bonus'$"):
+        make("Uniform", bonus=1)
+
+
+def test_its_options_are_those_of_its_constructor(plain, call):
+    @varts.register
+    class Lazy(plain):
+        label = "Lazy"
+
+        def __init__(self, patience, bonus=1.5, *more, **others):
+            self.patience, self.bonus = patience, bonus
+
+    assert list(options_of(Lazy)) == ["patience", "bonus"]
+    assert make("lazy", patience=3).patience == 3
+    with pytest.raises(ValueError, match="unknown option of Lazy 'bonnus'; did you mean 'bonus'"):
+        make("Lazy", bonnus=1)
+    with pytest.raises(TypeError, match=r"^Lazy: missing 1 required positional argument"):
+        make("Lazy")
+    code, out, _ = call("policies")
+    assert code == 0 and "patience, bonus=1.5" in out
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: make(3), "policy must be a policy or its label, got 3"),
+        (lambda: make(varts.VarTS), "did you mean VarTS()?"),
+        (lambda: make("VarTS", prior=3), "VarTS: prior must be a prior, its fields or a JSON file"),
+        (lambda: varts.choose("UCB1", 5), "stats must be an ArmStats, got 5"),
+        (lambda: varts.register(varts.UCB1()), "register takes a class of policies, got UCB1()"),
+    ],
+)
+def test_wrong_types_are_type_errors(ask, words):
+    with pytest.raises(TypeError) as error:
+        ask()
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_policy_without_options_says_so():
+    with pytest.raises(ValueError, match=r"^UCB1 takes no options, got 'c'$"):
+        make("UCB1", c=1)

@@ -105,9 +105,46 @@ def test_the_problems_own_prior_when_variances_are_known():
     assert made["KnownVarianceTS"].sigma == 0.5
 
 
+GENRES = varts.NormalGamma([3, 4], 1, 2, 5, names=["comedy", "drama"], group="genre")
+FILMS = {"Saint, The (1997)": "drama", "Clerks": "comedy", "Fargo": "drama"}
+
+
+def test_priors_go_by_the_names_of_the_arms(tmp_path):
+    varts.NormalGamma([10, 20], 1, 2, 5, names=["red", "blue"]).save(tmp_path / "prior.json")
+    table = {"VarTS": {"prior": "prior.json"}}
+    problem = {"kind": "gaussian", "prior": "prior.json"}
+    asked = study_file.parse(body(problem, table, arms=["blue", "red"]), tmp_path)
+    assert asked.problem.names == ("blue", "red")
+    assert asked.problem.prior.mu.tolist() == asked.policies["VarTS"].prior.mu.tolist() == [20, 10]
+    asked = study_file.parse(body({"kind": "beta"}, table, arms=["blue"]), tmp_path)
+    assert asked.problem.K == 1 and asked.policies["VarTS"].prior.mu.tolist() == [20]
+
+
+def test_arms_may_be_in_groups(tmp_path):
+    GENRES.save(tmp_path / "genres.json")
+    (tmp_path / "films.csv").write_text(
+        "film,genre\n" + "".join(f'"{film}",{genre}\n' for film, genre in FILMS.items())
+    )
+    problem = {"kind": "gaussian", "prior": "genres.json"}
+    for groups in ("films.csv", FILMS):
+        asked = study_file.parse(
+            body(problem, {"VarTS": {"prior": "genres.json"}}, arm_groups=groups), tmp_path
+        )
+        assert asked.problem.names == tuple(FILMS)
+        assert asked.problem.prior.mu.tolist() == [4, 3, 4]
+        assert asked.policies["VarTS"].prior == asked.problem.prior
+    asked = study_file.parse(body(problem, arms=["Clerks"], arm_groups=FILMS), tmp_path)
+    assert asked.problem.prior.mu.tolist() == [3]
+    with pytest.raises(ValueError, match=r"the prior is by genre, .* arm_groups in a study file"):
+        study_file.parse(body(problem, arms=list(FILMS)), tmp_path)
+
+
 GAUSSIAN = {"kind": "gaussian", "K": 3}
 WRONG = [
-    (body(horizn=5), ["'horizn'", "did you mean 'horizon'", "runs, seed, problem, policies"]),
+    (
+        body(horizn=5),
+        ["'horizn'", "did you mean 'horizon'", "runs, seed, arms, arm_groups, problem, policies"],
+    ),
     (body({"kind": "gausian"}), ["'gausian'", "did you mean 'gaussian'", "bernoulli, beta"]),
     (body({"K": 3}), ["kind", "bernoulli, beta, gaussian"]),
     (body({**GAUSSIAN, "pror": 1}), ["'pror'", "'prior'", "kind, K, prior, sigma"]),
@@ -126,6 +163,10 @@ WRONG = [
     (body(policies={"UCB1": 3}), ["'UCB1'", "table", "3"]),
     (body(policies={"UCB1": {"prior": "problem"}}), ["'UCB1'", "VarTS"]),
     (body(policies={"KnownVarianceTS": {"prior": "problem"}}), ["'KnownVarianceTS'"]),
+    (body(arms="abc"), ["arms must be a list of names", "'abc'"]),
+    (body(arms=["a", "b"]), ["K must be the number of arms (2), got 3"]),
+    (body(arms=["a", "a"], problem={**GAUSSIAN, "K": 2, "prior": NORMAL_GAMMA}), ["different"]),
+    (body(arm_groups=3), ["arm_groups must be a table or the name of a CSV file", "3"]),
     (body(runs=0), ["runs must be", "0"]),
     (body(runs="many"), ["runs must be", "'many'"]),
     (body(runs=True), ["runs must be", "True"]),
@@ -140,7 +181,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("wrong", "said"), WRONG)
 def test_a_mistake_is_one_sentence_with_the_known_words(wrong, said):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises((TypeError, ValueError)) as caught:
         study_file.parse(wrong)
     sentence = str(caught.value)
     assert "\n" not in sentence
@@ -150,7 +191,7 @@ def test_a_mistake_is_one_sentence_with_the_known_words(wrong, said):
 
 @pytest.mark.parametrize("prior", [3, [0, 1, 2, 3]])
 def test_a_prior_that_is_no_prior(prior):
-    with pytest.raises(ValueError, match="prior"):
+    with pytest.raises(TypeError, match="prior"):
         study_file.parse(body(GAUSSIAN, {"VarTS": {"prior": prior}}))
 
 

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import cyclopts
 from cyclopts import App, Parameter
 from rich.console import Console
 
 import varts
-from varts._validation import integer
+from varts._validation import UnknownArmsWarning, integer
+
+if TYPE_CHECKING:
+    from varts.priors import Prior
 
 
 def parse_integer(name: str, text: str) -> int:
@@ -97,7 +103,8 @@ MISTAKES = (ValueError, TypeError, OSError, ImportError, ArithmeticError, Memory
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, or 2 for a mistake in the call."""
     try:
-        app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
+        with _notes_on_stderr():
+            app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
     except cyclopts.CycloptsError as error:
         fail(_usage(error))
     except BrokenPipeError:  # `varts policies | head`: nobody reads the rest
@@ -106,16 +113,30 @@ def run(arguments: list[str] | None = None) -> None:
         fail(_sentence(error))
 
 
-def is_file(prior: str) -> bool:
-    """Whether a prior is meant as a file, rather than as its numbers."""
-    return prior.strip() != "" and ("=" not in prior or Path(prior).exists())
+@contextmanager
+def _notes_on_stderr() -> Iterator[None]:
+    """Print what the library warns of, each sentence once: a command may match a prior twice."""
+    said: set[str] = set()
+    usual = warnings.showwarning
+
+    def show_note(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if not issubclass(category, UnknownArmsWarning):
+            usual(message, category, *where)
+        elif str(message) not in said:
+            said.add(str(message))
+            print(f"varts: note: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():  # puts `showwarning` back, too
+        warnings.simplefilter("always", UnknownArmsWarning)
+        warnings.showwarning = show_note  # type: ignore[assignment]
+        yield
 
 
-def parse_prior(text: str) -> Any:
+def parse_prior(text: str) -> Prior:
     """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
-    if is_file(text):
+    if text.strip() and ("=" not in text or Path(text).exists()):
         return prior_from(Path(text))
     names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
     try:
@@ -126,6 +147,37 @@ def parse_prior(text: str) -> Any:
     if len(fields) < len(names):
         raise ValueError(f"prior must give every number once, got {text!r}")
     return prior_from(fields)
+
+
+Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
+
+
+def read_lines(flags: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
+    """Return what was typed, or the lines of a file; a flag for each of thousands takes minutes."""
+    if file is None:
+        return typed
+    if typed is not None:
+        raise ValueError(f"{flags} must not be given together, got both")
+    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    return text.splitlines()
+
+
+def read_arm_groups(file: Path | None) -> dict[str, str] | None:
+    """Return the group of each arm, if a file says so."""
+    from varts.priors import read_groups
+
+    return None if file is None else read_groups(file)
+
+
+ArmGroups = Annotated[
+    Path | None,
+    Parameter(
+        name="--arm-groups",
+        metavar="FILE.csv",
+        help="The group of each arm, for a prior by group: two columns, the arm and its group, "
+        "below a line with their names.",
+    ),
+]
 
 
 def show(what: Any, uncut: bool = False) -> None:

@@ -16,7 +16,15 @@ from rich.markup import escape
 from rich.table import Table
 
 import varts
-from varts.cli.app import EXPERIMENT_HELP, Whole, show
+from varts.cli.app import (
+    EXPERIMENT_HELP,
+    ArmGroups,
+    Lines,
+    Whole,
+    read_arm_groups,
+    read_lines,
+    show,
+)
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Json, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
@@ -43,14 +51,14 @@ experiment = App(
 for command in (add_arm, pause_arm, resume_arm, configure, stop):
     experiment.command(command, help_epilogue="")
 
-Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
-
 
 @experiment.command(help_epilogue="")
 def create(
     name: Name,
     /,
     *arms: str,
+    arms_file: Lines | None = None,
+    arm_groups: ArmGroups = None,
     options: OptionFlags = NO_OPTIONS,
     seed: Whole | None = None,
     store: Url = STORE,
@@ -67,15 +75,18 @@ def create(
     ----------
     arms
         The names of its arms.
+    arms_file
+        A file with the name of an arm on each line; - is standard input.
     seed
         Same seed, same decisions; drawn by default.
     """
-    given = options.given()
-    if arms and is_absent(store):  # tried out first: a mistake leaves no file behind
-        varts.open(name, arms, store="memory://", seed=seed, **given)
+    given = options.given() | {"groups": read_arm_groups(arm_groups), "seed": seed}
+    names = read_lines("names of arms and --arms-file", list(arms) or None, arms_file)
+    if names and is_absent(store):  # tried out first: a mistake leaves no file behind
+        varts.open(name, names, store="memory://", **given)
     with closing(open_store(store, create=True)) as place:
         before = place.has(name)
-        made = varts.open(name, arms or None, store=place, seed=seed, **given)
+        made = varts.open(name, names, store=place, **given)
         what = "is there already, and agrees" if before else "created"
         print(f"{name}: {what}; {len(made.arms)} arms in {place.name}")
 
@@ -111,7 +122,7 @@ def decide(
     ids
         A file with an id a line.
     """
-    who, own = _listed("unit", unit, units), _listed("id", id, ids)
+    who, own = read_lines("--unit and --units", unit, units), read_lines("--id and --ids", id, ids)
     nobody: list[str | None] = [None] * (1 if own is None else len(own))
     with open_experiment(name, store) as exp:
         for decision in exp.decide_many(nobody if who is None else who, own):
@@ -119,16 +130,6 @@ def decide(
                 print_json(decision._asdict())
             else:
                 print(f"{decision.arm}\t{decision.id}")
-
-
-def _listed(name: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
-    """What was typed, or the lines of the file; a flag for each of thousands takes minutes."""
-    if file is None:
-        return typed
-    if typed is not None:
-        raise ValueError(f"{name}s must come from --{name} or from --{name}s, got both")
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    return text.splitlines()
 
 
 @experiment.command(help_epilogue="")

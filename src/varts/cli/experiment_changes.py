@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from varts.cli.app import parse_prior
+from varts.cli.app import ArmGroups, parse_prior, read_arm_groups
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import open_experiment
 from varts.cli.experiment_text import shown, status
 
 
-def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = STORE) -> None:
+def add_arm(
+    name: Name,
+    arm: str,
+    /,
+    *,
+    prior: str | None = None,
+    arm_groups: ArmGroups = None,
+    store: Url = STORE,
+) -> None:
     """Add an arm to a running experiment.
 
     Example: varts experiment add-arm price 18 --prior mu=12,kappa=16,alpha=11,beta=640
@@ -21,7 +29,8 @@ def add_arm(name: Name, arm: str, /, *, prior: str | None = None, store: Url = S
         A file or numbers, as for create; needed if every arm has a prior of its own.
     """
     with open_experiment(name, store) as exp:
-        exp.add_arm(arm, None if prior is None else parse_prior(prior))
+        made = None if prior is None else parse_prior(prior)
+        exp.add_arm(arm, made, read_arm_groups(arm_groups))
         print(f"{name}: {arm} added; {len(exp.arms)} arms")
 
 
@@ -55,7 +64,14 @@ def resume_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
         print(f"{name}: {arm} is back; {len(exp.state.config.active)} arms in play")
 
 
-def configure(name: Name, /, *, options: OptionFlags = NO_OPTIONS, store: Url = STORE) -> None:
+def configure(
+    name: Name,
+    /,
+    *,
+    arm_groups: ArmGroups = None,
+    options: OptionFlags = NO_OPTIONS,
+    store: Url = STORE,
+) -> None:
     """Change options from here on; a new epoch begins. What is not given stays as it is.
 
     `none` puts an option back to its default, which is in parentheses.
@@ -66,7 +82,7 @@ def configure(name: Name, /, *, options: OptionFlags = NO_OPTIONS, store: Url = 
     if not given:
         raise ValueError("configure must be given an option to change, got none")
     with open_experiment(name, store) as exp:
-        exp.configure(**given)
+        exp.configure(**given, groups=read_arm_groups(arm_groups))
         now = exp.options.to_json()
         changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
         print(f"{name}: {changes}; epoch {exp.state.config.epoch}")

@@ -12,7 +12,17 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import integer, make_folder, real
-from varts.cli.app import FilePath, Whole, app, is_file, parse_integer, parse_prior
+from varts.cli.app import (
+    ArmGroups,
+    FilePath,
+    Lines,
+    Whole,
+    app,
+    parse_integer,
+    parse_prior,
+    read_arm_groups,
+    read_lines,
+)
 
 
 @app.command(help_epilogue="")
@@ -20,6 +30,9 @@ def plan(
     prior: str,
     *,
     arms: str | None = None,
+    arm: Annotated[list[str] | None, Parameter(negative=())] = None,
+    arms_file: Lines | None = None,
+    arm_groups: ArmGroups = None,
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
     until_loss: float | None = None,
@@ -50,6 +63,10 @@ def plan(
     arms
         The number of arms, or their names with commas between; not needed when the prior has an
         entry per arm.
+    arm
+        The name of an arm, which may have a comma in it; one flag for each arm.
+    arms_file
+        A file with the name of an arm on each line; - is standard input.
     horizon
         Rounds per experiment.
     goal
@@ -85,12 +102,13 @@ def plan(
     integer("limit", limit, at_least=1)
     if out is not None:
         make_folder("out", out)
-    source = Path(prior) if is_file(prior) else parse_prior(prior)
+    source, names = parse_prior(prior), _parse_arms(arms, arm, arms_file)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
-            _parse_arms(arms),
+            names,
             horizon,
+            groups=read_arm_groups(arm_groups),
             goal=goal,
             runs=runs,
             followed=followed,
@@ -123,10 +141,13 @@ def plan(
             print(f"\nwritten: {' '.join(str(path) for path in files)}")
 
 
-def _parse_arms(text: str | None) -> Any:
-    """A number of arms, or their names: a text that reads as a number is one."""
+def _parse_arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:
+    """The number of arms, or their names: a text that reads as a number is one."""
+    listed = read_lines("--arm and --arms-file", typed, file)
     if text is None:
-        return None
+        return listed
+    if listed is not None:
+        raise ValueError("--arms must not be given together with --arm or --arms-file, got both")
     try:
         float(text)
     except ValueError:

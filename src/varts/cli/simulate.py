@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from contextlib import nullcontext
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -194,10 +193,7 @@ def bound(
     delta
         The theorems' delta in (0, 1); 1/n by default.
     """
-    made = parse_prior(prior)
-    if made.K is None and arms is None:
-        raise ValueError("arms must be given for a prior that all arms share, got none")
-    made = made.for_arms(arms if arms is not None else made.K)
+    made = parse_prior(prior).for_arms(arms)
     if isinstance(made, varts.Normal):
         if sigma is None:
             raise ValueError("sigma must be given with a Normal prior (Theorem 1), got none")
@@ -218,15 +214,15 @@ def policies() -> None:
 
     Example: varts policies
     """
-    from varts.policies import known
+    from varts.policies import known, options_of
 
     table = Table("label", "options", "what it is", box=None, pad_edge=False)
     for label, kind in known().items():
-        options = []
-        for field in fields(kind):  # type: ignore[arg-type]
-            default = "" if field.default is MISSING else f"={field.default}"
-            options.append(f"{field.name}{default}")
-        first = (inspect.getdoc(kind) or "").splitlines()[0]
+        options = [
+            name if option.default is option.empty else f"{name}={option.default}"
+            for name, option in options_of(kind).items()
+        ]
+        first = (inspect.getdoc(kind) or "").partition("\n")[0]
         table.add_row(label, ", ".join(options) or "-", first)
     show(table)
 

@@ -8,7 +8,7 @@ give the same prior up to the unit.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,13 +113,14 @@ def fit_prior(
 
     wide = np.array([widen(*pair) for pair in zip(best.theta, best.covariance, strict=True)])
     pick = 0 if names is None else slice(None)  # one prior is four numbers, not vectors of one
-    prior = unit.prior(wide[pick])
+    labels: dict[str, Any] = {}
+    if names is not None:
+        rest = unit.prior(widen(shared.theta[0], shared.covariance[0]))
+        labels = {"names": names, "others": rest, "group": None if group == arm else group}
     return FittedPrior(
-        prior=prior,
-        estimate=unit.prior(best.theta[pick]),
+        prior=replace(unit.prior(wide[pick]), **labels),
+        estimate=replace(unit.prior(best.theta[pick]), **labels),
         errors=unit.errors(best.theta[pick], best.covariance[pick]),
-        groups=names,
-        shared=unit.prior(widen(shared.theta[0], shared.covariance[0])) if names else prior,
         method=method,
         diagnostics=_diagnose(read, stats, unit, best, index, wide, notes),
         history=read,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import special
 
 from varts.fitting.diagnostics import Diagnostics
 from varts.fitting.history import History
-from varts.priors import NormalGamma, for_names
+from varts.priors import NormalGamma
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class FittedPrior:
     """A prior estimated from a history; `fit_prior` makes one.
 
+    It can be given wherever a prior is taken. With groups, `prior`, `estimate` and `errors` have an
+    entry per group; the prior knows their names and has a prior for all other arms.
+
     Args:
-        prior: The prior to use: the estimate, widened by its own uncertainty. With groups, it has
-            one entry per group, in the order of `groups`; so have `estimate` and `errors`.
+        prior: The prior to use: the estimate, widened by its own uncertainty.
         estimate: What the history says.
         errors: The standard errors of the estimate, by the name of the number.
-        groups: The names of the groups; None if all arms share one prior.
-        shared: The prior of an arm that belongs to no group.
         method: "likelihood" or "moments".
         diagnostics: How well the prior fits the history; `print` it.
         history: What it was fitted to.
@@ -38,25 +38,23 @@ class FittedPrior:
     prior: NormalGamma
     estimate: NormalGamma
     errors: Mapping[str, Any]
-    groups: tuple[str, ...] | None
-    shared: NormalGamma
     method: str
     diagnostics: Diagnostics
     history: History
 
-    def for_arms(self, names: Iterable[str]) -> NormalGamma:
-        """The prior of arms with these names, in their order.
+    @property
+    def groups(self) -> tuple[str, ...] | None:
+        """The names of the prior's entries; None if all arms share one prior."""
+        return self.prior.names
 
-        Args:
-            names: The names of groups; one that the history does not have gets the shared prior.
-        """
-        return for_names(self.prior, self.groups, names, self.shared)
+    @property
+    def shared(self) -> NormalGamma:
+        """The prior of an arm that belongs to no group."""
+        return cast(NormalGamma, self.prior.others or self.prior)
 
     def to_json(self) -> str:
-        """The JSON of `prior`, which `NormalGamma.load` reads, with names and provenance."""
-        body = json.loads(self.prior.to_json())
-        if self.groups is not None:
-            body |= {"arms": list(self.groups), "others": json.loads(self.shared.to_json())}
+        """Return the JSON of `prior`, which `Prior.load` reads, and beside it where it is from."""
+        body = self.prior.to_dict()
         found = self.diagnostics
         body["fit"] = {
             "method": self.method,

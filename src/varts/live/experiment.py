@@ -19,8 +19,9 @@ from varts.live.snapshot import Snapshot
 from varts.live.state import ADD_ARM, CONFIGURE, PAUSE, RESUME, STOP, Config, State
 from varts.live.store import Store, open_store
 from varts.live.transaction import Counts, Transaction
-from varts.live.validation import check_arms, check_list, check_pair, check_text, for_arms
+from varts.live.validation import check_arms, check_list, check_pair, check_text, match_priors
 from varts.live.verify import Verification, verify
+from varts.priors import PriorLike
 
 
 def open_experiment(
@@ -29,6 +30,7 @@ def open_experiment(
     *,
     store: str | Store = "sqlite:///varts.db",
     seed: int | None = None,
+    groups: Mapping[str, str] | None = None,
     **options: Unpack[GivenOptions],
 ) -> Experiment:
     """Create an experiment, or open the one of that name.
@@ -40,6 +42,7 @@ def open_experiment(
         arms: The arms' names; needed to create it.
         store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://).
         seed: What every decision follows from; drawn by default.
+        groups: The group of each arm, for a prior that was fitted by group.
         options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, missing, half_life, stop_p_best, stop_loss, hash_units.
 
@@ -62,13 +65,14 @@ def open_experiment(
                 f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
             )
         names = check_arms(arms)
-        config = Config(tuple(names), Options.made(**for_arms(options, names)), initial=len(names))
+        made = Options.made(**match_priors(options, names, groups))
+        config = Config(tuple(names), made, initial=len(names))
         config.check()
         drawn = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
         if place.create(name, drawn, config.to_json()):
             return Experiment(name, place)
     experiment = Experiment(name, place)
-    experiment._agree(arms, seed, options)
+    experiment._agree(arms, seed, groups, options)
     return experiment
 
 
@@ -227,15 +231,18 @@ class Experiment:
 
     # ------------------------------------------------------------------ changes
 
-    def add_arm(self, arm: str, prior: Any = None) -> None:
+    def add_arm(
+        self, arm: str, prior: PriorLike | None = None, groups: Mapping[str, str] | None = None
+    ) -> None:
         """Add an arm.
 
         Args:
             arm: Its name, a new one.
             prior: Its prior; needed if every arm has its own, else it gets the shared one.
+            groups: The group of the arm, for a prior that was fitted by group.
         """
         (name,) = check_arms([arm])
-        given = stored_prior(for_arms({"prior": prior}, [name]).get("prior"))
+        given = stored_prior(match_priors({"prior": prior}, [name], groups).get("prior"))
 
         def added(config: Config) -> dict[str, Any]:
             if name in config.arms:
@@ -271,17 +278,19 @@ class Experiment:
             lambda config: {"winner": None if winner is None else _known_arm(config, winner)},
         )
 
-    def configure(self, **options: Unpack[GivenOptions]) -> None:
+    def configure(
+        self, *, groups: Mapping[str, str] | None = None, **options: Unpack[GivenOptions]
+    ) -> None:
         """Change options from here on; a new epoch begins.
 
         Args:
+            groups: The group of each arm, for a prior that was fitted by group.
             options: Those of `varts.live.Options`; what is not given stays as it is.
         """
 
         def changed(config: Config) -> dict[str, Any]:
-            return {
-                "options": config.options.reconfigured(for_arms(options, config.arms)).to_json()
-            }
+            given = match_priors(options, config.arms, groups)
+            return {"options": config.options.reconfigured(given).to_json()}
 
         self._change(CONFIGURE, changed)
 
@@ -298,7 +307,11 @@ class Experiment:
             change.apply(kind, body=body)
 
     def _agree(
-        self, arms: Sequence[str] | None, seed: int | None, options: Mapping[str, Any]
+        self,
+        arms: Sequence[str] | None,
+        seed: int | None,
+        groups: Mapping[str, str] | None,
+        options: Mapping[str, Any],
     ) -> None:
         """Refuse to open an experiment as something it is not."""
         config = self.state.config
@@ -312,7 +325,8 @@ class Experiment:
             raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
         if not options:  # always allowed, even where the policy is not known
             return
-        found = config.options.differences(for_arms(options, names), len(names))
+        given = match_priors(options, names, groups)
+        found = config.options.differences(given, len(names))
         for name, (stored, asked) in found.items():
             raise ValueError(
                 f"{name} of the experiment {self.name!r} is {abbreviate(stored)}, "

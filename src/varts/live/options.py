@@ -17,16 +17,16 @@ from typing import Any, ClassVar, Literal, TypedDict
 import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
-from varts.policies import Policy, known, make
-from varts.priors import Prior, prior_from
+from varts.policies import Policy, PolicyLike, known, make, options_of
+from varts.priors import Prior, PriorLike, prior_from
 
 
 class GivenOptions(TypedDict, total=False):
     """The keywords of `varts.open` and `configure`, as a person may give them; see `Options`."""
 
     goal: Literal["max", "min"]
-    policy: Policy | str | Mapping[str, Any]
-    prior: Any
+    policy: PolicyLike | Mapping[str, Any]
+    prior: PriorLike | None
     floor: float
     holdout: float
     sticky: bool
@@ -174,11 +174,11 @@ class Options:
         options = {name: value for name, value in self.policy.items() if name != "label"}
         if self.prior is not None:
             kind = known().get(self.policy["label"])
-            if kind is not None and "prior" not in [f.name for f in fields(kind)]:  # type: ignore[arg-type]
+            if kind is not None and "prior" not in options_of(kind):
                 raise ValueError(
                     f"{kind.label} takes no prior: give prior=None beside the policy (--prior none)"
                 )
-            prior = prior_from(dict(self.prior))
+            prior = prior_from(self.prior)
             if K is not None:
                 prior = prior.for_arms(K)
             options["prior"] = prior.mirrored() if self.goal == "min" else prior
@@ -211,7 +211,7 @@ class Options:
             raise ValueError("prior must be given for a new arm, since every arm has its own")
         if self.prior is None:
             raise ValueError("prior must be left out, since no arm of the experiment has one")
-        old, new = prior_from(dict(self.prior)).for_arms(K), prior_from(prior)
+        old, new = prior_from(self.prior).for_arms(K), prior_from(prior)
         if type(old) is not type(new) or new.K not in (None, 1):
             raise ValueError(f"prior must be one {type(old).__name__}, got {abbreviate(prior)}")
         joined = {
@@ -238,7 +238,7 @@ class Options:
         """With the prior written out for the first K arms."""
         if self.prior is None:
             return self
-        prior = prior_from(dict(self.prior)).take(slice(K)).for_arms(K)
+        prior = prior_from(self.prior).take(slice(K)).for_arms(K)
         return replace(self, prior=stored_prior(prior))
 
     def to_json(self) -> dict[str, Any]:
@@ -258,10 +258,10 @@ class Options:
 
 
 def stored_prior(prior: Any) -> dict[str, Any] | None:
-    """A prior (or its file) as plain numbers."""
+    """A prior, or whatever stands for one, as plain numbers: an entry per arm, in their order."""
     if prior is None:
         return None
-    prior = prior_from(dict(prior) if isinstance(prior, dict) else prior)
+    prior = prior_from(prior)
     return {name: np.asarray(getattr(prior, name)).tolist() for name in prior._fields}
 
 

@@ -6,12 +6,12 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import is_dataclass, replace
 from typing import Any
 
 from varts._validation import abbreviate
 from varts.live.errors import InvalidReward
-from varts.priors import Prior, prior_from
+from varts.policies import Policy
+from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
 
@@ -74,22 +74,22 @@ def check_arms(arms: Any) -> list[str]:
     return names
 
 
-def for_arms(options: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+def match_priors(
+    options: Mapping[str, Any], arms: Sequence[str], groups: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The options with their prior, beside the policy or in it, in the order of these arms."""
     out = dict(options)
-    if out.get("prior") is not None:
-        out["prior"] = _in_order(out["prior"], arms)
     policy = out.get("policy")
+    if out.get("prior") is not None:
+        out["prior"] = _matched(out["prior"], arms, groups)
     if isinstance(policy, dict) and policy.get("prior") is not None:
-        out["policy"] = {**policy, "prior": _in_order(policy["prior"], arms)}
-    elif is_dataclass(policy) and isinstance(prior := getattr(policy, "prior", None), Prior):
-        out["policy"] = replace(policy, prior=_in_order(prior, arms))  # type: ignore[type-var]
+        out["policy"] = {**policy, "prior": _matched(policy["prior"], arms, groups)}
+    elif isinstance(policy, Policy):
+        out["policy"] = policy.for_arms(arms, groups)
     return out
 
 
-def _in_order(prior: Any, arms: Sequence[str]) -> Prior:
-    """A prior made for named arms (by `varts fit`) goes by the names, another by position."""
-    if hasattr(prior, "groups"):  # a FittedPrior
-        prior = prior.prior if prior.groups is None else prior.for_arms(arms)
+def _matched(prior: PriorLike, arms: Sequence[str], groups: Mapping[str, str] | None) -> Prior:
+    """A prior that all arms share stays one: an arm that is added later gets it, too."""
     made = prior_from(prior)
-    return made if made.K is None else prior_from(made, arms)
+    return made if made.K is None else made.for_arms(arms, groups)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterable, Mapping
 
 from varts import bounds
 from varts._progress import Progress, show_progress
-from varts._validation import abbreviate, choice, integer, reals
-from varts.fitting.result import FittedPrior
+from varts._validation import choice, integer, reals
 from varts.planning import tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import write_notes
 from varts.planning.result import Plan
 from varts.policies import Policy, VarTS
-from varts.priors import NormalGamma, prior_from
+from varts.priors import NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import GaussianBandit
 from varts.simulation.study import settings, simulate
 
@@ -31,10 +24,11 @@ SMALLEST_ALPHA = 0.05  # below it, drawn rewards overflow
 
 
 def plan(
-    prior: Any,
+    prior: PriorLike,
     arms: int | Iterable[str] | None = None,
     horizon: int = 2000,
     *,
+    groups: Mapping[str, str] | None = None,
     goal: str = "max",
     runs: int = 1000,
     followed: int | None = None,
@@ -48,6 +42,8 @@ def plan(
         prior: A NormalGamma, its fields, the JSON file of one, or what `fit_prior` returned.
         arms: The number of arms or their names; not needed if the prior has one entry per arm.
         horizon: The rounds of an experiment.
+        groups: The group of each arm, for a prior that was fitted by group; without `arms`, the
+            arms are those that it names.
         goal: "max" if higher rewards are better, "min" if lower ones are.
         runs: How many experiments to simulate; every policy plays the same ones.
         followed: In how many of them to follow P(best), to see how sure one may be, and when; by
@@ -65,7 +61,7 @@ def plan(
     True
     """
     choice("goal", goal, ("max", "min"))
-    given, names = _prior_of(prior, arms)
+    given, unmatched = _prior_of(prior, arms, groups)
     inner = given if goal == "max" else given.mirrored()
     integer("runs", runs, at_least=2)  # one run has no interval
     horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
@@ -95,7 +91,7 @@ def plan(
             bar.at(done)
     return Plan(
         prior=given,
-        names=names,
+        names=given.names,
         goal=goal,
         horizon=horizon,
         runs=runs,
@@ -105,47 +101,21 @@ def plan(
         sure=tables.sure_table(identified),
         identified=tables.identified_table(identified),
         wrong=tables.wrong_table(study, at_end),
-        arms=tables.arm_table(given, inner, names),
+        arms=tables.arm_table(given, inner, given.names),
         curves=tables.curve_table(study, list(named)),
         bound=_bound(inner, horizon),
-        notes=write_notes(inner, goal, len(checkpoints)),
+        notes=unmatched + write_notes(inner, goal, len(checkpoints)),
     )
 
 
-def _prior_of(prior: Any, arms: Any) -> tuple[NormalGamma, tuple[str, ...] | None]:
-    """The prior written out for every arm, and the arms' names if they have any."""
-    number, names = None, None
-    if isinstance(arms, (int, float, np.integer)):
-        number = integer("arms", arms, at_least=1)
-    elif arms is not None:
-        if isinstance(arms, str) or not isinstance(arms, Iterable):
-            raise ValueError(f"arms must be their number or their names, got {abbreviate(arms)}")
-        names = tuple(str(name) for name in arms)
-        if len(set(names)) < len(names):
-            raise ValueError(f"arms must have different names, got {abbreviate(list(names))}")
-    if isinstance(prior, FittedPrior):
-        made: Any = prior.prior if names is None else prior.for_arms(names)
-        known: Any = prior.groups
-    else:
-        made = prior_from(prior, names)
-        known = _names_in(prior)
-    if not isinstance(made, NormalGamma):
-        raise ValueError(f"prior must be a NormalGamma, got a {type(made).__name__}")
-    if made.K is None and number is None:
-        raise ValueError("arms must be given for a prior that all arms share, got none")
-    made = made.for_arms(made.K if number is None else number)  # type: ignore[arg-type]
+def _prior_of(
+    prior: PriorLike, arms: int | Iterable[str] | None, groups: Mapping[str, str] | None
+) -> tuple[NormalGamma, tuple[str, ...]]:
+    """The prior written out for every arm, and a note if some arms were not found in it."""
+    made, note = match_arms(prior_from(prior, NormalGamma), arms, groups)
     reals("kappa of a prior to plan with", made.kappa, above=0)
     reals("alpha of a prior to plan with", made.alpha, at_least=SMALLEST_ALPHA)
-    if names is None and known is not None and len(known) == made.mu.size:
-        names = tuple(str(name) for name in known)
-    return made, names
-
-
-def _names_in(prior: Any) -> Any:
-    """The names that a prior's JSON has for its entries."""
-    if isinstance(prior, (str, os.PathLike)):
-        prior = json.loads(Path(prior).read_text(encoding="utf-8"))
-    return prior.get("arms") if isinstance(prior, dict) else None
+    return made, () if note is None else (note,)
 
 
 def _bound(prior: NormalGamma, horizon: int) -> dict[str, float] | None:

@@ -50,7 +50,7 @@ def _arms_and_prior(fit: FittedPrior, ax: Axes, odd: Any) -> None:
     ax.scatter(stats.mean[seen], sd[seen], s=size[seen], color=ARM, alpha=0.45, linewidths=0)
     ax.scatter(stats.mean[odd], sd[odd], s=30, facecolors="none", edgecolors=ODD)
     prior = fit.prior
-    rows = [np.ravel(x)[:GROUPS_DRAWN] for x in np.broadcast_arrays(*prior.per_arm(prior.K or 1))]
+    rows = [np.ravel(getattr(prior, name))[:GROUPS_DRAWN] for name in prior._fields]
     # 95 % of arms by their sd, and at each sd 95 % of those by their mean: 90 % together.
     levels = np.linspace(0.025, 0.975, 60)
     for i, (mu, kappa, alpha, beta) in enumerate(zip(*rows, strict=True)):

@@ -15,7 +15,7 @@ from varts.policies.thompson import (
 from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
 from varts.policies.baselines import baselines
 from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
-from varts.policies.registry import choose, known, make, register
+from varts.policies.registry import PolicyLike, choose, known, make, options_of, register
 
 __all__ = [
     "MVTS",
@@ -30,6 +30,7 @@ __all__ = [
     "IndexPolicy",
     "KnownVarianceTS",
     "Policy",
+    "PolicyLike",
     "UCB1Tuned",
     "VarTS",
     "baselines",
@@ -37,5 +38,6 @@ __all__ = [
     "index_policy",
     "known",
     "make",
+    "options_of",
     "register",
 ]

@@ -1,7 +1,7 @@
 """What a policy is.
 
-A policy has no state of its own: it turns the arms' statistics into a choice. Three ways, from the
-fastest to the freest:
+A policy has no state of its own: it turns the arms' statistics into a choice. There are three ways
+to write one, from the fastest to the freest:
 
 - `IndexPolicy`: an index per arm from (n, mean, m2, t), the largest wins (UCB);
 - `BeliefPolicy`: a Student-t belief per arm, the largest draw wins (Thompson sampling);
@@ -13,9 +13,9 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ from varts._validation import Floats, integer
 from varts.beliefs import Belief, StudentT, pick_best
 from varts.priors import Prior
 from varts.stats import ArmStats
-
-Self = TypeVar("Self", bound="Policy")
 
 
 class Policy:
@@ -46,15 +44,30 @@ class Policy:
     reflection: ClassVar[float] = 0.0
 
     def owed(self, K: int) -> NDArray[np.int64]:
-        """How often each arm must be pulled before the policy has a say."""
+        """Return how often each arm must be pulled before the policy has a say.
+
+        Args:
+            K: The number of arms.
+        """
         return np.full(K, self.forced, dtype=np.int64)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
-        """The arm to pull in round t, counted from 1, once no arm is owed a pull."""
+        """Return the arm to pull, once no arm is owed a pull.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1.
+            rng: Where the randomness comes from.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
 
     def transform(self, reward: float, rng: np.random.Generator) -> float:
-        """What the statistics record of a reward; Bernoulli TS tosses a coin here."""
+        """Return what the statistics record of a reward; Bernoulli TS tosses a coin here.
+
+        Args:
+            reward: The reward.
+            rng: Where the randomness comes from.
+        """
         return reward
 
     @property
@@ -63,26 +76,62 @@ class Policy:
         return False
 
     def belief(self, stats: ArmStats) -> Belief:
-        """What the policy believes about each arm's mean, if it does."""
+        """Return what the policy believes about each arm's mean, if it has beliefs.
+
+        Args:
+            stats: The arms' statistics.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no belief about the arms' means")
 
     def believed(self, stats: ArmStats) -> Belief:
-        """`belief` for a caller who knows that no arm is owed a pull."""
+        """Return `belief(stats)`, for a caller who knows that no arm is owed a pull.
+
+        Args:
+            stats: The arms' statistics.
+        """
         return self.belief(stats)
 
-    def restricted(self: Self, arms: NDArray[np.int64]) -> Self:
-        """The same policy for some of the arms: what it holds per arm is cut to those."""
+    def restricted(self, arms: NDArray[np.int64]) -> Self:
+        """Return the same policy for some of the arms: what it holds per arm is cut to those.
+
+        Args:
+            arms: Their indices.
+        """
         cut = {}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for name, value in self._values().items():
             if isinstance(value, Prior) or np.size(value) > 1:  # one entry is shared by all
-                cut[field.name] = value.take(arms)
+                cut[name] = value.take(arms)
         return replace(self, **cut) if cut else self  # type: ignore[type-var]
 
+    def for_arms(self, arms: Iterable[str], groups: Mapping[str, str] | None = None) -> Self:
+        """Return the same policy with its prior in the order of these arms.
+
+        A prior that all arms share stays as it is.
+
+        Args:
+            arms: The arms' names.
+            groups: The group of each arm, for a prior whose entries are for groups.
+        """
+        own = {
+            name: value.for_arms(arms, groups)
+            for name, value in self._values().items()
+            if isinstance(value, Prior) and value.K is not None
+        }
+        return replace(self, **own) if own else self  # type: ignore[type-var]
+
     def parameters(self, stats: ArmStats) -> Floats:
-        """The formula's extra arguments, a row per arm: by default the dataclass's fields."""
-        values = [float(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
+        """Return the formula's extra arguments, a row per arm: by default the dataclass's fields.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        values = [float(value) for value in self._values().values()]
         return np.tile(np.array(values, dtype=np.float64), (stats.K, 1))
+
+    def _values(self) -> dict[str, Any]:
+        """The fields of a policy that is a dataclass; one in plain Python has none that we know."""
+        own: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
+        return {field.name: getattr(self, field.name) for field in own}
 
     def _ready(self, stats: ArmStats) -> None:
         """Formulas hold once the forced pulls are done."""
@@ -95,7 +144,11 @@ class Policy:
             )
 
     def check(self, K: int) -> None:
-        """Raise ValueError if the policy cannot play K arms."""
+        """Raise ValueError if the policy cannot play K arms.
+
+        Args:
+            K: The number of arms.
+        """
         self.owed(K)
         if isinstance(self, (IndexPolicy, BeliefPolicy)):
             self.parameters(ArmStats.empty(K))
@@ -108,10 +161,11 @@ class IndexPolicy(Policy):
     `index(n, mean, m2, t, *fields)` is plain arithmetic on numbers or arrays (np.sqrt, np.log,
     np.where ...); the dataclass's fields arrive as trailing arguments, in order.
 
-    What of a formula changes only with an arm's own rewards may stand apart, in
-    `terms(n, mean, m2, *fields)`, a tuple of numbers; `index(*terms, t)` then has the rest. The
-    engine computes an arm's terms when it was pulled, not in every round. What changes only with
-    the round may stand in `clock(t)`, which `index` then gets for t (`index.py` has examples).
+    The part of a formula that changes only with an arm's own rewards may be split off into
+    `terms(n, mean, m2, *fields)`, a tuple of numbers; `index(*terms, t)` then does the rest. The
+    engine computes an arm's terms when it is pulled, not in every round. The part that changes only
+    with the round may be split off into `clock(t)`, whose value `index` then gets for t
+    (`index.py` has examples).
 
     >>> from varts import choose
     >>> @dataclass(frozen=True)
@@ -136,11 +190,21 @@ class IndexPolicy(Policy):
 
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:
-        """The formula; any signature that starts with (n, mean, m2, t), or (*terms, t)."""
+        """Compute the index: plain arithmetic on numbers or arrays.
+
+        Args:
+            args: n, mean, m2, t and the fields; or the terms and t.
+            kwargs: Not used.
+        """
         raise NotImplementedError("an IndexPolicy must define index(n, mean, m2, t)")
 
     def indices(self, stats: ArmStats, t: int) -> Floats:
-        """The index of every arm in round t."""
+        """Return the index of every arm.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1.
+        """
         self._ready(stats)
         extra = self.parameters(stats).T
         played = integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
@@ -170,7 +234,12 @@ class BeliefPolicy(Policy):
 
     @staticmethod
     def believe(*args: Any, **kwargs: Any) -> Any:
-        """The formula; any signature that starts with (n, mean, m2)."""
+        """Compute location, scale and degrees of freedom: plain arithmetic.
+
+        Args:
+            args: n, mean, m2 and the parameters.
+            kwargs: Not used.
+        """
         raise NotImplementedError("a BeliefPolicy must define believe(n, mean, m2)")
 
     @property
@@ -196,6 +265,10 @@ class BeliefPolicy(Policy):
 
 def index_policy(label: str, forced: int = 1) -> Callable[[Callable[..., Any]], IndexPolicy]:
     """Turn one function into a policy, without a class.
+
+    Args:
+        label: What the policy is called in tables and figures.
+        forced: How often each arm is pulled before the formula is used; at least 1.
 
     >>> from varts import choose
     >>> @index_policy("Greedy")

@@ -78,7 +78,12 @@ class UCB1Tuned(IndexPolicy):
 class UCBV(IndexPolicy):
     """UCB-V: mean + sqrt(2 v E / n) + 3 c b E / n with E = zeta ln(t), for rewards in [0, b].
 
-    `horizon` switches to the fixed-horizon setting E = ln(3 horizon^2), which ignores zeta and t.
+    Args:
+        zeta: The factor of ln(t).
+        c: The factor of the last term.
+        b: The largest possible reward.
+        horizon: Switches to the fixed-horizon setting E = ln(3 horizon^2), which ignores zeta and
+            t.
 
     >>> stats = ArmStats(n=[4], mean=[0.5], m2=[1.0])
     >>> UCBV().indices(stats, t=9).round(4)     # E = 2.1972: 0.5 + sqrt(2*0.25*E/4) + 3*E/4
@@ -102,7 +107,11 @@ class UCBV(IndexPolicy):
             integer("horizon", self.horizon, at_least=1)
 
     def parameters(self, stats: ArmStats) -> Floats:
-        """E is constant + slope ln(t)."""
+        """Return constant and slope of E = constant + slope ln(t), and c b; a row per arm.
+
+        Args:
+            stats: The arms' statistics.
+        """
         constant, slope = 0.0, self.zeta
         if self.horizon is not None:
             constant, slope = np.log(3 * float(self.horizon) ** 2), 0.0
@@ -126,7 +135,7 @@ class UCBV(IndexPolicy):
 @register
 @dataclass(frozen=True)
 class EvenSplit(IndexPolicy):
-    """Even split: the arm pulled least so far, so that all arms get the same share for ever.
+    """Even split: the arm pulled least so far, so that all arms always get the same share.
 
     >>> from varts import ArmStats
     >>> EvenSplit().indices(ArmStats(n=[3, 2], mean=[9.0, 0.0], m2=[1, 1]), t=6)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, TypeVar
+import inspect
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -11,12 +11,28 @@ from varts._validation import abbreviate, integer, unknown
 from varts.policies.base import Policy
 from varts.stats import ArmStats
 
+#: A policy, or the label of a registered one.
+PolicyLike: TypeAlias = Policy | str
+
 _registry: dict[str, type[Policy]] = {}
 P = TypeVar("P", bound=type[Policy])
 
 
 def register(kind: P) -> P:
-    """Class decorator: make a policy known by its label, everywhere a label is taken."""
+    """Make a class of policies known by its label, everywhere a label is taken: a decorator.
+
+    Args:
+        kind: The class; it must have a label.
+
+    >>> @register
+    ... class Uniform(Policy):
+    ...     label = "Uniform"
+    ...     def choose(self, stats, t, rng):
+    ...         return rng.integers(stats.K)
+    >>> choose("uniform", ArmStats.empty(3), rng=np.random.default_rng(1))
+    1
+    >>> del _registry["uniform"]
+    """
     if not (isinstance(kind, type) and issubclass(kind, Policy)):
         raise TypeError(f"register takes a class of policies, got {kind!r}; try type(policy)")
     if not kind.label:
@@ -26,12 +42,31 @@ def register(kind: P) -> P:
 
 
 def known() -> dict[str, type[Policy]]:
-    """Every registered policy by its label."""
+    """Return every registered policy by its label."""
     return {kind.label: kind for kind in _registry.values()}
 
 
-def make(policy: Policy | str, **options: Any) -> Policy:
-    """A policy from its label (without regard to case, `-` or `_`) and options.
+def options_of(kind: type[Policy]) -> dict[str, inspect.Parameter]:
+    """Return the options of a class of policies by name, as its constructor takes them.
+
+    Args:
+        kind: The class, a dataclass or not.
+
+    >>> from varts import UCBV
+    >>> list(options_of(UCBV))
+    ['zeta', 'c', 'b', 'horizon']
+    """
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    taken = inspect.signature(kind).parameters
+    return {name: option for name, option in taken.items() if option.kind not in several}
+
+
+def make(policy: PolicyLike, **options: Any) -> Policy:
+    """Return the policy that a label stands for; a policy stays as it is.
+
+    Args:
+        policy: A label (without regard to case, `-` or `_`), or a policy.
+        options: The policy's options; `varts policies` lists them.
 
     >>> make("ucb_v", zeta=1.2).label
     'UCB-V'
@@ -49,16 +84,17 @@ Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, Even-Split
     kind = _registry.get(_plain(policy))
     if kind is None:
         raise ValueError(unknown("policy", policy, known()))
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = options_of(kind)
     for name in options:
         if name not in names:
             if not names:
-                raise ValueError(f"{kind.label} must be left without options, got {name!r}")
+                raise ValueError(f"{kind.label} takes no options, got {name!r}")
             raise ValueError(unknown(f"option of {kind.label}", name, names))
     try:
         return kind(**options)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{kind.label}: {str(error).split('() ')[-1]}") from None
+        raised = TypeError if isinstance(error, TypeError) else ValueError
+        raise raised(f"{kind.label}: {str(error).split('() ')[-1]}") from None
 
 
 def _plain(label: str) -> str:
@@ -66,16 +102,21 @@ def _plain(label: str) -> str:
 
 
 def choose(
-    policy: Policy | str,
+    policy: PolicyLike,
     stats: ArmStats,
     t: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> int:
-    """The arm to pull next.
+    """Return the arm to pull next.
 
-    While arms are owed forced pulls, one of those is drawn uniformly: rewards that arrive late
-    cannot send all early traffic to one arm. `t` is the round from 1 (by default one more than the
-    pulls so far).
+    While arms are owed forced pulls, one of those is drawn uniformly, so that rewards that arrive
+    late cannot send all early traffic to one arm.
+
+    Args:
+        policy: The policy, or its label.
+        stats: The arms' statistics.
+        t: The round, counted from 1; by default one more than the pulls so far.
+        rng: Where the randomness comes from, or a seed.
 
     >>> stats = ArmStats.from_rewards([[0.1, 0.2], [0.8, 0.9], [0.4, 0.6]])
     >>> choose("UCB1-Tuned", stats, rng=np.random.default_rng(0))

@@ -8,7 +8,7 @@ Gaussian one with known variances (KnownVarianceTS, Gaussian TS, MVTS with rho =
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,64 +16,16 @@ from numpy.typing import NDArray
 from varts._validation import Floats, common_shape, real, reals
 from varts.beliefs import Beta, pick_best
 from varts.policies.base import BeliefPolicy, Policy
-from varts.policies.registry import register
-from varts.priors import (
-    Normal,
-    NormalGamma,
-    Prior,
-    normal_gamma_update,
-    normal_update,
-    prior_from,
-    student_t,
+from varts.policies.formulas import (
+    known_variance_belief,
+    normal_gamma_belief,
+    pooled_rows,
+    unit_free_belief,
+    unit_free_known_belief,
 )
+from varts.policies.registry import register
+from varts.priors import Normal, NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
-
-
-def normal_gamma_belief(
-    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
-) -> tuple[Any, Any, Any]:
-    """Unknown mean and variance: the Student-t marginal of the Normal-Gamma posterior."""
-    mu, kappa, alpha, beta = normal_gamma_update(n, mean, m2, mu, kappa, alpha, beta)
-    return student_t(mu, kappa, alpha, beta)
-
-
-def known_variance_belief(
-    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, sigma: Any
-) -> tuple[Any, Any, Any]:
-    """Known reward sd `sigma`, prior mean `mu` worth `kappa` rewards: a Gaussian."""
-    mu, kappa = normal_update(n, mean, mu, kappa)
-    return mu, sigma / np.sqrt(kappa), np.inf
-
-
-def unit_free_belief(
-    n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any
-) -> tuple[Any, Any, Any]:
-    """VarTS without a prior: all rewards so far, seen as one arm, are worth one observation.
-
-    The prior is NormalGamma(pooled mean, 1, 1/2, pooled variance / 2): it has the rewards' own
-    unit, so cents and euros give the same choices. Equal rewards say nothing about a variance
-    (revenue is 0 most of the time): until an arm has shown two different ones, its variance is
-    what all rewards together say, Gamma(all_n / 2, all_m2 / 2), and it is not written off.
-    """
-    mu, kappa, alpha, beta = normal_gamma_update(
-        n, mean, m2, all_mean, 1.0, 0.5, 0.5 * all_m2 / all_n
-    )
-    alpha, beta = np.where(m2 > 0, alpha, all_n / 2), np.where(m2 > 0, beta, all_m2 / 2)
-    return student_t(mu, kappa, alpha, beta)
-
-
-def unit_free_known_belief(
-    n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any, sigma: Any
-) -> tuple[Any, Any, Any]:
-    """KnownVarianceTS without a prior: the pooled mean, worth one observation."""
-    return known_variance_belief(n, mean, m2, all_mean, 1.0, sigma)
-
-
-def _pooled_rows(stats: ArmStats) -> Floats:
-    pooled = stats.pooled()
-    rows = np.empty((stats.K, 3))
-    rows[:, 0], rows[:, 1], rows[:, 2] = pooled.n, pooled.mean, pooled.m2
-    return rows
 
 
 @register
@@ -81,8 +33,12 @@ def _pooled_rows(stats: ArmStats) -> Floats:
 class VarTS(BeliefPolicy):
     """VarTS (Algorithm 2): Gaussian-Gamma Thompson sampling for unknown means and variances.
 
-    `prior` is a NormalGamma, a path to its JSON or a dict of its fields. Without one, the policy
-    pulls every arm twice and then starts from a unit-free prior worth one observation.
+    Without a prior, the policy pulls every arm twice and then starts from a unit-free prior worth
+    one observation.
+
+    Args:
+        prior: A NormalGamma, what `fit_prior` returned, the path of a prior's JSON, a mapping of
+            its numbers, or None.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2]])
     >>> VarTS(NormalGamma(0, 1, 2, 1)).belief(stats).scale.round(4)   # sqrt(8.375/14), sqrt(2.5/14)
@@ -95,8 +51,13 @@ class VarTS(BeliefPolicy):
 
     label: ClassVar[str] = "VarTS"
 
+    if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
+
+        def __init__(self, prior: PriorLike | None = None) -> None: ...
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", _checked(self.prior, NormalGamma))
+        if self.prior is not None:
+            object.__setattr__(self, "prior", prior_from(self.prior, NormalGamma))
 
     @property
     def pooled(self) -> bool:  # type: ignore[override]
@@ -113,16 +74,20 @@ class VarTS(BeliefPolicy):
 
     def parameters(self, stats: ArmStats) -> Floats:
         if self.prior is None:
-            return _pooled_rows(stats)
+            return pooled_rows(stats)
         return np.stack(self.prior.per_arm(stats.K), axis=1)
 
 
 @register
 @dataclass(frozen=True)
 class KnownVarianceTS(BeliefPolicy):
-    """Algorithm 1: Gaussian Thompson sampling with known reward standard deviations `sigma`.
+    """Algorithm 1: Gaussian Thompson sampling with known standard deviations of the rewards.
 
     Without a prior it pulls every arm once and starts from the pooled mean, worth one reward.
+
+    Args:
+        prior: A Normal, the path of its JSON, a mapping of its numbers, or None.
+        sigma: The rewards' standard deviation, shared or per arm.
 
     >>> policy = KnownVarianceTS(Normal(0, 2), sigma=2)
     >>> policy.belief(ArmStats.from_rewards([[1, 3, 5]])).loc
@@ -134,8 +99,13 @@ class KnownVarianceTS(BeliefPolicy):
 
     label: ClassVar[str] = "KnownVarianceTS"
 
+    if TYPE_CHECKING:
+
+        def __init__(self, prior: PriorLike | None = None, sigma: Any = 1.0) -> None: ...
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", _checked(self.prior, Normal))
+        if self.prior is not None:
+            object.__setattr__(self, "prior", prior_from(self.prior, Normal))
         sigma = reals("sigma", self.sigma, above=0)
         common_shape(sigma=sigma)
         object.__setattr__(self, "sigma", sigma if sigma.ndim else float(sigma))
@@ -159,7 +129,7 @@ class KnownVarianceTS(BeliefPolicy):
             )
         sigma = np.broadcast_to(sigma, stats.K)
         if self.prior is None:
-            return np.column_stack([_pooled_rows(stats), sigma])
+            return np.column_stack([pooled_rows(stats), sigma])
         mu, sigma0 = self.prior.per_arm(stats.K)
         return np.column_stack([mu, (sigma / sigma0) ** 2, sigma])
 
@@ -186,12 +156,22 @@ class BernoulliTS(Policy):
 
     @staticmethod
     def believe(n: Any, mean: Any, m2: Any) -> tuple[Any, Any]:
-        """Parameters a and b of the Beta posterior."""
+        """Compute the parameters a and b of the Beta posterior.
+
+        Args:
+            n: The number of rewards.
+            mean: Their mean.
+            m2: Not used.
+        """
         return 1 + n * mean, 1 + n * (1 - mean)
 
     @staticmethod
     def clip(reward: Any) -> Any:
-        """The probability of the toss."""
+        """Compute the probability of the toss.
+
+        Args:
+            reward: The reward.
+        """
         return np.minimum(1.0, np.maximum(0.0, reward))
 
     def belief(self, stats: ArmStats) -> Beta:
@@ -229,6 +209,9 @@ class TS14(BeliefPolicy):
     The Normal-Gamma formula with the improper parameters (0, 0, a - 1/2, 0): location mean, scale
     sqrt(m2 / (n (n + 2a - 1))), df n + 2a - 1. Only a < 0 has the optimality guarantee. Equal
     rewards (m2 = 0) make a point mass.
+
+    Args:
+        a: The prior's exponent, called alpha in their paper.
 
     >>> belief = TS14().belief(ArmStats.from_rewards([[1, 2, 3, 4]]))    # m2 = 5, df = 4 - 2
     >>> belief.scale.round(4), belief.df
@@ -277,6 +260,9 @@ class MVTS(BeliefPolicy):
     tau ~ Gamma(1/2 + n/2, rate 1/2 + m2/2) and theta ~ N(mean, 1/n). rho = inf plays the largest
     theta: their limit, whose sampling ignores the variance.
 
+    Args:
+        rho: The weight of the mean against the variance; at least 0.
+
     >>> MVTS().belief(ArmStats.from_rewards([[1, 2, 3, 4]])).scale     # 1 / sqrt(n)
     array([0.5])
     """
@@ -295,17 +281,35 @@ class MVTS(BeliefPolicy):
 
     @staticmethod
     def believe(n: Any, mean: Any, m2: Any, rho: Any) -> tuple[Any, Any, Any]:
-        """Theta's distribution."""
+        """Compute theta's distribution.
+
+        Args:
+            n: The number of rewards.
+            mean: Their mean.
+            m2: Not used.
+            rho: Not used.
+        """
         return mean, 1 / np.sqrt(n), np.inf
 
     @staticmethod
     def score(theta: Any, tau: Any, rho: Any) -> Any:
-        """The mean-variance trade-off that a finite rho plays."""
+        """Compute the mean-variance trade-off that a finite rho plays.
+
+        Args:
+            theta: The sampled mean.
+            tau: The sampled precision.
+            rho: The weight of the mean.
+        """
         return rho * theta - 1 / tau
 
     @staticmethod
     def precision(n: Any, m2: Any) -> tuple[Any, Any]:
-        """Shape and rate of tau's Gamma."""
+        """Compute shape and rate of tau's Gamma distribution.
+
+        Args:
+            n: The number of rewards.
+            m2: The sum of their squared deviations from their mean.
+        """
         return 0.5 + 0.5 * n, 0.5 + 0.5 * m2
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
@@ -315,12 +319,3 @@ class MVTS(BeliefPolicy):
         shape, rate = self.precision(stats.n, stats.m2)
         tau = rng.standard_gamma(shape) / rate
         return pick_best(self.score(belief.sample(rng), tau, self.rho), rng)
-
-
-def _checked(prior: Any, kind: type[Prior]) -> Any:
-    if prior is None:
-        return None
-    prior = prior_from(prior)
-    if not isinstance(prior, kind):
-        raise TypeError(f"prior must be a {kind.__name__}, got a {type(prior).__name__}")
-    return prior

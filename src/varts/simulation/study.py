@@ -270,6 +270,8 @@ def simulate(
     named = _named(policies)
     for label, policy in named.items():
         try:
+            if problem.names is not None:
+                named[label] = policy = policy.for_arms(problem.names)
             policy.check(problem.K)
         except ValueError as error:
             raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from varts._validation import choice, integer, unknown
+from varts._validation import abbreviate, choice, integer, unknown
 from varts.policies import KnownVarianceTS, Policy, VarTS, make
-from varts.priors import Normal, prior_from
+from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 
 EXAMPLE = """\
@@ -17,6 +18,8 @@ EXAMPLE = """\
 horizon = 2000        # rounds a run
 runs = 1000           # every run draws a new instance of the problem
 seed = 0
+# arms = ["red", "blue"]        # names, for priors that go by name
+# arm_groups = "groups.csv"     # the group of each arm (or a table), for priors that go by group
 
 [problem]
 kind = "gaussian"     # gaussian, bernoulli or beta
@@ -33,7 +36,7 @@ UCB-V = { zeta = 1.2 }
 TS14 = {}
 """
 
-TOP = ("horizon", "runs", "seed", "problem", "policies")
+TOP = ("horizon", "runs", "seed", "arms", "arm_groups", "problem", "policies")
 PROBLEM_KEYS = {
     "bernoulli": ("kind", "K", "a", "b"),
     "beta": ("kind", "K", "s", "a", "b"),
@@ -43,7 +46,15 @@ PROBLEM_KEYS = {
 
 @dataclass(frozen=True)
 class StudyFile:
-    """What the file asks for."""
+    """What the file asks for.
+
+    Args:
+        problem: The problem.
+        policies: The policies by label.
+        horizon: Rounds a run.
+        runs: Runs, each with a new instance.
+        seed: Same seed, same numbers.
+    """
 
     problem: Problem
     policies: dict[str, Policy]
@@ -53,7 +64,11 @@ class StudyFile:
 
 
 def read(path: str | Path) -> StudyFile:
-    """Parse and check a study file; every mistake is one sentence."""
+    """Parse and check a study file; every mistake is one sentence.
+
+    Args:
+        path: The TOML file.
+    """
     path = Path(path)
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -63,28 +78,67 @@ def read(path: str | Path) -> StudyFile:
 
 
 def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
-    """The same from a mapping; file names in it are relative to `folder`."""
+    """Do the same for a mapping.
+
+    Args:
+        body: What the file says.
+        folder: What the names of files in it are relative to.
+    """
     _only("key", body, TOP)
     for name in ("problem", "policies"):
         if not isinstance(body.get(name), dict) or not body[name]:
             raise ValueError(f"a study file must have a table [{name}], got {body.get(name)!r}")
-    problem = _problem(body["problem"], folder)
+    arms = _arms(body.get("arms"), body.get("arm_groups"), folder)
+    problem = _problem(body["problem"], arms)
     numbers = {
         name: integer(name, body[name], at_least=0 if name == "seed" else 1)
         for name in ("horizon", "runs", "seed")
         if name in body
     }
     policies = {
-        label: _policy(label, options, problem, folder)
-        for label, options in body["policies"].items()
+        label: _policy(label, options, problem, arms) for label, options in body["policies"].items()
     }
     return StudyFile(problem, policies, **numbers)
 
 
-def _problem(table: dict[str, Any], folder: Path) -> Problem:
+@dataclass(frozen=True)
+class Arms:
+    """What a study says about its arms, and where its priors are."""
+
+    names: tuple[str, ...] | None
+    groups: Mapping[str, str] | None
+    folder: Path
+
+    def prior(self, value: Any) -> Prior:
+        """The prior of a table or a file, for these arms if they have names."""
+        if not isinstance(value, (str, dict)):
+            raise TypeError(f"prior must be a table or the name of a JSON file, got {value!r}")
+        made = prior_from(self.folder / value if isinstance(value, str) else value)
+        return made if self.names is None else made.for_arms(self.names, self.groups)
+
+
+def _arms(names: Any, groups: Any, folder: Path) -> Arms:
+    if isinstance(groups, str):
+        groups = read_groups(folder / groups)
+    elif groups is not None and not isinstance(groups, dict):
+        raise TypeError(
+            f"arm_groups must be a table or the name of a CSV file, got {abbreviate(groups)}"
+        )
+    if names is None and groups is not None:
+        names = list(groups)
+    if names is not None and not (isinstance(names, list) and names):
+        raise TypeError(f"arms must be a list of names, got {abbreviate(names)}")
+    return Arms(None if names is None else tuple(map(str, names)), groups, folder)
+
+
+def _problem(table: dict[str, Any], arms: Arms) -> Problem:
     kind = choice("problem kind", table.get("kind"), PROBLEM_KEYS)
     _only(f"key of a {kind} problem", table, PROBLEM_KEYS[kind])
     options = {key: value for key, value in table.items() if key != "kind"}
+    if arms.names is not None:
+        K = options.setdefault("K", len(arms.names))
+        if len(arms.names) != K:
+            raise ValueError(f"K must be the number of arms ({len(arms.names)}), got {K!r}")
     if kind == "bernoulli":
         return BernoulliBandit(**options)
     if kind == "beta":
@@ -92,23 +146,23 @@ def _problem(table: dict[str, Any], folder: Path) -> Problem:
     if "prior" not in options:
         _only("key of a gaussian problem without a prior", table, ("kind", "K"))
         return GaussianBandit(**options)
-    return GaussianBandit(_prior(options.pop("prior"), folder), **options)
+    return GaussianBandit(arms.prior(options.pop("prior")), **options)
 
 
-def _policy(label: str, options: Any, problem: Problem, folder: Path) -> Policy:
+def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
     if not isinstance(options, dict):
-        raise ValueError(f"policy {label!r} must be a table of options or {{}}, got {options!r}")
+        raise TypeError(f"policy {label!r} must be a table of options or {{}}, got {options!r}")
     options = dict(options)
     name = options.pop("policy", label)
     if options.get("prior") == "problem":
         options |= _own_prior(label, name, problem)
     elif "prior" in options:
-        options["prior"] = _prior(options["prior"], folder)
+        options["prior"] = arms.prior(options["prior"])
     return make(name, **options)
 
 
 def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
-    """prior = "problem": what a policy would be told that knows where its instances come from."""
+    """prior = "problem": the prior of a policy that knows where its instances come from."""
     kind = type(make(name))
     if kind is VarTS:
         return {"prior": problem.own_prior()}
@@ -116,12 +170,6 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
     raise ValueError(f'prior = "problem" must be for VarTS or KnownVarianceTS, got {label!r}')
-
-
-def _prior(value: Any, folder: Path) -> Any:
-    if not isinstance(value, (str, dict)):
-        raise ValueError(f"prior must be a table or the name of a JSON file, got {value!r}")
-    return prior_from(folder / value if isinstance(value, str) else value)
 
 
 def _only(what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from numba.core.dispatcher import Dispatcher
 
 import varts
 from tests.interpreter import python
-from varts.policies.thompson import unit_free_belief
+from varts.policies.formulas import unit_free_belief
 from varts.simulation import engine
 from varts.simulation.engine.compilation import kernel_sources
 from varts.simulation.engine.kernel import kernel_of

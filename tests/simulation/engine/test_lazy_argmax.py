@@ -21,7 +21,7 @@ import varts
 from tests.reference import p_best
 from varts import BernoulliBandit, GaussianBandit, Normal, NormalGamma
 from varts.beliefs import Beta
-from varts.policies.thompson import normal_gamma_belief
+from varts.policies.formulas import normal_gamma_belief
 from varts.simulation.engine import beta_envelope, lazy_argmax, student_envelope
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn

@@ -166,7 +166,7 @@ def average_runs() -> Callable[..., None]:
 def kernel_sources() -> list[Path]:
     """All files that kernels are compiled from."""
     package = Path(__file__).parents[2]
-    files = [package / name for name in ("priors.py", "problems.py", "stats.py")]
+    files = [package / "problems.py", package / "stats.py", *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
     return sorted([*files, package / "beliefs" / "stirling.py"])
 

@@ -1,0 +1,30 @@
+"""Priors over an arm's mean (and variance), and what rewards make of them.
+
+`updates` has the formulas, `normal_gamma` and `normal` the two kinds of prior, `base` what they
+share, `matching` finds the entries of arms by their names, `conversion` makes a prior of whatever
+stands for one. A posterior has the type of its prior.
+"""
+
+from varts._validation import UnknownArmsWarning
+from varts.priors.base import Prior
+from varts.priors.conversion import HasPrior, PriorLike, prior_from
+from varts.priors.matching import match_arms, read_groups
+from varts.priors.normal import Normal
+from varts.priors.normal_gamma import NormalGamma
+from varts.priors.updates import data_share, normal_gamma_update, normal_update, student_t
+
+__all__ = [
+    "HasPrior",
+    "Normal",
+    "NormalGamma",
+    "Prior",
+    "PriorLike",
+    "UnknownArmsWarning",
+    "data_share",
+    "match_arms",
+    "normal_gamma_update",
+    "normal_update",
+    "prior_from",
+    "read_groups",
+    "student_t",
+]

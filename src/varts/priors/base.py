@@ -1,0 +1,303 @@
+"""What every prior has: numbers that broadcast over arms, the arms' names, JSON, equality."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from varts._validation import Floats, UnknownArmsWarning, abbreviate, common_shape, unknown
+from varts.priors.matching import groups_missing, match_arms
+from varts.stats import ArmStats
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Prior:
+    """The base of `NormalGamma` and `Normal`.
+
+    The numbers are shared by all arms, or there is an entry per arm. Entries may have names: those
+    of the arms they are for, or, with `group`, those of groups of arms.
+
+    Args:
+        names: What the entries are for, in their order; None if that is not known.
+        others: The prior of any arm that has no entry; of the same type, and shared.
+        group: The kind of group that the entries are for, such as "genre"; None if they are for
+            arms.
+
+    >>> from varts import Normal
+    >>> prior = Normal([1, 2], 1, names=["a", "b"], others=Normal(9, 3))
+    >>> prior.for_arms(["b", "a"])
+    Normal(mu=[2. 1.], sigma=[1. 1.], names=['b' 'a'], others=Normal(mu=9.0, sigma=3.0))
+    """
+
+    names: tuple[str, ...] | None = None
+    others: Prior | None = None
+    group: str | None = None
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _kinds: ClassVar[dict[str, type[Prior]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Prior._kinds[cls.__name__] = cls
+
+    def _store(self, **arrays: Floats) -> None:
+        """Keep the checked numbers, as floats if shared and as arrays of equal length if not."""
+        shape = common_shape(**arrays)
+        for name, array in arrays.items():
+            array = np.broadcast_to(array, shape).copy()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array if shape else float(array))
+        if self.names is not None:
+            if isinstance(self.names, (str, bytes)) or not isinstance(self.names, Iterable):
+                raise TypeError(f"names must be a list of names, got {abbreviate(self.names)}")
+            names = tuple(str(name) for name in self.names)
+            if len(set(names)) != self.K or len(names) != self.K:
+                several = f"{self.K} different names"
+                rule = "left out of one that all share" if self.K is None else several
+                raise ValueError(f"arms of a prior must be {rule}, got {abbreviate(list(names))}")
+            object.__setattr__(self, "names", names)
+        self._check_others_and_group()
+
+    def _check_others_and_group(self) -> None:
+        if self.others is not None:
+            if type(self.others) is not type(self):
+                raise TypeError(
+                    f"others of a prior must be a {type(self).__name__} too, "
+                    f"got {abbreviate(self.others)}"
+                )
+            if self.others.K not in (None, 1):
+                raise ValueError(
+                    f"others of a prior must be shared, got one for {self.others.K} arms"
+                )
+        if self.group is not None:
+            if not isinstance(self.group, str):
+                raise TypeError(f"group must be a word, got {abbreviate(self.group)}")
+            if self.names is None:
+                raise ValueError(
+                    f"names must be those of the groups when group is {self.group!r}, got None"
+                )
+
+    @property
+    def K(self) -> int | None:
+        """The number of entries; None for a prior that every arm shares."""
+        first = getattr(self, self._fields[0])
+        return len(first) if isinstance(first, np.ndarray) else None
+
+    # ------------------------------------------------------------------ entries and arms
+
+    def per_arm(self, K: int) -> tuple[Floats, ...]:
+        """Return the numbers as arrays of length K.
+
+        Args:
+            K: The number of arms.
+
+        Raises:
+            ValueError: The prior has another number of entries, or entries for groups.
+        """
+        if self.group is not None:
+            raise ValueError(groups_missing(self.group))
+        if self.K not in (None, 1, K):
+            raise ValueError(f"prior must have one entry per arm ({K}) or be shared, got {self.K}")
+        return tuple(
+            np.array(np.broadcast_to(getattr(self, name), K), dtype=np.float64)
+            for name in self._fields
+        )
+
+    def for_arms(
+        self,
+        arms: int | Iterable[str] | None = None,
+        groups: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return the prior with an entry for each of these arms, in their order.
+
+        Names are looked up in a prior that has names; arms that are not found get `others`, and
+        an `UnknownArmsWarning` says which. Without names the entries are taken as they come.
+
+        Args:
+            arms: The arms' names, or their number; by default those in `groups`, or the entries
+                that are there already.
+            groups: The group of each arm, for a prior whose entries are for groups.
+
+        Raises:
+            ValueError: The prior cannot be written out for these arms.
+
+        >>> from varts import Normal
+        >>> Normal(0, 1).for_arms(2)
+        Normal(mu=[0. 0.], sigma=[1. 1.])
+        >>> genres = Normal([1, 2], 1, names=["comedy", "drama"], group="genre")
+        >>> genres.for_arms(groups={"Fargo": "drama", "Clerks": "comedy"})
+        Normal(mu=[2. 1.], sigma=[1. 1.], names=['Fargo' 'Clerks'])
+        """
+        made, note = match_arms(self, arms, groups)
+        if note is not None:
+            warnings.warn(note, UnknownArmsWarning, stacklevel=2)
+        return made
+
+    def take(self, arms: Any) -> Self:
+        """Return the prior of some of the arms; a shared one stays as it is.
+
+        Args:
+            arms: Their indices, a slice, or a mask.
+        """
+        if self.K in (None, 1):
+            return self
+        fields = {name: getattr(self, name)[arms] for name in self._fields}
+        if self.names is None or not np.ndim(fields[self._fields[0]]):  # one arm: a shared prior
+            return replace(self, **fields, names=None, group=None)
+        return replace(self, **fields, names=tuple(np.array(self.names, dtype=object)[arms]))
+
+    def mirrored(self) -> Self:
+        """Return the prior of -reward, for where lower is better.
+
+        >>> from varts import NormalGamma
+        >>> NormalGamma(2, 1, 2, 1).mirrored()
+        NormalGamma(mu=-2.0, kappa=1.0, alpha=2.0, beta=1.0)
+        """
+        others = None if self.others is None else self.others.mirrored()
+        return replace(self, **{"mu": -self.mu}, others=others)  # type: ignore[attr-defined]
+
+    def _learned(self, *numbers: Floats) -> Self:
+        """The posterior with these numbers; the entries are for the same arms as before."""
+        fields: dict[str, Any] = dict(zip(self._fields, numbers, strict=True))
+        names = self.names if len(numbers[0]) == self.K else None  # one entry may serve many arms
+        return replace(self, **fields, names=names)
+
+    # ------------------------------------------------------------------ JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prior's type, its numbers, and what it knows of names, as plain values.
+
+        >>> from varts import Normal
+        >>> Normal([1, 2], sigma=3, names=["a", "b"]).to_dict()
+        {'type': 'Normal', 'mu': [1.0, 2.0], 'sigma': [3.0, 3.0], 'arms': ['a', 'b']}
+        """
+        body: dict[str, Any] = {"type": type(self).__name__}
+        body |= {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}
+        if self.names is not None:
+            body["arms"] = list(self.names)
+        if self.others is not None:
+            body["others"] = self.others.to_dict()
+        if self.group is not None:
+            body["group"] = self.group
+        return body
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Self:
+        """Make a prior of what `to_dict` returned; `Prior.from_dict` takes any type of prior.
+
+        Args:
+            body: The type and the numbers, and maybe "arms" (names), "others" and "group". What
+                `varts fit` wrote beside them ("fit") is left alone.
+        """
+        fields = {key: value for key, value in body.items() if key != "fit"}
+        names, others = fields.pop("arms", None), fields.pop("others", None)
+        group, name = fields.pop("group", None), fields.pop("type", None)
+        kinds = {word: kind for word, kind in Prior._kinds.items() if issubclass(kind, cls)}
+        if not isinstance(name, str) or name not in kinds:
+            raise ValueError(unknown("prior type", name, kinds))
+        kind: Any = kinds[name]
+        if set(fields) != set(kind._fields):
+            raise ValueError(
+                f"a {name} must have the fields {', '.join(kind._fields)}, got {', '.join(fields)}"
+            )
+        if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+            names = [names]  # refused below, like any list of the wrong length
+        if others is not None and not isinstance(others, Mapping):
+            raise ValueError(
+                f"others of a prior must be the fields of a prior, got {abbreviate(others)}"
+            )
+        rest = None if others is None else kind.from_dict(others)
+        made: Self = kind(**fields, names=names, others=rest, group=group)
+        return made
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as a JSON object."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Make a prior of what `to_json` returned; `Prior.from_json` takes any type of prior.
+
+        Args:
+            text: The JSON object.
+
+        >>> Prior.from_json('{"type": "Normal", "mu": [1, 2], "sigma": 1, "arms": ["a", "b"]}')
+        Normal(mu=[1. 2.], sigma=[1. 1.], names=['a' 'b'])
+        """
+        try:
+            body = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"prior must be JSON, got something else ({error})") from None
+        return cls.from_dict(body if isinstance(body, dict) else {})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_json()` to a file.
+
+        Args:
+            path: The file; one that exists is replaced.
+        """
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` or `varts fit` wrote.
+
+        Args:
+            path: The file.
+        """
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (TypeError, ValueError) as error:  # whatever is wrong, it is the file's value
+            raise ValueError(f"{path}: {error}") from None
+
+    # ------------------------------------------------------------------ a value
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            if name in self._fields
+            else getattr(self, name) == getattr(other, name)
+            for name in (*self._fields, "names", "others", "group")
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it may hold arrays
+
+    def __repr__(self) -> str:
+        body = {name: f"{getattr(self, name)}" for name in self._fields}
+        if self.names is not None:
+            body["names"] = f"{np.array(self.names, dtype=object)}"  # cut short where arrays are
+        if self.others is not None:
+            body["others"] = f"{self.others}"
+        if self.group is not None:
+            body["group"] = f"{self.group!r}"
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in body.items())})"
+
+
+def check_stats(stats: Any) -> ArmStats:
+    """Return the statistics that a posterior is made of, or raise TypeError.
+
+    Args:
+        stats: What was given.
+    """
+    if not isinstance(stats, ArmStats):
+        raise TypeError(f"stats must be an ArmStats, got {abbreviate(stats)}")
+    return stats
+
+
+def sample_shape(mu: Floats, size: Any) -> tuple[int, ...]:
+    """Return the shape of a sample: `size` times the arms.
+
+    Args:
+        mu: The prior's location, shared or per arm.
+        size: One number, several, or None for a single sample.
+    """
+    if size is None:
+        return mu.shape
+    return (size if isinstance(size, tuple) else (size,)) + mu.shape
