@@ -16,7 +16,7 @@ import pytest
 import varts
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("src", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("src", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE")
 
 # No module of the checkout, of the extras or of the tests is found here.
 SMOKE = """

@@ -254,6 +254,8 @@ class Prior:
         """
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: prior must be JSON, got binary data") from None
         except (TypeError, ValueError) as error:  # whatever is wrong, it is the file's value
             raise ValueError(f"{path}: {error}") from None
 
