@@ -198,12 +198,9 @@ def test_the_stop_rule_flags_and_never_acts(rule, stop, because):
     assert "arm" in str(found) and found.because in str(found)
 
 
-@pytest.mark.parametrize(
-    ("level", "error"),
-    [*((level, ValueError) for level in (0, 1, -0.1, 2, float("nan")))]
-    + [("95", TypeError), (None, TypeError)],
-)
-def test_levels_must_be_levels(level, error):
+@pytest.mark.parametrize("level", [0, 1, -0.1, 2, "95", None, float("nan")])
+def test_levels_must_be_levels(level):
+    error = ValueError if isinstance(level, int | float) else TypeError
     with pytest.raises(error, match="level must be"):
         opened().report(level=level)
 
