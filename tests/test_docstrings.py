@@ -82,7 +82,7 @@ def keywords(parameter: inspect.Parameter, function: Callable[..., Any]) -> set[
 
 def mistakes(path: str, value: Callable[..., Any]) -> list[str]:
     """Parameters that are not documented, and documented ones that do not exist."""
-    text = value.__doc__ or ""
+    text = inspect.cleandoc(value.__doc__ or "")
     if inspect.isclass(value):
         constructor = vars(value).get("__init__") or vars(value).get("__new__")
         if constructor is None:

@@ -245,7 +245,7 @@ WRONG = [
     (["simulate", "study.toml", "--runs", ""], ["varts: --runs must be a whole number, got ''"]),
     (
         ["simulate", "study.toml", "--scheduler", "here"],
-        ["--scheduler must be like tcp://", "here"],
+        ["scheduler must be an address like tcp://", "here"],
     ),
     (["bound"], ["varts: bound needs PRIOR; see varts bound --help"]),
     (["bound", "", "--horizon", "9"], ["prior must be numbers like mu=0", "got ''"]),

@@ -101,7 +101,7 @@ class StudentT(Belief):
         return pick_best(draws, rng)
 
     def at(self, u: Floats, v: Floats) -> Floats:
-        """Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller."""
+        # Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller.
         if self._wild:
             return self._wild_at(u, v)
         power, spread, gaussian = self._for_draws

@@ -232,7 +232,7 @@ def _cluster(scheduler: str | None) -> Any:
     if scheduler is None:
         return nullcontext()
     if not re.search(r"[^:/]:\d+/?$", scheduler):  # dask would try it for 20 seconds
-        raise ValueError(f"--scheduler must be like tcp://host:port, got {scheduler!r}")
+        raise ValueError(f"scheduler must be an address like tcp://host:8786, got {scheduler!r}")
     from varts.simulation.dask import connect
 
     return connect(scheduler)

@@ -39,11 +39,16 @@ class Study:
 
     Two studies are equal if they have the same labels in the same order and the same numbers, to
     the last bit; how they were made, their provenance, does not matter.
+
+    Args:
+        rounds: The recorded rounds: all of them up to a horizon of 10,000.
+        results: What each policy left behind.
+        provenance: Seed, settings and versions.
     """
 
-    rounds: NDArray[np.int64]  #: the recorded rounds: all of them up to a horizon of 10,000
+    rounds: NDArray[np.int64]
     results: Mapping[str, PolicyResult]
-    provenance: Mapping[str, Any]  #: seed, settings, versions
+    provenance: Mapping[str, Any]
 
     @property
     def labels(self) -> list[str]:
