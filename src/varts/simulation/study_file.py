@@ -11,6 +11,7 @@ from typing import Any
 from varts._validation import abbreviate, choice, integer, unknown
 from varts.policies import KnownVarianceTS, Policy, VarTS, make
 from varts.priors import Normal, Prior, prior_from, read_groups
+from varts.priors.matching import arm_names
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 
 EXAMPLE = """\
@@ -126,9 +127,9 @@ def _arms(names: Any, groups: Any, folder: Path) -> Arms:
         )
     if names is None and groups is not None:
         names = list(groups)
-    if names is not None and not (isinstance(names, list) and names):
+    if names is not None and not isinstance(names, list):
         raise TypeError(f"arms must be a list of names, got {abbreviate(names)}")
-    return Arms(None if names is None else tuple(map(str, names)), groups, folder)
+    return Arms(None if names is None else arm_names(names), groups, folder)
 
 
 def _problem(table: dict[str, Any], arms: Arms) -> Problem:
