@@ -135,9 +135,12 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("name", "J", "rewards", "slack"), SETTINGS)
 def test_likelihood_recovers_the_prior(name, J, rewards, slack):
-    """20 or 40 histories of 30 to 3,000 arms with 1 to 10,000 rewards; slack: see `honest`."""
+    """20 histories of 30 to 3,000 arms with 1 to 10,000 rewards: sees a bias of 1.1 errors.
+
+    The slack is explained in `honest`.
+    """
     truth = PRIORS[name]
-    fits = [fit_prior(drawn(truth, J, rewards, seed)) for seed in range(40 if J < 3000 else 20)]
+    fits = [fit_prior(drawn(truth, J, rewards, seed)) for seed in range(20)]
     assert all(fit.diagnostics.converged for fit in fits)
     right, sized = honest([scores(fit, truth) for fit in fits], slack)
     assert right.all() and sized.all()
@@ -146,7 +149,7 @@ def test_likelihood_recovers_the_prior(name, J, rewards, slack):
 def test_a_method_that_forgets_sampling_noise_is_rejected():
     """The control: the paper's moments on observed means and variances as if they were true."""
     truth, z = PRIORS["paper"], []
-    for seed in range(40):
+    for seed in range(20):
         history = drawn(truth, 300, few, seed).filter(pl.col("n") > 5)
         fit = fit_prior(history)
         variance = history["m2"] / (history["n"] - 1)
@@ -164,7 +167,7 @@ def test_moments_without_the_noise_recover_the_prior():
     truth = PRIORS["paper"]
     z = [
         scores(fit_prior(drawn(truth, 1000, hundred, s), method="moments"), truth)
-        for s in range(40)
+        for s in range(20)
     ]
     right, sized = honest(z, 0.3)
     assert right.all() and sized.all()
@@ -293,8 +296,8 @@ def test_arms_without_a_buyer_do_not_decide_what_mu_is(kind, share):
 
 @pytest.mark.parametrize(("name", "J", "rewards"), [("paper", 100, few), ("wild", 100, unequal)])
 def test_means_and_variances_are_seldom_said_to_be_related(name, J, rewards):
-    """At 5 errors: 1 of 20,000 good histories, so none of 40; nor of a bandit's logs."""
-    histories = [drawn(PRIORS[name], J, rewards, seed) for seed in range(40)]
+    """At 5 errors: 1 of 20,000 good histories, so none of 20; nor of a bandit's logs."""
+    histories = [drawn(PRIORS[name], J, rewards, seed) for seed in range(20)]
     histories += [bandit_logs(PRIORS["paper"], 60, 10, 150, seed) for seed in range(3)]
     for history in histories:
         assert not any("with their means" in n for n in fit_prior(history).diagnostics.notes)
@@ -443,7 +446,7 @@ def test_chi_square_sums():
     """Against 1e6 draws: within 5 errors and 3 % of the tail, from 0.5 to 0.001."""
     rng = np.random.default_rng(9)
     weights = 1 / np.arange(1, 20) ** 2
-    sums = rng.chisquare(1, (1_000_000, 19)) @ weights
+    sums = rng.standard_normal((1_000_000, 19), dtype=np.float32) ** 2 @ weights
     for p in (0.5, 0.1, 0.01, 0.001):
         x = np.quantile(sums, 1 - p)
         assert chi_square_sum_tail(x, weights) == pytest.approx(p, rel=0.03 + 5 / np.sqrt(1e6 * p))
@@ -478,10 +481,10 @@ def test_without_directions_the_test_of_the_shape_is_cramer_von_mises():
 
 
 def test_outliers_are_named_and_seldom_invented():
-    """2 % of good histories have one: among 60, more than 8 would come by accident at 1e-5."""
+    """2 % of good histories have one: among 30, more than 6 would come by accident at 1e-5."""
     truth = PRIORS["paper"]
-    histories = [drawn(truth, 100, few, seed) for seed in range(60)]
-    assert sum(bool(fit_prior(h).diagnostics.outliers) for h in histories) <= 8
+    histories = [drawn(truth, 100, few, seed) for seed in range(30)]
+    assert sum(bool(fit_prior(h).diagnostics.outliers) for h in histories) <= 6
     odd = histories[0].with_columns(
         mean=pl.when(pl.int_range(pl.len()) == 37).then(60.0).otherwise("mean")
     )
