@@ -75,7 +75,8 @@ def pytest_collection_modifyitems(items):
     slow = [TESTS / name for name in SLOW]
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        on_postgres = "postgres" in parameters or "postgres" in getattr(item, "fixturenames", ())
+        on_postgres = any(isinstance(x, str) and x == "postgres" for x in parameters)
+        on_postgres = on_postgres or "postgres" in getattr(item, "fixturenames", ())
         if on_postgres or any(item.path.is_relative_to(path) for path in slow):
             item.add_marker(pytest.mark.slow)
 
