@@ -52,9 +52,11 @@ def reproduce(
     bound
         Also draw Theorem 2's bound where it holds (the Gaussian panels).
     """
-    from varts.paper.reproduce import reproduce as run
+    import varts.paper.reproduce
 
-    made = run(figure, runs, horizon, seed, out, threads, bound, progress=True)
+    made = varts.paper.reproduce.reproduce(
+        figure, runs, horizon, seed, out, threads, bound, progress=True
+    )
     table = Table("verdict", "where", "claim", box=None, pad_edge=False)
     for claim in made.claims:
         colour = "green" if claim.reproduced else "yellow"

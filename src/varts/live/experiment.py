@@ -275,7 +275,7 @@ class Experiment:
         """
         self._change(
             STOP,
-            lambda config: {"winner": None if winner is None else _known_arm(config, winner)},
+            lambda config: {"winner": winner if winner is None else _known_arm(config, winner)},
         )
 
     def configure(
@@ -325,8 +325,7 @@ class Experiment:
             raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
         if not options:  # always allowed, even where the policy is not known
             return
-        given = match_priors(options, names, groups)
-        found = config.options.differences(given, len(names))
+        found = config.options.differences(match_priors(options, names, groups), len(names))
         for name, (stored, asked) in found.items():
             raise ValueError(
                 f"{name} of the experiment {self.name!r} is {abbreviate(stored)}, "
