@@ -157,6 +157,8 @@ def test_without_names_entries_are_taken_as_they_come():
         COLOURS.for_arms(4)
     with pytest.raises(ValueError, match="arms must be given for a prior that all arms share"):
         OTHERS.for_arms()
+    with pytest.raises(ValueError, match="and <= 10000000, got 1000000000"):
+        OTHERS.for_arms(10**9)  # it took all memory
 
 
 @pytest.mark.parametrize("arms", ["red", b"red", object()])

@@ -151,6 +151,12 @@ def test_tables(problem):
     assert frame["regret"].to_numpy() == pytest.approx(table["regret"].to_numpy())
 
 
+def test_without_pandas_the_way_to_install_it_is_said(problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'varts\[pandas\]'"):
+        simulate(problem, ["UCB1"], 5, 2).to_pandas()
+
+
 def test_save_and_load(tmp_path, problem, policies):
     study = simulate(problem, policies, 40, 20, seed=3)
     path = study.save(tmp_path / "study")

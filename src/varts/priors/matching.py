@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Prior")
 
 NAMES_SHOWN = 5  # in a sentence
+MOST_ARMS = 10_000_000  # written out: a slip of the finger must not take all memory
 
 
 def match_arms(
@@ -47,7 +48,7 @@ def match_arms(
             raise ValueError("arms must be given for a prior that all arms share, got none")
         return prior, None
     if numbered:
-        K = integer("arms", arms, at_least=1)
+        K = integer("arms", arms, at_least=1, at_most=MOST_ARMS)
         return (prior if K == prior.K else type(prior)(*prior.per_arm(K))), None
     names = arm_names(arms)
     numbers: dict[str, Any] = {}

@@ -141,8 +141,10 @@ class Study:
 
     def to_pandas(self) -> pd.DataFrame:
         """The same table for pandas."""
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
