@@ -25,8 +25,8 @@ results: install  ## the same into docs/results, for docs/results.md
 	$(BIN)/varts reproduce --out docs/results
 	rm -f docs/results/*.svg
 
-test: install lint  ## everything that must pass: lint, types, layers, tests, doctests
-	$(BIN)/python -m pytest
+test: install lint  ## everything that must pass: lint, types, layers, tests, doctests, coverage
+	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered
 
 test-fast: install  ## the tests without the slow ones: no statistics, PostgreSQL, crashes or pages
 	$(BIN)/python -m pytest -m 'not slow'
@@ -72,5 +72,5 @@ format: install  ## put the code in its format
 	$(BIN)/ruff format .
 
 clean:  ## remove what was built, not the results
-	rm -rf $(VENV) .venv-oldest build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

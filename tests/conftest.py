@@ -9,6 +9,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import fcntl
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -20,28 +21,32 @@ import pytest
 import varts
 from varts import cli, policies
 
-# What `make test-fast` leaves out, besides everything on PostgreSQL: statistics, whole processes,
-# kernels that cannot be cached. A folder or a file of tests/ per line.
-SLOW = (
+# Slow because they compile, compute or run other processes: not traced for coverage, which would
+# take half as long again and see nothing new. A file or a folder of tests/ per line.
+UNTRACED = (
     "beliefs/test_best_arm_statistics.py",
     "beliefs/test_samplers.py",
     "fitting/test_fit_statistics.py",
     "live/test_chaos.py",
-    "live/test_experiment_sessions.py",
-    "live/test_locks.py",
-    "live/test_migrations.py",
-    "live/test_store.py",
     "paper/test_errata.py",
     "policies/test_choices.py",
     "simulation/engine/test_compilation.py",
     "simulation/engine/test_lazy_argmax.py",
     "simulation/engine/test_selectors.py",
-    "simulation/test_dask.py",
     "simulation/test_extending.py",
     "simulation/test_regret_against_naive.py",
     "test_docs.py",
     "test_examples.py",
     "test_wheel.py",
+)
+# What `make test-fast` leaves out, besides everything on PostgreSQL.
+SLOW = (
+    *UNTRACED,
+    "live/test_experiment_sessions.py",
+    "live/test_locks.py",
+    "live/test_migrations.py",
+    "live/test_store.py",
+    "simulation/test_dask.py",
 )
 TESTS = Path(__file__).parent
 SHARED_FOLDER = "VARTS_TESTS_SHARED"
@@ -72,13 +77,22 @@ def pytest_collection_modifyitems(items):
     missing = [name for name in SLOW if not (TESTS / name).exists()]
     if missing:
         raise pytest.UsageError(f"SLOW in {__file__} must name files of tests/, got {missing}")
-    slow = [TESTS / name for name in SLOW]
     for item in items:
-        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        on_postgres = any(isinstance(x, str) and x == "postgres" for x in parameters)
-        on_postgres = on_postgres or "postgres" in getattr(item, "fixturenames", ())
-        if on_postgres or any(item.path.is_relative_to(path) for path in slow):
+        if is_in(SLOW, item) or is_on_postgres(item):
             item.add_marker(pytest.mark.slow)
+        if is_in(UNTRACED, item):
+            item.add_marker(pytest.mark.no_cover)
+
+
+def is_in(names, item):
+    return any(item.path.is_relative_to(TESTS / name) for name in names)
+
+
+def is_on_postgres(item):
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "postgres" in getattr(item, "fixturenames", ()) or any(
+        isinstance(value, str) and value == "postgres" for value in parameters
+    )
 
 
 @pytest.fixture(scope="session")
@@ -103,11 +117,14 @@ def compiled_once(request, shared_folder):
     prior = varts.NormalGamma(0, 1, 2, 1)
     built_in = {label: policies.make(label) for label in policies.known()}
     built_in["with a prior"] = varts.VarTS(prior)
+    tracer = sys.gettrace()
+    sys.settrace(None)  # coverage would make it half as long again
     for wait in (fcntl.LOCK_NB, 0):
         for label, policy in built_in.items():
             with (shared_folder / f"{label}.lock").open("w") as lock, suppress(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | wait)
                 varts.simulate(varts.GaussianBandit(prior, 3), {"it": policy}, 1, 1, threads=1)
+    sys.settrace(tracer)
 
 
 @pytest.fixture
