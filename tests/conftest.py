@@ -59,6 +59,7 @@ def pytest_configure(config):
     sys.dont_write_bytecode = False  # see above
     if not hasattr(config, "workerinput"):
         os.environ[SHARED_FOLDER] = tempfile.mkdtemp(prefix="varts-")  # short: it has a socket
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # else nothing is cleaned up
 
 
 def pytest_unconfigure(config):
