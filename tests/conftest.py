@@ -5,6 +5,8 @@ import os
 # One thread each: several run side by side, and idle threads that spin would take their time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
+# A hundred processes import the same files: the first one compiles them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import fcntl
 import shutil
@@ -22,7 +24,7 @@ import varts
 from varts import cli, policies
 
 # Slow because they compile, compute or run other processes: not traced for coverage, which would
-# take half as long again and see nothing new. A file or a folder of tests/ per line.
+# take half as long again and see nothing new. A file of tests/ per line.
 UNTRACED = (
     "beliefs/test_best_arm_statistics.py",
     "beliefs/test_samplers.py",
@@ -54,6 +56,7 @@ SHARED_FOLDER = "VARTS_TESTS_SHARED"
 
 def pytest_configure(config):
     """A folder that all processes of this run share, for their locks and for PostgreSQL."""
+    sys.dont_write_bytecode = False  # see above
     if not hasattr(config, "workerinput"):
         os.environ[SHARED_FOLDER] = tempfile.mkdtemp(prefix="varts-")  # short: it has a socket
 
@@ -77,15 +80,12 @@ def pytest_collection_modifyitems(items):
     missing = [name for name in SLOW if not (TESTS / name).exists()]
     if missing:
         raise pytest.UsageError(f"SLOW in {__file__} must name files of tests/, got {missing}")
+    slow, untraced = ({TESTS / name for name in names} for names in (SLOW, UNTRACED))
     for item in items:
-        if is_in(SLOW, item) or is_on_postgres(item):
+        if item.path in slow or is_on_postgres(item):
             item.add_marker(pytest.mark.slow)
-        if is_in(UNTRACED, item):
+        if item.path in untraced:
             item.add_marker(pytest.mark.no_cover)
-
-
-def is_in(names, item):
-    return any(item.path.is_relative_to(TESTS / name) for name in names)
 
 
 def is_on_postgres(item):

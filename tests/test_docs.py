@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -104,57 +105,43 @@ def commands(body: list[str], line: int, exit_code: int) -> list[Step]:
 
 # ------------------------------------------------------------------------------ running a page
 
-# A process of its own per page: pages may register policies, and none sees another's.
-RUNNER = r"""
-import contextlib, io, json, subprocess, sys, traceback
-from pathlib import Path
 
-steps, done, names = json.load(sys.stdin), [], {"__name__": "__main__"}
-for step in steps:
-    if step["kind"] == "file":
-        Path(step["expected"]).write_text(step["code"], encoding="utf-8")
-        done.append({"code": 0, "out": step["code"], "err": ""})
-    elif step["kind"] == "command":
-        run = subprocess.run(["bash", "-c", step["code"]], capture_output=True, text=True)
-        done.append({"code": run.returncode, "out": run.stdout, "err": run.stderr})
-    else:
-        printed, error = io.StringIO(), ""
-        with contextlib.redirect_stdout(printed):
-            try:
-                exec(compile(step["code"], f"<line {step['line']}>", "exec"), names)
-            except BaseException:
-                error = traceback.format_exc()
-        done.append({"code": 1 if error else 0, "out": printed.getvalue(), "err": error})
-        if error:
-            break
-print(json.dumps(done))
-"""
+@pytest.fixture(scope="module")
+def runner():
+    """`tests/page_runner.py` at work: a function from steps and a folder to what came of them."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", Path(__file__).with_name("page_runner.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "MPLBACKEND": "Agg", "PATH": path, "NO_COLOR": "1"},
+    ) as process:
+
+        def run(steps, folder):
+            patience = threading.Timer(300, process.kill)
+            patience.start()
+            print(json.dumps([str(folder), steps]), file=process.stdin, flush=True)
+            done = process.stdout.readline()
+            patience.cancel()
+            assert done, "a page took longer than five minutes, or ended its process"
+            return json.loads(done)
+
+        yield run
+        process.stdin.close()
 
 
-def run_page(text: str, folder: Path) -> list[tuple[Step, dict]]:
+def run_page(text: str, folder: Path, runner) -> list[tuple[Step, dict]]:
     """Every step of the page with what came of it; stops at a python block that raises."""
     steps = steps_of(text)
-    if not steps:
-        return []
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RUNNER],
-        input=json.dumps([asdict(step) for step in steps]),
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "MPLBACKEND": "Agg", "PATH": path, "NO_COLOR": "1"},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return list(zip(steps, json.loads(done.stdout), strict=False))
+    done = runner([asdict(step) for step in steps], folder) if steps else []
+    return list(zip(steps, done, strict=False))
 
 
-def mistakes(text: str, folder: Path) -> list[str]:
+def mistakes(text: str, folder: Path, runner) -> list[str]:
     """What is wrong with a page, a sentence each."""
     found = []
-    for step, did in run_page(text, folder):
+    for step, did in run_page(text, folder, runner):
         what = f"line {step.line}: {step.code.splitlines()[0] if step.code else ''}"
         if did["code"] != step.exit_code:
             found.append(f"{what}\n  exit code {did['code']}, {did['err']}")
@@ -178,8 +165,8 @@ def _name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_the_page_does_what_it_shows(page, tmp_path):
-    found = mistakes(page.read_text(encoding="utf-8"), tmp_path)
+def test_the_page_does_what_it_shows(page, tmp_path, runner):
+    found = mistakes(page.read_text(encoding="utf-8"), tmp_path, runner)
     assert not found, "\n\n".join(found)
 
 
@@ -230,8 +217,8 @@ SITE = "````{grid} 2\n```{card} A title\n```\n````\n\n```{toctree}\n:hidden:\n``
 FILE = "```toml\n# note.toml\n```\n\n"
 
 
-def test_the_runner_accepts_a_right_page(tmp_path):
-    assert mistakes(GOOD.format(version=varts.__version__), tmp_path) == []
+def test_the_runner_accepts_a_right_page(tmp_path, runner):
+    assert mistakes(GOOD.format(version=varts.__version__), tmp_path, runner) == []
 
 
 @pytest.mark.parametrize(
@@ -246,15 +233,15 @@ def test_the_runner_accepts_a_right_page(tmp_path):
         (FILE + "<!-- exit code 1 -->\n```console\n$ cat note.toml\n```\n", "exit code 0"),
     ],
 )
-def test_the_runner_rejects_a_wrong_page(page, complaint, tmp_path):
-    found = mistakes(page, tmp_path)
+def test_the_runner_rejects_a_wrong_page(page, complaint, tmp_path, runner):
+    found = mistakes(page, tmp_path, runner)
     assert len(found) == 1
     assert complaint in found[0]
 
 
-def test_output_apart_from_its_block_is_not_its_output(tmp_path):
+def test_output_apart_from_its_block_is_not_its_output(tmp_path, runner):
     page = "```python\nprint(1)\n```\n\nA sentence.\n\n```text\n2\n```\n"
-    assert mistakes(page, tmp_path) == []
+    assert mistakes(page, tmp_path, runner) == []
 
 
 # ------------------------------------------------------------------------ nothing is left out

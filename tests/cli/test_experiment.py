@@ -777,6 +777,7 @@ def together(*calls):
     return told
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_store(done, price):
     """Both get the same decision, and only one reward counts."""
     first, second = together(*[["decide", price, "--id", "v1"]] * 2)

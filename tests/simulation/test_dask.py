@@ -112,7 +112,7 @@ def test_what_users_define_travels_along(client, problem, slow):
         def reward(a, b, z, u):
             return 2.0 * (u < a / 2)
 
-    for theirs, policy, runs in ((Coins(), slow, 40), (problem, mine, 8)):
+    for theirs, policy, runs in ((Coins(), slow, 8), (problem, mine, 8)):
         here = simulate(theirs, policy, 50, runs, threads=1)
         there = simulate(theirs, policy, 50, runs, executor=client)
         assert here == there
@@ -159,10 +159,10 @@ def test_progress_is_shown(client, problem):
 def test_a_worker_that_dies_costs_nothing_but_time(client, problem, slow):
     victim = min(client.run(os.getpid).values())
     seen = Witness(at_half=lambda: os.kill(victim, signal.SIGKILL))
-    there = simulate(problem, [slow, "UCB1"], 50, 300, progress=seen, executor=client)
+    there = simulate(problem, [slow, "UCB1"], 50, 160, progress=seen, executor=client)
     client.wait_for_workers(2, timeout=20)
     assert victim not in client.run(os.getpid).values()
-    assert there == simulate(problem, [slow, "UCB1"], 50, 300, threads=1)
+    assert there == simulate(problem, [slow, "UCB1"], 50, 160, threads=1)
 
 
 def test_an_interruption_keeps_the_first_blocks(client, problem, slow):

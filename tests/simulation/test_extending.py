@@ -313,7 +313,7 @@ def test_own_problem_plays_like_the_built_in(prior, problem):
 def test_own_problem_with_its_own_rewards():
     """The reward arrives: an index that reads the mean reward tells the best arm in the end."""
     greedy = varts.index_policy("Greedy", forced=50)(lambda n, mean, m2, t: mean)
-    study = varts.simulate(Exponential(3), ["UCB1", "TS20", PlainUCB(), greedy], 400, 32)
+    study = varts.simulate(Exponential(3), ["UCB1", PlainUCB(), greedy], 400, 32)
     for label in study.labels:
         assert (study.final[label] >= 0).all() and np.isfinite(study.final[label]).all()
     # 250 of 400 rounds after the forced ones, plus a third of those

@@ -1,0 +1,130 @@
+"""Runs the steps of pages, for `test_docs.py`: a line of JSON for each page, and one back.
+
+Everything that commands import is imported once. Then each page's python blocks run in a process
+forked from here, and each of its commands in another: none sees what another left behind, and none
+has to import it all again. What needs a shell is left to one.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+PLAIN = re.compile(r"varts [^|&;<>$`*?]*")  # a command without anything that a shell would do
+
+
+def main():
+    import_all()
+    for line in sys.stdin:
+        folder, steps = json.loads(line)
+        os.chdir(folder)
+        print(json.dumps(run_steps(steps)), flush=True)
+
+
+def import_all():
+    """All of varts, and what commands import when they need it."""
+    import varts
+
+    names = [found.name for found in pkgutil.walk_packages(varts.__path__, "varts.")]
+    for name in [*names, "matplotlib.pyplot", "rich.console"]:
+        if ".migrations" not in name:
+            importlib.import_module(name)
+
+
+def run_steps(steps):
+    """What came of each step; stops at a python block that raises."""
+    done = []
+    with python_process() as execute_there:
+        for step in steps:
+            if step["kind"] == "file":
+                Path(step["expected"]).write_text(step["code"], encoding="utf-8")
+                done.append({"code": 0, "out": step["code"], "err": ""})
+            elif step["kind"] == "command":
+                done.append(run_command(step["code"]))
+            else:
+                done.append(execute_there(step))
+                if done[-1]["err"]:
+                    break
+    return done
+
+
+@contextlib.contextmanager
+def python_process():
+    """A process that executes python blocks in one namespace of its own; a function to ask it."""
+    asked, asking = os.pipe()
+    answered, answering = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(asking)
+        names = {"__name__": "__main__"}
+        with open(asked) as steps, open(answering, "w") as answers:
+            for line in steps:
+                print(json.dumps(execute(json.loads(line), names)), file=answers, flush=True)
+        os._exit(0)
+    os.close(asked)
+    os.close(answering)
+    with open(asking, "w") as steps, open(answered) as answers:
+
+        def ask(step):
+            print(json.dumps(step), file=steps, flush=True)
+            gone = '{"code": -1, "out": "", "err": "the process of the page is gone"}'
+            return json.loads(answers.readline() or gone)
+
+        yield ask
+    os.waitpid(pid, 0)
+
+
+def execute(step, names):
+    printed, error = io.StringIO(), ""
+    with contextlib.redirect_stdout(printed):
+        try:
+            exec(compile(step["code"], f"<line {step['line']}>", "exec"), names)
+        except BaseException:
+            error = traceback.format_exc()
+    return {"code": 1 if error else 0, "out": printed.getvalue(), "err": error}
+
+
+def run_command(command):
+    if not PLAIN.fullmatch(command):
+        run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+        return {"code": run.returncode, "out": run.stdout, "err": run.stderr}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        pid = os.fork()
+        if not pid:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            os._exit(run_varts(shlex.split(command)[1:]))
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        out.seek(0)
+        err.seek(0)
+        return {"code": code, "out": out.read(), "err": err.read()}
+
+
+def run_varts(arguments):
+    """The exit code of the command line."""
+    from varts.cli import main
+
+    code = 1
+    try:
+        main(arguments)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+if __name__ == "__main__":
+    main()
