@@ -15,7 +15,7 @@ import varts
 from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS, policies
 from varts.problems import GaussianBandit
 from varts.simulation.engine.blocks import Work
-from varts.simulation.study import recorded_rounds
+from varts.simulation.results import recorded_rounds
 
 HORIZON = 2000
 MEANS = np.arange(1, 11) / 11  # the fixed instance of the comparison with peers, K = 10

@@ -1,9 +1,12 @@
 """Problems: instances, and rewards with the moments they claim."""
 
+import re
+
 import numpy as np
 import pytest
 from numba import njit
 
+import varts
 from varts import BernoulliBandit, BetaBandit, GaussianBandit, Normal, NormalGamma, Problem
 from varts.simulation.engine import compilation, loop
 from varts.simulation.engine.rng import stream
@@ -157,3 +160,115 @@ def test_a_problem_must_say_how_it_draws_and_pays(rng):
         Problem().draw(rng, 1)
     with pytest.raises(NotImplementedError, match="reward"):
         Problem.reward(0, 0, 0, 0)
+
+
+# ---------------------------------------------------------------------------- what a problem states
+
+
+class Stated(varts.Problem):
+    """Rewards of several shapes, with a mean and a variance that may be wrong."""
+
+    K = 20
+
+    def __init__(self, shape, shift=0.0, factor=1.0):
+        self.reward, self.shift, self.factor = shape, shift, factor
+        self.mean, self.variance = MOMENTS[shape]
+
+    def draw(self, rng, size):
+        ones = np.ones((size, self.K))
+        mean, variance = self.mean + self.shift, self.variance * self.factor
+        return varts.Instances(mean * ones, variance * ones, a=ones, b=ones)
+
+
+def normal(a, b, z, u):
+    return 5 + 3 * z
+
+
+def heavy(a, b, z, u):
+    return np.exp(2 * z)  # its sample variance is a fraction of the true one
+
+
+def rare(a, b, z, u):
+    return 1e5 * (u < 1e-5)  # one pull in a hundred thousand pays
+
+
+def coin(a, b, z, u):
+    return 1.0 * (u < 0.5)  # every squared deviation is the same
+
+
+def constant(a, b, z, u):
+    return 0.1 + 0.2 + 0 * z  # not quite 0.3
+
+
+def on_numbers(a, b, z, u):
+    return 1.0 if u < 0.25 else 0.0  # takes no arrays
+
+
+MOMENTS = {
+    normal: (5.0, 9.0),
+    heavy: (np.exp(2), np.exp(8) - np.exp(4)),
+    rare: (1.0, 1e5 - 1),
+    coin: (0.5, 0.25),
+    constant: (0.3, 0.0),
+    on_numbers: (0.25, 0.1875),
+}
+
+
+@pytest.mark.parametrize("shape", MOMENTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_problem_that_pays_what_it_states_passes(shape, seed):
+    """The check is wrong about a right problem once in a million; these are 18."""
+    Stated(shape).check(seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("shape", "shift", "factor", "moment"),
+    [
+        (normal, 0.2, 1, "mean"),  # 0.2 of a standard deviation of 3: 10 standard errors
+        (normal, 0.05, 1, "mean"),  # 2.6 for an arm alone, 7.5 for all eight together
+        (normal, 0, 0.8, "variance"),
+        (heavy, 30, 1, "mean"),
+        (heavy, 0, 0.01, "variance"),
+        (rare, 1e4, 1, "mean"),
+        (coin, 0.05, 1, "mean"),
+        (coin, 0, 0.9, "variance"),
+        (constant, 0.01, 1, "mean"),
+        (on_numbers, 0.1, 1, "mean"),
+    ],
+)
+def test_a_problem_that_pays_something_else_is_refused(shape, shift, factor, moment):
+    """The negative control, and how small an error is found."""
+    with pytest.raises(ValueError, match=f"^reward of Stated must have the {moment} that draw"):
+        Stated(shape, shift, factor).check()
+
+
+def test_infinite_variance_may_be_stated():
+    Stated(heavy, factor=np.inf).check()
+
+
+def test_simulate_checks_a_problem_once(monkeypatch):
+    checked = []
+    monkeypatch.setattr(Stated, "check", lambda problem: checked.append(problem.mean))
+    for problem in (Stated(normal), Stated(normal), Stated(normal, 2.0), BernoulliBandit(3)):
+        varts.simulate(problem, "UCB1", 5, 8)
+    assert len(checked) == 2
+
+
+def test_a_wrong_mean_is_refused_by_simulate():
+    with pytest.raises(ValueError) as refused:
+        varts.simulate(Stated(normal, shift=1.0), "UCB1", 5, 8)
+    assert re.fullmatch(
+        r"reward of Stated must have the mean that draw states for an arm, 6, got [45]\.\d+ in "
+        r"25000 pulls",
+        str(refused.value),
+    )
+
+
+def test_a_subclass_of_a_bandit_is_checked_too():
+    class Lifted(GaussianBandit):
+        def draw(self, rng, size):
+            drawn = super().draw(rng, size)
+            return varts.Instances(drawn.mean + 1, drawn.variance, drawn.a, drawn.b)
+
+    with pytest.raises(ValueError, match=r"^reward of Lifted must have the mean that draw states"):
+        varts.simulate(Lifted(K=3), "UCB1", 5, 8)

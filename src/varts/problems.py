@@ -7,32 +7,23 @@ two numbers a, b for its reward function. To add a problem, subclass `Problem` a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from varts import _seeding
+from varts._moments import check_moments
 from varts._validation import Floats, abbreviate, common_shape, integer, real, reals
+from varts.instances import (
+    Instances,
+    bernoulli_instances,
+    beta_instances,
+    gaussian_instances,
+)
 from varts.priors import Normal, NormalGamma, PriorLike, prior_from
 
-
-@dataclass(frozen=True)
-class Instances:
-    """Drawn instances: arrays with a row per instance and a column per arm.
-
-    Args:
-        mean: The arms' means.
-        variance: The variances of their rewards.
-        a: The first argument of the reward function.
-        b: The second.
-    """
-
-    mean: Floats
-    variance: Floats
-    a: Floats
-    b: Floats
+ARMS_CHECKED = 8  # by `Problem.check`
 
 
 class Problem:
@@ -94,6 +85,24 @@ class Problem:
         It is the true one where that is a NormalGamma, else `estimate_prior()`.
         """
         return self.estimate_prior()
+
+    def check(self, pulls: int = 25_000, seed: int = 0) -> None:
+        """Raise ValueError if rewards do not have the means that `draw` states.
+
+        Some arms of an instance are pulled that often. A false alarm has a chance of less than one
+        in a million. `simulate` does it when it first meets a problem that is not of this package.
+
+        Args:
+            pulls: How often each of the arms is pulled.
+            seed: Same seed, same rewards.
+        """
+        rng = _seeding.generator(seed, _seeding.PROBLEM_CHECK)
+        drawn = self.draw(rng, 1)
+        arrays = [drawn.array(name, 1, self.K)[0] for name in ("mean", "variance", "a", "b")]
+        some = np.linspace(0, self.K - 1, min(self.K, ARMS_CHECKED)).astype(int)
+        pulls = integer("pulls", pulls, at_least=2)
+        what = f"reward of {type(self).__name__}"
+        check_moments(what, self.reward, np.array(arrays)[:, some], pulls, rng)
 
     def describe(self) -> dict[str, Any]:
         """Return what a saved study records about the problem."""
@@ -306,21 +315,6 @@ class Fixed(Problem):
     def describe(self) -> dict[str, Any]:
         row = {"mean": self.row.mean.tolist(), "variance": self.row.variance.tolist()}
         return {"problem": f"{self.kind.__name__}.fixed", "K": self.K, **row}
-
-
-def gaussian_instances(mean: Floats, sigma: Floats) -> Instances:
-    """Rewards N(mean, sigma^2)."""
-    return Instances(mean, sigma**2, a=mean, b=sigma)
-
-
-def bernoulli_instances(mean: Floats) -> Instances:
-    """Rewards 0 or 1."""
-    return Instances(mean, mean * (1 - mean), a=mean, b=np.zeros_like(mean))
-
-
-def beta_instances(mean: Floats, s: float) -> Instances:
-    """Rewards Beta(s mean, s (1 - mean))."""
-    return Instances(mean, mean * (1 - mean) / (s + 1), a=s * mean, b=s * (1 - mean))
 
 
 def _within_unit(mean: Any) -> Floats:

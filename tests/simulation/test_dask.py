@@ -96,6 +96,25 @@ def test_the_bits_of_one_thread(client, problem, prior, runs):
     assert here.results != other.results
 
 
+def test_a_policy_with_memory_plays_there_as_here(client, problem):
+    """Two tasks on one worker, and two workers, must not share what a run remembers."""
+
+    class Momentum(varts.Policy):
+        label = "Momentum"
+
+        def start(self, K, rng):
+            self.last, self.reward = 0, 0.0
+
+        def update(self, arm, reward, rng):
+            self.last, self.reward = arm, reward
+
+        def choose(self, stats, t, rng):
+            return self.last if self.reward > 0.5 else rng.integers(stats.K)
+
+    there = simulate(problem, Momentum(), 50, 100, executor=client)
+    assert there == simulate(problem, Momentum(), 50, 100, threads=1)
+
+
 def test_what_users_define_travels_along(client, problem, slow):
     @varts.index_policy("Mine")
     def mine(n, mean, m2, t):
@@ -106,7 +125,7 @@ def test_what_users_define_travels_along(client, problem, slow):
 
         def draw(self, rng, size):
             mean = rng.uniform(size=(size, 3))
-            return varts.Instances(mean, mean * (1 - mean), mean, mean)
+            return varts.Instances(mean, mean * (2 - mean), mean, mean)
 
         @staticmethod
         def reward(a, b, z, u):
@@ -180,7 +199,8 @@ def test_an_error_in_a_block_is_raised_as_it_is(client):
     class Broken(varts.GaussianBandit):
         def draw(self, rng, size):
             drawn = super().draw(rng, size)
-            return varts.Instances(drawn.mean, drawn.variance, drawn.a * np.nan, drawn.b)
+            wrong = np.inf if size > 1 else 1.0  # not when the problem is checked
+            return varts.Instances(drawn.mean, drawn.variance, drawn.a * wrong, drawn.b)
 
     problem = Broken(varts.NormalGamma(mu=[0, 1], kappa=3, alpha=4, beta=1))
     said = []
@@ -196,7 +216,7 @@ def test_a_formula_that_cannot_be_compiled(client, problem):
     def odd(n, mean, m2, t):
         return open("nothing")
 
-    with pytest.raises(ValueError, match="the formula of Odd must be plain arithmetic"):
+    with pytest.raises(ValueError, match="index of Odd must be plain arithmetic"):
         simulate(problem, odd, 20, 16, executor=client)
 
 

@@ -10,8 +10,7 @@ import pytest
 
 import varts
 from varts import BernoulliBandit, GaussianBandit, NormalGamma, Study, simulate
-from varts.simulation.results import RegretCurve
-from varts.simulation.study import CURVE_POINTS, recorded_rounds
+from varts.simulation.results import CURVE_POINTS, RegretCurve, recorded_rounds
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +165,17 @@ def test_save_and_load(tmp_path, problem, policies):
     assert back.provenance == study.provenance
     assert back.summary().equals(study.summary())
     assert [file.name for file in tmp_path.iterdir()] == ["study.npz"]
+
+
+def test_the_arrays_of_a_study_are_read_only(tmp_path, problem):
+    study = simulate(problem, "UCB1", 20, 8)
+    for each in (study, Study.load(study.save(tmp_path / "study"))):
+        curve = each.curves["UCB1"]
+        arrays = [each.rounds, curve.mean, curve.m2, curve.se]
+        arrays += [by["UCB1"] for by in (each.final, each.best_share, each.regret, each.se)]
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
 
 
 def test_load_reads_files_that_have_n_for_every_round(tmp_path):
@@ -325,6 +335,7 @@ def test_an_interrupted_study_keeps_its_complete_blocks(problem):
 
     study = simulate(Impatient(problem.prior), ["UCB1", "TS20"], 50, 100, threads=1)
     assert study.interrupted and study.runs == 24
+    assert (study.provenance["runs"], study.provenance["asked"]) == (24, 100)
     assert study.results == simulate(problem, ["UCB1", "TS20"], 50, 24).results
 
 

@@ -202,3 +202,23 @@ def test_what_is_not_toml_names_the_file(tmp_path, text):
     path.write_bytes(text)
     with pytest.raises(ValueError, match=r"study\.toml must be a TOML file"):
         study_file.read(path)
+
+
+@pytest.mark.parametrize("depth", [60, 300, 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "problem = NESTED",
+        'horizon = NESTED\n[problem]\nkind = "bernoulli"\nK = 3\n[policies]\nUCB1 = {}',
+        '[problem]\nkind = "gaussian"\nK = NESTED\n[policies]\nUCB1 = {}',
+        '[problem]\nkind = "gaussian"\nprior = NESTED\n[policies]\nUCB1 = {}',
+        '[problem]\nkind = "bernoulli"\nK = 3\n[policies]\nUCB1 = NESTED',
+        '[problem]\nkind = "bernoulli"\nK = 3\n[policies]\nUCB-V = { zeta = NESTED }',
+    ],
+)
+def test_a_study_that_is_nested_deeply_is_one_sentence(tmp_path, text, depth):
+    path = tmp_path / "study.toml"
+    path.write_text(text.replace("NESTED", "[" * depth + "]" * depth))
+    with pytest.raises((TypeError, ValueError)) as refused:
+        study_file.read(path)
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 300

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from varts._caching import computed_once
 from varts._validation import Floats, reals
 from varts.beliefs import best_arm
 from varts.beliefs.base import Belief, pick_best
@@ -142,7 +142,7 @@ class StudentT(Belief):
                 best[i] = np.where(draws[i] == draws[i].max(), score[i], -np.inf).argmax()
         return best
 
-    @cached_property
+    @computed_once
     def _for_draws(self) -> tuple[Floats, Floats, NDArray[np.bool_] | None]:
         gaussian = np.isinf(self.df)
         if not gaussian.any():
@@ -154,7 +154,7 @@ class StudentT(Belief):
     def _may_tie(self) -> bool:
         return self._wild  # point masses, and draws too large for a float
 
-    @cached_property
+    @computed_once
     def _wild(self) -> bool:
         """Whether a draw, or a square on the way to it, may be too large or small for a float."""
         return bool(

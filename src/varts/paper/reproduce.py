@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from varts import bounds, plotting
+from varts._files import replacing, write_text
 from varts._progress import show_progress
 from varts._validation import choice, integer, make_folder
 from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
@@ -91,7 +92,7 @@ def _write(made: Reproduction, folder: Path, bound: bool, seed: int) -> Reproduc
     horizon = next(iter(studies.values())).horizon
     runs = " to ".join(map(str, {counts[0]: None, counts[-1]: None}))
     page = markdown(claims, f"{runs} runs of {horizon} rounds, seed {seed}.")
-    files[1].write_text(page, encoding="utf-8")
+    write_text(files[1], page)
     files += [path for path in made.files if path.suffix in (".png", ".svg")]
     newest = list(studies)[-1]
     if newest == (list(PROBLEMS)[-1], FIGURE1_ARMS):
@@ -102,7 +103,7 @@ def _write(made: Reproduction, folder: Path, bound: bool, seed: int) -> Reproduc
 
 
 def _write_summary(studies: dict[tuple[str, int], Study], path: Path) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         for (problem, K), study in studies.items():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from varts._files import write_csv, write_text
 from varts._progress import Progress, show_progress
 from varts._validation import integer, make_folder, real, unknown
 from varts.planning import tables
@@ -174,7 +175,14 @@ class Plan:
             body["names"] = None if body["names"] is None else tuple(body["names"])
             body["notes"] = tuple(body["notes"])
             return cls(**body)
-        except (ValueError, TypeError, KeyError, AttributeError, pl.exceptions.PolarsError):
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+            pl.exceptions.PolarsError,
+        ):
             raise ValueError(
                 "a plan must be JSON that Plan.to_json wrote, got something else"
             ) from None
@@ -192,7 +200,7 @@ class Plan:
 
         out = make_folder("folder", folder)
         paths = [out / "plan.json"]
-        paths[0].write_text(self.to_json() + "\n", encoding="utf-8")
+        write_text(paths[0], self.to_json() + "\n")
         for stem, table in (
             ("policies", self.table),
             ("sure", self.sure),
@@ -202,7 +210,7 @@ class Plan:
             ("regret", self.curves),
         ):
             paths.append(out / f"{stem}.csv")
-            table.write_csv(paths[-1])
+            write_csv(paths[-1], table)
         drawn: Any = self.plot()[0].figure
         return [*paths, *plotting.save(drawn, out / "plan")]
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from varts._text import printable
+
 if TYPE_CHECKING:
     from varts.planning.result import Plan
 
@@ -24,7 +26,7 @@ def plan_text(plan: Plan) -> str:
         _describe_sure(plan),
         _describe_end(plan),
         _describe_wrong(plan),
-        "\n".join(f"note: {note}" for note in plan.notes),
+        "\n".join(f"note: {printable(note)}" for note in plan.notes),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -166,7 +168,7 @@ def align_columns(title: str, rows: Iterable[list[str]]) -> str:
       a     b
       x  1.50
     """
-    body = list(rows)
+    body = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in body) for i in range(len(body[0]))]
     lines = [title]
     for row in body:

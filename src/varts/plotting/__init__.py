@@ -13,6 +13,7 @@ from varts.plotting.style import (
     figure,
     line_style,
     save,
+    save_figure,
     shared_legend,
     thin,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "regret_by_arms",
     "regret_curves",
     "save",
+    "save_figure",
     "shared_legend",
     "thin",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from varts.plotting.style import OTHERS, figure
+from varts.plotting.style import OTHERS, figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def _arms_and_prior(fit: FittedPrior, ax: Axes, odd: Any) -> None:
         half = special.ndtri(0.975) * sigma / np.sqrt(kappa)
         across = np.concatenate([mu - half, (mu + half)[::-1]])
         colour = OTHERS[i % len(OTHERS)] if fit.groups else PRIOR
-        name = fit.groups[i] if fit.groups else None
+        name = plain(fit.groups[i]) if fit.groups else None
         up_and_down = np.concatenate([sigma, sigma[::-1]])
         ax.fill(across, up_and_down, fill=False, edgecolor=colour, label=name)
     if fit.groups:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from varts.plotting.style import BOUND_LABEL, figure, line_style, thin
+from varts.plotting.style import BOUND_LABEL, figure, line_style, plain, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def regret_curves(
     for i, label in enumerate(study.labels):
         line = line_style(label, i)
         regret, error = thin(study.regret[label]), thin(2 * study.se[label])
-        ax.plot(rounds, regret, label=label.replace("$", r"\$"), **line)
+        ax.plot(rounds, regret, label=plain(label), **line)
         band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}
         ax.fill_between(rounds, regret - error, regret + error, **band)
     if bound is not None:
@@ -68,7 +68,14 @@ def regret_by_arms(
         means = [studies[K].regret[label][-1] for K in arms]
         errors = [2 * studies[K].se[label][-1] for K in arms]
         ax.errorbar(
-            arms, means, errors, label=label, capsize=2, marker="o", ms=3, **line_style(label, i)
+            arms,
+            means,
+            errors,
+            label=plain(label),
+            capsize=2,
+            marker="o",
+            ms=3,
+            **line_style(label, i),
         )
     if bounds is not None:
         ax.plot(arms, bounds, color="#D55E00", linestyle=":", label=BOUND_LABEL)

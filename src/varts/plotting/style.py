@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib
 
+from varts._files import replacing
+from varts._text import printable
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -31,6 +36,11 @@ def thin(curve: Any) -> Any:
     """At most 401 evenly spaced points of a curve, its last among them: more cannot be seen."""
     step = -(-len(curve) // 400)
     return curve[(len(curve) - 1) % step :: step]
+
+
+def plain(text: str) -> str:
+    """Text from data as a figure shows it, which takes $ for the beginning of a formula."""
+    return printable(text).replace("$", r"\$")
 
 
 def line_style(label: str, position: int) -> dict[str, Any]:
@@ -69,6 +79,12 @@ def save(made: Figure, stem: Any) -> list[Any]:
     """PNG and SVG beside each other; the SVG keeps its text as text and has no date in it."""
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "varts"}):
-        made.savefig(paths[0], dpi=160)
-        made.savefig(paths[1], metadata={"Date": None})
+        save_figure(made, paths[0], dpi=160)
+        save_figure(made, paths[1], metadata={"Date": None})
     return paths
+
+
+def save_figure(made: Figure, path: Path, **options: Any) -> None:
+    """One file, in the format that its name ends in."""
+    with replacing(path) as part:
+        made.savefig(part, format=path.suffix[1:].lower(), **options)

@@ -1,7 +1,7 @@
 """What a policy is.
 
-A policy has no state of its own: it turns the arms' statistics into a choice. There are three ways
-to write one, from the fastest to the freest:
+A policy turns the arms' statistics into a choice. Unless it defines `start` and `update` it has no
+state of its own. There are three ways to write one, from the fastest to the freest:
 
 - `IndexPolicy`: an index per arm from (n, mean, m2, t), the largest wins (UCB);
 - `BeliefPolicy`: a Student-t belief per arm, the largest draw wins (Thompson sampling);
@@ -20,8 +20,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats, integer
+from varts._validation import Floats, abbreviate, integer, real
 from varts.beliefs import Belief, StudentT, pick_best
+from varts.policies.evaluation import belief_of, call_formula, index_of, name_of, terms_of
 from varts.priors import Prior
 from varts.stats import ArmStats
 
@@ -60,6 +61,31 @@ class Policy:
             rng: Where the randomness comes from.
         """
         raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
+
+    def start(self, K: int, rng: np.random.Generator) -> None:
+        """Begin a run, for a policy in plain Python that remembers more than the statistics.
+
+        Every run has a copy of the policy for itself.
+
+        Args:
+            K: The number of arms.
+            rng: Where the randomness comes from.
+        """
+
+    def update(self, arm: int, reward: float, rng: np.random.Generator) -> None:
+        """Remember a reward, forced pulls included.
+
+        Args:
+            arm: The arm that was pulled.
+            reward: What the statistics record of the reward.
+            rng: Where the randomness comes from.
+        """
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether the policy defines `start` or `update`, and must see every round of a run."""
+        kind = type(self)
+        return kind.start is not Policy.start or kind.update is not Policy.update
 
     def transform(self, reward: float, rng: np.random.Generator) -> float:
         """Return what the statistics record of a reward; Bernoulli TS tosses a coin here.
@@ -125,7 +151,15 @@ class Policy:
         Args:
             stats: The arms' statistics.
         """
-        values = [float(value) for value in self._values().values()]
+        values = []
+        for name, value in self._values().items():
+            try:
+                values.append(real(name, value, infinite=True))
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{name} of {type(self).__name__} must be a number, got {abbreviate(value)}; "
+                    "mark what is no option as ClassVar, or define parameters(stats)"
+                ) from None
         return np.tile(np.array(values, dtype=np.float64), (stats.K, 1))
 
     def _values(self) -> dict[str, Any]:
@@ -139,8 +173,8 @@ class Policy:
         if unready.size:
             arm, owed = unready[0], self.owed(stats.K)[unready[0]]
             raise ValueError(
-                f"n must be at least {owed} for {self.label or type(self).__name__} to have a "
-                f"say, got {stats.n[arm]:g} for arm {arm}"
+                f"n must be at least {owed} for {name_of(self)} to have a say, "
+                f"got {stats.n[arm]:g} for arm {arm}"
             )
 
     def check(self, K: int) -> None:
@@ -208,13 +242,13 @@ class IndexPolicy(Policy):
         self._ready(stats)
         extra = self.parameters(stats).T
         played = integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
-        now = float(played) if self.clock is None else self.clock(float(played))
-        arm = stats.n, stats.mean, stats.m2
+        now = float(played)
+        if self.clock is not None:
+            now = call_formula(self, "clock", now)
         if self.terms is None:
-            index = self.index(*arm, now, *extra)
-        else:
-            index = self.index(*self.terms(*arm, *extra), now)
-        return np.array(np.broadcast_to(index, stats.K), dtype=np.float64)
+            return index_of(self, stats.n, stats.mean, stats.m2, now, *extra, K=stats.K)
+        terms = terms_of(self, stats.n, stats.mean, stats.m2, *extra)
+        return index_of(self, *terms, now, K=stats.K)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         return pick_best(self.indices(stats, t), rng)
@@ -248,8 +282,8 @@ class BeliefPolicy(Policy):
 
     def belief(self, stats: ArmStats) -> Belief:
         self._ready(stats)
-        believed = self.believe(stats.n, stats.mean, stats.m2, *self.parameters(stats).T)
-        return StudentT(*(np.broadcast_to(x, stats.K) for x in believed))
+        extra = self.parameters(stats).T
+        return belief_of(self, stats.n, stats.mean, stats.m2, *extra, K=stats.K)
 
     def believed(self, stats: ArmStats) -> Belief:
         kept: tuple[int, Any] = self.__dict__.get("_kept", (0, None))
@@ -257,7 +291,13 @@ class BeliefPolicy(Policy):
             kept = stats.K, self.parameters(stats).T
             if not self.pooled:
                 self.__dict__["_kept"] = kept
-        return StudentT._trusted(*self.believe(stats.n, stats.mean, stats.m2, *kept[1]))
+        loc, scale, df = self.believe(stats.n, stats.mean, stats.m2, *kept[1])
+        if not np.min(scale) >= 0:
+            return self.belief(stats)  # which refuses it
+        return StudentT._trusted(loc, scale, df)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         return self.belief(stats).argmax(rng)

@@ -9,6 +9,7 @@ import numpy as np
 
 from varts._validation import abbreviate, integer, unknown
 from varts.policies.base import Policy
+from varts.policies.evaluation import chosen_arm, name_of
 from varts.stats import ArmStats
 
 #: A policy, or the label of a registered one.
@@ -125,9 +126,13 @@ def choose(
     policy = make(policy)
     if not isinstance(stats, ArmStats):
         raise TypeError(f"stats must be an ArmStats, got {abbreviate(stats)}")
+    if policy.has_memory:
+        raise ValueError(
+            f"{name_of(policy)} keeps memory of its own: call its start, choose and update yourself"
+        )
     rng = np.random.default_rng(rng)
     owed = np.flatnonzero(stats.n < policy.owed(stats.K))
     if owed.size:
         return int(rng.choice(owed))
     t = int(stats.n.sum()) + 1 if t is None else integer("t", t, at_least=1)
-    return int(policy.choose(stats, t, rng))
+    return chosen_arm(policy, stats, t, rng)

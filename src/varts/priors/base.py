@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from varts._files import write_text
+from varts._text import printable
 from varts._validation import Floats, UnknownArmsWarning, abbreviate, common_shape, unknown
 from varts.priors.matching import groups_missing, match_arms
 from varts.stats import ArmStats
@@ -205,7 +207,8 @@ class Prior:
         kind: Any = kinds[name]
         if set(fields) != set(kind._fields):
             raise ValueError(
-                f"a {name} must have the fields {', '.join(kind._fields)}, got {', '.join(fields)}"
+                f"a {name} must have the fields {', '.join(kind._fields)}, "
+                f"got {printable(', '.join(map(str, fields)))}"
             )
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
             names = [names]  # refused below, like any list of the wrong length
@@ -213,7 +216,12 @@ class Prior:
             raise ValueError(
                 f"others of a prior must be the fields of a prior, got {abbreviate(others)}"
             )
-        rest = None if others is None else kind.from_dict(others)
+        try:
+            rest = None if others is None else kind.from_dict(others)
+        except RecursionError:
+            raise ValueError(
+                "others of a prior must be a prior, got one nested too deeply"
+            ) from None
         made: Self = kind(**fields, names=names, others=rest, group=group)
         return made
 
@@ -235,6 +243,8 @@ class Prior:
             body = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"prior must be JSON, got something else ({error})") from None
+        except RecursionError:
+            raise ValueError("prior must be a few numbers, got JSON nested too deeply") from None
         return cls.from_dict(body if isinstance(body, dict) else {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -243,7 +253,7 @@ class Prior:
         Args:
             path: The file; one that exists is replaced.
         """
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        write_text(Path(path), self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

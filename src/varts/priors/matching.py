@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from varts._validation import abbreviate, integer, unknown
+from varts._text import unquote_formula
+from varts._validation import abbreviate, integer, is_real, unknown
 
 if TYPE_CHECKING:
     from varts.priors.base import Prior
@@ -40,7 +41,7 @@ def match_arms(
     group_of = checked_groups(groups)
     if arms is None and group_of:
         arms = list(group_of)
-    numbered = isinstance(arms, (int, float, np.integer))
+    numbered = is_real(arms)
     if prior.group is not None and (numbered or not group_of):
         raise ValueError(groups_missing(prior.group))
     if arms is None:
@@ -173,7 +174,7 @@ def read_groups(path: str | os.PathLike[str]) -> dict[str, str]:
     groups: dict[str, str] = {}
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         try:
-            _, *rows = [row for row in csv.reader(file) if row]
+            _, *rows = [[*map(unquote_formula, row)] for row in csv.reader(file) if row]
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{path} must be a CSV file, got: {error}") from None
         except ValueError:

@@ -22,7 +22,7 @@ from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
-from varts.simulation.engine.compilation import sources_digest
+from varts.simulation.engine.kernel import sources_digest
 from varts.simulation.reduction import BlockResults, subtree_size
 
 SECONDS_PER_TASK = 1.0  # far above dask's cost of a task, and little to lose with a worker

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.stats import merged
+
+CURVE_POINTS = 10_000  # longer horizons are thinned to this many recorded rounds
+
+T = TypeVar("T", bound=np.generic)
+
+
+def recorded_rounds(horizon: int) -> NDArray[np.int64]:
+    """All rounds, or CURVE_POINTS evenly spaced ones that end at the horizon."""
+    if horizon <= CURVE_POINTS:
+        return np.arange(1, horizon + 1, dtype=np.int64)
+    return np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round().astype(np.int64)
+
+
+def read_only(array: NDArray[T]) -> NDArray[T]:
+    """The same array for somebody who gets to see it: a result is a value."""
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +44,7 @@ class RegretCurve:
 
     def __post_init__(self) -> None:
         for name in ("mean", "m2"):
-            array = getattr(self, name).view()
-            array.flags.writeable = False  # it is a value, and users get to see it
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def variance(self) -> Floats:
@@ -36,7 +54,7 @@ class RegretCurve:
     @property
     def se(self) -> Floats:
         """Standard error of the mean; NaN for a single run."""
-        return np.sqrt(self.variance / self.n)
+        return read_only(np.sqrt(self.variance / self.n))
 
     def merge(self, later: RegretCurve) -> RegretCurve:
         """The curve of both sets of runs.
@@ -64,6 +82,10 @@ class PolicyResult:
     final: Floats  #: regret at the horizon, per run
     best_share: Floats  #: share of rounds on a best arm, per run
     curve: RegretCurve  #: regret at the recorded rounds, over runs
+
+    def __post_init__(self) -> None:
+        for name in ("final", "best_share"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def merge(self, later: PolicyResult) -> PolicyResult:
         """The result of these runs and those that follow.

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from varts._files import replacing
 from varts._intervals import CONFIDENCE, mean_interval, standard_error
 from varts._progress import Progress, show_progress
 from varts._validation import Floats, abbreviate, integer, real, unknown
@@ -20,7 +21,7 @@ from varts.policies import Policy, make
 from varts.problems import Problem
 from varts.simulation.executors import Executor, Threads, play
 from varts.simulation.provenance import provenance_of
-from varts.simulation.results import PolicyResult, RegretCurve
+from varts.simulation.results import PolicyResult, RegretCurve, read_only, recorded_rounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from varts.simulation.engine.blocks import Work
 
-CURVE_POINTS = 10_000  # longer horizons are thinned to this many recorded rounds
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
@@ -43,12 +43,15 @@ class Study:
     Args:
         rounds: The recorded rounds: all of them up to a horizon of 10,000.
         results: What each policy left behind.
-        provenance: Seed, settings and versions.
+        provenance: Seed, settings and versions; `runs` that there are, and `asked` for.
     """
 
     rounds: NDArray[np.int64]
     results: Mapping[str, PolicyResult]
     provenance: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", read_only(self.rounds))
 
     @property
     def labels(self) -> list[str]:
@@ -68,7 +71,7 @@ class Study:
     @property
     def interrupted(self) -> bool:
         """Whether there are fewer runs than were asked for."""
-        return self.runs < int(self.provenance["runs"])
+        return self.runs < int(self.provenance.get("asked", self.runs))
 
     @property
     def final(self) -> dict[str, Floats]:
@@ -176,10 +179,8 @@ class Study:
             arrays |= {f"n{i}": curve.n, f"mean{i}": curve.mean, f"m2{i}": curve.m2}
             arrays |= {f"final{i}": result.final, f"best{i}": result.best_share}
         header = json.dumps({"format": 1, "labels": self.labels, "provenance": self.provenance})
-        partial = path.with_name(path.name + ".part")
-        with partial.open("wb") as file:  # a crash half-way leaves the old file as it was
+        with replacing(path) as part, part.open("wb") as file:
             np.savez_compressed(file, header=np.array(header), **arrays)
-        partial.replace(path)
         return path
 
     @classmethod
@@ -293,9 +294,10 @@ def simulate(
     from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
 
     work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon))
+    work.check_problem()
     with show_progress(progress) as bar:
         results = play(work, _executor(work, threads, executor), bar)
-    return Study(work.rounds, results, provenance_of(work))
+    return Study(work.rounds, results, provenance_of(work, results))
 
 
 def _executor(work: Work, threads: int | None, client: Client | None) -> Executor:
@@ -314,13 +316,6 @@ def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int
         integer("seed", seed, at_least=0, at_most=2**64 - 1),
         None if threads is None else integer("threads", threads, at_least=1),
     )
-
-
-def recorded_rounds(horizon: int) -> NDArray[np.int64]:
-    """All rounds, or CURVE_POINTS evenly spaced ones that end at the horizon."""
-    if horizon <= CURVE_POINTS:
-        return np.arange(1, horizon + 1, dtype=np.int64)
-    return np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round().astype(np.int64)
 
 
 def _named(policies: Any) -> dict[str, Policy]:

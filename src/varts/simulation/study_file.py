@@ -73,8 +73,10 @@ def read(path: str | Path) -> StudyFile:
     path = Path(path)
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ValueError(f"{path} must be a TOML file, got: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} must be a TOML file, got one nested too deeply") from None
     return parse(body, path.parent)
 
 
@@ -88,7 +90,9 @@ def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
     _only("key", body, TOP)
     for name in ("problem", "policies"):
         if not isinstance(body.get(name), dict) or not body[name]:
-            raise ValueError(f"a study file must have a table [{name}], got {body.get(name)!r}")
+            raise ValueError(
+                f"a study file must have a table [{name}], got {abbreviate(body.get(name))}"
+            )
     arms = _arms(body.get("arms"), body.get("arm_groups"), folder)
     problem = _problem(body["problem"], arms)
     numbers = {
@@ -113,7 +117,9 @@ class Arms:
     def prior(self, value: Any) -> Prior:
         """The prior of a table or a file, for these arms if they have names."""
         if not isinstance(value, (str, dict)):
-            raise TypeError(f"prior must be a table or the name of a JSON file, got {value!r}")
+            raise TypeError(
+                f"prior must be a table or the name of a JSON file, got {abbreviate(value)}"
+            )
         made = prior_from(self.folder / value if isinstance(value, str) else value)
         return made if self.names is None else made.for_arms(self.names, self.groups)
 
@@ -139,7 +145,9 @@ def _problem(table: dict[str, Any], arms: Arms) -> Problem:
     if arms.names is not None:
         K = options.setdefault("K", len(arms.names))
         if len(arms.names) != K:
-            raise ValueError(f"K must be the number of arms ({len(arms.names)}), got {K!r}")
+            raise ValueError(
+                f"K must be the number of arms ({len(arms.names)}), got {abbreviate(K)}"
+            )
     if kind == "bernoulli":
         return BernoulliBandit(**options)
     if kind == "beta":
@@ -152,7 +160,9 @@ def _problem(table: dict[str, Any], arms: Arms) -> Problem:
 
 def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
     if not isinstance(options, dict):
-        raise TypeError(f"policy {label!r} must be a table of options or {{}}, got {options!r}")
+        raise TypeError(
+            f"policy {label!r} must be a table of options or {{}}, got {abbreviate(options)}"
+        )
     options = dict(options)
     name = options.pop("policy", label)
     if options.get("prior") == "problem":

@@ -23,10 +23,11 @@ from varts.policies.formulas import normal_gamma_belief
 from varts.simulation.engine import beta_envelope, lazy_argmax, student_envelope
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn
+from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.memory import LEFT, allocate_memory, reset_memory
 from varts.simulation.engine.rng import OPTIONS, jit, normal, uniform
 from varts.simulation.engine.specialisation import specialise
-from varts.simulation.study import recorded_rounds
+from varts.simulation.results import recorded_rounds
 
 LIMIT = 1e-6
 DRAWS = 60_000
@@ -320,7 +321,7 @@ def runner(envelope, learn, reward):
 
 
 def student_runner(envelope):
-    learn = student_learn(formula_jit(normal_gamma_belief), 4, envelope)
+    learn = student_learn(formula_jit(Formula.of(normal_gamma_belief, "it")), 4, envelope)
     return runner(envelope, learn, gaussian_reward)
 
 

@@ -9,11 +9,12 @@ from varts import BernoulliBandit, GaussianBandit, NormalGamma
 from varts.simulation.engine import selectors
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import formula_jit
+from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import MIN_ARMS_GROWING
 from varts.simulation.engine.memory import allocate_memory
 from varts.simulation.engine.rng import OPTIONS, bits, inlined
 from varts.simulation.engine.specialisation import specialise
-from varts.simulation.study import recorded_rounds
+from varts.simulation.results import recorded_rounds
 
 
 def curve(problem, policy, horizon, naive):
@@ -71,7 +72,9 @@ def one_by_one(row, word):
 @pytest.mark.parametrize("K", [1, 2, 3, 4, 7, 8, 11, 16])
 def test_indices_compared_at_once_and_one_by_one(K):
     """Few different values, so that many are equal, and some that are NaN or infinite."""
-    index_of = inlined(specialise(selectors.index_of, index=formula_jit(given), PARAMETERS=0))
+    index_of = inlined(
+        specialise(selectors.index_of, index=formula_jit(Formula.of(given, "it")), PARAMETERS=0)
+    )
     select = njit(**OPTIONS)(specialise(selectors.select_index, index_of=index_of))
     rng = np.random.default_rng(4)
     rows = rng.integers(0, 5, (1000, K)).astype(float)

@@ -50,8 +50,9 @@ SLACK = 0.3  # how many standard deviations a leader may fall before its bound i
 
 @inlined
 def learn(i, n, mean, m2, params, beliefs):
-    """Arm i's belief: one more than its successes, and than its failures."""
+    """Arm i's belief: one more than its successes, and than its failures; always one."""
     beliefs[i, A], beliefs[i, B] = posterior(n[i], mean[i], m2[i])
+    return True
 
 
 @inlined

@@ -6,22 +6,29 @@ threads or machines, and their results are merged in order, so results are equal
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from varts import _seeding
 from varts._validation import Floats
-from varts.policies import Policy
-from varts.problems import Problem
-from varts.simulation.engine.compilation import Loop, average_runs, loop_of, pay_functions
-from varts.simulation.engine.kernel import parameter_array, reward_kind
-from varts.simulation.engine.loop import CUSTOM, NO_CHOICE, NO_REWARD, STOPPED, allocate
+from varts.policies import BeliefPolicy, Policy
+from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
+from varts.simulation.engine.compilation import Loop, average_runs, loop_of
+from varts.simulation.engine.diagnosis import diagnose
+from varts.simulation.engine.kernel import (
+    Kernel,
+    kernel_of,
+    parameter_array,
+    reward_kind,
+    reward_of,
+)
+from varts.simulation.engine.loop import NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
 from varts.simulation.results import PolicyResult, RegretCurve
@@ -31,6 +38,9 @@ from varts.stats import ArmStats
 RUNS_PER_BLOCK = 8
 BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
 MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
+
+BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed)  # known to pay what they state
+_checked: set[tuple[Any, ...]] = set()  # other problems, by their reward and a drawn instance
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
 
@@ -83,20 +93,27 @@ class Work:
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
-        what = "reward of the problem"
+        average_curves(np.zeros((1, 1)))
+        assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            if reward_kind(self.problem) == CUSTOM:
-                pay_functions(self.problem.reward)[1](CUSTOM, np.uint64(0), 0, 0.0, 0.0)
-            what = f"formula of {label}"
-            average_curves(np.zeros((1, 1)))
             self._play(label, 0, np.zeros((3, 0, self.problem.K)))
-        except (NumbaError, NotImplementedError) as error:
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            reason = next((x for x in lines if not x.startswith("Failed in")), str(error))
-            raise ValueError(
-                f"the {what} must be plain arithmetic that Numba can compile (a policy may "
-                f"instead subclass Policy and define choose), got: {reason.strip()}"
-            ) from error
+        except Exception as error:  # Numba's are of many kinds
+            kernel = kernel_of(self.policies[label], self.problem, self.naive)
+            compiled = kernel or Kernel("index", reward=reward_of(self.problem))
+            raise ValueError(diagnose(compiled, error)) from error
+
+    def check_problem(self) -> None:
+        """Hold a user's own problem against what it states, the first time that it is met."""
+        problem, reward = self.problem, reward_of(self.problem)
+        if type(problem) in BUILT_IN and reward is None:
+            return
+        drawn = problem.draw(_seeding.generator(0, _seeding.PROBLEM_CHECK), 1)
+        arrays = (drawn.array(name, 1, problem.K) for name in ("mean", "variance", "a", "b"))
+        instance = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
+        met = reward_kind(problem), reward, instance
+        if met not in _checked:
+            problem.check()
+            _checked.add(met)
 
     def play_blocks(
         self,
@@ -163,20 +180,7 @@ class Work:
     def _draw_batch(self, number: int, size: int) -> Floats:
         """Always drawn whole, so that a run does not depend on how many there are."""
         drawn = self.problem.draw(_seeding.generator(self.seed, _seeding.INSTANCES, number), size)
-        instances = np.empty((3, size, self.problem.K))
-        for name, rows in zip(("mean", "a", "b"), instances, strict=True):
-            got = np.asarray(getattr(drawn, name))
-            if got.shape != rows.shape:
-                raise ValueError(
-                    f"{name} of drawn instances must have the shape {rows.shape}, got {got.shape}"
-                )
-            rows[:] = got
-        means = instances[0]
-        if not np.isfinite(means).all():
-            raise ValueError(
-                f"mean of drawn instances must be finite, got {means[~np.isfinite(means)][0]}"
-            )
-        return instances
+        return np.stack([drawn.array(name, size, self.problem.K) for name in ("mean", "a", "b")])
 
     def _play(
         self,
@@ -210,8 +214,11 @@ class Work:
         )
         if status == NO_REWARD:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
-        if status == NO_CHOICE:
-            raise ValueError(f"{label} must give every arm a number, got NaN")
+        if status == UNSOUND:
+            rule = "a number, got NaN"
+            if isinstance(self.policies[label], BeliefPolicy):
+                rule = "a finite location, a scale >= 0 and degrees of freedom > 0, got others"
+            raise ValueError(f"{label} must give every arm {rule}")
         return None if status == STOPPED else (final, best_share, curves)
 
 

@@ -1,19 +1,18 @@
-"""From a policy to its compiled loop, with a cache on disk that is never stale.
+"""From a policy to its compiled loop.
 
 A policy's formula is put into the loop by copying the loop's code object with other globals, so
-every policy, a user's too, runs the same source. Numba names its cache files after a function's
-qualified name and checks only that function's own file; the name therefore carries the kernel's
-ingredients and a hash of every source file a kernel is made of.
+every policy, a user's too, runs the same source. What is compiled is kept under its content: see
+`formula.py` for what a formula is made of, `kernel_cache.py` for what is kept on disk.
+
+What is called, not inlined, has a name of its own in every kernel: Numba tells functions of one
+name apart by numbers that start anew in every process, and kernels from disk bring another's.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,13 @@ from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine import beta_envelope, lazy_argmax, loop, selectors, student_envelope
 from varts.simulation.engine.envelope import Envelope
-from varts.simulation.engine.kernel import Kernel, kernel_of, reward_kind
+from varts.simulation.engine.formula import Formula
+from varts.simulation.engine.interpretation import interpreted_loop
+from varts.simulation.engine.kernel import Kernel, kernel_of, reward_of, sources_digest
+from varts.simulation.engine.kernel_cache import KernelCache
 from varts.simulation.engine.loop import Hooks
-from varts.simulation.engine.rng import OPTIONS, bits, inlined, jit, where
+from varts.simulation.engine.rng import OPTIONS, inlined, jit, where
 from varts.simulation.engine.specialisation import as_module, specialise
-from varts.stats import ArmStats
 
 Loop = Callable[..., int]  # `loop.play` for one policy
 
@@ -40,27 +41,34 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
     kernel = kernel_of(policy, problem, naive)
     if kernel is not None:
         return compiled_loop(kernel)
-    reward = problem.reward if reward_kind(problem) == loop.CUSTOM else None
-    return interpreted_loop(policy, reward)
+    return interpreted_loop(policy, pay_functions(reward_of(problem))[1])
 
 
 @functools.cache
 def compiled_loop(kernel: Kernel) -> Loop:
     """The loop of a kernel; policies with equal kernels share it."""
-    hooks = _hooks(kernel)
-    name = f"play_{kernel.name}_{sources_digest()}"
-    body = specialise(loop.play, name, hooks=as_module(hooks))
-    compiled = njit(cache=kernel.is_built_in, **OPTIONS)(body)
-    if kernel.is_built_in:
-        delete_old_kernels(compiled.stats.cache_path)
+    name = f"{kernel.family}_{kernel.digest}"
+    return kept_on_disk(loop.play, name, hooks=as_module(_hooks(kernel)))
+
+
+@functools.cache
+def average_runs() -> Callable[..., None]:
+    """The compiled `loop.average_runs`."""
+    return kept_on_disk(loop.average_runs, f"average_runs_{sources_digest()}")
+
+
+def kept_on_disk(function: Any, name: str, **bound: Any) -> Callable[..., Any]:
+    """A compiled copy of a function that the next process need not compile."""
+    compiled = njit(**OPTIONS)(specialise(function, name, **bound))
+    compiled._cache = KernelCache(name)  # as `njit(cache=True)` does it with Numba's
     return compiled  # type: ignore[no-any-return]
 
 
 def _hooks(kernel: Kernel) -> Hooks:
     pay, first_pay = pay_functions(kernel.reward)
-    transform = selectors.keep
+    transform, sound = selectors.keep, selectors.sound
     if kernel.family in ("index", "growing"):
-        select, refresh, begin = _index_hooks(kernel)
+        select, refresh, begin, sound = _index_hooks(kernel)
     elif kernel.family == "mean_variance":
         select = selectors.select_mean_variance
         refresh = begin = selectors.refresh_nothing
@@ -72,22 +80,23 @@ def _hooks(kernel: Kernel) -> Hooks:
             assert kernel.formula is not None
             believe = formula_jit(kernel.formula)
             envelope, learn = STUDENT, student_learn(believe, kernel.parameters)
+            sound = selectors.sound_beliefs
         # Where every reward moves every belief there is nothing to be lazy about.
         lazy = not (kernel.pooled or kernel.naive)
         select, update = sampler(envelope, learn, lazy, kernel.pooled)
-        refresh, begin = inlined(update), jit(update)
-    return Hooks(select, refresh, transform, pay, begin, first_pay)
+        refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
+    return Hooks(select, refresh, transform, pay, begin, first_pay, sound)
 
 
-def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any]:
-    """`select`, `refresh` and `begin` of a policy that pulls the arm with the largest index."""
+def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
+    """`select`, `refresh`, `begin` and `sound` of a policy that pulls the largest index."""
     numbers: dict[str, Any] = {"PARAMETERS": kernel.parameters, "TERMS": kernel.term_count * (0.0,)}
     index_of: Any = selectors.index_of
     refresh = begin = selectors.refresh_nothing
     if kernel.terms is not None:
         index_of = selectors.index_of_terms
         update = specialise(selectors.refresh_terms, terms=formula_jit(kernel.terms), **numbers)
-        refresh, begin = inlined(update), jit(update)
+        refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
     time_of: Any = selectors.time_of
     if kernel.clock is not None:
         time_of = inlined(specialise(selectors.time_of_clock, clock=formula_jit(kernel.clock)))
@@ -95,11 +104,13 @@ def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any]:
         "index_of": inlined(specialise(index_of, index=formula_jit(kernel.formula), **numbers)),
         "time_of": time_of,
     }
+    sound = jit(specialise(selectors.sound_indices, f"sound_{kernel.digest}", **bound))
     if kernel.family == "index" or kernel.naive:
-        return inlined(specialise(selectors.select_index, **bound)), refresh, begin
+        return inlined(specialise(selectors.select_index, **bound)), refresh, begin, sound
     select = inlined(specialise(selectors.select_growing, **bound))
-    refresh = jit(specialise(selectors.refresh_growing, refresh_index=refresh, **bound))
-    return select, refresh, refresh
+    name = f"refresh_growing_{kernel.digest}"
+    refresh = jit(specialise(selectors.refresh_growing, name, refresh_index=refresh, **bound))
+    return select, refresh, refresh, sound
 
 
 def student_learn(believe: Any, parameters: int, envelope: Any = student_envelope) -> Any:
@@ -112,7 +123,8 @@ def lazy_sampler(envelope: Envelope, process: Any = lazy_argmax) -> dict[str, An
     """The process of lazy_argmax.py with an envelope in it, compiled: its functions by name."""
     bound: dict[str, Any] = {"envelope": envelope}
     for function, compiled in process.COMPILED:
-        bound[function.__name__] = compiled(specialise(function, **bound))
+        name = f"{function.__name__}_{envelope.__name__.rpartition('.')[2]}"
+        bound[function.__name__] = compiled(specialise(function, name, **bound))
     return bound
 
 
@@ -135,85 +147,26 @@ numpy_of_numbers.where = where  # type: ignore[attr-defined]
 
 
 @functools.cache
-def formula_jit(function: Any) -> Any:
+def formula_jit(formula: Formula) -> Any:
     """Compile a formula together with the plain functions it calls by name."""
-    function = getattr(function, "py_func", function)  # it may be compiled already
-    called: dict[str, Any] = {}
-    for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
-        if value is np:
-            called[name] = numpy_of_numbers
-        elif isinstance(value, types.FunctionType):
-            called[name] = formula_jit(value)
-    return inlined(specialise(function, **called))
+    read = {name: for_numbers(value) for name, value in formula.names_read().items()}
+    return inlined(specialise(formula.function, None, **read))
+
+
+def for_numbers(value: Any) -> Any:
+    """What a formula reads, as compiled code is to see it."""
+    if value is np:
+        return numpy_of_numbers
+    plain = getattr(value, "py_func", value)
+    if isinstance(plain, types.FunctionType):
+        return formula_jit(Formula.of(plain, plain.__name__))
+    return value
 
 
 @functools.cache
-def pay_functions(reward: Any) -> tuple[Any, Any]:
+def pay_functions(reward: Formula | None) -> tuple[Any, Any]:
     """`loop.pay`, with a user's reward function in it if there is one: inlined, and as a call."""
-    custom = loop.no_custom_reward if reward is None else formula_jit(reward)
-    pay = specialise(loop.pay, custom_reward=custom)
+    if reward is None:
+        return inlined(specialise(loop.pay)), jit(specialise(loop.pay))
+    pay = specialise(loop.pay, f"pay_{reward.content}", custom_reward=formula_jit(reward))
     return inlined(pay), jit(pay)
-
-
-@functools.cache
-def average_runs() -> Callable[..., None]:
-    """The compiled `loop.average_runs`."""
-    body = specialise(loop.average_runs, f"play_average_runs_{sources_digest()}")
-    return njit(cache=True, **OPTIONS)(body)  # type: ignore[no-any-return]
-
-
-def kernel_sources() -> list[Path]:
-    """All files that kernels are compiled from."""
-    package = Path(__file__).parents[2]
-    files = [package / "problems.py", package / "stats.py", *package.glob("priors/*.py")]
-    files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
-    return sorted([*files, package / "beliefs" / "stirling.py"])
-
-
-@functools.cache
-def sources_digest() -> str:
-    """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
-    digest = hashlib.sha256()
-    for file in kernel_sources():
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-@functools.cache
-def delete_old_kernels(folder: str) -> None:
-    """Delete what earlier versions of the sources left in the cache: nobody can load it again."""
-    for file in Path(folder).glob("loop.play_*"):
-        if sources_digest() not in file.name:
-            with contextlib.suppress(OSError):  # another process may be quicker, or own the file
-                file.unlink()
-
-
-def interpreted_loop(policy: Policy, reward: Any) -> Loop:
-    """The same loop in plain Python, around a policy's own `choose` and `transform`."""
-
-    def generator(state: Any) -> tuple[np.random.Generator, Any]:
-        word, state = bits(np.uint64(state))
-        return np.random.Generator(np.random.PCG64(word)), state
-
-    def select(t: int, n: Any, mean: Any, m2: Any, params: Any, memory: Any, state: Any) -> Any:
-        rng, state = generator(state)
-        arm = policy.choose(ArmStats._trusted(n.copy(), mean.copy(), m2.copy()), t, rng)
-        if not 0 <= arm < len(n):
-            raise ValueError(
-                f"{policy.label or type(policy).__name__} must choose an arm from 0 to "
-                f"{len(n) - 1}, got {arm!r}"
-            )
-        return int(arm), state
-
-    def transform(x: float, state: Any) -> Any:
-        rng, state = generator(state)
-        return policy.transform(x, rng), state
-
-    def refresh(*_: Any) -> None:
-        pass
-
-    plain = type(policy).transform is Policy.transform
-    _, pay = pay_functions(reward)
-    hooks = Hooks(select, refresh, selectors.keep if plain else transform, pay, refresh, pay)
-    return specialise(loop.play, hooks=hooks)  # type: ignore[no-any-return]

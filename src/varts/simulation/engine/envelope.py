@@ -17,6 +17,7 @@ State = Any  # a np.uint64
 class Envelope(Protocol):
     """Bounds on the chances of rare events, draws of those events, and full draws."""
 
+    __name__: str
     #: In which steps to look for a better z.
     Z_STEPS: tuple[float, ...]
 

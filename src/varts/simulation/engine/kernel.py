@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import hashlib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from varts._validation import Floats, abbreviate
+from varts._validation import Floats
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy
+from varts.policies.evaluation import name_of, terms_of
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.engine import loop
+from varts.simulation.engine.formula import Formula
 from varts.stats import ArmStats
 
 Family = Literal["index", "growing", "belief", "beta", "mean_variance"]
-Formula = Callable[..., Any]  # plain arithmetic on numbers, or on arrays
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
 INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
     "beta": (BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
-    "mean_variance": (MVTS, ("choose", "transform", "belief", "score", "precision")),
+    "mean_variance": (MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
     "index": (IndexPolicy, ("choose", "transform", "indices")),
     "belief": (BeliefPolicy, ("choose", "transform", "belief")),
 }
+MEMORY = ("start", "update")  # of what compiled code knows nothing
 MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
 
 # By function, not by class: a subclass with a reward of its own is of another kind.
@@ -46,23 +49,30 @@ class Kernel:
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
     term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
-    reward: Formula | None = None  # a user's own; None for the built-in kinds
+    reward: Formula | None = None  # as in `reward_of`
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
 
     @property
-    def is_built_in(self) -> bool:
-        """Whether it is made of this package's sources alone, and may be kept on disk."""
-        return self.reward is None and all(
-            formula is None or formula.__module__.startswith("varts.")
-            for formula in (self.formula, self.terms, self.clock)
-        )
+    def digest(self) -> str:
+        """A hash of all that is compiled in: the name of the kernel, on disk and among symbols."""
+        return hashlib.sha256(repr((self, sources_digest())).encode()).hexdigest()[:32]
 
-    @property
-    def name(self) -> str:
-        """A name that no other built-in kernel has: Numba's files on disk are called after it."""
-        formulas = [x.__qualname__ for x in (self.formula, self.terms, self.clock) if x is not None]
-        numbers = f"{self.parameters}_{self.term_count}_{self.pooled:d}{self.naive:d}"
-        return re.sub(r"\W", "_", "_".join([self.family, *formulas, numbers]))
+
+def kernel_sources() -> list[Path]:
+    """All files of this package that kernels are compiled from."""
+    package = Path(__file__).parents[2]
+    files = [package / "problems.py", package / "stats.py", *package.glob("priors/*.py")]
+    files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
+    return sorted([*files, package / "beliefs" / "stirling.py"])
+
+
+@cache
+def sources_digest() -> str:
+    """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
+    digest = hashlib.sha256()
+    for file in kernel_sources():
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel | None:
@@ -70,29 +80,40 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
     family = family_of(policy)
     if family is None:
         return None
-    reward = problem.reward if reward_kind(problem) == loop.CUSTOM else None
-    given, term_count = _parameters(policy, problem.K)
+    formula = terms = clock = None
+    pooled = False
     if family == "index":
         assert isinstance(policy, IndexPolicy)
+        formula, terms, clock = (_formula(policy, name) for name in ("index", "terms", "clock"))
         if policy.grows and problem.K >= MIN_ARMS_GROWING:
             family = "growing"
-        return Kernel(
-            family,
-            policy.index,
-            policy.terms,
-            policy.clock,
-            parameters=given.shape[1],
-            term_count=term_count,
-            reward=reward,
-            naive=naive,
-        )
-    formula, pooled = None, False
-    if family == "belief":
+    elif family == "belief":
         assert isinstance(policy, BeliefPolicy)
-        formula, pooled = policy.believe, bool(policy.pooled)
+        formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
+    given, term_count = _parameters(policy, problem.K)
     return Kernel(
-        family, formula, pooled=pooled, parameters=given.shape[1], reward=reward, naive=naive
+        family,
+        formula,
+        terms,
+        clock,
+        pooled=pooled,
+        parameters=given.shape[1],
+        term_count=term_count,
+        reward=reward_of(problem),
+        naive=naive,
     )
+
+
+def _formula(policy: Policy, name: str) -> Formula | None:
+    function = getattr(policy, name)
+    return None if function is None else Formula.of(function, f"{name} of {name_of(policy)}")
+
+
+def reward_of(problem: Problem) -> Formula | None:
+    """A user's own reward function; None for the built-in kinds."""
+    if reward_kind(problem) != loop.CUSTOM:
+        return None
+    return Formula.of(problem.reward, f"reward of {type(problem).__name__}")
 
 
 def family_of(policy: Policy) -> Family | None:
@@ -100,7 +121,7 @@ def family_of(policy: Policy) -> Family | None:
     kind = type(policy)
     for family, (base, methods) in INHERITED.items():
         if isinstance(policy, base) and all(
-            getattr(kind, method) is getattr(base, method) for method in methods
+            getattr(kind, method) is getattr(base, method) for method in (*methods, *MEMORY)
         ):
             if isinstance(policy, MVTS) and np.isinf(policy.rho):
                 return "belief"
@@ -129,14 +150,7 @@ def _parameters(policy: Policy, K: int) -> tuple[Floats, int]:
     if family in (None, "beta"):
         return np.empty((K, 0)), 0
     given = policy.parameters(ArmStats.empty(K))
-    terms = policy.terms if isinstance(policy, IndexPolicy) else None
-    if terms is None:
+    if not isinstance(policy, IndexPolicy) or policy.terms is None:
         return given, 0
     with np.errstate(all="ignore"):
-        made = terms(*np.full((3, 1), 2.0), *given[:1].T)
-    if not isinstance(made, tuple):
-        raise ValueError(
-            f"terms of {policy.label or type(policy).__name__} must be a tuple of numbers, "
-            f"got {abbreviate(made)}"
-        )
-    return given, len(made)
+        return given, len(terms_of(policy, *np.full((3, 1), 2.0), *given[:1].T))

@@ -50,12 +50,14 @@ from varts.simulation.engine.memory import (
     VALID,
     WASTE,
     Z,
+    note_unsound,
 )
-from varts.simulation.engine.rng import exponential, inlined, jit, uniform
+from varts.simulation.engine.rng import exponential, inlined, jit, uniform, unlikely
 from varts.simulation.engine.specialisation import UNBOUND
 
 envelope: Envelope = UNBOUND
-learn: Any = UNBOUND  # (i, n, mean, m2, params, beliefs): an arm's belief, by the policy's formula
+# (i, n, mean, m2, params, beliefs) -> bool: an arm's belief, by the policy's formula; if it is one
+learn: Any = UNBOUND
 
 ACTIVE_ABOVE = 0.25  # an event likelier than this is cheaper drawn outright than examined
 
@@ -209,7 +211,7 @@ def set_gate(level):
 
 def place_again(arm, memory):
     """Find the place in the process for an arm whose belief changed."""
-    beliefs, level, rates, active, place, _ = memory
+    beliefs, level, rates, active, place, _, _ = memory
     if level[VALID] != 0:
         if arm == level[LEADER]:
             follow_leader(beliefs, level, rates)
@@ -242,7 +244,7 @@ def select_lazy(t, n, mean, m2, params, memory, state):
 
 def select_with_care(memory, state):
     """The same where something may happen."""
-    beliefs, level, rates, active, place, _ = memory
+    beliefs, level, rates, active, place, _, _ = memory
     e = level[LEFT]
     if e < 0:
         e, state = exponential(state)
@@ -309,7 +311,8 @@ def select_with_care(memory, state):
 def refresh_lazy(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled, and its place in the process."""
     beliefs, level = memory[0], memory[1]
-    learn(arm, n, mean, m2, params, beliefs)
+    if unlikely(not learn(arm, n, mean, m2, params, beliefs)):
+        note_unsound(arm, memory)
     if arm == level[LEADER] and envelope.bound_below_holds(arm, level[TAU], beliefs):
         return  # the common case
     place_again(arm, memory)

@@ -40,14 +40,17 @@ class Hooks:
     #: copy in the loop would cost it registers.
     begin: Callable[..., Any]
     first_pay: Callable[..., Any]
+    #: (t, n, mean, m2, params, memory) -> bool: at the end of a run, whether the policy had an
+    #: index or a belief for every arm.
+    sound: Callable[..., Any]
 
 
 hooks: Hooks = UNBOUND
 
 # Purposes of a run's streams, and kinds of rewards. Part of every result: append, never renumber.
-CHOICES, REWARDS = np.int64(0), np.int64(1)
+CHOICES, REWARDS, MEMORY = np.int64(0), np.int64(1), np.int64(2)
 GAUSSIAN, BERNOULLI, BETA, CUSTOM = 0, 1, 2, 3
-STOPPED, DONE, NO_REWARD, NO_CHOICE = 0, 1, 2, 3  # how `play` ended
+STOPPED, DONE, NO_REWARD, UNSOUND = 0, 1, 2, 3  # how `play` ended
 
 STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
 
@@ -87,16 +90,17 @@ def pay(kind, tape, pull, a, b):
 
 def allocate(K):
     """Room for one run: kernels allocate nothing themselves."""
+    memory = allocate_memory(K)
     return (
         np.zeros(K),  # n
         np.zeros(K),  # mean
         np.zeros(K),  # m2
         np.zeros(K),  # gap
-        np.zeros(K, dtype=np.int64),  # pulls still owed to each arm
+        memory[6],  # pulls still owed to each arm
         np.zeros(K, dtype=np.int64),  # the arms still owed pulls, in its first places
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
         np.zeros(K),  # what each arm pays next
-        allocate_memory(K),
+        memory,
     )
 
 
@@ -143,7 +147,7 @@ def play(
             else:
                 arm, state = hooks.select(t, n, mean, m2, params, memory, state)
                 if arm < 0:
-                    return NO_CHOICE
+                    return UNSOUND
             i = np.uint64(arm)  # else every array would be asked whether arm counts from its end
             x = next_reward[i]
             if x - x != 0:  # NaN or infinite
@@ -166,6 +170,8 @@ def play(
                 counter[0] += 64
                 if stop[0]:
                     return STOPPED
+        if owed_count == 0 and not hooks.sound(horizon + 1, n, mean, m2, params, memory):
+            return UNSOUND
         final[r] = regret
         best_share[r] = hits / horizon
         counter[0] += horizon & 63

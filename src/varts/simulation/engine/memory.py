@@ -17,11 +17,13 @@ WASTE, BUDGET, SPENT = 6, 7, 8
 # and no re-levelling is due, else infinity.
 GATE = 9
 LEFT = 10  # what is left of the exponential draw; negative when a new one is due
-LEVEL_PLACES = 11
+UNSOUND = 11  # 1 if a belief of this run was none, such as one with a negative scale
+LEVEL_PLACES = 12
 
 
 def allocate_memory(K):
-    """beliefs, level, rates, the list of active arms, each arm's place in it or -1, clock times.
+    """beliefs, level, rates, the list of active arms, each arm's place in it or -1, clock times,
+    pulls still owed to each arm.
 
     `rates` has r_i per arm, close together so that they are quickly searched, and behind them the
     sum of each block of arms.
@@ -33,6 +35,7 @@ def allocate_memory(K):
         np.zeros(K, dtype=np.int64),
         np.full(K, -1),
         np.zeros(CLOCK_ROUNDS),
+        np.zeros(K, dtype=np.int64),
     )
 
 
@@ -42,3 +45,10 @@ def reset_memory(memory):
     memory[1][:] = 0.0
     memory[1][GATE] = np.inf
     memory[1][LEFT] = -1.0
+
+
+@jit
+def note_unsound(i, memory):
+    """Arm i's belief is none; it need not be one before the arm has its forced pulls."""
+    if memory[6][i] == 0:
+        memory[1][UNSOUND] = 1.0

@@ -15,7 +15,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 from varts.policies.thompson import MVTS, BernoulliTS
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.loop import merged
-from varts.simulation.engine.memory import ARMS_PER_BLOCK
+from varts.simulation.engine.memory import ARMS_PER_BLOCK, UNSOUND, note_unsound
 from varts.simulation.engine.rng import (
     bits,
     inlined,
@@ -24,6 +24,7 @@ from varts.simulation.engine.rng import (
     normal,
     stream,
     uniform,
+    unlikely,
     where,
 )
 from varts.simulation.engine.specialisation import UNBOUND
@@ -35,7 +36,8 @@ index: Any = UNBOUND  # (n, mean, m2, t, *parameters), or (*terms, t) -> the ind
 terms: Any = UNBOUND  # (n, mean, m2, *parameters) -> the numbers that `index` takes
 clock: Any = UNBOUND  # (t) -> what `index` takes for t
 drawn: Any = UNBOUND  # (i, beliefs, state) -> a full draw of an arm, as in `Envelope`
-learn: Any = UNBOUND  # (i, n, mean, m2, params, beliefs): an arm's belief, by the policy's formula
+# (i, n, mean, m2, params, beliefs) -> bool: an arm's belief, by the policy's formula; if it is one
+learn: Any = UNBOUND
 
 
 @jit
@@ -139,6 +141,24 @@ def refresh_nothing(arm, n, mean, m2, params, memory):
 refresh_index = refresh_nothing  # or `refresh_terms`
 
 
+@jit
+def sound(t, n, mean, m2, params, memory):
+    """Where a policy has neither indices nor beliefs that could be none."""
+    return True
+
+
+def sound_indices(t, n, mean, m2, params, memory):
+    """Whether no arm's index is NaN: such an arm is never pulled, and its index remains what it is.
+
+    It is looked at once a run, as a look in every round would take time.
+    """
+    now = time_of(t, memory[5])
+    missing = 0
+    for i in range(len(n)):
+        missing += np.isnan(index_of(i, now, n, mean, m2, params))
+    return missing == 0
+
+
 # Many arms, indices that only grow with t. For a while, until round `until`, an arm's index is at
 # most its *cap*, the index it would have then. The last winner's index is a floor; only arms whose
 # cap reaches it are looked at. Caps are stored per arm, and their maximum per block of arms.
@@ -150,7 +170,9 @@ UNTIL, WINNER = 0, 1  # places in `level`
 
 def select_growing(t, n, mean, m2, params, memory, state):
     """The same choice as `select_index`, to the last bit, without computing every index."""
-    _, level, caps, _, _, times = memory  # a cap per arm, and behind them the highest of each block
+    _, level, caps, _, _, times, _ = (
+        memory  # a cap per arm, and behind them the highest of each block
+    )
     K = len(n)
     if t > level[UNTIL]:
         level[UNTIL] = t + math.floor(math.sqrt(K * math.log(t + 1.0)))
@@ -181,7 +203,7 @@ def select_growing(t, n, mean, m2, params, memory, state):
 def refresh_growing(arm, n, mean, m2, params, memory):
     """A new cap for the arm that was pulled, and for its block."""
     refresh_index(arm, n, mean, m2, params, memory)
-    _, level, caps, _, _, times = memory
+    _, level, caps, _, _, times, _ = memory
     K = len(n)
     if level[UNTIL] > 0:
         then = time_of(np.int64(level[UNTIL]), times)
@@ -213,8 +235,19 @@ def refresh_belief(arm, n, mean, m2, params, memory):
     if POOLED:
         pool(n, mean, m2, params)
         first, last = 0, len(n)
+    sound = True
     for i in range(first, last):
-        learn(i, n, mean, m2, params, beliefs)
+        sound &= learn(i, n, mean, m2, params, beliefs)
+    if unlikely(not sound):
+        for i in range(first, last):
+            if not learn(i, n, mean, m2, params, beliefs):
+                note_unsound(i, memory)
+
+
+@jit
+def sound_beliefs(t, n, mean, m2, params, memory):
+    """Whether every belief of the run was one."""
+    return memory[1][UNSOUND] == 0
 
 
 @jit

@@ -13,8 +13,8 @@ from typing import Any
 UNBOUND: Any = None  # no value yet: to be compiled, a function must be specialised
 
 
-def specialise(function: Any, name: str | None = None, **bound: Any) -> Any:
-    """The same code with these global names standing for something else.
+def specialise(function: Any, name: str | None = None, /, **bound: Any) -> Any:
+    """The same code with these global names or free variables standing for something else.
 
     >>> def double(x):
     ...     return factor * x
@@ -22,13 +22,16 @@ def specialise(function: Any, name: str | None = None, **bound: Any) -> Any:
     42
     """
     name = name or function.__name__
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {free: types.CellType(bound[free]) for free in cells if free in bound}
     copy = types.FunctionType(
         function.__code__,
         {**function.__globals__, **bound},
         name,
         function.__defaults__,
-        function.__closure__,
+        tuple(cells.values()),
     )
+    copy.__kwdefaults__ = function.__kwdefaults__
     copy.__qualname__ = name
     copy.__module__ = function.__module__
     return copy

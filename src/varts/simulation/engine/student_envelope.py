@@ -35,6 +35,7 @@ from varts.simulation.engine.rng import (
     student_light,
     t_root,
     uniform,
+    unlikely,
 )
 from varts.simulation.engine.specialisation import UNBOUND
 
@@ -54,13 +55,21 @@ SLACK = 0.3  # how far the leader's s may fall before its bound is computed anew
 
 
 def learn(i, n, mean, m2, params, beliefs):
-    """Arm i's belief, by the policy's formula."""
+    """Arm i's belief, by the policy's formula; whether it is one.
+
+    What is none, such as a negative scale, is replaced by a point: a draw might never end.
+    """
     extra = to_fixed_tuple(params[i], PARAMETERS)
     loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
     beliefs[i, LOC] = float(loc)
     beliefs[i, SCALE] = float(scale)
     beliefs[i, DF] = float(df)
     beliefs[i, BOUND] = -1.0
+    sound = scale >= 0 and df > 0 and loc - loc == 0
+    if unlikely(not sound):
+        beliefs[i, LOC] = beliefs[i, SCALE] = 0.0
+        beliefs[i, DF] = np.inf
+    return sound
 
 
 @inlined

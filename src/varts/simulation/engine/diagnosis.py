@@ -1,0 +1,85 @@
+"""What is wrong with a formula that Numba does not compile, in one sentence that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+
+from varts._validation import abbreviate
+from varts.simulation.engine.compilation import for_numbers, formula_jit
+from varts.simulation.engine.formula import Formula, reads
+from varts.simulation.engine.kernel import Kernel
+
+WAY_OUT = "write a closed form, or a policy in plain Python: subclass Policy and define choose"
+
+
+def diagnose(kernel: Kernel, error: Exception) -> str:
+    """Why a kernel's formulas do not compile."""
+    found = list(_formulas(kernel))
+    for formula, size, results in found:
+        problem = _on_numbers(formula, size, results)
+        if problem is not None:
+            return f"{formula.what} {problem}"
+    for formula, size, _ in found:
+        try:
+            formula_jit(formula).compile((types.float64,) * size)
+        except Exception as reason:
+            culprits = list(_unknown_to_numba(formula))
+            got = f"{culprits[0]}; {WAY_OUT}" if culprits else _first_line(reason)
+            return f"{formula.what} must be plain arithmetic that Numba can compile, got {got}"
+    return f"the loop of this policy could not be compiled: {_first_line(error)}"
+
+
+def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, int, int]]:
+    """The formulas with the number of their arguments and of their results."""
+    if kernel.reward is not None:
+        yield kernel.reward, 4, 1
+    if kernel.terms is not None:
+        yield kernel.terms, 3 + kernel.parameters, kernel.term_count
+    if kernel.clock is not None:
+        yield kernel.clock, 1, 1
+    if kernel.formula is not None:
+        size = 3 + kernel.parameters + (kernel.family != "belief")
+        size = size if kernel.terms is None else kernel.term_count + 1
+        yield kernel.formula, size, 3 if kernel.family == "belief" else 1
+
+
+def _on_numbers(formula: Formula, size: int, results: int) -> str | None:
+    """What is wrong with the formula as Python runs it, on numbers as they may occur."""
+    numbers = (9.0, 0.5, 2.0, 30.0, *[1.0] * size)[:size]
+    try:
+        with np.errstate(all="ignore"):
+            made = formula.function(*numbers)
+    except ArithmeticError:
+        return None  # not with these numbers
+    except Exception as error:
+        return f"must be plain arithmetic, got {type(error).__name__}: {error}"
+    values = made if results > 1 and isinstance(made, tuple) else (made,)
+    are_numbers = all(np.ndim(x) == 0 and np.asarray(x).dtype.kind in "biuf" for x in values)
+    if are_numbers and len(values) == results:
+        return None
+    rule = "a number" if results == 1 else f"{results} numbers"
+    return f"must return {rule}, got {abbreviate(made)}"
+
+
+def _unknown_to_numba(formula: Formula) -> Iterator[str]:
+    """What the formula, or a function that it calls, reads and Numba does not know."""
+    for path, value in reads(formula.function, formula.what):
+        plain = getattr(value, "py_func", value)
+        if callable(plain) and hasattr(plain, "__code__"):
+            yield from _unknown_to_numba(Formula.of(plain, formula.what))
+            continue
+        try:
+            cpu_target.typing_context.resolve_value_type(for_numbers(value))
+        except (NumbaError, ValueError, TypeError):
+            yield path
+
+
+def _first_line(error: Any) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith("Failed in")), str(error))

@@ -1,0 +1,132 @@
+"""The loop around a policy in plain Python: its own `choose`, `transform`, `start` and `update`.
+
+A policy that remembers something is copied for every run, so that nothing is carried from one run
+to another, whoever plays them. One that has memory without saying so is refused: threads would
+share it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import cloudpickle
+
+from varts._validation import real
+from varts.policies import Policy
+from varts.policies.evaluation import chosen_arm, name_of
+from varts.simulation.engine import loop, selectors
+from varts.simulation.engine.loop import Hooks
+from varts.simulation.engine.rng import bits, stream
+from varts.simulation.engine.specialisation import specialise
+from varts.stats import ArmStats
+
+
+def interpreted_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., int]:
+    """`loop.play` for a policy in plain Python; `pay` is the compiled one of the problem."""
+    before = attributes_of(policy)
+
+    def play(seed: Any, first_run: int, *rest: Any) -> int:
+        *numbers, true_mean, a, b, rounds, stop, counter, final, best_share, curve = rest
+        pay(numbers[-1], np.uint64(0), np.int64(0), 1.0, 1.0)  # compiles it, if there are no runs
+        for r in range(len(true_mean)):
+            row = slice(r, r + 1)
+            hooks = _hooks(policy, pay, np.uint64(stream(seed, first_run + r)), true_mean.shape[1])
+            status = specialise(loop.play, hooks=hooks)(
+                seed, first_run + r, *numbers, true_mean[row], a[row], b[row], rounds, stop,
+                counter, final[row], best_share[row], curve[row],
+            )  # fmt: skip
+            _refuse_changes(policy, before)
+            if status != loop.DONE:
+                return int(status)
+        return loop.DONE
+
+    return play
+
+
+def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
+    """The hooks of one run."""
+    has_memory, transforms = policy.has_memory, type(policy).transform is not Policy.transform
+    memory_state, recorded = np.uint64(stream(run, loop.MEMORY)), 0.0
+    if has_memory:
+        policy = _copied(policy)
+        rng, memory_state = _generator(memory_state)
+        policy.start(K, rng)
+
+    def select(t: int, n: Any, mean: Any, m2: Any, params: Any, memory: Any, state: Any) -> Any:
+        rng, state = _generator(state)
+        stats = ArmStats._trusted(n.copy(), mean.copy(), m2.copy())
+        return chosen_arm(policy, stats, t, rng), state
+
+    def transform(x: float, state: Any) -> Any:
+        nonlocal recorded
+        recorded = x
+        if transforms:
+            rng, state = _generator(state)
+            recorded = real(f"transform of {name_of(policy)}", policy.transform(x, rng))
+        return recorded, state
+
+    def refresh(arm: int, *_: Any) -> None:
+        nonlocal memory_state
+        if has_memory:
+            rng, memory_state = _generator(memory_state)
+            policy.update(int(arm), float(recorded), rng)
+
+    return Hooks(select, refresh, transform, pay, selectors.refresh_nothing, pay, selectors.sound)
+
+
+def _copied(policy: Policy) -> Policy:
+    try:
+        return copy.deepcopy(policy)
+    except Exception as error:
+        raise ValueError(
+            f"{name_of(policy)} must be a policy that copy.deepcopy can copy for every run, got "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _generator(state: Any) -> tuple[np.random.Generator, Any]:
+    word, state = bits(np.uint64(state))
+    return np.random.Generator(np.random.PCG64(word)), state
+
+
+# --------------------------------------------------------------------------------------- memory
+
+
+def attributes_of(policy: Policy) -> dict[str, Any]:
+    """What playing must not change, by name: a policy's attributes, and those of its classes.
+
+    What a policy with `start` and `update` keeps in itself is its own affair, as it is a copy.
+    """
+    kinds = type(policy).__mro__[: type(policy).__mro__.index(Policy)]
+    found = {name: value for kind in reversed(kinds) for name, value in vars(kind).items()}
+    cached = {name for name, value in found.items() if isinstance(value, cached_property)}
+    if not policy.has_memory:
+        found |= getattr(policy, "__dict__", {})
+    return {
+        name: _frozen(value)
+        for name, value in found.items()
+        if not (name in cached or name.startswith("__") or callable(value))
+    }
+
+
+def _frozen(value: Any) -> Any:
+    """Something that is equal later on if the value has not changed."""
+    try:
+        return cloudpickle.dumps(value)
+    except Exception:  # a lock, an open file: at least it is the same one
+        return id(value)
+
+
+def _refuse_changes(policy: Policy, before: dict[str, Any]) -> None:
+    after = attributes_of(policy)
+    if after == before:
+        return
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    raise ValueError(
+        f"{name_of(policy)} must keep what it remembers of a run in attributes that start(K, rng) "
+        f"makes and update(arm, reward, rng) changes, got a change of {changed[0]!r} without them"
+    )
