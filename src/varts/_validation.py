@@ -7,14 +7,18 @@ ValueError. Inner loops are bare maths; whatever enters the package passes throu
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from varts._text import printable
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +30,7 @@ def reals(
     above: float | None = None,
     at_least: float | None = None,
     below: float | None = None,
+    at_most: float | None = None,
     infinite: bool = False,
 ) -> Floats:
     """`value` as a float array (any shape), every entry finite and within the stated range.
@@ -42,7 +47,7 @@ def reals(
     TypeError: kappa must be finite and >= 0, got '1.5'
     """
     rule = "a number" if infinite else "finite"
-    for sign, limit in ((">", above), (">=", at_least), ("<", below)):
+    for sign, limit in ((">", above), (">=", at_least), ("<", below), ("<=", at_most)):
         rule += f" and {sign} {limit:g}" if limit is not None else ""
     try:
         given = np.asarray(value)
@@ -58,6 +63,8 @@ def reals(
         good &= array >= at_least
     if below is not None:
         good &= array < below
+    if at_most is not None:
+        good &= array <= at_most
     if not good.all():
         shown = value if np.isscalar(value) else array[~good].flat[0]
         raise ValueError(refusal(name, rule, shown))
@@ -85,14 +92,15 @@ def integer(name: str, value: Any, at_least: int | None = None, at_most: int | N
     ValueError: runs must be a whole number >= 1, got 0
     """
     rule = "a whole number" + (f" >= {at_least}" if at_least is not None else "")
-    rule += f" and <= {at_most}" if at_most is not None and _exceeds(value, at_most) else ""
-    if isinstance(value, bool) or not _is_real(value):
+    given = scalar(value)
+    if isinstance(given, bool) or not is_real(given):
         raise TypeError(refusal(name, rule, value))
-    outside = not (isinstance(value, Integral) or float(value).is_integer())
-    outside = outside or (at_least is not None and value < at_least)
-    if outside or (at_most is not None and value > at_most):
+    whole = _whole(given)
+    if whole is not None and at_most is not None and whole > at_most:
+        raise ValueError(refusal(name, f"{rule} and <= {at_most}", value))
+    if whole is None or (at_least is not None and whole < at_least):
         raise ValueError(refusal(name, rule, value))
-    return int(value)
+    return whole
 
 
 def choice(name: str, value: Any, known: Iterable[str]) -> str:
@@ -117,7 +125,7 @@ def unknown(name: str, value: Any, known: Iterable[str]) -> str:
     folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1)
     hint = f"did you mean {folded[near[0]]!r}? " if near else ""
-    return f"unknown {name} {abbreviate(value)}; {hint}known: {', '.join(words)}"
+    return f"unknown {name} {abbreviate(value)}; {hint}known: {printable(', '.join(words))}"
 
 
 def make_folder(name: str, path: str | os.PathLike[str]) -> Path:
@@ -167,16 +175,30 @@ def common_shape(**arrays: Floats) -> tuple[int, ...]:
 def _holds_numbers(array: NDArray[Any]) -> bool:
     """Whether every entry is a real number: not the word "1.5", a date or 1+2j."""
     if array.dtype.kind == "O":  # whole numbers of any size, or anything at all
-        return all(map(_is_real, array.flat))
+        return all(map(is_real, array.flat))
     return array.dtype.kind in "biuf"
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real)
+def scalar(value: Any) -> Any:
+    """What an array without axes holds; anything else as it is."""
+    return value.item() if isinstance(value, np.ndarray) and not value.ndim else value
 
 
-def _exceeds(value: Any, limit: int) -> bool:
-    return _is_real(value) and value > limit
+def is_real(value: Any) -> bool:
+    """Whether it is a number, one of NumPy's, a Fraction or a Decimal included."""
+    return isinstance(value, (Real, Decimal))
+
+
+def _whole(value: Any) -> int | None:
+    """The whole number that a number is; None if it is none, or is not finite."""
+    if isinstance(value, Integral):
+        return int(value)
+    try:
+        if not math.isfinite(float(value)):  # Decimal("1e999999999") would take ages as an int
+            return None
+    except (ValueError, OverflowError):  # a signalling NaN, or beyond all floats
+        return None
+    return int(value) if int(value) == value else None
 
 
 def refusal(name: str, rule: str, value: Any) -> str:
@@ -188,9 +210,16 @@ def abbreviate(value: Any) -> str:
     """A value as an error message shows it: on one line, and not too long."""
     if isinstance(value, np.generic):
         value = value.item()
-    text = " ".join(repr(value).split())
+    try:
+        text = printable(" ".join(repr(value).split()))
+    except (RecursionError, ValueError):  # nested deeply, or a number of more than 4,300 digits
+        text = f"a {type(value).__name__} too large to show"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 class UnknownArmsWarning(UserWarning):
     """A prior has no entry for some arms, which get its prior of all other arms instead."""
+
+
+class KernelCacheWarning(UserWarning):
+    """Compiled code cannot be kept for the next process."""

@@ -1,14 +1,14 @@
-"""Torture for a live store: eight processes, every reward sent twice, workers killed at random.
+"""Torture for a live store: eight processes, every reward sent twice, and the worst of times.
 
-`python tests/live/chaos.py --kills 100` (`make chaos`) does it at length on SQLite and on
+`python -m tests.live.chaos --kills 200` (`make chaos`) does it at length on SQLite and on
 PostgreSQL; the tests of this folder use the parts.
 
-A *call* is a `decide_many` with ids of our own and then the `reward_many` of the same ids. Every id
-is sent twice, mostly by different workers, at different times. Each worker keeps a diary, a line
-before a call and a line after each of its answers: what is acknowledged there must be in the
-store, once, and nothing else may be. A worker that was killed is replaced by one that reads the
-diary and repeats the call that was interrupted. The diary's lines are handed to the kernel one by
-one, so they survive SIGKILL.
+A *call* is a `decide_many` with ids of our own and then the `reward_many` of the same ids. Workers
+keep diaries of them, which `diaries.py` holds against the store. A worker that was killed is
+replaced by one that reads the diary and repeats the call that was interrupted; one that the store
+could not answer repeats the call itself. The clocks of the workers are a day apart. What happens to
+them: they are killed, and paused for a while; PostgreSQL is restarted; in a run of its own the
+store is restored to an older state under all of them, and in another forty threads share one pool.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -25,21 +26,36 @@ import threading
 import time
 import traceback
 import warnings
-from collections import Counter, defaultdict
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 
-import varts
-from varts.live import Store
+import psutil
 
-ARMS = ["a", "b", "c", "d"]
-# Half of the work is on an experiment whose decisions depend on earlier ones.
-EXPERIMENTS = {"plain": {}, "sticky": {"sticky": True}}
-IDS = 48  # new ids in a chunk of work
-SIZES = (1, 1, 1, 2, 5, 20)  # ids in a call
-PAUSE = (0.0, 0.25)  # seconds between two kills
+import varts
+from tests.live.diaries import (
+    ARMS,
+    IDS,
+    SIZES,
+    check,
+    contents,
+    diaries,
+    era_of,
+    experiment_of,
+    last_chunk,
+    open_all,
+    read,
+    restore,
+    say_era,
+    say_last,
+    value_of,
+)
+from varts.live import Store, StoreError, UnknownDecision
+
+QUIET = (0.0, 0.25)  # seconds between two misfortunes
+STOPPED = (0.05, 0.6)  # seconds that a paused worker is paused
 PATIENCE = 200  # seconds until something must be wrong
+DAY = 86_400
+ROOT = Path(__file__).parents[2]
 
 
 # ------------------------------------------------------------------------------ the work
@@ -58,67 +74,65 @@ def calls(seed, chunk, worker, workers):
     return out
 
 
-def value_of(id):
-    """The reward of a decision: many digits, and the same in every process."""
-    return 1e6 + random.Random(id).gauss(0, 3)
-
-
-def experiment_of(chunk):
-    return list(EXPERIMENTS)[chunk % len(EXPERIMENTS)]
-
-
-def open_all(url):
-    store = Store(url)
-    return {n: varts.open(n, ARMS, store=store, seed=7, **o) for n, o in EXPERIMENTS.items()}
-
-
 def work(url, folder, worker=0, workers=1, seed=1):
     """Do this worker's part, from where its diary ends to the last chunk."""
+    set_clock(DAY * (worker % 3 - 1))
     path = Path(folder) / f"diary-{worker}.ndjson"
     done = {tuple(line["call"]) for line in read(path) if line["what"] == "rewarded"}
     diary = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
     def note(what, call, **more):
-        os.write(diary, (json.dumps({"what": what, "call": call, **more}) + "\n").encode())
+        line = {"what": what, "call": call, "era": era_of(folder), **more}
+        os.write(diary, (json.dumps(line) + "\n").encode())
 
-    experiments = open_all(url)
+    experiments = insist(lambda: open_all(url))[0]
     chunk = 0
     while chunk <= last_chunk(folder):
         exp = experiments[experiment_of(chunk)]
         for number, ids in enumerate(calls(seed, chunk, worker, workers)):
             call = chunk, number, worker
-            if call in done:
-                continue
-            note("began", call, ids=ids)
-            units = [f"unit-{i.split('-')[1]}" for i in ids]
-            decided = exp.decide_many(units, ids)
-            note("decided", call, answer=[d[:4] for d in decided])
-            applied = exp.reward_many([(id, value_of(id)) for id in ids])
-            note("rewarded", call, applied=list(zip(ids, applied, strict=True)))
+            while call not in done:
+                era = era_of(folder)
+                note("began", call, ids=ids)
+                units = [f"unit-{i.split('-')[1]}" for i in ids]
+                decided, waited = insist(lambda: exp.decide_many(units, ids))  # noqa: B023
+                note("decided", call, answer=[d[:4] for d in decided], waited=waited, era=era)
+                try:
+                    pairs = [(id, value_of(id)) for id in ids]
+                    applied, waited = insist(lambda: exp.reward_many(pairs))  # noqa: B023
+                except UnknownDecision:
+                    if era is None:
+                        raise
+                    continue  # lost with the history in which it was made
+                applied = list(zip(ids, applied, strict=True))
+                note("rewarded", call, applied=applied, waited=waited, era=era)
+                done.add(call)
         chunk += 1
     for exp in experiments.values():
         exp.close()
     os.close(diary)
 
 
-def last_chunk(folder):
-    """The last chunk to do; without end until somebody says so."""
-    path = Path(folder) / "last"
-    return int(path.read_text()) if path.exists() else sys.maxsize
+def insist(call):
+    """The answer to a call, repeated as long as the store cannot answer, and how long one took."""
+    end = time.monotonic() + PATIENCE / 2
+    while True:
+        began = time.monotonic()
+        try:
+            answer = call()
+        except StoreError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return answer, time.monotonic() - began
 
 
-def say_last(folder, chunk):
-    part = Path(folder) / "last.part"
-    part.write_text(str(chunk))
-    part.replace(Path(folder) / "last")
-
-
-def read(path):
-    """The complete lines of a diary."""
-    if not path.exists():
-        return []
-    lines = path.read_text().split("\n")[:-1]
-    return [json.loads(line) for line in lines]
+def set_clock(ahead):
+    """Let this process believe that it is so many seconds later."""
+    nanoseconds = time.time_ns
+    time.time_ns = lambda: nanoseconds() + round(ahead * 1e9)
+    time.time = lambda: time.time_ns() / 1e9
 
 
 # ------------------------------------------------------------------------------ the killing
@@ -152,8 +166,8 @@ def import_all():
             exp.reward(exp.decide().id, 1.0)
 
 
-def torment(url, folder, workers=8, kills=10, seed=1, say=lambda text: None):
-    """Let workers work and kill one now and then; how many were killed, and who failed."""
+def torment(url, folder, kills=10, seed=1, pauses=0, swaps=0, workers=8, say=lambda text: None):
+    """Let workers work while this happens to them; what happened, and who failed."""
     rng = random.Random(seed)
     running = {}  # pid -> worker
 
@@ -161,34 +175,51 @@ def torment(url, folder, workers=8, kills=10, seed=1, say=lambda text: None):
         pid = forked(lambda: work(url, folder, worker, workers, seed))
         running[pid] = worker
 
+    def in_a_call(worker):
+        diary = read(Path(folder) / f"diary-{worker}.ndjson")
+        return bool(diary) and diary[-1]["what"] != "rewarded"
+
     import_all()
+    if swaps:
+        say_era(folder, 0)
     for worker in range(workers):
         start(worker)
-    killed, failed, inside = 0, [], 0
-    deadline = time.monotonic() + PATIENCE + 5 * kills
+    misfortunes = ["kill"] * kills + ["pause"] * pauses + ["swap"] * swaps
+    rng.shuffle(misfortunes)
+    killed, inside, paused, failed = 0, 0, 0, []
+    deadline = time.monotonic() + PATIENCE + 5 * len(misfortunes)
     while len(diaries(folder)) < workers and time.monotonic() < deadline:
         time.sleep(0.02)
-    while running and time.monotonic() < deadline:
-        if killed < kills:
-            time.sleep(rng.uniform(*PAUSE))
-            pid = rng.choice(list(running))
-            worker = running[pid]
-            os.kill(pid, signal.SIGKILL)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            del running[pid]
-            if code != -signal.SIGKILL:  # it had ended by itself, which nobody had asked for
-                failed.append(f"worker {worker} ended with exit code {code}")
-                break
-            diary = read(Path(folder) / f"diary-{worker}.ndjson")
-            inside += bool(diary) and diary[-1]["what"] != "rewarded"
-            killed += 1
-            if killed % 10 == 0:
-                say(f"{killed} of {kills} workers killed")
-            start(worker)
-            if killed == kills and last_chunk(folder) == sys.maxsize:
-                begun = [line["call"][0] for one in diaries(folder) for line in one[-3:]]
-                say_last(folder, max(begun, default=0) + 3)  # some more, undisturbed
+    for number, misfortune in enumerate(misfortunes, 1):
+        time.sleep(rng.uniform(*QUIET))
+        if number % 50 == 0:
+            say(f"{number} of {len(misfortunes)}")
+        if misfortune == "swap":
+            pid = forked(lambda: swap(url, folder, rng.uniform(0.1, 0.5)))
+            if os.waitpid(pid, 0)[1]:
+                failed.append("the store could not be restored")
             continue
+        pid = rng.choice(list(running))
+        worker = running[pid]
+        if misfortune == "pause":
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(rng.uniform(*STOPPED))
+            paused += in_a_call(worker)
+            os.kill(pid, signal.SIGCONT)
+            continue
+        os.kill(pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        del running[pid]
+        if code != -signal.SIGKILL:  # it had ended by itself, which nobody had asked for
+            failed.append(f"worker {worker} ended with exit code {code}")
+            break
+        inside += in_a_call(worker)
+        killed += 1
+        start(worker)
+    if misfortunes:  # else somebody else says when it is over
+        begun = [line["call"][0] for one in diaries(folder) for line in one[-3:]]
+        say_last(folder, max(begun, default=0) + 3)  # some more, undisturbed
+    while running and time.monotonic() < deadline:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             time.sleep(0.02)
@@ -201,7 +232,47 @@ def torment(url, folder, workers=8, kills=10, seed=1, say=lambda text: None):
         failed.append(f"worker {worker} had not finished")
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    return {"killed": killed, "inside a call": inside, "failed": failed}
+    counts = {"killed": killed, "killed in a call": inside, "paused in a call": paused}
+    return {**counts, "restored": era_of(folder) or 0, "failed": failed}
+
+
+def swap(url, folder, seconds):
+    """Take a backup, let the others work on for a while, and put it back under them."""
+    store = Store(url)
+    backup = insist(lambda: contents(store))[0]
+    time.sleep(seconds)
+    insist(lambda: restore(store, backup))
+    say_era(folder, era_of(folder) + 1)
+    (Path(folder) / "backup").write_bytes(pickle.dumps(backup))
+    store.close()
+
+
+def crowd(url, threads=40, times=5):
+    """More threads than a pool has connections, while the options change."""
+    exp = varts.open("crowd", ARMS, store=url)
+    waited, errors = [], []
+
+    def one(number):
+        try:
+            for i in range(times):
+                if number == 0:
+                    exp.configure(floor=0.01 * (i + 1))
+                (id, *_), decided = insist(exp.decide)
+                _, rewarded = insist(lambda: exp.reward(id, 1.0))  # noqa: B023
+                waited.extend((decided, rewarded))
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {error}")
+
+    everybody = [threading.Thread(target=one, args=(number,)) for number in range(threads)]
+    for thread in everybody:
+        thread.start()
+    for thread in everybody:
+        thread.join()
+    problems = errors + exp.verify(replay=True).problems
+    if exp.state.rewards != threads * times:
+        problems.append(f"{exp.state.rewards} rewards of {threads * times}")
+    exp.close()
+    return problems, max(waited, default=0.0)
 
 
 def stampede(url, count):
@@ -215,7 +286,7 @@ def stampede(url, count):
         os.read(go_read, 1)  # until the other end is closed everywhere
         try:
             exp = varts.open("rush", ARMS, store=url)
-            answer = {"seed": exp.seed, "arm": exp.decide().arm}
+            answer = {"seed": exp._snapshot.seed, "arm": exp.decide().arm}
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         os.write(out, (json.dumps(answer) + "\n").encode())  # short enough to arrive in one piece
@@ -270,7 +341,8 @@ def family(url, children=12):
 def start_in_new_process(*words):
     """One of the verbs of this file, in a process that has only one thread and may fork."""
     return subprocess.Popen(
-        [sys.executable, __file__, *map(str, words)],
+        [sys.executable, "-m", "tests.live.chaos", *map(str, words)],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -292,134 +364,6 @@ def in_new_process(*words):
     return {**json.loads(out), "stderr": err}
 
 
-# ------------------------------------------------------------------------------ the check
-
-
-def diaries(folder):
-    return [read(path) for path in sorted(Path(folder).glob("diary-*.ndjson"))]
-
-
-def check(url, folder, finished=True):
-    """What is wrong, as sentences, and what was counted. Opens the store anew."""
-    problems, numbers = [], Counter()
-    lines = [line for one in diaries(folder) for line in one]
-    experiments = open_all(url)
-    for name, exp in experiments.items():
-        mine = [line for line in lines if experiment_of(line["call"][0]) == name]
-        found = _check_one(exp, mine, numbers)
-        if finished:
-            found += _check_all_there(exp, mine, last_chunk(folder))
-        problems += [f"{name}: {problem}" for problem in found]
-        exp.close()
-    return problems, dict(numbers)
-
-
-def _check_one(exp, lines, numbers):
-    problems = []
-    verification = exp.verify(replay=True)
-    if not verification.ok:
-        problems.append(f"verify: {verification}")
-    with exp._snapshot.reading() as transaction:
-        rows = list(transaction.all_decisions())
-    stored = {row.id: row for row in rows}
-    begun = {id for line in lines if line["what"] == "began" for id in line["ids"]}
-    acknowledged, applied = {}, Counter()
-    for line in lines:
-        for id, arm, probability, version in line.get("answer", ()):
-            known = acknowledged.setdefault(id, (arm, probability, version))
-            if known != (arm, probability, version):
-                problems.append(f"decision {id} was answered in two ways")
-        for id, new in line.get("applied", ()):
-            applied[id] += new
-            if id not in stored or stored[id].settled != "reward":
-                problems.append(f"the acknowledged reward of {id} is lost")
-    for id, answer in acknowledged.items():
-        row = stored.get(id)
-        if row is None:
-            problems.append(f"the acknowledged decision {id} is lost")
-        elif (ARMS[row.arm], row.probability, row.version) != answer:
-            problems.append(f"decision {id} is not the one that was acknowledged")
-    problems += [f"reward {id} was applied {n} times" for id, n in applied.items() if n > 1]
-    problems += [f"decision {id} was never asked for" for id in stored.keys() - begun]
-    problems += _check_whole(lines, applied)
-    problems += _check_statistics(exp, rows)
-    numbers["decisions"] += len(stored)
-    numbers["decisions acknowledged"] += len(acknowledged)
-    numbers["rewards"] += sum(row.settled == "reward" for row in rows)
-    numbers["rewards acknowledged"] += sum(len(line.get("applied", ())) for line in lines)
-    numbers["of them duplicates"] += sum(
-        not new for line in lines for _, new in line.get("applied", ())
-    )
-    # Committed, but the answer never arrived: the worker was killed in between.
-    numbers["rewards that only the log knew"] += sum(
-        row.settled == "reward" and not applied[row.id] for row in rows
-    )
-    return problems
-
-
-def _check_whole(lines, applied):
-    """A call that was interrupted wrote all of its rewards or none: when it is repeated, those
-    that nobody else can have sent are all new or all old."""
-    began = Counter(tuple(line["call"]) for line in lines if line["what"] == "began")
-    ids = {tuple(line["call"]): line["ids"] for line in lines if line["what"] == "began"}
-    answers = {tuple(line["call"]): Counter() for line in lines if "applied" in line}
-    for line in lines:
-        for id, new in line.get("applied", ()):
-            answers[tuple(line["call"])][id] += new
-    interrupted = {call for call, times in began.items() if times > 1 or call not in answers}
-    by_id = defaultdict(set)
-    for call in interrupted:
-        for id in ids[call]:
-            by_id[id].add(call)
-    problems = []
-    for call in interrupted & answers.keys():
-        own = {
-            new
-            for id, new in answers[call].items()
-            if by_id[id] == {call} and applied[id] == new  # no other call applied it
-        }
-        if len(own) > 1:
-            problems.append(f"the interrupted call {call} had written some of its rewards")
-    return problems
-
-
-def _check_statistics(exp, rows):
-    """The report against exact arithmetic on the values that were sent."""
-    problems = []
-    sent = defaultdict(list)
-    for row in rows:
-        if row.settled == "reward":
-            if row.raw != value_of(row.id):
-                problems.append(f"the reward of {row.id} is {row.raw!r}")
-            sent[ARMS[row.arm]].append(Fraction(value_of(row.id)))
-    for arm, n, mean, sd in exp.report().frame.select("arm", "n", "mean", "sd").iter_rows():
-        values = sent[arm]
-        if n != len(values):
-            problems.append(f"arm {arm} has {n} rewards in the report and {len(values)} in the log")
-        elif n > 1:
-            exact = sum(values) / n
-            variance = float(sum((v - exact) ** 2 for v in values) / (n - 1))
-            if abs(mean - float(exact)) > 1e-9 * sd or abs(sd**2 - variance) > 1e-9 * variance:
-                problems.append(f"arm {arm}: mean or sd of the report is wrong")
-    return problems
-
-
-def _check_all_there(exp, lines, last):
-    """Whoever repeated the interrupted calls has sent everything in the end."""
-    sent = Counter(id for line in lines for id, _ in line.get("applied", ()))
-    expected = {
-        f"{chunk}-{i}"
-        for chunk in range(last + 1)
-        if experiment_of(chunk) == exp.name
-        for i in range(IDS)
-    }
-    return [
-        f"the reward of {id} was acknowledged {sent[id]} times, not twice"
-        for id in expected
-        if sent[id] != 2
-    ]
-
-
 # ------------------------------------------------------------------------------ make chaos
 
 
@@ -432,9 +376,62 @@ def postgres_server(folder):
 
     server = get_server(place, cleanup_mode="delete")
     try:
-        yield server.get_uri()
+        yield server
     finally:
         server.cleanup()
+
+
+class Restarts(threading.Thread):
+    """Crashes a PostgreSQL server and starts it again, every few seconds, until told to stop."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.over, self.count = server, threading.Event(), 0
+
+    def run(self):
+        while not self.over.wait(4):
+            pid = self.server.get_pid()
+            os.kill(pid, signal.SIGQUIT)  # no time to end anything
+            while psutil.pid_exists(pid):
+                time.sleep(0.05)
+            self.server.ensure_postgres_running()
+            self.count += 1
+
+
+def report(what, began, problems, **numbers):
+    """Print what a run came to; whether it was fine."""
+    print(f"{what}: {time.monotonic() - began:.0f} s, {len(problems)} problems")
+    for name, count in numbers.items():
+        print(
+            f"  {name.replace('_', ' ')}: {count:,.3g}"
+            if isinstance(count, float)
+            else f"  {name.replace('_', ' ')}: {count:,}"
+        )
+    for problem in problems[:20]:
+        print(f"  {problem}")
+    sys.stdout.flush()
+    return not problems
+
+
+def run_torment(what, url, folder, restarts, **options):
+    """One torment in a process of its own, checked and reported."""
+    place = Path(folder) / what
+    place.mkdir()
+    began = time.monotonic()
+    process = start_in_new_process("torment", url, place, json.dumps(options))
+    if restarts is not None:
+        restarts.start()
+    for line in process.stderr:
+        print(f"  {line}", end="", flush=True)
+    if restarts is not None:
+        restarts.over.set()
+        restarts.join()
+    outcome = json.loads(process.stdout.read())
+    process.wait()
+    problems, numbers = check(url, place)
+    problems += outcome.pop("failed")
+    extra = {} if restarts is None else {"server restarts": restarts.count}
+    return report(what, began, problems, **outcome, **extra, **numbers)
 
 
 def chaos(kills, seed):
@@ -443,39 +440,35 @@ def chaos(kills, seed):
     with tempfile.TemporaryDirectory(prefix="varts-chaos-", ignore_cleanup_errors=True) as folder:
         os.chmod(folder, 0o755)  # the PostgreSQL server may run as another user
         with postgres_server(folder) as server:
-            for kind, url in {
-                "SQLite": f"sqlite:///{folder}/varts.db",
-                "PostgreSQL": server,
-            }.items():
-                place = Path(folder) / kind
-                place.mkdir()
-                print(f"{kind}: 8 workers, {kills} kills, seed {seed}", flush=True)
+            print(f"seed {seed}, 8 workers whose clocks are a day apart", flush=True)
+            for kind in ("SQLite", "PostgreSQL"):
+                urls = [f"sqlite:///{folder}/{name}.db" for name in ("kills", "swaps", "crowd")]
+                if kind == "PostgreSQL":
+                    for name in ("kills", "swaps", "crowd"):
+                        server.psql(f"CREATE DATABASE {name}")
+                    urls = [server.get_uri(database=name) for name in ("kills", "swaps", "crowd")]
+                restarts = Restarts(server) if kind == "PostgreSQL" else None
+                fine &= run_torment(
+                    f"{kind}, kills", urls[0], folder, restarts, kills=kills, pauses=kills // 4,
+                    seed=seed,
+                )  # fmt: skip
+                fine &= run_torment(
+                    f"{kind}, restores", urls[1], folder, None, kills=kills // 10,
+                    swaps=kills // 10, seed=seed,
+                )  # fmt: skip
                 began = time.monotonic()
-                process = start_in_new_process("torment", url, place, kills, seed)
-                for line in process.stderr:
-                    print(f"  {line}", end="", flush=True)
-                outcome = json.loads(process.stdout.read())
-                process.wait()
-                problems, numbers = check(url, place)
-                problems += outcome.pop("failed")
-                fine = fine and not problems
-                for what, count in {**outcome, **numbers}.items():
-                    print(f"  {what}: {count:,}")
-                print(f"  {time.monotonic() - began:.0f} s, {len(problems)} problems")
-                for problem in problems[:20]:
-                    print(f"  {problem}")
+                problems, longest = crowd(urls[2])
+                fine &= report(f"{kind}, 40 threads", began, problems, longest_wait=longest)
     return fine
 
 
 def main():
     if sys.argv[1:2] == ["torment"]:
-        _, _, url, folder, kills, seed, *rest = sys.argv
+        _, _, url, folder, options = sys.argv
         outcome = torment(
             url,
             folder,
-            kills=int(kills),
-            seed=int(seed),
-            workers=int(rest[0]) if rest else 8,
+            **json.loads(options),
             say=lambda text: print(text, file=sys.stderr, flush=True),
         )
         print(json.dumps(outcome))
@@ -484,8 +477,8 @@ def main():
     elif sys.argv[1:2] == ["family"]:
         print(json.dumps(family(sys.argv[2])))
     else:
-        options = argparse.ArgumentParser(description="kill workers at random, lose nothing")
-        options.add_argument("--kills", type=int, default=100, help="per store")
+        options = argparse.ArgumentParser(description="the worst of times, and nothing lost")
+        options.add_argument("--kills", type=int, default=200, help="per store")
         options.add_argument("--seed", type=int, default=random.randrange(10**6))
         asked = options.parse_args()
         sys.exit(0 if chaos(asked.kills, asked.seed) else 1)

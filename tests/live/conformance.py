@@ -16,11 +16,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import varts
 from varts.live import (
@@ -30,7 +32,9 @@ from varts.live import (
     StoreError,
     UnknownDecision,
     UnknownExperiment,
+    opening,
 )
+from varts.live.allocation import Allocation
 from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
 
 ARMS = ["9", "12", "15"]
@@ -63,10 +67,19 @@ NOT_REWARDS = [
     -float("inf"),
     np.float64("nan"),
     10**400,
+    10**5000,
     "1.5",
     None,
     True,
     np.True_,
+    np.array(True),
+    np.array("1.5"),
+    np.array([1.0]),
+    Decimal("NaN"),
+    Decimal("sNaN"),
+    Decimal("Infinity"),
+    Decimal("1e400"),
+    Fraction(10**400),
     1j,
     [1.0],
     {"reward": 1.0},
@@ -129,15 +142,18 @@ class StoreConformance:
         for other in (again, plain, same):
             assert other.arms == ARMS
             assert other.options == first.options
-            assert other.seed == 7
-        assert again.decide(id="d") == first.decide(id="d")
+        for name in "def":
+            decided = first.decide(id=name)
+            assert [exp.decide(id=name) for exp in (again, plain, same)] == [decided] * 3
 
     def test_opening_as_something_else_is_refused(self, begin):
         begin(floor=0.05)
         for arms in (["9", "12"], ["12", "9", "15"], [*ARMS, "18"]):
             with pytest.raises(ValueError, match="arms must be those of the experiment"):
                 begin(arms=arms)
-        with pytest.raises(ValueError, match="seed must be that of the experiment, 7, got 8"):
+        with pytest.raises(
+            ValueError, match=r"^seed must be that of the experiment .*, got another$"
+        ):
             begin(seed=8)
         with pytest.raises(ValueError, match=r"floor .* is 0.05, got 0.1; .* configure"):
             begin(floor=0.1)
@@ -176,6 +192,36 @@ class StoreConformance:
         assert b.report().frame["mean"].drop_nulls().to_list() == [2.0]
         assert a.verify(replay=True).decisions == b.verify(replay=True).decisions == 1
 
+    def test_experiments_that_are_given_one_seed_decide_differently(self, begin):
+        """By chance they would agree on 60 decisions in one of 3^60 cases."""
+        ids = [f"d{i}" for i in range(60)]
+        a, b = (begin(part=part).decide_many(60, ids) for part in "ab")
+        assert [d.arm for d in a] != [d.arm for d in b]
+        assert [d.arm for d in begin(part="a").decide_many(60, ids)] == [d.arm for d in a]
+
+    def test_an_experiment_with_the_seed_that_it_was_given_opens_with_it(self, begin):
+        """As experiments were made under schema 0001."""
+        new = begin(part="new")
+        new.store.create(new.name + "old", 7, new.state.config.to_json())
+        old = begin(part="newold")
+        assert [exp.store.find(exp.name).seed == 7 for exp in (new, old)] == [False, True]
+        with pytest.raises(ValueError, match="seed must be that of the experiment"):
+            begin(part="newold", seed=8)
+
+    def test_the_seed_is_shown_nowhere(self, begin, tmp_path):
+        exp = begin(client_ids=True)
+        earn(exp, 9)
+        shown = [repr(exp), str(exp.report()), str(exp.verify()), repr(exp.state), str(vars(exp))]
+        with pytest.raises(ValueError, match="seed must be") as refused:
+            begin(seed=8)
+        shown.append(str(refused.value))
+        for name in ("log.csv", "log.ndjson"):
+            exp.export(tmp_path / name)
+            shown.append((tmp_path / name).read_text("utf-8"))
+        seed = str(exp.store.find(exp.name).seed)
+        assert len(seed) > 10
+        assert not any(seed in text for text in shown)
+
     # ------------------------------------------------------------------ decide
 
     def test_a_retried_decide_returns_the_same_decision(self, begin):
@@ -198,14 +244,16 @@ class StoreConformance:
         assert len({d.id for d in made}) == 12
         assert exp.decide(id=made[7].id) == made[7]
 
-    def test_a_batch_decides_as_one_by_one(self, begin):
+    def test_a_batch_decides_as_one_by_one(self, begin, monkeypatch):
         """Equal seeds, ids and versions make equal decisions, however they are sent."""
         options = {"floor": 0.05, "holdout": 0.2}
+        monkeypatch.setattr(opening, "seed_for", lambda name, seed: seed)
         many, single = begin(part="many", **options), begin(part="single", **options)
         ids = [f"d{i}" for i in range(60)]
         units = [None if i % 3 else f"u{i % 7}" for i in range(60)]
         for exp in (many, single):
             earn(exp, 12, ids=[f"e{i}" for i in range(12)])
+            exp.add_arm("18")
         batch = many.decide_many(units, ids)
         assert [d.id for d in batch] == ids
         assert batch == [single.decide(*pair) for pair in zip(units, ids, strict=True)]
@@ -251,6 +299,46 @@ class StoreConformance:
         assert (frame["n"] * frame["mean"]).sum() == pytest.approx(sum(rewards.values()))
         assert exp.verify()
 
+    def test_choices_for_client_ids_can_be_made_again(self, begin):
+        """That some reason is missing among the first 100 happens in 0.8^100 = 2e-10 of cases."""
+        exp = begin(client_ids=True, floor=0.2, holdout=0.2)
+        ids = [f"d{i}" for i in range(100)]
+        first = exp.decide_many(100, ids)
+        earn(exp, 20)
+        assert begin().decide_many(100, ids) == first
+        exp.configure(sticky=True)
+        kept = exp.decide_many(["ann", "bob", "ann"], ["a", "b", "c"])
+        assert kept[0].arm == kept[2].arm and kept[2].reason == "sticky"
+        exp.configure(client_ids=False, sticky=False)
+        exp.decide_many(20)
+        assert {d.reason for d in first} == {"forced", "floor", "holdout"}
+        done = exp.verify(replay=True)
+        assert done.ok and done.replayed == 100 + 20 + 3 + 20
+
+    @pytest.mark.parametrize(
+        ("wish", "options"), [("arm", {}), ("reason", {"holdout": 0.2}), ("arm", {"sticky": True})]
+    )
+    def test_who_chooses_ids_does_not_choose_arms(self, begin, wish, options):
+        """Somebody who knows the seed sends 60 ids that by his reckoning get what he wants.
+
+        He gets it at most as often as 60 visitors do in 999,999 of a million cases: the false-alarm
+        rate of each test is 1e-6. Where choices are drawn from ids he gets it every time.
+        """
+        for part, client_ids in (("drawn", True), ("from ids", False)):
+            exp = begin(part=part, client_ids=client_ids, **options)
+            units = [f"unit {i}" if "sticky" in options else None for i in range(2000)]
+            ids = [f"id {i}" for i in range(2000)]
+            knows = Allocation(exp._snapshot.seed, exp.state).choose(ids, units)
+            wanted = {"arm": 2, "reason": "holdout"}[wish]
+            good = [i for i, choice in enumerate(knows) if getattr(choice, wish) == wanted][:60]
+            made = exp.decide_many([units[i] for i in good], [ids[i] for i in good])
+            count = sum(getattr(d, wish) == {"arm": ARMS[2]}.get(wish, wanted) for d in made)
+            share = options.get("holdout", 1 / 3)
+            assert len(good) == 60
+            assert (count <= stats.binom.ppf(1 - 1e-6, 60, share)) == client_ids
+            assert count == 60 or client_ids
+            assert exp.verify(replay=True)
+
     # ------------------------------------------------------------------ reward
 
     def test_a_reward_is_applied_exactly_once(self, begin):
@@ -290,7 +378,16 @@ class StoreConformance:
 
     def test_any_real_number_is_a_reward(self, begin):
         exp = begin()
-        for value in (3, np.float32(0.1), np.int64(-2), Fraction(1, 3), 10**300):
+        for value in (
+            3,
+            np.float32(0.1),
+            np.int64(-2),
+            np.array(0.7),
+            np.array(5),
+            Fraction(1, 3),
+            Decimal("11.70"),
+            10**300,
+        ):
             d = exp.decide()
             assert exp.reward(d.id, value) is True
             assert exp.reward(d.id, float(value)) is False
@@ -721,9 +818,23 @@ class StoreConformance:
         assert sum(event.kind == "configure" for event in events) == 8
         assert exp.verify(replay=True)
 
+    def test_many_threads_with_one_pool_and_a_new_configuration(self, begin):
+        """More threads than a pool has connections, each of which has to read the configuration."""
+        exp, other = begin(), begin()
+
+        def worker(number, exp):
+            for i in range(3):
+                if number == 0:
+                    other.configure(floor=0.01 * (i + 1))
+                exp.reward(exp.decide().id, 1.0)
+
+        at_once(worker, [exp] * 40)
+        assert begin().report().frame["n"].sum() == 120
+        assert begin().verify(replay=True)
+
     def test_simultaneous_creation_makes_one_experiment(self, begin):
         exps = at_once(lambda number, _: begin(seed=None), [None] * 5)
-        assert len({exp.seed for exp in exps}) == 1
+        assert len({exp.store.find(exp.name).seed for exp in exps}) == 1
         assert len(log_of(exps[0])) == 1
 
     # ------------------------------------------------------------------ verify
@@ -793,7 +904,7 @@ class StoreConformance:
         first = exp.decide()
         append(exp, Event(3, REWARD, START, first.id, ARMS.index(first.arm), 1, 1.0, 1.0))
         for replay in (False, True):
-            assert begin().verify(replay).problems == ["event 2 is missing from the log"]
+            assert begin().verify(replay).problems[0] == "event 2 is missing from the log"
 
     @pytest.mark.parametrize(
         ("event", "said"),
@@ -972,7 +1083,8 @@ def of(exp, arm):
 def log_of(exp):
     """All events."""
     with exp._snapshot.reading() as transaction:
-        return list(transaction.all_events())
+        log = exp._snapshot.log(transaction)
+    return list(log.events())
 
 
 def fold(events):

@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 
-pytest.register_assert_rewrite("tests.live.conformance", "tests.live.chaos", "tests.live.stores")
+pytest.register_assert_rewrite(
+    "tests.live.conformance", "tests.live.chaos.processes", "tests.live.stores"
+)
 
 _numbers = itertools.count(1)
 

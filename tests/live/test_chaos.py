@@ -6,7 +6,7 @@ The last part shows that the check would notice: stores that lose, repeat or cha
 import json
 import os
 import signal
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import pytest
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from tests.live import chaos
 from tests.live.chaos import ARMS, check, in_new_process, say_last, work
 from tests.live.conformance import fold
 from varts.live import Store
+from varts.live.log import Log
 from varts.live.transaction import Transaction
 
 KILLS = 10
@@ -24,7 +25,8 @@ shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=T
 
 @shared
 def test_killed_workers_lose_nothing_and_count_nothing_twice(store_url, tmp_path):
-    outcome = in_new_process("torment", store_url, tmp_path, KILLS, 20230309)
+    options = json.dumps({"kills": KILLS, "seed": 20230309, "pauses": 3})
+    outcome = in_new_process("torment", store_url, tmp_path, options)
     assert outcome["failed"] == [], outcome["stderr"]
     assert outcome["killed"] == KILLS
     problems, numbers = check(store_url, tmp_path)
@@ -159,7 +161,7 @@ def test_a_loss_that_verify_cannot_see_is_caught(clean, tmp_path):
     )
     store = Store(clean)
     with store.writing(store.find("plain").id) as transaction:
-        state = fold(transaction.all_events())
+        state = fold(Log(transaction, lambda: nullcontext(transaction)).events())
         state.touched = set(state.rows)
         transaction.save(state)
     with varts.open("plain", store=store) as exp:

@@ -1,12 +1,14 @@
 """Random sessions of two processes against a plain-Python model.
 
 Hypothesis makes up calls: decide, retry, reward, repeat, contradict, be late, change arms and
-options, stop, reopen, and break off in the middle of a transaction. After every call the log, the
-report and the statistics must be what the model says; at the end every decision is made again
-from the log. Mutants at the end of the file show that the model notices.
+options, stop, reopen, restore a backup under both, and break off in the middle of a transaction.
+After every call the log, the report and the statistics must be what the model says; at the end
+every decision is made again from the log. Mutants at the end of the file show that the model
+notices.
 """
 
 from contextlib import contextmanager
+from copy import deepcopy
 from itertools import takewhile
 
 import numpy as np
@@ -24,6 +26,7 @@ from hypothesis.stateful import (
 
 import varts
 from tests.live.conformance import Clock, fold, log_of
+from tests.live.diaries import contents, restore
 from varts.live import (
     ExperimentStopped,
     InvalidReward,
@@ -53,11 +56,12 @@ VALUES = {
     "half_life": st.sampled_from([None, 2.5, 40]),
     "clip": st.sampled_from([None, (0, 1), (-3.0, 1e299)]),
     "sticky": st.booleans(),
+    "client_ids": st.booleans(),
     "window": st.sampled_from([5, 60, None]),
     "missing": st.sampled_from([None, 0.0, 7.0]),
 }
 OPTIONS = st.fixed_dictionaries(VALUES)
-ALONE = ("floor", "holdout", "half_life", "clip", "sticky")
+ALONE = ("floor", "holdout", "half_life", "clip", "sticky", "client_ids")
 CHANGES = st.one_of(
     *(st.fixed_dictionaries({name: VALUES[name]}) for name in ALONE),
     st.fixed_dictionaries({"window": st.sampled_from([5, 60]), "missing": VALUES["missing"]}),
@@ -65,6 +69,12 @@ CHANGES = st.one_of(
     st.fixed_dictionaries({"policy": st.sampled_from(POLICIES), "prior": st.none()}),
     st.just({"policy": "VarTS", "prior": PRIOR}),
 )
+
+
+RESTORED = (
+    *("arms", "paused", "stopped", "winner", "options", "version", "epoch"),
+    *("decisions", "times", "epochs", "settled", "assigned", "observed", "weights"),
+)  # what the model knows of the database; ids that were lost are not used again
 
 
 class Broken(Exception):  # noqa: N818
@@ -209,6 +219,11 @@ class Sessions(RuleBasedStateMachine):
         (id,) = set(self.decisions) - before
         self.give(1 - who, id, value)
 
+    def meet(self, who, unit, value):
+        """The same in one process, at once."""
+        self.decide(who, [unit], False, 0)
+        self.give(who, f"d{self.number - 1}", value)
+
     @rule(units=st.lists(UNITS, min_size=3, max_size=3), seconds=SECONDS, values=THREE)
     def visits(self, units, seconds, values):
         for who, unit, value in zip((0, 1, 0), units, values, strict=True):
@@ -344,11 +359,39 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO)
     def reopen(self, who):
         """A new process; the old one is simply gone."""
-        exp = self.processes[who] = varts.open(self.name, ["a", "b"], store=self.connect())
-        assert (exp.arms, exp.seed) == (self.arms, self.seed)
+        exp = self.processes[who] = varts.open(
+            self.name, ["a", "b"], store=self.connect(), seed=self.seed
+        )
+        assert exp.arms == self.arms
         assert exp.state.config.paused == {self.arms.index(arm) for arm in self.paused}
         assert (exp.state.config.epoch, exp.state.version) == (self.epoch, self.version)
         self.follow()
+
+    @rule()
+    def back_up(self):
+        """Database and model, as they are now."""
+        kept = {name: value for name, value in vars(self).items() if name in RESTORED}
+        self.backup = contents(self.processes[0].store), deepcopy(kept)
+
+    @precondition(lambda self: self.backup is not None)
+    @rule()
+    def restore(self):
+        """Under both processes, which may know of a later state, or of another one as late."""
+        rows, kept = self.backup
+        restore(self.processes[0].store, rows)
+        vars(self).update(deepcopy(kept))
+        self.follow()
+
+    @rule(who=WHO, unit=UNITS, values=THREE)
+    def repeat_history(self, who, unit, values):
+        """What one process did is lost, the other does as much, and the first one goes on."""
+        if self.stopped and self.winner is None:
+            return
+        self.back_up()
+        self.meet(who, unit, values[0])
+        self.restore()
+        self.meet(1 - who, unit, values[1])
+        self.meet(who, unit, values[2])
 
     @rule(who=WHO, verb=PICK, late=st.booleans(), survives=st.booleans(), pick=PICK)
     def crash(self, who, verb, late, survives, pick):
@@ -409,7 +452,7 @@ class Sessions(RuleBasedStateMachine):
             assert found.rewards == len(self.observed)
             assert found.decisions == len(self.decisions)
 
-    processes = ()
+    processes, backup = (), None
 
     def teardown(self):
         """Every decision, made again."""
@@ -498,7 +541,7 @@ def wrong_variance(patch):
 
 def no_window(patch):
     """Late rewards are taken if nobody has settled them."""
-    patch.setattr(experiment, "expire", lambda snapshot, everything=False: None)
+    patch.setattr(experiment, "expire", lambda snapshot, beside: None)
 
 
 def raw_values(patch):
@@ -539,6 +582,11 @@ def twice(patch):
     patch.setattr(Transaction, "settled", lambda self, ids: {})
 
 
+def one_history(patch):
+    """A log that grew again after a restore is taken for the one that was lost."""
+    patch.setattr(Transaction, "batch", 7)
+
+
 @pytest.mark.parametrize(
     "mutant",
     [
@@ -550,6 +598,7 @@ def twice(patch):
         not_sticky,
         half_written,
         twice,
+        one_history,
     ],
 )
 def test_a_mutant_is_caught(mutant, clock, monkeypatch):

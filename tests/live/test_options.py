@@ -63,10 +63,14 @@ BAD = [
     ({"clip": (0, INF)}, "clip must be finite, got inf"),
     ({"clip": ("0", "1")}, "clip must be finite, got '0'"),
     ({"clip": "01"}, "clip must be two numbers, low and high, got '01'"),
-    ({"window": 0}, "window must be finite and > 0, got 0"),
-    ({"window": -1}, "window must be finite and > 0, got -1"),
-    ({"window": INF}, "window must be finite and > 0, got inf"),
-    ({"window": "60"}, "window must be finite and > 0, got '60'"),
+    ({"window": 0}, "window must be finite and > 0 and <= 3.15576e+09, got 0"),
+    ({"window": -1}, "window must be finite and > 0 and <= 3.15576e+09, got -1"),
+    ({"window": INF}, "window must be finite and > 0 and <= 3.15576e+09, got inf"),
+    ({"window": 1e303}, "window must be finite and > 0 and <= 3.15576e+09, got 1e+303"),
+    ({"window": "60"}, "window must be finite and > 0 and <= 3.15576e+09, got '60'"),
+    ({"skew": -1}, "skew must be finite and >= 0 and <= 3.15576e+09, got -1"),
+    ({"skew": None}, "skew must be finite and >= 0 and <= 3.15576e+09, got None"),
+    ({"skew": 1e303}, "skew must be finite and >= 0 and <= 3.15576e+09, got 1e+303"),
     ({"missing": 0.0}, "window must be given for a missing reward to count as anything, got none"),
     ({"missing": NAN, "window": 5}, "missing must be finite, got nan"),
     ({"missing": "0", "window": 5}, "missing must be finite, got '0'"),
@@ -77,6 +81,7 @@ BAD = [
     ({"stop_loss": 0}, "stop_loss must be finite and > 0, got 0"),
     ({"stop_loss": "x"}, "stop_loss must be finite and > 0, got 'x'"),
     ({"hash_units": 1}, "hash_units must be True or False, got 1"),
+    ({"client_ids": "yes"}, "client_ids must be True or False, got 'yes'"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
 ]
 GOOD = {
@@ -94,11 +99,13 @@ GOOD = {
     "sticky": [True],
     "clip": [(0, 1), [-5.5, 1e300], None],
     "window": [60, 0.5],
+    "skew": [0, 3600.0],
     "missing": [None],
     "half_life": [100, 0.5],
     "stop_p_best": [0.95],
     "stop_loss": [0.01],
     "hash_units": [True],
+    "client_ids": [True],
 }
 
 
@@ -147,7 +154,10 @@ def test_good_options_are_kept(name):
 
 def other_than(name):
     return {"policy": "TS20", "prior": NormalGamma(7, 7, 7, 7), "goal": "max"}.get(
-        name, {"sticky": False, "hash_units": False, "clip": (3, 4)}.get(name, 0.123)
+        name,
+        {"sticky": False, "hash_units": False, "client_ids": False, "clip": (3, 4)}.get(
+            name, 0.123
+        ),
     )
 
 
@@ -253,6 +263,21 @@ def test_a_policy_must_be_found_again(monkeypatch):
 
     with pytest.raises(ValueError, match="policy must be registered under its label"):
         open_in("memory://", policy=Impostor())
+
+
+def test_a_policy_with_memory_is_refused(monkeypatch):
+    class Last(varts.Policy):
+        label = "Last"
+
+        def update(self, arm, reward, rng):
+            self.arm = arm
+
+        def choose(self, stats, t, rng):
+            return 0
+
+    monkeypatch.setitem(registry._registry, "last", Last)
+    with pytest.raises(ValueError, match="'Last', which keeps a memory of its own"):
+        open_in("memory://", policy="Last")
 
 
 def test_a_policy_that_goes_missing_is_named_where_it_is_needed(monkeypatch, tmp_path):

@@ -284,5 +284,5 @@ def test_an_arm_that_fades_is_tried_again():
             made += batch
         late[half_life] = [d for d in made[150:] if d.arm != "a"]
     assert {d.arm for d in late[10]} == {"b", "c"}
-    assert {d.reason for d in late[10]} == {"forced"}  # its few old rewards are no longer enough
+    assert "forced" in {d.reason for d in late[10]}  # their few old rewards are not enough
     assert late[None] == []

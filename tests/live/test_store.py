@@ -6,6 +6,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import traceback
@@ -28,7 +30,7 @@ NOBODY = 65534
 # ------------------------------------------------------------------------------ many at once
 
 
-@pytest.mark.parametrize("options", ["", "?timeout=60"])  # with options there is no queue file
+@pytest.mark.parametrize("options", ["", "?timeout=50"])
 def test_32_processes_open_a_new_file_at_once(url, options):
     _all_get_the_same_experiment(url + options)
 
@@ -67,7 +69,8 @@ def test_opening_waits_for_whoever_uses_the_file(url, file):
 def test_reports_are_consistent_while_others_write(store_url, tmp_path):
     say_last(tmp_path, 3)
     chaos.open_all(store_url)["plain"].close()
-    writers = start_in_new_process("torment", store_url, tmp_path, 0, 1, 4)
+    options = json.dumps({"kills": 0, "workers": 4})
+    writers = start_in_new_process("torment", store_url, tmp_path, options)
     exp = varts.open("plain", store=store_url)
     seen = []
     while writers.poll() is None:
@@ -95,9 +98,9 @@ def test_a_reader_stops_no_writer_and_a_writer_no_reader(store_url):
     """One thread, so that anyone who waited would wait for ever."""
     exp, other = with_rewards(store_url), varts.open("carousel", store=store_url)
     with other._snapshot.reading() as transaction:
-        before = transaction.head(0)
+        before = other._snapshot.reload(transaction)[0]
         exp.reward(exp.decide().id, 1.0)
-        assert transaction.head(0) == before  # the reader still sees its moment
+        assert other._snapshot.reload(transaction)[0] == before  # the reader still sees its moment
     with exp._snapshot.writing() as transaction:
         transaction.lock()
         transaction.connection.exec_driver_sql("UPDATE varts_experiments SET swept = 7")
@@ -171,8 +174,11 @@ def test_no_call_reads_the_whole_log(store_url):
     exp.reward(exp.decide(id="one").id, 1.0)
     exp.close()
     # A look at decisions for each decide, at decisions and rewards for each reward.
-    used = ["varts_events_decision" in p or "varts_decisions_id" in p for p in plans]
-    assert used == [True] * 6
+    by_decision = [p for p in plans if "varts_events_decision" in p or "varts_decisions_id" in p]
+    assert len(by_decision) == 6
+    # All others look for the batch of an event, by its version.
+    by_version = [p for p in plans if p not in by_decision]
+    assert by_version and all("PRIMARY KEY" in p or "varts_events_pkey" in p for p in by_version)
     assert not any("Seq Scan" in plan or "SCAN varts" in plan for plan in plans)
 
 
@@ -208,30 +214,147 @@ def test_a_file_opened_read_only_can_be_read(url, file):
     assert rewards(url) == 5
 
 
-def test_a_file_without_permission_is_refused(tmp_path):
+def read_everything(url, folder):
+    """What can be done with a store that nobody can write to, and what cannot."""
+    store = Store(url)
+    assert store.read_only and store.names() == ["carousel"]
+    with varts.open("carousel", store=store) as exp:
+        assert exp.report().frame["n"].sum() == 5
+        assert exp.verify(replay=True).ok
+        assert exp.export(folder / "log.csv") == 6
+        for write in (exp.decide, lambda: exp.configure(floor=0.1)):
+            refused(write, "nothing was written")
+    refused(lambda: varts.open("new", ARMS, store=url), "nothing was written")
+
+
+def reading(url, folder, user="None"):
+    """The command that does so in a new process, perhaps as another user: polars, which reports and
+    exports need, does not survive a fork."""
+    root = Path(__file__).parents[2]
+    code = (
+        f"import os, sys; sys.path.insert(0, {str(root)!r}); import pathlib, polars; "
+        "from tests.live.test_store import become, read_everything; "
+        f"become({user}); read_everything({url!r}, pathlib.Path({str(folder)!r}))"
+    )
+    return [sys.executable, "-c", code]
+
+
+def become(user):
+    """Have no rights but those of this user."""
+    if user is not None and os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+
+
+def succeeds(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_file_on_a_read_only_disk_can_be_read(tmp_path):
+    """In a process with mounts of its own, which vanish with it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with with_rewards(f"sqlite:///{disk}/varts.db") as exp:
+        exp.decide()
+    (disk / "varts.db-queue").unlink()
+    mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    command = reading(f"sqlite:///{disk}/varts.db", tmp_path)
+    succeeds(["unshare", "--mount", "sh", "-c", mount, disk, *command])
+    assert sorted(path.name for path in disk.iterdir()) == ["varts.db"]
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that everybody may enter; pytest's own are private."""
+    folder = Path(tempfile.mkdtemp(prefix="varts-"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def as_nobody(action):
     """In a child that is nobody, since root may do everything."""
-    folder = Path(tempfile.mkdtemp(prefix="varts-"))  # pytest's own folders are private
-    url = f"sqlite:///{folder}/varts.db"
+
+    def child():
+        become(NOBODY)
+        action()
+
+    assert os.waitstatus_to_exitcode(os.waitpid(chaos.forked(child), 0)[1]) == 0
+
+
+def test_a_file_of_somebody_else_can_be_read(open_folder):
+    url = f"sqlite:///{open_folder}/varts.db"
+    with with_rewards(url) as exp:
+        exp.decide()
+    place = open_folder / "place"
+    place.mkdir()
+    place.chmod(0o777)
+    (open_folder / "varts.db").chmod(0o444)
+    open_folder.chmod(0o555)
+    succeeds(reading(url, place, NOBODY))
+
+
+def test_a_file_that_changes_while_it_is_read_as_frozen_is_told(open_folder):
+    """Somebody who may write comes while somebody who may not is reading."""
+    url = f"sqlite:///{open_folder}/varts.db"
     with_rewards(url).close()
-    (folder / "varts.db").chmod(0o444)
-    (folder / "varts.db-queue").unlink()
-    folder.chmod(0o555)
+    open_folder.chmod(0o555)
+    asked_read, asked = os.pipe()
+    done_read, done = os.pipe()
+
+    def reader():
+        exp = varts.open("carousel", store=url)
+
+        def read():
+            with exp._snapshot.reading() as transaction:
+                exp._snapshot.head(transaction, 0)
+                os.write(asked, b"x")
+                os.read(done_read, 1)
+
+        refused(read, "was changed while it was read", "repeat")
+        assert exp.verify().rewards == 10
+
+    def writer():
+        os.read(asked_read, 1)
+        with_rewards(url).close()
+        os.write(done, b"x")
+
+    thread = threading.Thread(target=writer)
+    thread.start()
+    as_nobody(reader)
+    thread.join()
+    for descriptor in (asked_read, asked, done_read, done):
+        os.close(descriptor)
+
+
+def test_a_read_only_file_of_another_version_is_told(file):
+    file.touch()
+    refused(
+        lambda: Store(f"sqlite:///file:{file}?mode=ro&uri=true"),
+        "read-only and was not written by this version",
+    )
+
+
+def test_a_file_without_permission_is_refused(open_folder):
+    url = f"sqlite:///{open_folder}/varts.db"
+    with_rewards(url).close()
+    (open_folder / "varts.db").chmod(0o444)
+    (open_folder / "varts.db-queue").unlink()
+    open_folder.chmod(0o555)
 
     def nobody():
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+        new = f"sqlite:///{open_folder}/new.db"
         refused(lambda: with_rewards(url), "nothing was written")
-        refused(lambda: varts.open("new", ARMS, store=f"sqlite:///{folder}/new.db"), "write to it")
+        refused(lambda: varts.open("new", ARMS, store=new), "write to it")
 
-    try:
-        assert os.waitstatus_to_exitcode(os.waitpid(chaos.forked(nobody), 0)[1]) == 0
-        folder.chmod(0o755)
-        (folder / "varts.db").chmod(0o644)
-        assert rewards(url) == 5
-    finally:
-        shutil.rmtree(folder)
+    as_nobody(nobody)
+    open_folder.chmod(0o755)
+    (open_folder / "varts.db").chmod(0o644)
+    assert rewards(url) == 5
 
 
 def fill_until_refused(exp, *words):
@@ -311,6 +434,33 @@ def test_a_damaged_file_is_told(file, url):
             exp.decide()
 
     refused(use, "malformed")
+
+
+@shared
+def test_an_empty_table_of_the_schema_is_told(store_url):
+    with_rewards(store_url).close()
+    engine = sa.create_engine(store_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM varts_schema")
+    engine.dispose()
+    refused(lambda: Store(store_url), "varts_schema", "is empty", "backup")
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_is_not_in_utf8_is_told(postgres, encoding):
+    url = sa.make_url(postgres())
+    name = f"{url.database}_{encoding.lower()}"
+    engine = sa.create_engine(
+        url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' "
+            "TEMPLATE template0"
+        )
+    engine.dispose()
+    other = url.set(database=name).render_as_string(hide_password=False)
+    refused(lambda: Store(other), "encoding UTF8", encoding, "CREATE DATABASE")
 
 
 @pytest.mark.parametrize("config", ["xx", "{}", "[]", "5", '{"arms": 3}'])

@@ -2,10 +2,12 @@
 
 From the bottom up: `schema` has the tables and `migrations` the steps to them, `options` and
 `state` are what the events of a log add up to, `allocation` turns a state into an arm and its
-probability. `transaction` has the queries about one experiment; `store` is the database, with its
-`url` and its `locks`. `snapshot` is what this process knows of an experiment, and the one place
-where it is changed. On it rest `assignment` (decisions), `rewards`, `expiry`, `report`, `export`
-and `verify`; `experiment` puts them together, and `validation` checks what it is given.
+probability. `database` has transactions, with its `url`, `connections`, `locks` and what happens at
+`forks`; `transaction` has the queries about one experiment, `log` reads all of it, `clock` tells
+the time, and `store` puts them together. `snapshot` is what this process knows of an experiment,
+and the one place where it is changed. On it rest `assignment` (decisions), `rewards`, `expiry`,
+`report`, `export`, `verify` and `repair`; `experiment` puts them together, `opening` makes one, and
+`validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision
@@ -18,7 +20,8 @@ from varts.live.errors import (
     UnknownDecision,
     UnknownExperiment,
 )
-from varts.live.experiment import Experiment, open_experiment
+from varts.live.experiment import Experiment
+from varts.live.opening import open_experiment
 from varts.live.options import Options
 from varts.live.report import Report
 from varts.live.store import Store

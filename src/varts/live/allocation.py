@@ -1,4 +1,6 @@
-"""From a state to the next arm: a pure function of (seed, state, decision id).
+"""From a state to the next arm: a pure function of (seed, state, key).
+
+The key is the decision's id, or a random text that is stored with the decision.
 
 Who gets what, in words: a share `floor` of the traffic goes to each arm in play; an arm the policy
 still owes forced pulls gets an even share, so that late rewards or a new arm cannot draw all the
@@ -10,16 +12,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats
+from varts._caching import computed_once
+from varts._validation import Floats, integer
 from varts.beliefs import Belief
 from varts.live.state import Config, State
 from varts.policies import IndexPolicy, Policy
+from varts.policies.evaluation import chosen_arm
 from varts.stats import ArmStats
 
 # Why an arm was chosen, as the log says it.
@@ -35,6 +38,7 @@ LARGEST_REWARD = 1e140  # more counts as this: its square must fit into a float,
 DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither belief nor index
 UNUSED_BITS = np.uint64(12)  # of 64 random ones: 52 make a float that is neither 0 nor 1
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
+SEEDING = b"varts seed"
 
 
 class Choice(NamedTuple):
@@ -44,6 +48,20 @@ class Choice(NamedTuple):
     probability: float
     reason: str
     estimated: bool = False
+
+
+def seed_for(name: str, given: int) -> int:
+    """What the decisions of the experiment of this name follow from when it is given this seed.
+
+    Two experiments that are given the same one decide differently. (In experiments of schema 0001
+    they followed from the given one itself.)
+
+    >>> seed_for("price", 1) == seed_for("banner", 1)
+    False
+    """
+    key = integer("seed", given, 0, 2**63 - 1).to_bytes(8, "little")
+    digest = hashlib.blake2b(name.encode(), digest_size=8, key=key, person=SEEDING).digest()
+    return int.from_bytes(digest, "little") >> 1  # 63 bits: what both databases can hold
 
 
 def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Floats:
@@ -95,9 +113,9 @@ class Allocation:
     def choose(
         self, keys: Sequence[str], units: Sequence[str | None], exact: bool = True
     ) -> list[Choice]:
-        """The choices of decisions `keys`; without `exact`, their probabilities are NaN.
+        """The choices for these keys; without `exact`, their probabilities are NaN.
 
-        Whether a unit (or a decision without one) is in the holdout depends on its name alone.
+        Whether a unit is in the holdout depends on its name alone, and without one on the key.
         """
         config = self.state.config
         if config.winner is not None:
@@ -148,34 +166,29 @@ class Allocation:
             return arms
         if isinstance(self.policy, IndexPolicy):
             return [pick_evenly(self.ready[self._largest], u[i, 1]) for i in rows]
-        return [
-            int(
-                self.ready[
-                    self.ready_policy.choose(
-                        self.ready_stats, self.t, keyed_generator(self.seed, CHOICE, keys[i])
-                    )
-                ]
-            )
-            for i in rows
-        ]
+        rngs = (keyed_generator(self.seed, CHOICE, keys[i]) for i in rows)
+        return [int(self.ready[self._chosen(rng)]) for rng in rngs]
+
+    def _chosen(self, rng: np.random.Generator) -> int:
+        return chosen_arm(self.ready_policy, self.ready_stats, self.t, rng)
 
     # ------------------------------------------------------------------ what it rests on
 
-    @cached_property
+    @computed_once
     def ready_policy(self) -> Policy:
         """The policy for the arms that are ready."""
         if len(self.ready) == self.stats.K:
             return self.policy
         return self.policy.restricted(self.ready)
 
-    @cached_property
+    @computed_once
     def ready_stats(self) -> ArmStats:
         """The statistics of the arms that are ready."""
         if len(self.ready) == self.stats.K:
             return self.stats
         return self.stats.take(self.ready)
 
-    @cached_property
+    @computed_once
     def belief(self) -> Belief | None:
         """The belief whose largest draw is the choice, if the policy is of that kind."""
         return self.ready_policy.believed(self.ready_stats) if self.policy.samples else None
@@ -186,7 +199,7 @@ class Allocation:
         stats = self.ready_stats
         return max(int(stats.n.sum()), int(self.ready_policy.owed(stats.K).sum())) + 1
 
-    @cached_property
+    @computed_once
     def _largest(self) -> NDArray[np.bool_]:
         policy = self.ready_policy
         assert isinstance(policy, IndexPolicy)
@@ -205,7 +218,7 @@ class Allocation:
             and not isinstance(self.policy, IndexPolicy)
         )
 
-    @cached_property
+    @computed_once
     def probabilities(self) -> Floats:
         """The chance of every arm at the next decision outside the holdout."""
         policy = np.zeros(self.stats.K)
@@ -216,7 +229,7 @@ class Allocation:
         out[self.active] += self.options.floor
         return out
 
-    @cached_property
+    @computed_once
     def chances(self) -> list[float]:
         """`probabilities` as plain numbers."""
         return list(self.probabilities.tolist())
@@ -227,10 +240,7 @@ class Allocation:
         if isinstance(self.policy, IndexPolicy):
             return np.asarray(self._largest / self._largest.sum())
         rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
-        chosen = [
-            self.ready_policy.choose(self.ready_stats, self.t, rng)
-            for _ in range(DRAWS_PER_ESTIMATE)
-        ]
+        chosen = [self._chosen(rng) for _ in range(DRAWS_PER_ESTIMATE)]
         # One more draw than was made, spread evenly: no choice is ever logged as impossible.
         count = np.bincount(chosen, minlength=len(self.ready)) + 1 / len(self.ready)
         return np.asarray(count / (DRAWS_PER_ESTIMATE + 1))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from varts.live.allocation import STICKY, Choice
+from varts.live.clock import process_clock
 from varts.live.errors import ExperimentStopped
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
@@ -41,23 +42,23 @@ def decide(
     """A decision for every unit, in one transaction; an id that has one gets it again."""
     fresh = ids is None
     if ids is None:
-        ids = _new_ids(snapshot.store.clock(), len(units))
+        ids = _new_ids(process_clock(), len(units))
     if snapshot.state.config.options.hash_units:
         units = [None if unit is None else _hashed(snapshot.seed, unit) for unit in units]
     with snapshot.writing() as transaction:
         found = {} if fresh else transaction.decided(ids)
-        state = snapshot.refresh(transaction)  # after the look, so that it knows all their arms
+        state, head = snapshot.refresh(transaction)  # after the look: it knows all their arms
         if len(found) < len(set(ids)):
             if state.config.options.sticky:
                 transaction.lock()  # else two processes could assign one unit twice
-                state = snapshot.refresh(transaction)
+                state, head = snapshot.refresh(transaction)
                 found = transaction.decided(ids)
-            rows = _new_rows(snapshot, transaction, state, ids, units, found)
-            if not (fresh or transaction.steady):  # or two batches of the same ids, each with a
+            rows = _new_rows(snapshot, transaction, state, head.time, ids, units, found)
+            if not (fresh or transaction.sqlite):  # or two batches of the same ids, each with a
                 rows.sort(key=lambda row: str(row["id"]))  # part of them, wait for each other
             if rows and transaction.add_decisions(rows) < len(rows):
                 found = transaction.decided(ids)  # another process was first with the same id
-                state = snapshot.refresh(transaction)  # and may have seen a newer state
+                state, _ = snapshot.refresh(transaction)  # and may have seen a newer state
             else:
                 found |= {row["id"]: SimpleNamespace(**row) for row in rows}
     names = state.config.arms
@@ -82,12 +83,13 @@ def _new_rows(
     snapshot: Snapshot,
     transaction: Transaction,
     state: State,
+    now: int,
     ids: Sequence[str],
     units: Sequence[str | None],
     found: Collection[str],
 ) -> list[dict[str, Any]]:
     """Rows for the ids that were not found, in their order; sticky units are assigned their arm."""
-    config, now = state.config, snapshot.store.clock()
+    config = state.config
     if config.stopped and config.winner is None:
         raise ExperimentStopped(f"experiment {snapshot.name!r} is stopped and decides no more")
     wanted: dict[str, str | None] = {}
@@ -102,7 +104,10 @@ def _new_rows(
         if unit in named and unit not in kept:
             first.setdefault(str(unit), id)
     asked = [id for id, unit in wanted.items() if unit not in named or first.get(str(unit)) == id]
-    choices = snapshot.allocation(state).choose(asked, [wanted[id] for id in asked])
+    salts = {id: secrets.token_hex(16) for id in asked} if config.options.client_ids else {}
+    choices = snapshot.allocation(state).choose(
+        [salts.get(id, id) for id in asked], [wanted[id] for id in asked]
+    )
     chosen = dict(zip(asked, choices, strict=True))
     if first:
         transaction.assign(
@@ -134,6 +139,7 @@ def _new_rows(
                 "reason": choice.reason,
                 "unit": unit,
                 "time": now,
+                "salt": salts.get(id),
             }
         )
     return rows

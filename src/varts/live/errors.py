@@ -33,4 +33,5 @@ class ExperimentStopped(LiveError, ValueError):  # noqa: N818
 
 
 class StoreError(LiveError, ConnectionError):
-    """The database cannot be used: lost, damaged, full, read-only, or from a newer version."""
+    """The database cannot be used: lost, damaged, full, read-only, from a newer version, or in use
+    by somebody else for longer than its timeout."""

@@ -2,78 +2,26 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from varts._validation import abbreviate, integer, unknown
+from varts._validation import integer, unknown
 from varts.live.assignment import Decision, decide
-from varts.live.errors import StoreError, UnknownExperiment
-from varts.live.expiry import expire, sweeps_missed_some
+from varts.live.errors import StoreError
+from varts.live.expiry import expire, expire_all, sweeps_missed_some
 from varts.live.export import export
 from varts.live.options import GivenOptions, Options, stored_prior
+from varts.live.repair import repair_caches
 from varts.live.report import Report, report
 from varts.live.rewards import record
 from varts.live.snapshot import Snapshot
 from varts.live.state import ADD_ARM, CONFIGURE, PAUSE, RESUME, STOP, Config, State
-from varts.live.store import Store, open_store
+from varts.live.store import Store
 from varts.live.transaction import Counts, Transaction
 from varts.live.validation import check_arms, check_list, check_pair, check_text, match_priors
 from varts.live.verify import Verification, verify
 from varts.priors import PriorLike
-
-
-def open_experiment(
-    name: str,
-    arms: Sequence[str] | None = None,
-    *,
-    store: str | Store = "sqlite:///varts.db",
-    seed: int | None = None,
-    groups: Mapping[str, str] | None = None,
-    **options: Unpack[GivenOptions],
-) -> Experiment:
-    """Create an experiment, or open the one of that name.
-
-    An experiment that exists keeps its arms, seed and options; those given here must agree.
-
-    Args:
-        name: The experiment's name.
-        arms: The arms' names; needed to create it.
-        store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://).
-        seed: What every decision follows from; drawn by default.
-        groups: The group of each arm, for a prior that was fitted by group.
-        options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
-            window, missing, half_life, stop_p_best, stop_loss, hash_units.
-
-    Raises:
-        UnknownExperiment: There is none of that name, and no arms to create it with.
-        StoreError: The database cannot be used.
-        ImportError: The store is on PostgreSQL, and psycopg is not installed.
-
-    >>> exp = open_experiment("price", arms=["9", "12"], store="memory://", seed=1)
-    >>> decision = exp.decide(unit="user-42")
-    >>> exp.reward(decision.id, 11.70), exp.reward(decision.id, 11.70)
-    (True, False)
-    """
-    if not check_text("name", name).strip():
-        raise ValueError(f"name must be text that is not blank, got {name!r}")
-    place = open_store(store)
-    if not place.has(name):
-        if arms is None:
-            raise UnknownExperiment(
-                f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
-            )
-        names = check_arms(arms)
-        made = Options.made(**match_priors(options, names, groups))
-        config = Config(tuple(names), made, initial=len(names))
-        config.check()
-        drawn = secrets.randbits(63) if seed is None else integer("seed", seed, 0, 2**63 - 1)
-        if place.create(name, drawn, config.to_json()):
-            return Experiment(name, place)
-    experiment = Experiment(name, place)
-    experiment._agree(arms, seed, groups, options)
-    return experiment
 
 
 class Experiment:
@@ -90,7 +38,6 @@ class Experiment:
     def __init__(self, name: str, store: Store) -> None:
         self.name, self.store = name, store
         self._snapshot = Snapshot(name, store)
-        self.seed: int = self._snapshot.seed
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
@@ -141,7 +88,7 @@ class Experiment:
         units = [None if unit is None else check_text("unit", unit) for unit in units]
         if not units:
             return []
-        expire(self._snapshot)
+        expire(self._snapshot, beside=len(units))
         return decide(self._snapshot, units, own)
 
     def reward(self, id: str, value: float) -> bool:
@@ -168,7 +115,7 @@ class Experiment:
         checked = [check_pair(pair) for pair in check_list("rewards", pairs)]
         if not checked:
             return []
-        expire(self._snapshot)
+        expire(self._snapshot, beside=len(checked))
         return record(self._snapshot, checked)
 
     # ------------------------------------------------------------------ what is known
@@ -179,10 +126,10 @@ class Experiment:
         Args:
             level: The probability of the credible intervals.
         """
-        expire(self._snapshot)
+        expire_all(self._snapshot)
         state, decided, settled, missed = self._counts()
         if missed:
-            expire(self._snapshot, everything=True)
+            expire_all(self._snapshot, again=True)
             state, decided, settled, _ = self._counts()
         return report(self.name, state, decided, settled, level)
 
@@ -193,29 +140,40 @@ class Experiment:
             path: A file that ends in .parquet, .csv or .ndjson.
         """
         with self._snapshot.reading() as transaction:
-            state = self._snapshot.reload(transaction)
+            state, _ = self._snapshot.reload(transaction)
             self._decided(transaction, state)
-            return export(transaction, state.config.arms, Path(path))
+            log = self._snapshot.log(transaction)
+        return export(log, state.config.arms, Path(path))
 
-    def verify(self, replay: bool = False) -> Verification:
+    def verify(self, replay: bool = False, repair: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare.
 
         Args:
             replay: Also make every decision again.
+            repair: Make the caches anew from the log if they differ; the log gets an event that
+                says how. Decisions from before a repair are not made again: what they were made
+                from may have been wrong.
+
+        Raises:
+            StoreError: There is a repair to do, and the log itself makes no sense.
         """
+        repaired = repair_caches(self.name, self.store) if repair else []
         with self._snapshot.reading() as transaction:
-            state = self._snapshot.reload(transaction)
-            return verify(transaction, self.seed, state, replay)
+            cached, _ = self._snapshot.reload(transaction)
+            log = self._snapshot.log(transaction)
+        found = verify(log, cached, self._snapshot.seed, replay)
+        found.repaired = repaired
+        return found
 
     def _counts(self) -> tuple[State, Counts, Counts, bool]:
         """The state, how many decisions its arms have, how many of them are settled, and whether
         a sweep has missed some."""
         with self._snapshot.reading() as transaction:
-            state = self._snapshot.reload(transaction)
+            state, head = self._snapshot.reload(transaction)
             decided = self._decided(transaction, state)
             settled = transaction.settled_by_arm()
             pending = sum(decided.values()) - sum(settled.values())
-            missed = sweeps_missed_some(self._snapshot, transaction, pending)
+            missed = sweeps_missed_some(transaction, state.config.options, head.time, pending)
             return state, decided, settled, missed
 
     def _decided(self, transaction: Transaction, state: State) -> Counts:
@@ -296,7 +254,7 @@ class Experiment:
 
     def _change(self, kind: str, body_for: Callable[[Config], dict[str, Any]]) -> None:
         """Add an event of this kind, unless it would change nothing."""
-        expire(self._snapshot)
+        expire_all(self._snapshot)  # by the options that it was made under
         with self._snapshot.changing() as change:
             before = change.state.config
             body = body_for(before)
@@ -305,32 +263,6 @@ class Experiment:
                 return
             after.check(before)
             change.apply(kind, body=body)
-
-    def _agree(
-        self,
-        arms: Sequence[str] | None,
-        seed: int | None,
-        groups: Mapping[str, str] | None,
-        options: Mapping[str, Any],
-    ) -> None:
-        """Refuse to open an experiment as something it is not."""
-        config = self.state.config
-        names = config.arms if arms is None else tuple(check_arms(arms))
-        if names != config.arms[: len(names)] or len(names) < config.initial:
-            raise ValueError(
-                f"arms must be those of the experiment {self.name!r}, "
-                f"{', '.join(config.arms)}, got {', '.join(names)}"
-            )
-        if seed is not None and seed != self.seed:
-            raise ValueError(f"seed must be that of the experiment, {self.seed}, got {seed}")
-        if not options:  # always allowed, even where the policy is not known
-            return
-        found = config.options.differences(match_priors(options, names, groups), len(names))
-        for name, (stored, asked) in found.items():
-            raise ValueError(
-                f"{name} of the experiment {self.name!r} is {abbreviate(stored)}, "
-                f"got {abbreviate(asked)}; change it with configure"
-            )
 
     def close(self) -> None:
         """Give the store's connections back."""

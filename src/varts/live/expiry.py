@@ -1,6 +1,7 @@
 """Decisions whose reward window has passed are settled: an event each, in the log.
 
 A sweep goes by the time of decisions and notes how far it came; the next one goes on from there.
+Decisions and sweeps go by the same clock, that of the database (`clock.py`).
 """
 
 from __future__ import annotations
@@ -8,63 +9,81 @@ from __future__ import annotations
 import math
 
 from varts.live.allocation import counted
-from varts.live.snapshot import Snapshot
+from varts.live.options import Options
+from varts.live.snapshot import Change, Snapshot
 from varts.live.state import EXPIRED, MISSING
 from varts.live.transaction import Transaction
 
-DECISIONS_PER_SWEEP = 1000  # settled in one transaction
+DECISIONS_PER_SWEEP = 200  # settled in one transaction: 10 to 30 ms
 
 
-def expire(snapshot: Snapshot, everything: bool = False) -> None:
-    """Settle what is overdue; `everything` begins at the beginning of the log."""
-    while everything or _some_are_due(snapshot):
+def expire(snapshot: Snapshot, beside: int) -> None:
+    """Settle some of what is overdue, for a call about so many decisions, whom it must not delay.
+
+    At least twice as many, so that what has piled up gets less whatever the traffic.
+    """
+    if _some_are_due(snapshot):
         with snapshot.changing() as change:
-            config, transaction = change.state.config, change.transaction
-            window, missing = config.options.window, config.options.missing
-            if window is None:  # it may have been taken away since we looked
-                return
-            since = 0 if everything else _swept(snapshot, transaction)
-            until = _passed(change.time, window)
-            rows = transaction.overdue(since, until, DECISIONS_PER_SWEEP)
-            for row in rows:
-                if missing is None:
-                    change.apply(EXPIRED, row.id, row.arm, row.epoch)
-                else:
-                    value = counted(snapshot.seed, config, row.id, missing)
-                    change.apply(MISSING, row.id, row.arm, row.epoch, value=value)
-            # Others of the last one's time may have been cut off.
-            cut = len(rows) == DECISIONS_PER_SWEEP
-            change.swept = rows[-1].time - 1 if cut else transaction.last_decided(until)
-        if not cut:
-            return
+            _sweep(snapshot, change, change.already_swept, max(DECISIONS_PER_SWEEP, 2 * beside))
 
 
-def sweeps_missed_some(snapshot: Snapshot, transaction: Transaction, pending: int) -> bool:
+def expire_all(snapshot: Snapshot, again: bool = False) -> None:
+    """Settle all that is overdue; `again` begins at the beginning of the log."""
+    more = (again and not snapshot.store.read_only) or _some_are_due(snapshot)
+    while more:
+        with snapshot.changing() as change:
+            since = 0 if again else change.already_swept
+            more = _sweep(snapshot, change, since, 5 * DECISIONS_PER_SWEEP)
+
+
+def _sweep(snapshot: Snapshot, change: Change, since: int, limit: int) -> bool:
+    """Settle the oldest decisions after `since`; whether there may be more."""
+    config, transaction = change.state.config, change.transaction
+    if config.options.window is None:  # it may have been taken away since we looked
+        return False
+    until = _passed(change.time, config.options)
+    rows = transaction.overdue(since, until, limit)
+    for row in rows:
+        if config.options.missing is None:
+            change.apply(EXPIRED, row.id, row.arm, row.epoch)
+        else:
+            value = counted(snapshot.seed, config, row.id, config.options.missing)
+            change.apply(MISSING, row.id, row.arm, row.epoch, value=value)
+    more = len(rows) == limit
+    # Others of the last one's time may have been cut off.
+    change.swept = rows[-1].time - 1 if more else transaction.last_decided(until)
+    return more
+
+
+def sweeps_missed_some(transaction: Transaction, options: Options, now: int, pending: int) -> bool:
     """Whether more decisions are pending than have a window still open.
 
-    Those were stamped, by a clock that is behind or in a transaction that outlasted the window,
+    Those were stamped, by a clock that was set back or in a transaction that outlasted the window,
     before the time that was swept already.
     """
-    window = snapshot.state.config.options.window
-    if window is None:
+    if options.window is None:
         return False
-    return pending > transaction.count_unsettled(_passed(snapshot.store.clock(), window))
+    return pending > transaction.count_unsettled(_passed(now, options))
+
+
+def is_late(now: int, decided: int, options: Options) -> bool:
+    """Whether the reward of a decision of that time can no longer count."""
+    return options.window is not None and decided <= _passed(now, options)
 
 
 def _some_are_due(snapshot: Snapshot) -> bool:
-    window = snapshot.state.config.options.window
-    if window is None:  # the common case costs no transaction
+    if snapshot.state.config.options.window is None:  # the common case costs no transaction
+        return False
+    if snapshot.store.read_only:
         return False
     with snapshot.reading() as transaction:
-        until = _passed(snapshot.store.clock(), window)
-        return transaction.last_decided(until) > _swept(snapshot, transaction)
+        state, head = snapshot.refresh(transaction)
+        until = _passed(head.time, state.config.options)
+        return transaction.last_decided(until) > head.swept
 
 
-def _swept(snapshot: Snapshot, transaction: Transaction) -> int:
-    """Up to which time decisions are known to be settled."""
-    return int(transaction.head(snapshot.state.version)[0].swept)
-
-
-def _passed(now: int, window: float) -> int:
-    """Up to which time the window of decisions has passed."""
-    return max(math.ceil(now - window * 1e6) - 1, 0)
+def _passed(now: int, options: Options) -> int:
+    """Up to which time the window of decisions has passed, however far the clock is off."""
+    if options.window is None:
+        return 0
+    return max(math.ceil(now - (options.window + options.skew) * 1e6) - 1, 0)

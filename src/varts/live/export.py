@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from varts.live.transaction import Transaction
+from varts._files import replacing
+from varts._text import quote_formulas
+from varts.live.log import Log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = 20_000  # held in memory at a time
 
 
-def export(transaction: Transaction, arms: Sequence[str], path: Path) -> int:
-    """Write all decisions, in the order they were made; the file appears when it is complete."""
+def export(log: Log, arms: Sequence[str], path: Path) -> int:
+    """Write all decisions, in the order they were made; the file appears when it is complete.
+
+    In a CSV file no text can be taken for a formula: see `quote_formulas`.
+    """
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -41,7 +44,7 @@ def export(transaction: Transaction, arms: Sequence[str], path: Path) -> int:
         "settled_time": pl.Datetime("us", "UTC"),
         "settled_version": pl.Int64,
     }
-    written = 0
+    written, rows = 0, log.decisions()
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written
@@ -71,14 +74,12 @@ def export(transaction: Transaction, arms: Sequence[str], path: Path) -> int:
                 orient="row",
             )
 
-    part = path.with_name(path.name + ".part")
+    frames = register_io_source(batches, schema=schema)
+    if path.suffix == ".csv":
+        frames = frames.with_columns(quote_formulas(pl.col(pl.String)))
     try:
-        with closing(transaction.all_decisions()) as rows:
-            frames = register_io_source(batches, schema=schema)
+        with replacing(path) as part:
             getattr(frames, sinks[path.suffix])(part)
-        os.replace(part, path)
     except pl.exceptions.ComputeError as error:  # a full disk, for Parquet
         raise OSError(f"{path} cannot be written: {error}") from None
-    finally:
-        part.unlink(missing_ok=True)
     return written

@@ -1,12 +1,24 @@
-"""Locks between threads and processes: a queue for writers, and a gate that a fork can shut."""
+"""Locks between threads and processes: places for those who come first.
+
+Every wait ends at a deadline. An exception may arrive at any moment, since Python runs signal
+handlers between any two instructions of the main thread. So what is held is noted by who holds it,
+and giving it back may be done twice; the locks held meanwhile are the interpreter's own, which
+`with` takes and releases without such a moment in between (those of `threading.Condition` are not).
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 import threading
+import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BytesIO, FileIO
 from pathlib import Path
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 try:
     import fcntl
@@ -14,164 +26,221 @@ except ImportError:  # Windows: SQLite's own polling has to do
     fcntl = None  # type: ignore[assignment]
 
 HAS_FILE_LOCKS = fcntl is not None
-LOCK_TIMEOUT_SECONDS = 60
+File = FileIO | BytesIO  # the latter where there is none
+T = TypeVar("T")
 
 
-class Gate:
-    """Transactions pass through it; a fork shuts it when those of other threads are over.
+class WaitedTooLong(Exception):  # noqa: N818  it says what happened
+    """The deadline has passed; the text is what was waited for."""
 
-    A process that forks must have no SQLite connection open. The locks on a file belong to a
-    process, but what SQLite remembers of them is inherited: a child would believe it holds locks
-    that it does not, and go on writing to a log that others have deleted.
+
+class Deadline:
+    """Until when something may wait, in all of its waits together."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; 0 when it has passed."""
+        return max(self.end - time.monotonic(), 0.0)
+
+    def take(self, mailbox: SimpleQueue[T], awaited: str) -> T:
+        """What is put into the mailbox; raises WaitedTooLong if nothing comes in time."""
+        with suppress(Empty):
+            return mailbox.get(timeout=self.left)
+        raise WaitedTooLong(awaited)
+
+
+class Queue:
+    """So many threads of this process at a time, in the order in which they came.
+
+    Args:
+        places: How many; without a number all of them.
     """
 
-    def __init__(self) -> None:
-        self.changed, self.inside, self.shutting = threading.Condition(), 0, 0
-        self.own = threading.local()  # .inside: how many of them are this thread's
+    def __init__(self, places: float = float("inf")) -> None:
+        self.places, self.lock = places, threading.RLock()
+        self.inside: set[SimpleQueue[None]] = set()  # a mailbox for each of them
+        self.waiting: dict[SimpleQueue[None], None] = {}
 
-    def __enter__(self) -> None:
-        mine = getattr(self.own, "inside", 0)
-        with self.changed:
-            self.changed.wait_for(lambda: mine or not self.shutting)
-            self.inside += 1
-        self.own.inside = mine + 1
-
-    def __exit__(self, *error: object) -> None:
-        self.own.inside -= 1
-        with self.changed:
-            self.inside -= 1
-            self.changed.notify_all()
-
-    def shut(self) -> None:
-        """Wait for the others, then hold the lock until `reopen`."""
-        mine = getattr(self.own, "inside", 0)
-        self.changed.acquire()
-        self.shutting += 1
-        self.changed.wait_for(lambda: self.inside == mine, LOCK_TIMEOUT_SECONDS)
-
-    def reopen(self) -> None:
-        """After the fork, in the parent."""
-        self.shutting -= 1
-        self.changed.notify_all()
-        self.changed.release()
-
-
-class NoQueue:
-    """Writers need not queue: the database does it."""
-
-    def abandon(self) -> None:
-        """Leave it to the parent process."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
-
-class ThreadQueue(NoQueue):
-    """One thread of this process at a time."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self.lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self.lock.release()
-
-
-class FairQueue(ThreadQueue):
-    """Threads of this process by a lock, processes by the kernel's queue for a file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.path, self.file, self.depth = path, -1, 0
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self.depth += 1
-        if self.depth > 1:
-            return
+    @contextmanager
+    def place(self, deadline: Deadline) -> Iterator[None]:
+        """A place for as long as the context lasts."""
+        mailbox: SimpleQueue[None] = SimpleQueue()
         try:
-            if self.file < 0:
-                self.file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            fcntl.flock(self.file, fcntl.LOCK_EX)
-        except OSError:  # a folder we may not write to, a file system without locks: SQLite copes
-            pass
+            try:
+                with self.lock:
+                    self.waiting[mailbox] = None
+                    self._admit()
+                deadline.take(mailbox, "other threads of this process")
+                yield
+            finally:
+                self._leave(mailbox)
+        finally:
+            self._leave(mailbox)  # if an exception came before it had
 
-    def __exit__(self, *error: object) -> None:
-        self.depth -= 1
-        if self.depth == 0 and self.file >= 0:
-            fcntl.flock(self.file, fcntl.LOCK_UN)
-        super().__exit__(*error)
-
-    def abandon(self) -> None:
-        """Close the file, on which the parent's place in the queue would outlive the parent."""
-        self.lock = threading.RLock()  # the old one may be held by a thread that is not here
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
+    def _leave(self, mailbox: SimpleQueue[None]) -> None:
         with self.lock:
-            if self.file >= 0:
-                os.close(self.file)
-                self.file = -1
+            self.waiting.pop(mailbox, None)
+            self.inside.discard(mailbox)
+            self._admit()
 
-    def __del__(self) -> None:
-        self.close()
-
-
-# ------------------------------------------------------------------------------ forks
-
-
-class Forkable(Protocol):
-    """What must know of a fork."""
+    def _admit(self) -> None:
+        while self.waiting and len(self.inside) < self.places:
+            first = next(iter(self.waiting))
+            self.inside.add(first)
+            first.put(None)
+            self.waiting.pop(first)
 
     def before_fork(self) -> None:
-        """In the parent."""
+        """Let nobody change anything."""
+        self.lock.acquire()
 
     def after_fork_in_parent(self) -> None:
-        """In the parent."""
+        """Go on as before."""
+        with suppress(RuntimeError):  # an exception kept us from acquiring it
+            self.lock.release()
 
     def after_fork_in_child(self) -> None:
-        """In the child."""
+        """Be of no use, but whoever has a place must be able to leave it."""
+        self.lock = threading.RLock()
 
 
-_forkables: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_told: list[Forkable] = []  # of the fork that is under way
-_forking = threading.Lock()
+class FairQueue(Queue):
+    """One thread at a time of all processes: those of this one in order, and the first of them in
+    the kernel's queue for a file.
+
+    The kernel knows no deadline. Who does not get the file at once lets a thread wait for it, which
+    stays in the queue for the next one if the deadline passes, and steps aside if there is nobody.
+    Closing the file gives the place back, and so does the death of the process.
+
+    Args:
+        database: The path of the database; the file is beside it.
+    """
+
+    def __init__(self, database: str) -> None:
+        super().__init__(places=1)
+        self.database = os.path.abspath(database)
+        self.files: weakref.WeakSet[FileIO] = weakref.WeakSet()
+        self.first: SimpleQueue[File] | None = None  # who waits for the kernel
+        self.standing = False  # whether a thread does so for them
+
+    @contextmanager
+    def place(self, deadline: Deadline) -> Iterator[None]:
+        """A place for as long as the context lasts."""
+        with super().place(deadline), self._come_first(deadline) as file:
+            try:
+                yield
+            finally:
+                _release(file)
+
+    def _come_first(self, deadline: Deadline) -> File:
+        """The file, locked, or nothing where there is none: then SQLite's polling has to do."""
+        file = self._open()
+        try:
+            if _lock(file, wait=False):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+        mailbox: SimpleQueue[File] = SimpleQueue()
+        try:
+            try:
+                with self.lock:
+                    if not self.standing:
+                        try:
+                            threading.Thread(target=self._stand, daemon=True).start()
+                        except RuntimeError:  # there are too many, or Python is about to exit
+                            return BytesIO()
+                    self.standing, self.first = True, mailbox
+                return deadline.take(mailbox, "other processes")
+            except BaseException:
+                self._give_up(mailbox)
+                raise
+        except BaseException:
+            self._give_up(mailbox)  # if an exception came before it had
+            raise
+
+    def _stand(self) -> None:
+        """Wait in the kernel's queue, as long as it takes, and hand the file to who is first."""
+        file = self._open()
+        _lock(file, wait=True)
+        with self.lock:
+            self.standing = False
+            if self.first is None:
+                _release(file)
+            else:
+                self.first.put(file)
+                self.first = None
+
+    def _give_up(self, mailbox: SimpleQueue[File]) -> None:
+        with self.lock:
+            if self.first is mailbox:
+                self.first = None
+        with suppress(Empty):
+            _release(mailbox.get_nowait())
+
+    def _open(self) -> File:
+        try:
+            with self.lock:
+                file = FileIO(queue_file(self.database), "r+", opener=_open_or_create)
+                self.files.add(file)
+        except OSError:
+            return BytesIO()
+        self._admit_writers(file)
+        return file
+
+    def _admit_writers(self, file: FileIO) -> None:
+        """Exactly those who may write the database may open the file: whoever opens it may hold it.
+
+        Only its owner can see to that, and does so whenever it is not as it should be.
+        """
+        with suppress(OSError):
+            found, database = os.fstat(file.fileno()), os.stat(self.database)
+            if found.st_uid != os.geteuid() or not stat.S_ISREG(found.st_mode):
+                return
+            owner = database.st_uid if found.st_uid == 0 else found.st_uid  # root can give it away
+            if (owner, database.st_gid) != (found.st_uid, found.st_gid):
+                with suppress(OSError):
+                    os.fchown(file.fileno(), owner, database.st_gid)
+                    found = os.fstat(file.fileno())
+            writers = database.st_mode & 0o222
+            if found.st_gid != database.st_gid:
+                writers &= ~0o020
+            if stat.S_IMODE(found.st_mode) != writers | writers << 1:
+                os.fchmod(file.fileno(), writers | writers << 1)
+
+    def after_fork_in_child(self) -> None:
+        """Close the files, or the parent's place would outlive the parent."""
+        super().after_fork_in_child()
+        for file in list(self.files):
+            file.close()
 
 
-def register_for_forks(one: Forkable) -> None:
-    """Tell it of every fork, as long as somebody holds it."""
-    _forkables.add(one)
+def queue_file(database: str) -> Path:
+    """The file beside a database at which its writers queue."""
+    return Path(database + "-queue")
 
 
-def _before_fork() -> None:
-    _forking.acquire()  # one thread at a time, and released by the same one, on both sides
-    _told.extend(_forkables)
-    for one in _told:
-        one.before_fork()
+def _open_or_create(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
-def _after_fork(child: bool) -> None:
-    for one in _told:
-        if child:
-            one.after_fork_in_child()
-        else:
-            one.after_fork_in_parent()
-    _told.clear()
-    _forking.release()
+def _lock(file: File, wait: bool) -> bool:
+    """False if somebody else has it; no file, or one without such locks, counts as success."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _after_fork(child=False),
-        after_in_child=lambda: _after_fork(child=True),
-    )
+def _release(file: File) -> None:
+    """Closing is not enough: a child that is forked meanwhile may have the file open, too."""
+    with suppress(OSError, ValueError):  # no locks here, or closed
+        fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()

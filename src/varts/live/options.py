@@ -20,6 +20,8 @@ from varts._validation import abbreviate, choice, real, unknown
 from varts.policies import Policy, PolicyLike, known, make, options_of
 from varts.priors import Prior, PriorLike, prior_from
 
+LONGEST_WINDOW = 100 * 365.25 * 86400  # seconds: a century
+
 
 class GivenOptions(TypedDict, total=False):
     """The keywords of `varts.open` and `configure`, as a person may give them; see `Options`."""
@@ -32,11 +34,13 @@ class GivenOptions(TypedDict, total=False):
     sticky: bool
     clip: tuple[float, float] | list[float] | None
     window: float | None
+    skew: float
     missing: float | None
     half_life: float | None
     stop_p_best: float | None
     stop_loss: float | None
     hash_units: bool
+    client_ids: bool
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,14 @@ class Options:
         sticky: Whether a unit keeps its arm.
         clip: Low and high; a reward outside counts as the nearer end, and the raw value is kept.
         window: How long a reward may take, in seconds.
+        skew: How far the database's clock may jump, in seconds; a window closes that much later.
         missing: What a decision counts as when its reward misses the window.
         half_life: After this many rewards, an older one counts half.
         stop_p_best: The report says that you may stop once some arm's P(best) is this.
         stop_loss: The report says so once the smallest expected loss is this.
         hash_units: Whether units are stored as hashes.
+        client_ids: Whether ids come from people who may want a certain arm: choices are then drawn
+            from random numbers that are stored with them, and not from the ids.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -76,11 +83,13 @@ class Options:
     sticky: bool = False
     clip: tuple[float, float] | None = None
     window: float | None = None
+    skew: float = 0.0
     missing: float | None = None
     half_life: float | None = None
     stop_p_best: float | None = None
     stop_loss: float | None = None
     hash_units: bool = False
+    client_ids: bool = False
 
     FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units")  # the log depends on them
 
@@ -125,12 +134,14 @@ class Options:
             holdout=real("holdout", asked.holdout, at_least=0, below=1),
             sticky=_flag("sticky", asked.sticky),
             clip=_range(asked.clip),
-            window=_maybe("window", asked.window, above=0),
+            window=_maybe("window", asked.window, above=0, at_most=LONGEST_WINDOW),
+            skew=real("skew", asked.skew, at_least=0, at_most=LONGEST_WINDOW),
             missing=_maybe("missing", asked.missing),
             half_life=_maybe("half_life", asked.half_life, above=0),
             stop_p_best=_maybe("stop_p_best", asked.stop_p_best, above=0, below=1),
             stop_loss=_maybe("stop_loss", asked.stop_loss, above=0),
             hash_units=_flag("hash_units", asked.hash_units),
+            client_ids=_flag("client_ids", asked.client_ids),
         )
         if made.missing is not None and made.window is None:
             raise ValueError(
@@ -274,6 +285,11 @@ def _stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
         raise ValueError(
             f"policy must be registered under its label to be found again, got {policy.label!r}; "
             "decorate its class with varts.register"
+        )
+    if policy.has_memory:
+        raise ValueError(
+            f"policy must be a function of the statistics, got {policy.label!r}, which keeps a "
+            "memory of its own that no log could replay"
         )
     if not is_dataclass(policy):
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from varts._text import printable
 from varts._validation import Floats, real
 from varts.live.allocation import seen_by
 from varts.live.options import Options
@@ -84,7 +85,8 @@ class Report:
             tbl_width_chars=200,
             float_precision=4,
         ):
-            return f"{self.name}: {self.because}\n{self.frame}"
+            names = pl.Series("arm", map(printable, self.frame["arm"]), pl.String)
+            return f"{printable(self.name)}: {self.because}\n{self.frame.with_columns(names)}"
 
 
 def report(name: str, state: State, decided: Counts, settled: Counts, level: float) -> Report:

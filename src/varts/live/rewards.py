@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from varts.live.allocation import counted
 from varts.live.errors import RewardConflict, UnknownDecision
+from varts.live.expiry import is_late
 from varts.live.snapshot import Snapshot
 from varts.live.state import REWARD
 
@@ -16,7 +17,6 @@ def record(snapshot: Snapshot, rewards: Sequence[tuple[str, float]]) -> list[boo
     applied = []
     with snapshot.changing() as change:
         config, now = change.state.config, change.time
-        window = config.options.window
         decided, settled = change.transaction.decided(ids), change.transaction.settled(ids)
         known = {id: (row.kind, row.raw) for id, row in settled.items()}
         for id, raw in rewards:
@@ -31,8 +31,7 @@ def record(snapshot: Snapshot, rewards: Sequence[tuple[str, float]]) -> list[boo
                     )
                 applied.append(False)
                 continue
-            late = window is not None and now - row.time > window * 1e6
-            if kind is not None or late:
+            if kind is not None or is_late(now, row.time, config.options):
                 raise UnknownDecision(
                     f"decision {id!r} expired: its reward came "
                     f"{(now - row.time) / 1e6:.0f} s after it"

@@ -22,7 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0001"  # the newest step in migrations/versions
+SCHEMA_VERSION = "0002"  # the newest step in migrations/versions
 metadata = MetaData()
 # SQLite numbers rows by itself only when the key's type is INTEGER.
 Serial = BigInteger().with_variant(Integer, "sqlite")
@@ -60,6 +60,7 @@ decisions = Table(
     Column("reason", String, nullable=False),
     Column("unit", String),
     Column("time", BigInteger, nullable=False),
+    Column("salt", String),  # what the choice was drawn from, if not from the id
     Index("varts_decisions_id", "experiment", "id", unique=True),
     Index("varts_decisions_time", "experiment", "time"),
 )
@@ -76,6 +77,7 @@ events = Table(
     Column("epoch", Integer),
     Column("raw", Double),
     Column("value", Double),
+    Column("batch", BigInteger),  # a random number of the transaction that wrote it
     Column("body", Text),
     Index("varts_events_decision", "experiment", "decision", unique=True),
     sqlite_with_rowid=False,

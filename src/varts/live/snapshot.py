@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from varts.live.allocation import Allocation
 from varts.live.errors import StoreError, UnknownExperiment
-from varts.live.state import Config, Event, Row, State
+from varts.live.log import Log
+from varts.live.state import Config, Event, State
 from varts.live.store import Store
-from varts.live.transaction import Transaction
+from varts.live.transaction import Head, Transaction
 
 
 class Change:
@@ -20,8 +21,9 @@ class Change:
     `swept` is set by whoever has settled all decisions up to some time.
     """
 
-    def __init__(self, transaction: Transaction, state: State, time: int) -> None:
-        self.transaction, self.state, self.time = transaction, state, time
+    def __init__(self, transaction: Transaction, state: State, head: Head) -> None:
+        self.transaction, self.state, self.time = transaction, state, head.time
+        self.already_swept = head.swept
         self.events: list[Event] = []
         self.swept: int | None = None
 
@@ -36,9 +38,8 @@ class Change:
         body: dict[str, Any] | None = None,
     ) -> None:
         """Take in the next event; raises ValueError for one that cannot be."""
-        event = Event(
-            self.state.version + 1, kind, self.time, decision, arm, epoch, raw, value, body
-        )
+        version, batch = self.state.version + 1, self.transaction.batch
+        event = Event(version, kind, self.time, decision, arm, epoch, raw, value, batch, body)
         self.state.apply(event)
         self.events.append(event)
 
@@ -51,7 +52,11 @@ class Change:
 
 
 class Snapshot:
-    """The state of an experiment as it was last seen; threads may share it."""
+    """The state of an experiment as it was last seen; threads may share it.
+
+    What is remembered is only ever a shortcut: every look compares it with the database, and what
+    belongs to another history (a restored backup, a standby that had fallen behind) is dropped.
+    """
 
     def __init__(self, name: str, store: Store) -> None:
         row = store.find(name)
@@ -60,10 +65,9 @@ class Snapshot:
         self.name, self.store = name, store
         self.id: int = row.id
         self.seed: int = row.seed
-        with self.reading() as transaction:
-            self.state = self._load(transaction)
         self._allocation: Allocation | None = None
-        self._publishing = threading.Lock()
+        with self.reading() as transaction:
+            self.reload(transaction)
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that sees one moment."""
@@ -82,65 +86,57 @@ class Snapshot:
         """
         with self.writing() as transaction:
             transaction.lock()
-            state = self.refresh(transaction).copy()
-            change = Change(transaction, state, self.store.clock())
+            state, head = self.refresh(transaction)
+            change = Change(transaction, state.copy(), head)
             yield change
             change.write()
-        self.publish(state)
+        self.publish(change.state)
 
-    def reload(self, transaction: Transaction) -> State:
-        """The state read anew, from a transaction that sees one moment."""
-        state = self._load(transaction)
-        self.publish(state)
-        return state
+    def head(self, transaction: Transaction, known: int) -> Head:
+        """Where the experiment is, beside a version that is known."""
+        return transaction.head(self.name, self.seed, known)
 
-    def refresh(self, transaction: Transaction) -> State:
-        """The state as the transaction sees it; only what changed is read."""
-        state = self.state
-        head = transaction.head(state.version)
-        first = head[0]
-        if first.version == state.version:
-            return state
-        if first.revision > state.version:
-            if transaction.steady:
-                return self.reload(transaction)
-            with self.reading() as moment:
-                return self.reload(moment)
-        state = State(state.config, first.version, first.rewards, dict(state.rows))
-        _take_rows(state, head)
+    def refresh(self, transaction: Transaction) -> tuple[State, Head]:
+        """The state as the transaction sees it, of which only what changed is read."""
+        known = self.state
+        head = self.head(transaction, known.version)
+        if head.version < known.version or head.known_batch != known.batch:
+            return self.reload(transaction)  # the log that we know is not the beginning of this one
+        if head.version > known.version:
+            config = known.config if head.config is None else self._read_config(head)
+            rows = {**known.rows, **head.rows}
+            known = State(config, head.version, head.rewards, rows, head.batch)
+            self.publish(known)
+        return known, head
+
+    def reload(self, transaction: Transaction) -> tuple[State, Head]:
+        """The state read anew."""
+        head = self.head(transaction, -1)
+        config = self._read_config(head)
+        state = State(config, head.version, head.rewards, head.rows, head.batch)
         self.publish(state)
-        return state
+        return state, head
 
     def publish(self, state: State) -> None:
-        """Let later calls start from this state."""
-        with self._publishing:
-            if state.version > self.state.version:
-                self.state = state
+        """Let later calls start from this state, even if another thread has seen a later one."""
+        self.state = state
+
+    def log(self, transaction: Transaction) -> Log:
+        """The whole log as of the moment that the transaction sees."""
+        return Log(transaction, self.reading)
 
     def allocation(self, state: State) -> Allocation:
-        """The allocation of a state, kept until the state changes."""
+        """The allocation of a state, kept until another one is asked for."""
         allocation = self._allocation
-        if allocation is None or allocation.state.version != state.version:
+        if allocation is None or allocation.state is not state:
             allocation = self._allocation = Allocation(self.seed, state)
         return allocation
 
-    def _load(self, transaction: Transaction) -> State:
-        head = transaction.head(0)
+    def _read_config(self, head: Head) -> Config:
         try:
-            config = Config.from_json(transaction.config())
+            return Config.from_json(json.loads(head.config or "{}"))
         except (ValueError, LookupError, TypeError, AttributeError):
             raise StoreError(
                 f"the configuration of experiment {self.name!r} in store {self.store.name} is not "
-                "what varts wrote there; restore it from a backup"
+                "what varts wrote there; verify --repair makes it anew from the log"
             ) from None
-        state = State(config, head[0].version, head[0].rewards)
-        _take_rows(state, head)
-        return state
-
-
-def _take_rows(state: State, head: Sequence[Any]) -> None:
-    for row in head:
-        if row.arm is not None:
-            state.rows[row.arm, row.epoch] = Row(
-                row.rewarded, row.n, row.mean, row.m2, row.origin, row.at
-            )

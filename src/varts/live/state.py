@@ -8,20 +8,21 @@ looks at it as it was at the decision's version. No clock, no database, no rando
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from varts._caching import computed_once
 from varts._validation import choice
 from varts.live.options import Options
 from varts.policies import Policy
 from varts.stats import ArmStats
 
 # What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a
-# decision without one; the others change the configuration.
-REWARD, MISSING, EXPIRED = "reward", "missing", "expired"
+# decision without one, REPAIR says how the caches differed from the log; the others change the
+# configuration.
+REWARD, MISSING, EXPIRED, REPAIR = "reward", "missing", "expired", "repair"
 CREATE, CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP = (
     "create",
     "configure",
@@ -43,6 +44,9 @@ class Event(NamedTuple):
     epoch: int | None = None  # that of the decision, for rewards
     raw: float | None = None  # as it came
     value: float | None = None  # as the statistics count it: clipped, tossed
+    # A random number of the transaction that wrote it. Two logs with the same one at a version are
+    # the same up to there, however a database was restored since; logs of schema 0001 have none.
+    batch: int | None = None
     body: dict[str, Any] | None = None  # what a change of configuration says
 
 
@@ -109,17 +113,17 @@ class Config:
     stopped: bool = False
     winner: int | None = None
 
-    @cached_property
+    @computed_once
     def policy(self) -> Policy:
         """The policy for all the arms."""
         return self.options.build(len(self.arms))
 
-    @cached_property
+    @computed_once
     def owed(self) -> NDArray[np.int64]:
         """How many rewards the policy needs of every arm before it has a say."""
         return self.policy.owed(len(self.arms))
 
-    @cached_property
+    @computed_once
     def active(self) -> NDArray[np.int64]:
         """The arms in play."""
         arms = [arm for arm in range(len(self.arms)) if arm not in self.paused]
@@ -185,13 +189,14 @@ class State:
     version: int = 0
     rewards: int = 0
     rows: dict[tuple[int, int], Row] = field(default_factory=dict)
+    batch: int | None = field(default=None, compare=False)  # of the last event
     # Since the copy was made: the rows that changed, and whether the configuration did.
     touched: set[tuple[int, int]] = field(default_factory=set, compare=False)
     reconfigured: bool = field(default=False, compare=False)
 
     def copy(self) -> State:
         """A state to change, with nothing marked as touched."""
-        return State(self.config, self.version, self.rewards, dict(self.rows))
+        return State(self.config, self.version, self.rewards, dict(self.rows), self.batch)
 
     def apply(self, event: Event) -> None:
         """Take in the next event; raises ValueError for one that cannot be."""
@@ -208,7 +213,7 @@ class State:
             half_life = self.config.options.half_life
             self.rows[key] = row.observe(event.value, self.rewards, half_life)
             self.touched.add(key)
-        elif event.kind != EXPIRED:
+        elif event.kind not in (EXPIRED, REPAIR):
             before = self.config.options.half_life
             self.config = self.config.changed(event.kind, event.body or {})
             self.reconfigured = True
@@ -216,13 +221,13 @@ class State:
                 for key, row in self.rows.items():
                     self.rows[key] = row.settled(self.rewards, before)
                 self.touched.update(self.rows)
-        self.version = event.version
+        self.version, self.batch = event.version, event.batch
 
     @classmethod
     def created(cls, event: Event) -> State:
         """After the first event of a log."""
         choice("kind of event", event.kind, (CREATE,))
-        return cls(Config.from_json(event.body or {}), version=1)
+        return cls(Config.from_json(event.body or {}), version=1, batch=event.batch)
 
     def statistics(self) -> ArmStats:
         """(n, mean, m2) of every arm as a policy sees it: all epochs, weights as of now."""

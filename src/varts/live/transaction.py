@@ -3,50 +3,86 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
-from contextlib import closing
+import os
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
+from varts._caching import computed_once
+from varts.live.clock import Clock
 from varts.live.errors import StoreError
 from varts.live.schema import decisions, events, experiments, statistics, units
-from varts.live.state import Event, State
+from varts.live.state import Event, Row, State
 
-ROWS_PER_FETCH = 5000
 Counts = dict[int, int]  # by arm
 
 
-class Transaction:
-    """What is read and written about the experiment of this id, all at one moment or not at all.
+class Head(NamedTuple):
+    """Where an experiment is, as of one moment, beside a version that the reader knew."""
 
-    `steady` says whether several statements see the same moment.
+    time: int  # by the database's clock
+    version: int
+    rewards: int
+    swept: int
+    batch: int | None  # of its last event
+    known_batch: int | None  # of the event at the version that the reader knew
+    config: str | None  # the configuration as JSON, if it changed after that version
+    rows: dict[tuple[int, int], Row]  # the statistics that changed after it
+
+
+class Transaction:
+    """What is read and written about the experiment of this id, all of it or nothing.
+
+    `clock` tells the time where the database has no clock of its own.
     """
 
-    def __init__(self, connection: Connection, experiment: int, store: str, steady: bool) -> None:
+    def __init__(
+        self, connection: Connection, experiment: int, store: str, clock: Clock | None
+    ) -> None:
         self.connection, self.experiment = connection, experiment
-        self.store, self.steady = store, steady
+        self.store, self.clock = store, clock
         self.sqlite = connection.dialect.name == "sqlite"
+
+    @computed_once
+    def batch(self) -> int:
+        """The random number that all events of this transaction carry."""
+        return int.from_bytes(os.urandom(8), "big") >> 1
 
     def lock(self) -> None:
         """Be the only one to change this experiment until the transaction ends."""
         if not self.sqlite:
             self.connection.execute(_lock, {"x": self.experiment})
-            self.steady = True  # as to this experiment
 
-    def head(self, since: int) -> Sequence[Any]:
-        """Where the log is, with the statistics changed after version `since`: one statement, so
-        that both are of one moment. Rows without an arm carry only the former."""
-        return self.connection.execute(_head, {"x": self.experiment, "since": since}).all()
-
-    def config(self) -> dict[str, Any]:
-        """The cached configuration."""
-        text = self.connection.execute(_config, {"x": self.experiment}).scalar_one()
-        body: dict[str, Any] = json.loads(text)
-        return body
+    def head(self, name: str, seed: int, known: int) -> Head:
+        """Where the experiment is, with what changed after version `known`: one statement, so that
+        all of it is of one moment."""
+        given = {"x": self.experiment, "name": name, "seed": seed, "known": known}
+        first, rows = None, {}
+        for row in self.connection.execute(_head(self.sqlite), given):
+            if row.arm is None:
+                first = row
+            else:
+                statistic = Row(row.rewards, row.n, row.mean, row.m2, row.origin, row.at)
+                rows[row.arm, row.epoch] = statistic
+        if first is None:
+            raise StoreError(
+                f"experiment {name!r} in store {self.store} is gone or was created anew; open it "
+                "again"
+            )
+        return Head(
+            time=first.time if self.clock is None else self.clock(),
+            version=first.version,
+            rewards=first.rewards,
+            swept=first.swept,
+            batch=first.batch,
+            known_batch=first.known_batch,
+            config=first.config,
+            rows=rows,
+        )
 
     def decided(self, ids: Sequence[str]) -> dict[str, Any]:
         """Decisions by their ids."""
@@ -119,6 +155,15 @@ class Transaction:
             ]
             self.connection.execute(_upsert(self.sqlite, statistics), rows)
 
+    def save_anew(self, state: State, assigned: Sequence[dict[str, Any]]) -> None:
+        """Replace the caches: all statistics and all arms of sticky units."""
+        for table in (statistics, units):
+            self.connection.execute(sa.delete(table).where(table.c.experiment == self.experiment))
+        if assigned:
+            self.assign([{"experiment": self.experiment, **row} for row in assigned])
+        state.touched, state.reconfigured = set(state.rows), True
+        self.save(state)
+
     def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
         found = self.connection.execute(
@@ -144,53 +189,10 @@ class Transaction:
         """How many of them are settled."""
         return dict(self.connection.execute(_settled_by_arm, {"x": self.experiment}).all())
 
-    def all_events(self) -> Generator[Event, None, None]:
-        """The whole log of events, in order."""
-        query = (
-            sa.select(*(events.c[name] for name in Event._fields))
-            .where(events.c.experiment == self.experiment)
-            .order_by(events.c.version)
-        )
-        with closing(self._stream(query)) as rows:
-            for row in rows:
-                body = None if row.body is None else json.loads(row.body)
-                yield Event._make((*row[:-1], body))
 
-    def all_decisions(self, order: str = "time") -> Generator[Any, None, None]:
-        """Every decision with what settled it, by its time or by the version it saw."""
-        if not self.sqlite:
-            # Of a table that grew within the last minute PostgreSQL has no statistics yet, and may
-            # look for each decision's event among all of them.
-            self.connection.exec_driver_sql("SET LOCAL enable_nestloop = off")
-        query = (
-            sa.select(
-                decisions,
-                events.c.kind.label("settled"),
-                events.c.raw,
-                events.c.value,
-                events.c.time.label("settled_time"),
-                events.c.version.label("settled_version"),
-                events.c.arm.label("settled_arm"),
-                events.c.epoch.label("settled_epoch"),
-            )
-            .outerjoin(events, _settles)
-            .where(decisions.c.experiment == self.experiment)
-            .order_by(decisions.c[order], decisions.c.seq)
-        )
-        yield from self._stream(query)
-
-    def _stream(self, query: Any) -> Generator[Any, None, None]:
-        """Row by row without holding them all."""
-        with self.connection.execute(
-            query, execution_options={"yield_per": ROWS_PER_FETCH}
-        ) as rows:
-            yield from rows
-
-    def count_settlements(self) -> int:
-        """How many events name a decision."""
-        query = sa.select(sa.func.count(events.c.decision))
-        query = query.where(events.c.experiment == self.experiment)
-        return int(self.connection.execute(query).scalar_one())
+def read_event(row: Any) -> Event:
+    """An event as it was before it was written."""
+    return Event._make((*row[:-1], None if row.body is None else json.loads(row.body)))
 
 
 def add_rows(
@@ -244,25 +246,6 @@ _overdue = (
     .limit(sa.bindparam("limit"))
 )
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
-_config = sa.select(experiments.c.config).where(experiments.c.id == _x)
-_head = (
-    sa.select(
-        experiments.c.version,
-        experiments.c.revision,
-        experiments.c.rewards,
-        experiments.c.swept,
-        *(statistics.c[name] for name in ("arm", "epoch", "n", "mean", "m2", "origin", "at")),
-        statistics.c.rewards.label("rewarded"),
-    )
-    .outerjoin(
-        statistics,
-        sa.and_(
-            statistics.c.experiment == experiments.c.id,
-            statistics.c.version > sa.bindparam("since"),
-        ),
-    )
-    .where(experiments.c.id == _x)
-)
 _decided_by_arm = (
     sa.select(decisions.c.arm, sa.func.count())
     .where(decisions.c.experiment == _x)
@@ -282,3 +265,47 @@ def _upsert(on_sqlite: bool, table: sa.Table) -> Any:
     key = [column.name for column in table.primary_key]
     new = {name: made.excluded[name] for name in table.c.keys() if name not in key}  # noqa: SIM118
     return made.on_conflict_do_update(index_elements=key, set_=new)
+
+
+@cache
+def _head(on_sqlite: bool) -> Any:
+    """A row of the experiment, and one per statistic: joined, each would repeat the whole
+    configuration."""
+    known: Any = sa.bindparam("known", type_=sa.BigInteger)
+    identity = {"name": sa.bindparam("name"), "seed": sa.bindparam("seed", type_=sa.BigInteger)}
+    statistic = [statistics.c[name] for name in ("arm", "epoch", "n", "mean", "m2", "origin", "at")]
+
+    def batch_at(version: Any) -> Any:
+        event = sa.and_(events.c.experiment == _x, events.c.version == version)
+        return sa.select(events.c.batch).where(event).scalar_subquery()
+
+    def nothing(column: sa.Column[Any]) -> Any:
+        return sa.cast(sa.null(), column.type).label(column.name)
+
+    microseconds = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
+    now = nothing(events.c.time) if on_sqlite else sa.literal_column(microseconds).label("time")
+    return sa.union_all(
+        sa.select(
+            now,
+            experiments.c.version,
+            experiments.c.rewards,
+            experiments.c.swept,
+            batch_at(experiments.c.version).label("batch"),
+            batch_at(known).label("known_batch"),
+            sa.case((experiments.c.revision > known, experiments.c.config)).label("config"),
+            *map(nothing, statistic),
+        ).where(
+            experiments.c.id == _x,
+            *(experiments.c[name] == given for name, given in identity.items()),
+        ),
+        sa.select(
+            nothing(events.c.time),
+            statistics.c.version,
+            statistics.c.rewards,
+            nothing(experiments.c.swept),
+            nothing(events.c.batch),
+            nothing(events.c.batch).label("known_batch"),
+            nothing(experiments.c.config),
+            *statistic,
+        ).where(statistics.c.experiment == _x, statistics.c.version > known),
+    )

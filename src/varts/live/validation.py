@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from varts._validation import abbreviate
+from varts._validation import abbreviate, is_real, scalar
 from varts.live.errors import InvalidReward
 from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
@@ -17,13 +16,15 @@ LONGEST_TEXT = 255  # characters
 
 
 def check_reward(value: Any) -> float:
-    """A reward as a float; any finite number is one."""
+    """A reward as a float; any finite number is one, whatever its type."""
     number = math.nan
     if type(value) is float:
         number = value
-    elif isinstance(value, numbers.Real) and not isinstance(value, bool):
-        with suppress(OverflowError):  # an int beyond all floats
-            number = float(value)
+    else:
+        given = scalar(value)
+        if is_real(given) and not isinstance(given, bool):
+            with suppress(OverflowError, ValueError):  # beyond all floats, a signalling NaN
+                number = float(given)
     if not math.isfinite(number):
         raise InvalidReward(f"reward must be a finite number, got {abbreviate(value)}")
     return number

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from varts.live.allocation import STICKY, Allocation, counted
-from varts.live.state import EXPIRED, MISSING, REWARD, Event, Row, State
-from varts.live.transaction import Transaction
+from varts._text import printable
+from varts.live.allocation import STICKY, WINNER, Allocation, counted
+from varts.live.log import Log
+from varts.live.options import Options
+from varts.live.state import EXPIRED, MISSING, REPAIR, REWARD, Event, Row, State
 
 RELATIVE_TOLERANCE = 1e-9  # of the standard deviation for a mean
 PROBLEMS_TOLD = 20  # the rest is counted
@@ -28,6 +29,7 @@ class Verification:
         replayed: How many decisions were made again from the log.
         found: How many problems there are.
         problems: A sentence for each of the first 20.
+        repaired: What a repair has just changed, a sentence each.
     """
 
     decisions: int = 0
@@ -35,6 +37,7 @@ class Verification:
     replayed: int = 0
     found: int = 0
     problems: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -47,9 +50,9 @@ class Verification:
     def __str__(self) -> str:
         head = f"{self.decisions} decisions, {self.rewards} rewards"
         head += f", {self.replayed} decisions made again" if self.replayed else ""
-        if self.ok:
-            return f"{head}: the statistics agree with the log"
-        return "\n".join([f"{head}: {self.found} problems", *self.problems])
+        verdict = "the statistics agree with the log" if self.ok else f"{self.found} problems"
+        repaired = [f"repaired: {printable(sentence)}" for sentence in self.repaired]
+        return "\n".join([*repaired, f"{head}: {verdict}", *map(printable, self.problems)])
 
     def add_problem(self, sentence: str) -> None:
         """Count a problem, and keep its sentence while there are few.
@@ -62,33 +65,39 @@ class Verification:
             self.problems.append(sentence)
 
 
-def verify(transaction: Transaction, seed: int, cached: State, replay: bool) -> Verification:
+def verify(log: Log, cached: State, seed: int, replay: bool) -> Verification:
     """Fold the log again, event by event, with each decision at the version it saw."""
     out = Verification()
-    with closing(transaction.all_events()) as events:
-        fold = Fold(events, seed, out)
-        if replay and fold.step() and fold.state is not None:
-            with closing(transaction.all_decisions(order="version")) as decisions:
-                _replay(decisions, fold, fold.state, out)
-        while fold.step():
-            pass
-    with closing(transaction.all_decisions()) as decisions:
-        _check_decisions(decisions, len(cached.config.arms), transaction.count_settlements(), out)
+    fold = Fold(log.events(), seed, out)
+    if replay and fold.step() and fold.state is not None:
+        _replay(log, fold, fold.state, out)
+    while fold.step():
+        pass
+    assigned = Assignments(fold.options)
+    _check_decisions(log, len(cached.config.arms), assigned, out)
+    fold.tell_gaps(out)
     if fold.state is None:
         return out
     out.rewards = fold.state.rewards
     if not fold.broken:
-        _compare(fold.state, cached, out)
+        compare(fold.state, cached, out)
+        compare_units(assigned.rows, log.assigned(), out)
     return out
 
 
 class Fold:
-    """The state that the events add up to, taken in one by one as far as they make sense."""
+    """The state that the events add up to, taken in one by one as far as they make sense.
+
+    A gap in their numbers is noted and passed over. It is no problem once a repair has named it:
+    then the log was found to have lost events, and everything since rests on what is left.
+    """
 
     def __init__(self, events: Iterator[Event], seed: int, out: Verification) -> None:
         self.events, self.seed, self.out = events, seed, out
         self.state: State | None = None
-        self.broken = False  # whether an event was missing or made no sense
+        self.options: dict[int, Options] = {}  # by epoch
+        self.gaps: list[tuple[int, int]] = []  # first and last number that is missing
+        self.broken = False  # whether an event made no sense
 
     def step(self) -> bool:
         """Take in one event more; False when there is none, or none that can be taken."""
@@ -97,26 +106,38 @@ class Fold:
             return False
         try:
             event = next(self.events, None)
-            if event is not None and event.version == expected:
-                self._take(event)
-                return True
+            if event is None and self.state is None:
+                raise ValueError("there is none")
+            if event is None:
+                return False
+            expected = event.version
+            self._take(event)
+            return True
         except DAMAGE as error:
-            self._break_off(f"event {expected} cannot be applied: {_describe(error)}")
+            self.broken = True
+            self.out.add_problem(f"event {expected} cannot be applied: {describe(error)}")
             return False
-        if event is not None or expected == 1:
-            self._break_off(f"event {expected} is missing from the log")
-        return False
 
-    def _break_off(self, why: str) -> None:
-        self.broken = True
-        self.out.add_problem(why)
+    def tell_gaps(self, out: Verification) -> None:
+        """Count what is missing among the problems."""
+        for first, last in self.gaps:
+            which = f"event {first} is" if first == last else f"events {first} to {last} are"
+            out.add_problem(f"{which} missing from the log")
 
     def _take(self, event: Event) -> None:
         if self.state is None:
             self.state = State.created(event)
+            self.options[1] = self.state.config.options
             return
-        config = self.state.config
+        config, expected = self.state.config, self.state.version + 1
+        if event.version > expected:
+            self.gaps.append((expected, event.version - 1))
+            self.state.version = event.version - 1
         self.state.apply(event)
+        self.options[self.state.config.epoch] = self.state.config.options
+        if event.kind == REPAIR and event.body is not None:
+            known = {(first, last) for first, last in event.body["missing"]}
+            self.gaps = [gap for gap in self.gaps if gap not in known]
         if event.kind not in (REWARD, MISSING) or not config.options.policy_is_known:
             return
         raw = event.raw if event.kind == REWARD else config.options.missing
@@ -127,23 +148,48 @@ class Fold:
             )
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """What a value that makes no sense is told with: a missing key is only named by its error."""
     return f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
 
 
-def _check_decisions(decisions: Iterator[Any], K: int, settlements: int, out: Verification) -> None:
+class Assignments:
+    """The arms of sticky units, as their decisions have it.
+
+    Args:
+        options: Those of each epoch.
+    """
+
+    def __init__(self, options: Mapping[int, Options]) -> None:
+        self.options = options
+        self.rows: dict[str, Any] = {}  # the decision that a unit has its arm from
+
+    def add(self, decision: Any) -> None:
+        """Take in a decision; their order does not matter."""
+        options = self.options.get(decision.epoch)
+        if decision.unit is None or decision.reason in (STICKY, WINNER):
+            return
+        if options is None or not options.sticky:
+            return
+        before = self.rows.get(decision.unit)
+        if before is None or (before.version, before.seq) < (decision.version, decision.seq):
+            self.rows[decision.unit] = decision
+
+
+def _check_decisions(log: Log, K: int, assigned: Assignments, out: Verification) -> None:
     """Every decision against the event that settled it, and no such event without a decision."""
     settled = 0
-    for decision in decisions:
+    for decision in log.decisions():
         out.decisions += 1
+        assigned.add(decision)
         if not 0 <= decision.arm < K:
             out.add_problem(f"decision {decision.id!r} is for arm {decision.arm} of {K}")
         if decision.settled is not None:
             settled += 1
             _agree_on_reward(decision, out)
-    if settlements != settled:
-        out.add_problem(f"{settlements - settled} rewards name a decision that was never made")
+    missing = log.count_settlements() - settled
+    if missing:
+        out.add_problem(f"{missing} rewards name a decision that was never made")
 
 
 def _agree_on_reward(decision: Any, out: Verification) -> None:
@@ -162,7 +208,7 @@ def _agree_on_reward(decision: Any, out: Verification) -> None:
         )
 
 
-def _compare(log: State, cached: State, out: Verification) -> None:
+def compare(log: State, cached: State, out: Verification) -> None:
     """What the log adds up to with what the caches say."""
     if (log.version, log.rewards) != (cached.version, cached.rewards):
         out.add_problem(
@@ -173,6 +219,16 @@ def _compare(log: State, cached: State, out: Verification) -> None:
         out.add_problem("the configuration differs from what the log adds up to")
     for key in sorted(log.rows.keys() | cached.rows.keys()):
         _compare_rows(key, log.rows.get(key, Row()), cached.rows.get(key, Row()), out)
+
+
+def compare_units(assigned: Mapping[str, Any], cached: Iterable[Any], out: Verification) -> None:
+    """The arms of sticky units with the decisions that they come from."""
+    wrong, left = 0, dict(assigned)
+    for row in cached:
+        decision = left.pop(row.unit, None)
+        wrong += decision is None or (decision.arm, decision.id) != (row.arm, row.decision)
+    if wrong or left:
+        out.add_problem(f"{wrong + len(left)} sticky units have another arm than in the log")
 
 
 def _compare_rows(key: tuple[int, int], log: Row, cache: Row, out: Verification) -> None:
@@ -191,11 +247,11 @@ def _compare_rows(key: tuple[int, int], log: Row, cache: Row, out: Verification)
             out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
 
 
-def _replay(decisions: Iterator[Any], fold: Fold, state: State, out: Verification) -> None:
+def _replay(log: Log, fold: Fold, state: State, out: Verification) -> None:
     """Make every decision again from the state of its version and compare what was logged."""
     assigned: dict[str, Any] = {}
     allocation: Allocation | None = None
-    for decision in decisions:
+    for decision in log.decisions(order="version"):
         while state.version < decision.version:
             if not fold.step():
                 if not fold.broken:
@@ -204,11 +260,15 @@ def _replay(decisions: Iterator[Any], fold: Fold, state: State, out: Verificatio
                     )
                 return
             allocation = None
+        if log.repaired is not None and decision.version < log.repaired:
+            if state.config.options.sticky and decision.reason != STICKY:
+                assigned[decision.unit] = decision
+            continue
         try:
             allocation = allocation or Allocation(fold.seed, state)
             again = _made_again(decision, allocation, assigned)
         except DAMAGE as error:
-            out.add_problem(f"decision {decision.id!r} cannot be made again: {_describe(error)}")
+            out.add_problem(f"decision {decision.id!r} cannot be made again: {describe(error)}")
             return
         out.replayed += 1
         if (
@@ -229,7 +289,7 @@ def _made_again(
     if decision.reason == STICKY:
         before = assigned.get(decision.unit)
         return None if before is None else (before.arm, before.probability)
-    (choice,) = allocation.choose([decision.id], [decision.unit])
+    (choice,) = allocation.choose([decision.salt or decision.id], [decision.unit])
     if allocation.options.sticky:
         assigned[decision.unit] = decision
     return choice.arm, choice.probability

@@ -1,0 +1,150 @@
+"""The whole log of an experiment as of one moment, read page by page.
+
+Every page is a transaction of its own, so that a long read holds nothing up: no fork, no
+checkpoint of SQLite's, no vacuum of PostgreSQL's. Rows of the log are never changed, so the moment
+is a bound on their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import sqlalchemy as sa
+
+from varts.live.errors import StoreError
+from varts.live.schema import decisions, events, units
+from varts.live.state import REPAIR, Event
+from varts.live.transaction import Transaction, read_event
+
+Reading = Callable[[], AbstractContextManager[Transaction]]
+ROWS_PER_PAGE = 20_000  # held in memory at a time, and read in less than half a second
+
+
+class Log:
+    """What had been written at the moment that a transaction sees.
+
+    Args:
+        transaction: That transaction.
+        reading: Makes a transaction for every page.
+    """
+
+    def __init__(self, transaction: Transaction, reading: Reading) -> None:
+        self.reading, self.x = reading, {"x": transaction.experiment}
+        bounds = transaction.connection.execute(_bounds, self.x).one()
+        self.version, self.batch, self.seq, self.repaired = bounds
+
+    def events(self) -> Iterator[Event]:
+        """All of them, in order."""
+        after = 0
+        while page := self._page(_events_page, after=after, last=self.version):
+            yield from map(read_event, page)
+            after = page[-1].version
+
+    def decisions(self, order: str = "time") -> Iterator[Any]:
+        """Every decision with what settled it, by its time or by the version that it saw."""
+        query, after, seq = _decisions_pages[order], -1, -1
+        while page := self._page(query, after=after, seq=seq, last=self.seq, version=self.version):
+            yield from page
+            after, seq = getattr(page[-1], order), page[-1].seq
+
+    def assigned(self) -> Iterator[Any]:
+        """The arms of sticky units, as they are cached."""
+        after = ""
+        while page := self._page(_units_page, after=after):
+            yield from page
+            after = page[-1].unit
+
+    def count_settlements(self) -> int:
+        """How many events name a decision."""
+        return int(self._page(_settlements, version=self.version)[0][0])
+
+    def _page(self, query: Any, **bounds: Any) -> list[Any]:
+        with self.reading() as transaction:
+            connection = transaction.connection
+            found = connection.execute(_batch, {**self.x, "version": self.version}).scalar()
+            if found != self.batch:
+                raise StoreError(
+                    f"store {transaction.store} was restored while its log was read; begin again"
+                )
+            if not transaction.sqlite:  # or it may read all events to find those of a page
+                connection.exec_driver_sql(_LOOK_UP)
+            given = {**self.x, "limit": ROWS_PER_PAGE, **bounds}
+            return list(connection.execute(query, given))
+
+
+_LOOK_UP = (
+    "SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
+)
+_x: Any = sa.bindparam("x")
+_after: Any = sa.bindparam("after")
+_limit: Any = sa.bindparam("limit")
+_here = events.c.experiment == _x
+_last_event = sa.select(sa.func.max(events.c.version)).where(_here).scalar_subquery()
+_bounds = sa.select(
+    sa.func.coalesce(_last_event, 0),
+    sa.select(events.c.batch).where(_here, events.c.version == _last_event).scalar_subquery(),
+    sa.func.coalesce(
+        sa.select(sa.func.max(decisions.c.seq))
+        .where(decisions.c.experiment == _x)
+        .scalar_subquery(),
+        0,
+    ),
+    sa.select(sa.func.max(events.c.version))
+    .where(_here, events.c.kind == REPAIR)
+    .scalar_subquery(),
+)
+_batch = sa.select(events.c.batch).where(_here, events.c.version == sa.bindparam("version"))
+_events_page = (
+    sa.select(*(events.c[name] for name in Event._fields))
+    .where(_here, events.c.version > _after, events.c.version <= sa.bindparam("last"))
+    .order_by(events.c.version)
+    .limit(_limit)
+)
+_settlements = sa.select(sa.func.count(events.c.decision)).where(
+    _here, events.c.version <= sa.bindparam("version")
+)
+_units_page = (
+    sa.select(units)
+    .where(units.c.experiment == _x, units.c.unit > _after)
+    .order_by(units.c.unit)
+    .limit(_limit)
+)
+
+
+def _decisions_page(order: str) -> Any:
+    """The page first and then its events: those of all decisions need not be looked up for it."""
+    page = (
+        sa.select(decisions)
+        .where(
+            decisions.c.experiment == _x,
+            decisions.c.seq <= sa.bindparam("last"),
+            sa.tuple_(decisions.c[order], decisions.c.seq) > sa.tuple_(_after, sa.bindparam("seq")),
+        )
+        .order_by(decisions.c[order], decisions.c.seq)
+        .limit(_limit)
+        .subquery()
+    )
+    settles = sa.and_(
+        events.c.experiment == page.c.experiment,
+        events.c.decision == page.c.id,
+        events.c.version <= sa.bindparam("version"),
+    )
+    return (
+        sa.select(
+            page,
+            events.c.kind.label("settled"),
+            events.c.raw,
+            events.c.value,
+            events.c.time.label("settled_time"),
+            events.c.version.label("settled_version"),
+            events.c.arm.label("settled_arm"),
+            events.c.epoch.label("settled_epoch"),
+        )
+        .outerjoin(events, settles)
+        .order_by(page.c[order], page.c.seq)
+    )
+
+
+_decisions_pages = {order: _decisions_page(order) for order in ("time", "version")}
