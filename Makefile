@@ -46,7 +46,7 @@ docs: install  ## the documentation site, into site/; warnings are errors
 wheel: install  ## the sdist and the wheel, into dist/
 	$(BIN)/python -m build --outdir dist .
 
-chaos: install  ## kill a hundred workers of live experiments, on each store, and lose nothing
+chaos: install  ## live experiments under kills, pauses, restarts, restores and wrong clocks: nothing is lost
 	$(BIN)/python -m tests.live.chaos $(CHAOS)
 
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md

@@ -6,19 +6,23 @@
 Movies are rated 1 to 5 stars, and neither a movie's mean rating nor how much opinions on it differ
 is known beforehand. The whole experiment is three calls: `decide` when a page is shown, `reward`
 when its stars arrive, `report` for the page that tells how it goes. The standard library serves the
-pages; any number of such servers may share one store.
+pages, to browsers on this machine; any number of such servers may share one store.
 """
 
 from __future__ import annotations
 
 import argparse
 import html
+import io
 import json
+import socket
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -38,14 +42,25 @@ MOVIES = {
     "The Sequel": (0.10, 0.25, 0.40, 0.20, 0.05),  # mean 2.85, sd 1.01
 }
 HOUR = 3600
+LARGEST_BODY = 1000  # bytes; an id and a number of stars need fewer
+SECONDS_PER_REQUEST = 10.0  # in all: who sends it more slowly is cut off
+REQUESTS_AT_ONCE = 32  # the next ones wait until one of them is done
 
 
-def open_carousel(store: str = "memory://", seed: int = 1, **options: Any) -> varts.Experiment:
-    """The experiment; who has not rated within an hour never will, and counts for nothing."""
-    return varts.open("carousel", list(MOVIES), store=store, seed=seed, window=HOUR, **options)
+def open_carousel(store: str = "memory://", **options: Any) -> varts.Experiment:
+    """The experiment; who has not rated within an hour never will, and counts for nothing.
+
+    Visitors may choose the ids of /recommend, so choices must not follow from them.
+    """
+    return varts.open(
+        "carousel", list(MOVIES), store=store, window=HOUR, client_ids=True, **options
+    )
 
 
 # ------------------------------------------------------------------------------------- the pages
+
+# Nothing is loaded from elsewhere, and no other site shows these pages within its own.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Carousel</title>{head}<style>
@@ -113,38 +128,76 @@ def report_page(report: varts.live.Report) -> str:
 # ------------------------------------------------------------------------------------ the server
 
 
+class Incoming(io.RawIOBase):
+    """What a browser sends, as long as it is in time: many short waits are a long one, too."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.until = connection, time.monotonic() + SECONDS_PER_REQUEST
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.connection.settimeout(max(self.until - time.monotonic(), 0.001))
+        return self.connection.recv_into(buffer)
+
+
 class Handler(BaseHTTPRequestHandler):
     """Three addresses to look at, one to send stars to."""
 
-    experiment: varts.Experiment
+    server: Server
+    default_request_version = "HTTP/1.0"  # also for what is no request: its answer has a status
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(Incoming(self.connection))
+
+    def parse_request(self) -> bool:
+        """Whether the request is one for us, sent by a page of ours or by a program.
+
+        The pages of other sites can make a browser send requests here, too. Their names are in the
+        Host, if they have their name lead to this machine, else in the Origin of what they post.
+        """
+        if not super().parse_request():
+            return False
+        hosts = [f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")]
+        host, origins = self.headers.get_all("Host", []), self.headers.get_all("Origin", [])
+        if len(host) != 1 or host[0] not in hosts:
+            self.answer(421, f"This server is {hosts[0]}, and no other.")
+            return False
+        if any(origin not in [f"http://{name}" for name in hosts] for origin in origins):
+            self.answer(403, "Other sites must not send requests here.")
+            return False
+        return True
 
     def do_GET(self) -> None:
         address = urlsplit(self.path)
-        if address.path == "/":
-            self.answer(200, movie_page(self.experiment.decide()))
-        elif address.path == "/report":
-            self.answer(200, report_page(self.experiment.report()))
-        elif address.path == "/recommend":  # the same for a program; a retry gets the same movie
-            asked = parse_qs(address.query).get("id", [None])[0]
-            try:
-                decision = self.experiment.decide(id=asked)
-            except (ValueError, LiveError) as error:
-                self.refuse(error)
-                return
-            self.answer(200, json.dumps(decision._asdict()), "application/json")
-        else:
-            self.answer(404, "There is nothing here.", "text/plain")
+        try:
+            if address.path == "/":
+                self.answer(200, movie_page(self.server.experiment.decide()), "text/html")
+            elif address.path == "/report":
+                self.answer(200, report_page(self.server.experiment.report()), "text/html")
+            elif address.path == "/recommend":  # the same for a program; a retry gets it again
+                asked = parse_qs(address.query).get("id", [None])[0]
+                decision = self.server.experiment.decide(id=asked)
+                self.answer(200, json.dumps(decision._asdict()), "application/json")
+            else:
+                self.answer(404, "There is nothing here.")
+        except (ValueError, LiveError) as error:
+            self.refuse(error)
 
     def do_POST(self) -> None:
-        size = self.headers.get("Content-Length", "0")
-        body = self.rfile.read(min(int(size), 10_000)) if size.isdecimal() else b""
+        body = self.read_body()
+        if body is None:
+            return
         form = parse_qs(body.decode("utf-8", "replace"))
         id, stars = form.get("id", [""])[0], form.get("stars", [""])[0]
         if self.path != "/rate" or stars not in ("1", "2", "3", "4", "5"):
-            self.answer(400, "Send id and stars, 1 to 5, to /rate.", "text/plain")
+            self.answer(400, "Send id and stars, 1 to 5, to /rate.")
             return
         try:
-            self.experiment.reward(id, int(stars))
+            self.server.experiment.reward(id, int(stars))
         except (ValueError, LiveError) as error:
             self.refuse(error)
             return
@@ -153,18 +206,39 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
+    def read_body(self) -> bytes | None:
+        """All of the body; None if it was refused."""
+        sizes = self.headers.get_all("Content-Length", [])
+        if not sizes:
+            self.answer(411, "Content-Length must be given.")
+        elif len(sizes) > 1 or not (sizes[0].isascii() and sizes[0].isdecimal()):
+            self.answer(400, "Content-Length must be one whole number.")
+        elif len(sizes[0]) > 9 or int(sizes[0]) > LARGEST_BODY:
+            self.answer(413, f"The body must have at most {LARGEST_BODY} bytes.")
+        elif len(body := self.rfile.read(int(sizes[0]))) < int(sizes[0]):
+            self.answer(400, "The body must be as long as Content-Length says.")
+        else:
+            return body
+        return None
+
     def refuse(self, error: Exception) -> None:
         """Say in one sentence why nothing was written."""
         statuses = {UnknownDecision: 404, RewardConflict: 409, StoreError: 503}
-        self.answer(statuses.get(type(error), 400), str(error), "text/plain")
+        self.answer(statuses.get(type(error), 400), str(error))
 
-    def answer(self, status: int, text: str, kind: str = "text/html") -> None:
-        """Send a page."""
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the standard library refuses, in one sentence as well."""
+        self.answer(code, f"{message or HTTPStatus(code).phrase}.")
+
+    def answer(self, status: int, text: str, kind: str = "text/plain") -> None:
+        """Send a sentence, or a page."""
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Content-Security-Policy", POLICY)
         self.end_headers()
         self.wfile.write(body)
 
@@ -172,11 +246,37 @@ class Handler(BaseHTTPRequestHandler):
         """Keep the terminal for the demo."""
 
 
+class Server(ThreadingHTTPServer):
+    """A thread per request, for as many as there is room for."""
+
+    request_queue_size = 128
+
+    def __init__(self, experiment: varts.Experiment, port: int) -> None:
+        self.experiment, self.room = experiment, threading.Semaphore(REQUESTS_AT_ONCE)
+        super().__init__(("127.0.0.1", port), Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.room.acquire(timeout=SECONDS_PER_REQUEST):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        error = sys.exception()
+        if not isinstance(error, ConnectionError):  # who has hung up needs no answer
+            print(f"carousel: {type(error).__name__}: {error}", file=sys.stderr)
+
+
 @contextmanager
 def serving(experiment: varts.Experiment, port: int = 0) -> Iterator[str]:
     """Serve on this machine alone; gives the address, shuts down cleanly at the end."""
-    handler = type("Handler", (Handler,), {"experiment": experiment})
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server = Server(experiment, port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
@@ -227,19 +327,20 @@ def main() -> None:
         "--store", default="memory://", help="sqlite:///carousel.db keeps what was learnt"
     )
     asked = parser.parse_args()
-    with open_carousel(asked.store) as experiment, serving(experiment, asked.port) as url:
-        print(f"{url} shows a movie, {url}/report how it goes; Ctrl-C stops", flush=True)
-        try:
-            if asked.demo:
-                start = experiment.state.rewards  # a store that was used before: new visitors
-                seen = demo(url, asked.visitors, asked.seconds, start)
-                last = seen[-len(seen) // 3 :]
-                name, count = Counter(last).most_common(1)[0]
-                print(f"{name}: {count / len(last):.0%} of the last third of the visitors")
-            else:
+    try:
+        with open_carousel(asked.store) as experiment, serving(experiment, asked.port) as url:
+            print(f"{url} shows a movie, {url}/report how it goes; Ctrl-C stops", flush=True)
+            if not asked.demo:
                 threading.Event().wait()
-        except KeyboardInterrupt:
-            print("stopped")
+            start = experiment.state.rewards  # a store that was used before: new visitors
+            seen = demo(url, asked.visitors, asked.seconds, start)
+            last = seen[-len(seen) // 3 :]
+            name, count = Counter(last).most_common(1)[0]
+            print(f"{name}: {count / len(last):.0%} of the last third of the visitors")
+    except KeyboardInterrupt:
+        print("stopped")
+    except (ValueError, OSError) as error:  # a store or a port that cannot be used
+        sys.exit(f"carousel: {error}")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ UNTRACED = (
     "beliefs/test_samplers.py",
     "fitting/test_fit_statistics.py",
     "live/test_chaos.py",
+    "live/test_locks.py",
     "paper/test_errata.py",
     "policies/test_choices.py",
     "simulation/engine/test_compilation.py",
@@ -45,9 +46,12 @@ UNTRACED = (
 SLOW = (
     *UNTRACED,
     "live/test_experiment_sessions.py",
-    "live/test_locks.py",
     "live/test_migrations.py",
     "live/test_store.py",
+    "live/test_waits.py",
+    "simulation/engine/test_diagnosis.py",
+    "simulation/engine/test_formula.py",
+    "simulation/engine/test_kernel_cache.py",
     "simulation/test_dask.py",
 )
 TESTS = Path(__file__).parent

@@ -2,7 +2,8 @@
 
 Everything that commands import is imported once. Then each page's python blocks run in a process
 forked from here, and each of its commands in another: none sees what another left behind, and none
-has to import it all again. What needs a shell is left to one.
+has to import it all again. What needs a shell is left to one. Nothing is drawn at random but what
+comes out the same at every run: the pages give no seeds, and show what they print.
 """
 
 import contextlib
@@ -18,6 +19,8 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
+
+from tests.fixed_secrets import fix_secrets
 
 PLAIN = re.compile(r"varts [^|&;<>$`*?]*")  # a command without anything that a shell would do
 
@@ -65,6 +68,7 @@ def python_process():
     pid = os.fork()
     if not pid:
         os.close(asking)
+        fix_secrets()
         names = {"__name__": "__main__"}
         with open(asked) as steps, open(answering, "w") as answers:
             for line in steps:
@@ -102,6 +106,7 @@ def run_command(command):
         if not pid:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
+            fix_secrets()
             os._exit(run_varts(shlex.split(command)[1:]))
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)

@@ -111,7 +111,8 @@ def runner():
     """`tests/page_runner.py` at work: a function from steps and a folder to what came of them."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     with subprocess.Popen(
-        [sys.executable, "-W", "error", Path(__file__).with_name("page_runner.py")],
+        [sys.executable, "-W", "error", "-m", "tests.page_runner"],
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -252,6 +253,14 @@ def test_every_command_is_documented():
     commands = [name for name in load_commands() if not name.startswith("-")]
     assert commands
     assert [name for name in commands if f"varts {name}" not in text] == []
+
+
+def test_no_page_gives_a_live_experiment_a_seed():
+    """Readers copy what they see, and a seed that is known is none."""
+    code = [step.code for page in PAGES for step in steps_of(page.read_text(encoding="utf-8"))]
+    live = [text for text in code if "varts.open(" in text or "experiment create" in text]
+    assert len(live) > 3
+    assert [text for text in live if re.search(r"--seed|varts\.open\([^)]*seed=", text)] == []
 
 
 def test_every_public_class_and_function_has_a_docstring():

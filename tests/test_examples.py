@@ -4,11 +4,14 @@ import importlib.util
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -17,8 +20,10 @@ from urllib.request import urlopen
 import pytest
 
 import varts
+from tests.fixed_secrets import fix_secrets
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+FIXED_SECRETS = Path(__file__).with_name("fixed_secrets.py")
 VISITORS = 150
 BEST = "Crowd Pleaser"
 EVEN = 1 / 5
@@ -34,8 +39,9 @@ def carousel():
 
 
 @pytest.fixture
-def app(carousel):
-    """The app on a free port: its experiment and its address."""
+def app(carousel, monkeypatch):
+    """The app on a free port: its experiment and its address. It does the same at every run."""
+    fix_secrets(monkeypatch.setattr)
     with carousel.open_carousel() as experiment, carousel.serving(experiment) as url:
         yield experiment, url
 
@@ -63,10 +69,10 @@ def last_third(seen):
 
 
 def test_the_demo_learns_and_shuts_down():
-    """Every decision follows from the seed. Seeds 1 to 12 gave 0.76 to 0.98."""
+    """Its secrets are fixed; with those of 12 other seeds it was 0.70 to 0.98."""
     options = ["--demo", "--visitors", str(VISITORS), "--seconds", "0", "--port", "0"]
     done = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / "carousel.py", *options],
+        [sys.executable, "-W", "error", FIXED_SECRETS, EXAMPLES / "carousel.py", *options],
         capture_output=True,
         text=True,
         timeout=120,
@@ -84,8 +90,9 @@ def test_the_demo_learns_and_shuts_down():
     assert int(share) / 100 > 3 * EVEN
 
 
-def test_without_learning_the_best_movie_stays_at_its_even_share(carousel, capsys):
+def test_without_learning_the_best_movie_stays_at_its_even_share(carousel, capsys, monkeypatch):
     """The control: a floor of 1/5 leaves nothing to learn with. 5 sd above 0.2 would be 0.48."""
+    fix_secrets(monkeypatch.setattr)
     with carousel.open_carousel(floor=EVEN) as experiment, carousel.serving(experiment) as url:
         seen = carousel.demo(url, VISITORS, seconds=0)
     assert last_third(seen) < 2.4 * EVEN
@@ -150,6 +157,146 @@ def test_a_lost_store_is_answered_with_503(carousel, tmp_path):
         assert send(url, "visitor", 5)[0] == 503
 
 
+def raw(url, *lines, body=b"", timeout=30):
+    """What the server answers to these lines, sent as they are: its status and its text."""
+    with socket.create_connection(address_of(url), timeout) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        return received(connection)
+
+
+def address_of(url):
+    parts = urlsplit(url)
+    return parts.hostname, parts.port
+
+
+def received(connection):
+    """All that comes until the server hangs up; nothing, if it does so without a word."""
+    data = b""
+    while more := connection.recv(10_000):
+        data += more
+    if not data:
+        return None, ""
+    head, text = data.split(b"\r\n\r\n", 1)
+    return int(head.split()[1]), text.decode()
+
+
+def test_only_its_own_name_is_answered(app):
+    """A site that has its name lead to this machine is another host."""
+    experiment, url = app
+    host, port = address_of(url)
+    for name in (f"{host}:{port}", f"localhost:{port}"):
+        assert raw(url, "GET / HTTP/1.1", f"Host: {name}")[0] == 200
+    before = experiment.store.find("carousel").version, len(exported(experiment))
+    others = [
+        "evil.example",
+        f"evil.example:{port}",
+        host,
+        f"{host}:{port + 1}",
+        f"{host}:{port}.x",
+    ]
+    for wrong in [f"Host: {name}" for name in others] + [
+        "X: y",
+        f"Host: {host}:{port}\r\nHost: evil",
+    ]:
+        for method in ("GET / HTTP/1.1", "GET /recommend?id=me HTTP/1.1", "POST /rate HTTP/1.1"):
+            status, text = raw(url, method, wrong, "Content-Length: 0")
+            assert (status, text) == (421, f"This server is {host}:{port}, and no other.")
+    assert (experiment.store.find("carousel").version, len(exported(experiment))) == before
+
+
+def exported(experiment):
+    with experiment._snapshot.reading() as transaction:
+        log = experiment._snapshot.log(transaction)
+    return list(log.decisions())
+
+
+def test_other_sites_send_no_stars(app):
+    experiment, url = app
+    host = "{}:{}".format(*address_of(url))
+    id = experiment.decide().id
+    body = urlencode({"id": id, "stars": 5}).encode()
+    lines = ["POST /rate HTTP/1.1", f"Host: {host}", f"Content-Length: {len(body)}"]
+    for origin in (
+        "https://evil.example",
+        "null",
+        f"https://{host}",
+        f"http://{host}.evil",
+        "http://127.0.0.1",
+    ):
+        assert raw(url, *lines, f"Origin: {origin}", body=body)[0] == 403
+    assert experiment.report().state.rewards == 0
+    assert raw(url, *lines, f"Origin: http://{host}", body=body)[0] == 303
+    assert experiment.report().state.rewards == 1
+
+
+def test_bodies_have_a_length_and_it_is_small(carousel, app):
+    experiment, url = app
+    start = ["POST /rate HTTP/1.1", "Host: {}:{}".format(*address_of(url))]
+    for status, *sizes in [
+        (411,),
+        (411, "Transfer-Encoding: chunked"),
+        (400, "Content-Length: 5", "Content-Length: 6"),
+        (400, "Content-Length: +5"),
+        (413, f"Content-Length: {carousel.LARGEST_BODY + 1}"),
+        (413, "Content-Length: " + "9" * 5000),
+    ]:
+        got, text = raw(url, *start, *sizes)
+        assert got == status and text.count("\n") == 0 and text.endswith(".")
+    assert experiment.report().state.rewards == 0
+
+
+def test_what_the_library_refuses_is_a_sentence_too(app):
+    _, url = app
+    host = "Host: {}:{}".format(*address_of(url))
+    for status, line in [
+        (400, "GET"),
+        (400, "\x1b[2J"),
+        (400, "GET / HTTP/x"),
+        (501, "PUT / HTTP/1.1"),
+        (414, "GET /" + "x" * 70_000 + " HTTP/1.1"),
+    ]:
+        got, text = raw(url, line, host)
+        assert got == status and text.endswith(".") and "<" not in text and "\n" not in text
+
+
+def test_a_request_that_does_not_end_is_cut_off(carousel, app, monkeypatch):
+    """Whether nothing comes any more, or a byte now and then; and it changes nothing."""
+    experiment, url = app
+    monkeypatch.setattr(carousel, "SECONDS_PER_REQUEST", 0.5)
+    start = "POST /rate HTTP/1.1\r\nHost: {}:{}\r\n".format(*address_of(url))
+    for sent in ("", "GE", start, start + "Content-Length: 20\r\n\r\nid=x&st"):
+        for drip in (b"", b"x"):
+            with socket.create_connection(address_of(url), 30) as connection:
+                connection.sendall(sent.encode())
+                began = time.monotonic()
+                with suppress(ConnectionError):
+                    for _ in range(25 if drip else 0):  # for a second and more
+                        connection.sendall(drip)
+                        time.sleep(0.05)
+                with suppress(ConnectionError):
+                    assert received(connection)[0] in (None, 400)
+                assert time.monotonic() - began < 20
+    assert experiment.report().state.rewards == 0
+    assert raw(url, "GET / HTTP/1.1", start.split("\r\n")[1])[0] == 200
+
+
+def test_many_half_requests_take_few_threads_and_the_next_is_answered(carousel, monkeypatch):
+    monkeypatch.setattr(carousel, "REQUESTS_AT_ONCE", 4)
+    monkeypatch.setattr(carousel, "SECONDS_PER_REQUEST", 1.0)
+    with (
+        carousel.open_carousel() as experiment,
+        carousel.serving(experiment) as url,
+        ExitStack() as open_ones,
+    ):
+        before = threading.active_count()
+        for _ in range(12):
+            one = socket.create_connection(address_of(url), 30)
+            open_ones.enter_context(one).sendall(b"GET / HT")
+        time.sleep(0.3)
+        assert threading.active_count() <= before + 4
+        assert raw(url, "GET / HTTP/1.1", "Host: {}:{}".format(*address_of(url)))[0] == 200
+
+
 def test_the_report_page_has_a_bar_per_movie_and_refreshes(carousel, app):
     _, url = app
     for number in range(2):  # before any rating, and after some
@@ -187,3 +334,17 @@ def test_ctrl_c_is_a_clean_end(tmp_path):
     assert (process.returncode, out, err) == (0, "stopped\n", "")
     with varts.open("carousel", store=store) as experiment:
         assert experiment.verify(replay=True).decisions == 1
+
+
+def test_what_cannot_be_used_is_one_sentence(tmp_path):
+    (tmp_path / "no.db").write_text("this is no database" * 100)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for options in (
+            ["--port", port],
+            ["--port", "0", "--store", f"sqlite:///{tmp_path}/no.db"],
+        ):
+            command = [sys.executable, EXAMPLES / "carousel.py", *options]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+            assert done.stderr.startswith("carousel: ")

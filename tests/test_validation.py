@@ -4,6 +4,8 @@ A wrong type is a TypeError, a wrong value a ValueError.
 """
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from varts import (
     choose,
     simulate,
 )
+from varts._validation import integer, real, reals
 from varts.bounds import theorem1, theorem2
 from varts.policies import make
 from varts.priors import Prior
@@ -311,3 +314,69 @@ def test_theorem1_at_tiny_noise_is_its_limit():
 def test_a_missing_prior_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         VarTS(tmp_path / "nowhere.json")
+
+
+# ------------------------------------------------------------------------------ numbers of any type
+
+ONES = [1, 1.0, np.float32(1), np.int8(1), np.array(1), np.array(1.0), Fraction(1), Decimal("1.0")]
+
+
+@pytest.mark.parametrize("one", ONES, ids=lambda one: f"{type(one).__name__} {one}")
+def test_a_number_may_be_of_any_type(one):
+    assert NormalGamma(one, one, one, one) == NormalGamma(1, 1, 1, 1)
+    assert integer("runs", one, at_least=1, at_most=1) == 1
+    assert type(integer("runs", one)) is int
+    assert reals("mu", [one, one]).tolist() == [1.0, 1.0]
+    assert real("mu", one, above=0, at_most=1) == 1.0
+
+
+@pytest.mark.parametrize("name", ["NaN", "sNaN", "Infinity", "-Infinity", "1e999999999", "1.5"])
+def test_a_decimal_that_is_no_whole_number(name):
+    """The last but one has a billion digits, if somebody writes them out."""
+    with pytest.raises(ValueError, match=rf"^runs must be a whole number >= 1, got .*{name[-3:]}"):
+        integer("runs", Decimal(name), at_least=1, at_most=9)
+    if name != "1.5":
+        with pytest.raises(ValueError, match=r"^mu must be finite, got "):
+            real("mu", Decimal(name))
+
+
+@pytest.mark.parametrize("value", [np.array(True), np.array("1"), np.array([1, 2]), 1j, "1", None])
+def test_what_is_no_number_is_no_whole_number(value):
+    with pytest.raises(TypeError, match=r"^runs must be a whole number, got "):
+        integer("runs", value)
+
+
+# ------------------------------------------------------------------------------ nested too deeply
+
+
+def nested(depth, inner=0):
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+def test_a_value_that_cannot_be_written_out_is_refused_in_one_sentence():
+    for value in (nested(100), nested(100_000), 10**5000, Fraction(10**5000)):
+        with pytest.raises((TypeError, ValueError), match=r"^mu must be finite, got ") as refused:
+            NormalGamma(value, 1, 1, 1)
+        assert len(str(refused.value)) < 120
+
+
+OTHERS = json.dumps(FIELDS)[:-1] + ', "others": '
+
+
+@pytest.mark.parametrize("depth", [200, 980, 100_000])
+@pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"others": ', "}"), (OTHERS, "}")])
+def test_json_that_is_nested_deeply_is_no_prior(tmp_path, depth, start, end):
+    file = tmp_path / "prior.json"
+    fields = json.dumps(FIELDS)[:-1]
+    for before in ("", f'{fields}, "others": ', f'{fields}, "mu": '):
+        file.write_text(before + start * depth + "0" + end * depth + "}" * bool(before))
+        with pytest.raises(ValueError) as refused:
+            Prior.load(file)
+        assert str(refused.value).startswith(f"{file}: ") and len(str(refused.value)) < 300
+
+
+def test_json_that_is_nested_deeply_is_no_plan():
+    with pytest.raises(ValueError, match=r"^a plan must be JSON that Plan\.to_json wrote"):
+        varts.Plan.from_json("[" * 100_000)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
+    from varts.instances import Instances as Instances
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
     from varts.live import open as open
@@ -48,7 +49,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.problems import BernoulliBandit as BernoulliBandit
     from varts.problems import BetaBandit as BetaBandit
     from varts.problems import GaussianBandit as GaussianBandit
-    from varts.problems import Instances as Instances
     from varts.problems import Problem as Problem
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
@@ -60,6 +60,7 @@ _modules = ("bounds", "live")
 _homes = {
     "varts.beliefs": ("Beta", "StudentT"),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
+    "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
@@ -83,7 +84,7 @@ _homes = {
         "register",
     ),
     "varts.priors": ("Normal", "NormalGamma", "Prior"),
-    "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Instances", "Problem"),
+    "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
 }

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from varts._text import printable
+
 DELAY_SECONDS = 0.5  # before a bar appears: shorter work needs none
 
 
@@ -44,7 +46,7 @@ class _Lines(Progress):
             self._say()
 
     def _say(self) -> None:
-        print(f"{self.prefix}{self._text} ...", file=sys.stderr, flush=True)
+        print(printable(f"{self.prefix}{self._text} ..."), file=sys.stderr, flush=True)
         self._text = ""
 
 
@@ -57,7 +59,7 @@ class _Bar(Progress):
         self._stage: tuple[str, float | None] = ("", None)
 
     def stage(self, text: str, total: float | None = None) -> None:
-        self._stage = (self.prefix + text, total)
+        self._stage = (printable(self.prefix + text), total)
         if self._bar is None:
             if total is None:
                 self._show()
@@ -75,7 +77,7 @@ class _Bar(Progress):
         from rich.console import Console
 
         self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
+            progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.TaskProgressColumn(),
             progress.TimeElapsedColumn(),

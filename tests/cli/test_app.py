@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+import varts
+
 
 @pytest.mark.parametrize("module", ["numpy", "cyclopts", "varts.cli.simulate"])
 def test_ctrl_c_while_the_command_line_loads(module):
@@ -24,3 +26,13 @@ def test_ctrl_c_while_the_command_line_loads(module):
     )
     told = "varts: stopped; nothing was complete yet\n"
     assert (done.returncode, done.stdout, done.stderr) == (130, "", told)
+
+
+def test_too_little_memory_is_one_sentence(call, monkeypatch):
+    """Python says nothing then but the name of the error."""
+
+    def fail(*given, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(varts, "fit_prior", fail)
+    assert call("fit", "log.csv") == (2, "", "varts: there is not enough memory for this\n")

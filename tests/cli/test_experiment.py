@@ -23,6 +23,7 @@ import varts
 from varts import cli
 from varts.cli.experiment import experiment
 from varts.cli.experiment_flags import STORE, TYPED, Flags
+from varts.fitting.columns import Columns
 from varts.live import Options
 from varts.policies import registry
 
@@ -162,11 +163,13 @@ EXAMPLES = {
     "sticky": (True, True, []),
     "clip": ("-5,100.5", [-5.0, 100.5], []),
     "window": ("24h", 86400.0, []),
+    "skew": ("5m", 300.0, []),
     "missing": ("-1", -1.0, ["--window", "60"]),
     "half_life": ("500", 500.0, []),
     "stop_p_best": ("0.95", 0.95, []),
     "stop_loss": ("0.01", 0.01, []),
     "hash_units": (True, True, []),
+    "client_ids": (True, True, []),
 }
 
 
@@ -322,7 +325,7 @@ def test_create_again_is_harmless_and_another_option_is_refused(call, done, pric
     assert "is there already, and agrees" in done("create", price, "--seed", "1", "--floor", "0")
     refused(call("create", price, "9", "12", "15", "--floor", "0.1"), "floor", "0.1", "configure")
     refused(call("create", price, "9", "12"), "arms", "9, 12, 15", "got 9, 12")
-    refused(call("create", price, "9", "12", "15", "--seed", "2"), "seed", "got 2")
+    refused(call("create", price, "9", "12", "15", "--seed", "2"), "seed", "got another")
     assert stored(done) == before
 
 
@@ -497,7 +500,85 @@ def test_names_are_shown_as_they_are(done, name):
     assert name in stored(done, name)["arms"]
 
 
+HOSTILE = "red\x1b]0;gone\x07\x9b2J\r\n\u202eblue\u2028\x7f"
+WRITTEN = r"red\u001b]0;gone\u0007\u009b2J\r\n\u202eblue\u2028\u007f"
+
+
+def test_a_terminal_obeys_no_name(call, done):
+    """Of an experiment, an arm, an id, a unit, a file or a store: what is printed is text, and the
+    line ends and tabs of the command itself."""
+    exp, arm, id = (f"{HOSTILE} {what}" for what in ("exp", "arm", "id"))
+    url = f"sqlite:///{HOSTILE}.db"
+    calls = [
+        (0, "create", exp, arm, "--stop-p-best", "0.5", "--store", url),
+        (0, "create", exp, arm, "--store", url),
+        (0, "decide", exp, "--unit", HOSTILE, "--id", id, "--store", url),
+        (0, "decide", exp, "--id", id, "--json", "--store", url),
+        (0, "reward", exp, id, "1", "--store", url),
+        (0, "report", exp, "--store", url),
+        (0, "report", exp, "--json", "--store", url),
+        (0, "add-arm", exp, f"{HOSTILE} c", "--store", url),
+        (0, "pause-arm", exp, arm, "--store", url),
+        (0, "resume-arm", exp, arm, "--store", url),
+        (0, "list", "--store", url),
+        (0, "list", "--json", "--store", url),
+        (0, "export", exp, f"{HOSTILE}.csv", "--store", url),
+        (0, "verify", exp, "--store", url),
+        (0, "stop", exp, "--winner", arm, "--store", url),
+        (2, "report", HOSTILE, "--store", url),
+        (2, "pause-arm", exp, HOSTILE, "--store", url),
+        (2, "reward", exp, HOSTILE, "1", "--store", url),
+        (2, "create", exp, HOSTILE, "--store", url),
+        (2, "create", exp, arm, "--floor", HOSTILE, "--store", url),
+        (2, "create", exp, arm, "--prior", HOSTILE, "--store", url),
+        (2, "export", exp, f"{HOSTILE}/log.csv", "--store", url),
+        (2, "list", "--store", f"sqlite:///gone/{HOSTILE}.db"),
+        (2, HOSTILE),
+    ]
+    shown = []
+    for code, *words in calls:
+        answer = call(*words)
+        assert answer[0] == code, answer
+        shown.append(answer[1] + answer[2])
+        assert shown[-1].replace("\n", "").replace("\t", "").isprintable(), words
+    assert sum(WRITTEN in text for text in shown) >= 15
+    assert shown[2] == f"{WRITTEN} arm\t{WRITTEN} id\n"
+    (body,) = lines(done("report", exp, "--json", "--store", url))
+    assert (body["name"], body["winner"]) == (exp, arm)
+    with varts.open(exp, store=url) as again:
+        text = str(again.report()) + repr(again) + str(again.verify())
+    assert text.replace("\n", "").isprintable() and WRITTEN in text
+
+
+def test_the_seed_is_in_no_output(call, done, price):
+    play(done, [1.0] * 5)
+    done("export", price, "log.ndjson")
+    shown = [done("list", "--json"), done("report", price, "--json"), done("verify", price)]
+    shown += [done("report", price), call("create", price, "--seed", "9")[2]]
+    shown.append(Path("log.ndjson").read_text("utf-8"))
+    with closing(sqlite3.connect("varts.db")) as database:
+        ((seed,),) = database.execute("SELECT seed FROM varts_experiments")
+    assert not any(str(seed) in text or '"seed"' in text for text in shown)
+
+
 # ------------------------------------------------------------------------------ export and verify
+
+
+def test_a_spreadsheet_runs_no_exported_name_and_fit_knows_them_all(done):
+    arms = ["=1+1", "+1", "-1", "@SUM(1)", "'=1", "''-1", "'tis", "plain", "a,=1"]
+    Path("arms.txt").write_text("\n".join(arms), "utf-8")
+    done("create", "price", "--arms-file", "arms.txt", "--floor", "0.1", "--seed", "1")
+    play(done, [float(i % 7) for i in range(120)])
+    done("export", "price", "log.csv")
+    done("export", "price", "log.parquet")
+    cells = pl.read_csv("log.csv", infer_schema=False)
+    for column in ("id", "unit", "arm", "reason", "settled"):
+        assert not any(cell[0] in "=+-@\t\r" for cell in cells[column].drop_nulls())
+    assert set(cells["arm"]) == {f"'{arm}" for arm in arms[:6]} | set(arms[6:])
+    one = Columns(experiment=None)
+    read = [varts.read_history(f"log.{kind}", one) for kind in ("csv", "parquet")]
+    assert read[0].arms["arm"].to_list() == sorted(arms)
+    assert read[0].arms.equals(read[1].arms)
 
 
 @pytest.mark.parametrize(
@@ -525,6 +606,7 @@ def test_verify_says_that_all_is_well(done, price):
         "replayed": 3,
         "found": 0,
         "problems": [],
+        "repaired": [],
     }
 
 
@@ -548,6 +630,19 @@ def test_verify_has_exit_code_1_when_something_was_changed(
     assert (code, err) == (1, "")
     (body,) = lines(out)
     assert body["ok"] is False and body["found"] == len(body["problems"]) > 0
+
+
+def test_verify_repairs_what_could_not_even_be_opened(call, done, price):
+    play(done, [1.0, 2.0, 3.0])
+    with closing(sqlite3.connect("varts.db")) as store, store:
+        store.execute("UPDATE varts_experiments SET config = 'x'")
+        store.execute("DELETE FROM varts_statistics")
+    refused(call("report", price), "verify --repair makes it anew")
+    first, *_, last = done("verify", price, "--repair").splitlines()
+    assert first == "repaired: the configuration could not be read"
+    assert last == "3 decisions, 3 rewards: the statistics agree with the log"
+    (body,) = lines(done("verify", price, "--repair", "--json"))
+    assert body["ok"] and body["repaired"] == []
 
 
 # ------------------------------------------------------------------------------ changes
@@ -609,7 +704,7 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
             name = [] if words is None else ["price"]
             refused(call(verb, *name, *(words or [])), "sqlite:///varts.db", "is not there")
     for url in ("sqlite+pysqlite:///varts.db", "sqlite:///varts.db?timeout=5"):
-        refused(call("decide", "price", "--store", url), url, "is not there")
+        refused(call("decide", "price", "--store", url), url.partition("?")[0], "is not there")
     refused(call("create", "price", "a", "b", "--floor", "2"), "floor")
     refused(call("create", "price", "a", "b", "--floor", "0.6"), "floor", "1/2")
     assert list(Path().iterdir()) == []
@@ -632,9 +727,12 @@ WRONG = [
     (["create", "new", "a", ""], ["arm", "''"]),
     (["create", "new", "a", "b", "--store", "memory://"], ["store", "memory://"]),
     (["create", "new", "a", "b", "--store", "sqlite://"], ["store must outlive", "sqlite://"]),
-    (["list", "--store", "sqlite:///:memory:"], ["store must outlive", ":memory:"]),
+    (["list", "--store", "sqlite:///:memory:"], ["store must outlive", "memory"]),
     (["create", "new", "a", "b", "--store", "sqlite://varts.db"], ["three slashes"]),
-    (["create", "new", "a", "b", "--store", "sqlite:///varts.db?x=1"], ["valid options"]),
+    (
+        ["create", "new", "a", "b", "--store", "sqlite:///varts.db?x=1"],
+        ["valid options"],
+    ),
     (["create", "new", "a", "b", "--store", "nonsense"], ["store", "URL"]),
     (["create", "new", "a", "b", "--store", "mysql://h/d"], ["store", "mysql"]),
     (["create", "new", "a", "b", "--store", "sqlite:///no/such/x.db"], ["no/such/x.db"]),
@@ -710,9 +808,8 @@ def test_a_file_that_is_no_database(call):
 def test_a_full_disk_is_one_sentence(call, done, price):
     play(done, [1.0] * 3)
     for kind in ("parquet", "csv", "ndjson"):
-        Path(f"log.{kind}.part").symlink_to("/dev/full")
+        Path(f"log.{kind}").symlink_to("/dev/full")
         refused(call("export", price, f"log.{kind}"), "No space left")
-        assert not list(Path().glob("log.*"))
 
 
 def test_the_advice_to_stop_can_be_run(done, monkeypatch):

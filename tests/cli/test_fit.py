@@ -163,3 +163,19 @@ def test_names_that_look_like_markup_are_printed_as_they_are(call, tmp_path):
     table.write_csv(tmp_path / "log.csv")
     code, out, _ = call("fit", "log.csv", "--group", "arm")
     assert code == 0 and "[red]" in out and "[/b]" in out
+
+
+def test_a_terminal_obeys_no_name_in_the_history(call, log):
+    """Of a group, an outlier, a column or a file."""
+    name = "far\x1b[2J\x9b\u202eout"
+    odd = pl.DataFrame({"experiment": "odd", "arm": name, "reward": [1e6 + i for i in range(9)]})
+    table = pl.concat([log.cast({"experiment": pl.String}), odd])
+    table.write_csv(f"{name}.csv")
+    written = r"far\u001b[2J\u009b\u202eout"
+    for words in (["--group", "arm", "--plot", "a.svg"], [], ["-o", f"{name}.json"]):
+        code, out, err = call("fit", f"{name}.csv", *words)
+        assert code == 0 and written in out
+        assert (out + err).replace("\n", "").isprintable()
+    for words in (["--arm", name], ["--experiment", name], [f"{name}.parquet"]):
+        code, out, err = call("fit", f"{name}.csv", *words)
+        assert code == 2 and err.removesuffix("\n").isprintable()

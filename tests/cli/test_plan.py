@@ -194,3 +194,11 @@ def test_a_mistake_is_one_sentence(plan, file, arguments, words):
     code, out, err = plan(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("varts: ") and err.count("\n") == 1 and words in err
+
+
+def test_a_terminal_obeys_no_name_of_an_arm(call, tmp_path):
+    names = ["a\x1b[2J", "b\x9b\n"]
+    varts.NormalGamma([0, 1], 1, 3, 1, names=names).save(tmp_path / "prior.json")
+    code, out, err = call("plan", "prior.json", "--horizon", 50, "--runs", 20, "--out", "plan")
+    assert code == 0 and r"a\u001b[2J" in out and r"b\u009b\n" in out
+    assert (out + err).replace("\n", "").isprintable()

@@ -350,6 +350,13 @@ def test_labels_are_shown_as_they_are(call, study, label):
         refused((code, out, err), "label")
 
 
+def test_a_terminal_obeys_no_label(call, study):
+    study.write_text(STUDY.replace("UCB1 = {}", '"a\\u001b[2J" = { policy = "UCB1" }'))
+    code, out, err = call("simulate", study, "--against", "a\x1b[2J")
+    assert code == 0 and r"minus a\u001b[2J" in out
+    assert (out + err).replace("\n", "").isprintable()
+
+
 # As a process of its own.
 
 

@@ -1,6 +1,8 @@
 """Logs -> arm statistics: exact, from any source, and nothing lost without being counted."""
 
 import gzip
+import os
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from varts.fitting import sources
 from varts.fitting.columns import Columns
 from varts.fitting.history import History, example_history, read_history
 
@@ -447,6 +450,35 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(tmp_path / "binary.csv", "binary.csv must be a CSV file, got binary data")
     (tmp_path / "ragged.csv").write_text("experiment,arm,reward\n1,a\n1,b,2,3,4\n")
     refusal(tmp_path / "ragged.csv", "the history cannot be read: ")
+
+
+def test_a_line_without_end_is_refused(tmp_path):
+    """A gigabyte that takes no room on the disk: it is not read, since it might not fit."""
+    path = tmp_path / "log.csv"
+    for rows in ("", "\nx,", "\nx,a,1\nx,b,"):
+        path.write_text(f"experiment,arm,reward{rows}")
+        os.truncate(path, 10**9)
+        with pytest.raises(ValueError, match=r"csv must have lines of at most 16,777,216 bytes"):
+            read_history(path)
+
+
+def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv"
+    rows = [f"x,{letter * 20},{value}" for value in range(50) for letter in "ab"]
+    path.write_text("\n".join(["experiment,arm,reward", *rows]))
+    for limit in (26, 27, 30, 100, 10_000):
+        monkeypatch.setattr(sources, "LONGEST_LINE", limit)
+        assert read_history(path).rows == 100
+    monkeypatch.setattr(sources, "LONGEST_LINE", 23)
+    with pytest.raises(ValueError, match="lines of at most 23 bytes"):
+        read_history(path)
+
+
+def test_rewards_may_be_decimals():
+    rewards = [Decimal("1.5"), Decimal("2.5")]
+    table = pl.DataFrame({"experiment": "x", "arm": "a", "reward": rewards})
+    for log in (table, pd.DataFrame(table.to_dict(as_series=False))):
+        assert read_history(log).stats.mean.tolist() == [2.0]
 
 
 def test_the_example_is_what_its_page_says():

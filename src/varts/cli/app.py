@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import cyclopts
 from cyclopts import App, Parameter
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 import varts
-from varts._validation import UnknownArmsWarning, integer
+from varts._text import printable
+from varts._validation import KernelCacheWarning, UnknownArmsWarning, integer
 
 if TYPE_CHECKING:
     from varts.priors import Prior
@@ -97,6 +100,7 @@ EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a file or on Pos
 app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMENT_HELP)
 
 # A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
+NOTES = (KernelCacheWarning, UnknownArmsWarning)
 MISTAKES = (ValueError, TypeError, OSError, ImportError, ArithmeticError, MemoryError)
 
 
@@ -120,14 +124,15 @@ def _notes_on_stderr() -> Iterator[None]:
     usual = warnings.showwarning
 
     def show_note(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        if not issubclass(category, UnknownArmsWarning):
+        if not issubclass(category, NOTES):
             usual(message, category, *where)
         elif str(message) not in said:
             said.add(str(message))
-            print(f"varts: note: {message}", file=sys.stderr)
+            print(printable(f"varts: note: {message}"), file=sys.stderr)
 
     with warnings.catch_warnings():  # puts `showwarning` back, too
-        warnings.simplefilter("always", UnknownArmsWarning)
+        for category in NOTES:
+            warnings.simplefilter("always", category)
         warnings.showwarning = show_note  # type: ignore[assignment]
         yield
 
@@ -180,14 +185,25 @@ ArmGroups = Annotated[
 ]
 
 
-def show(what: Any, uncut: bool = False) -> None:
-    """Print text or a table, cut to the width of a terminal unless `uncut`; a pipe gets all."""
+def say(*lines: str) -> None:
+    """Print lines; what is in them that a terminal would obey is written out."""
+    for line in lines:
+        print(printable(line))
+
+
+def cell(text: str) -> str:
+    """Text for a cell of a table: all of it is shown, and none of it obeyed."""
+    return escape(printable(text))
+
+
+def show(table: Table, uncut: bool = False) -> None:
+    """Print a table, cut to the width of a terminal unless `uncut`; a pipe gets all."""
     terminal = sys.stdout.isatty()
-    console = Screen(width=None if terminal else 200, highlight=False)
+    console = Screen(width=None if terminal else 200, highlight=False, emoji=False)
     if uncut or not terminal:
         endless = console.options.update(width=10**6)
-        console.width = max(console.width, console.measure(what, options=endless).maximum)
-    console.print(what)
+        console.width = max(console.width, console.measure(table, options=endless).maximum)
+    console.print(table)
 
 
 def _usage(error: cyclopts.CycloptsError) -> str:
@@ -211,10 +227,12 @@ def _usage(error: cyclopts.CycloptsError) -> str:
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+    if isinstance(error, MemoryError):
+        return str(error) or "there is not enough memory for this"
     return str(error) or type(error).__name__
 
 
 def fail(sentence: str) -> None:
     """Say what is wrong and exit with 2."""
-    print(f"varts: {' '.join(sentence.split())}", file=sys.stderr)
+    print(printable(f"varts: {' '.join(sentence.split())}"), file=sys.stderr)
     sys.exit(2)

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich.markup import escape
 from rich.table import Table
 
 import varts
+from varts._text import printable
 from varts.cli.app import (
     EXPERIMENT_HELP,
     ArmGroups,
     Lines,
     Whole,
+    cell,
     read_arm_groups,
     read_lines,
+    say,
     show,
 )
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
@@ -30,6 +32,7 @@ from varts.cli.experiment_flags import NO_OPTIONS, STORE, Json, Name, OptionFlag
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import print_json, report_body, show_report, status
 from varts.live import Experiment
+from varts.live.repair import repair_caches
 
 EXAMPLES = """\
 Examples:
@@ -78,7 +81,8 @@ def create(
     arms_file
         A file with the name of an arm on each line; - is standard input.
     seed
-        Same seed, same decisions; drawn by default.
+        For tests and simulations: same seed and name, same decisions. Else leave it out, and one
+        is drawn that nobody knows: who knows it knows which arm an id will get.
     """
     given = options.given() | {"groups": read_arm_groups(arm_groups), "seed": seed}
     names = read_lines("names of arms and --arms-file", list(arms) or None, arms_file)
@@ -88,7 +92,7 @@ def create(
         before = place.has(name)
         made = varts.open(name, names, store=place, **given)
         what = "is there already, and agrees" if before else "created"
-        print(f"{name}: {what}; {len(made.arms)} arms in {place.name}")
+        say(f"{name}: {what}; {len(made.arms)} arms in {place.name}")
 
 
 @experiment.command(help_epilogue="")
@@ -129,7 +133,7 @@ def decide(
             if as_json:
                 print_json(decision._asdict())
             else:
-                print(f"{decision.arm}\t{decision.id}")
+                print(f"{printable(decision.arm)}\t{printable(decision.id)}")
 
 
 @experiment.command(help_epilogue="")
@@ -155,7 +159,7 @@ def reward(name: Name, /, *rewards: str, store: Url = STORE) -> None:
             pairs[i] = one, float(text)
     with open_experiment(name, store) as exp:
         for (one, _), applied in zip(pairs, exp.reward_many(pairs), strict=True):
-            print(f"{'applied' if applied else 'duplicate'}\t{one}")
+            print(f"{'applied' if applied else 'duplicate'}\t{printable(one)}")
 
 
 @experiment.command(help_epilogue="")
@@ -194,7 +198,7 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
         Ends in .parquet, .csv or .ndjson.
     """
     with open_experiment(name, store) as exp:
-        print(f"{exp.export(file):,} decisions written to {file}")
+        say(f"{exp.export(file):,} decisions written to {file}")
 
 
 @experiment.command(help_epilogue="")
@@ -203,6 +207,7 @@ def verify(
     /,
     *,
     replay: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    repair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
@@ -214,14 +219,29 @@ def verify(
     ----------
     replay
         Also make every decision again from the log.
+    repair
+        Make statistics and configuration anew from the log if they differ, and note that in it.
     """
+    repaired = []
+    if repair:  # before it is opened: it may be such that it cannot be
+        with closing(open_store(store)) as place:
+            repaired = repair_caches(name, place)
     with open_experiment(name, store) as exp:
         found = exp.verify(replay=replay)
+    found.repaired = repaired
     if as_json:
         counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}
-        print_json({"ok": found.ok, **counts, "found": found.found, "problems": found.problems})
+        print_json(
+            {
+                "ok": found.ok,
+                **counts,
+                "found": found.found,
+                "problems": found.problems,
+                "repaired": repaired,
+            }
+        )
     else:
-        print(found)
+        say(*str(found).split("\n"))
     if not found.ok:
         sys.exit(1)
 
@@ -248,12 +268,14 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
                 arms = {"arms": exp.arms, "paused": [exp.arms[i] for i in sorted(config.paused)]}
                 print_json({**body, **changing, **arms, "options": exp.options.to_json()})
             table.add_row(
-                escape(name),
+                cell(name),
                 str(len(config.arms)),
                 f"{exp.state.rewards:,}",
                 str(config.epoch),
-                escape(exp.options.policy["label"]),
-                escape(status(exp.state)),
+                cell(exp.options.policy["label"]),
+                cell(status(exp.state)),
             )
-    if not as_json:
-        show(table if names else f"no experiments in {place.name}", uncut=True)
+    if names and not as_json:
+        show(table, uncut=True)
+    elif not as_json:
+        say(f"no experiments in {place.name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from varts.cli.app import ArmGroups, parse_prior, read_arm_groups
+from varts.cli.app import ArmGroups, parse_prior, read_arm_groups, say
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import open_experiment
 from varts.cli.experiment_text import shown, status
@@ -31,7 +31,7 @@ def add_arm(
     with open_experiment(name, store) as exp:
         made = None if prior is None else parse_prior(prior)
         exp.add_arm(arm, made, read_arm_groups(arm_groups))
-        print(f"{name}: {arm} added; {len(exp.arms)} arms")
+        say(f"{name}: {arm} added; {len(exp.arms)} arms")
 
 
 def pause_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
@@ -46,7 +46,7 @@ def pause_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
     """
     with open_experiment(name, store) as exp:
         exp.pause_arm(arm)
-        print(f"{name}: {arm} paused; {len(exp.state.config.active)} arms in play")
+        say(f"{name}: {arm} paused; {len(exp.state.config.active)} arms in play")
 
 
 def resume_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
@@ -61,7 +61,7 @@ def resume_arm(name: Name, arm: str, /, *, store: Url = STORE) -> None:
     """
     with open_experiment(name, store) as exp:
         exp.resume_arm(arm)
-        print(f"{name}: {arm} is back; {len(exp.state.config.active)} arms in play")
+        say(f"{name}: {arm} is back; {len(exp.state.config.active)} arms in play")
 
 
 def configure(
@@ -85,7 +85,7 @@ def configure(
         exp.configure(**given, groups=read_arm_groups(arm_groups))
         now = exp.options.to_json()
         changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
-        print(f"{name}: {changes}; epoch {exp.state.config.epoch}")
+        say(f"{name}: {changes}; epoch {exp.state.config.epoch}")
 
 
 def stop(name: Name, /, *, winner: str | None = None, store: Url = STORE) -> None:
@@ -102,4 +102,4 @@ def stop(name: Name, /, *, winner: str | None = None, store: Url = STORE) -> Non
     """
     with open_experiment(name, store) as exp:
         exp.stop(winner)
-        print(f"{name}: {status(exp.state)}")
+        say(f"{name}: {status(exp.state)}")

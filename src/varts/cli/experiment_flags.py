@@ -98,6 +98,7 @@ TYPED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "holdout": ("SHARE", _read_number),
     "clip": ("LOW,HIGH", _read_range),
     "window": ("SECONDS|30m|24h|7d", _read_time),
+    "skew": ("SECONDS|30m|24h", _read_time),
     "missing": ("REWARD", _read_number),
     "half_life": ("REWARDS", _read_number),
     "stop_p_best": ("P", _read_number),

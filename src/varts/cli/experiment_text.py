@@ -8,10 +8,9 @@ import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
 
-from varts.cli.app import show
+from varts.cli.app import cell, say, show
 
 if TYPE_CHECKING:
     from varts.live import Report
@@ -39,7 +38,7 @@ def shown(value: Any) -> str:
 
 def print_json(body: dict[str, Any]) -> None:
     """One line for scripts."""
-    print(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
+    say(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
@@ -62,7 +61,7 @@ def show_report(found: Report, store_flag: list[str]) -> None:
     state, rows = found.state, found.frame.to_dicts()
     label = state.config.options.policy["label"]
     pending = sum(row["pending"] for row in rows)
-    print(
+    say(
         f"{found.name}: {label}, goal {found.goal}, {state.rewards:,} rewards, "
         f"{pending:,} pending, epoch {state.config.epoch}, {status(state)}"
     )
@@ -75,7 +74,7 @@ def show_report(found: Report, store_flag: list[str]) -> None:
     for index, row in enumerate(rows):
         paused = " (paused)" if index in state.config.paused else ""
         table.add_row(
-            escape(row["arm"]) + paused,
+            cell(row["arm"]) + paused,
             f"{row['n']:,}",
             _decimal(row["mean"], places),
             _decimal(row["sd"], places),
@@ -88,7 +87,7 @@ def show_report(found: Report, store_flag: list[str]) -> None:
             f"{row['pending']:,}",
         )
     show(table, uncut=True)
-    print(_verdict(found, store_flag))
+    say(_verdict(found, store_flag))
 
 
 def _verdict(found: Report, store_flag: list[str]) -> str:

@@ -6,12 +6,11 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.markup import escape
 from rich.table import Table
 
 import varts
 from varts._validation import check_file
-from varts.cli.app import FilePath, app, show
+from varts.cli.app import FilePath, app, cell, say, show
 
 GROUPS_SHOWN = 20
 
@@ -92,12 +91,12 @@ def fit(
     if plot is not None:
         drawing, axes = plotting.figure(3, height=3.4)
         made.plot(axes)
-        drawing.savefig(plot, dpi=160)
+        plotting.save_figure(drawing, plot, dpi=160)
     show(_tabulate_groups(made) if made.groups else _tabulate_shared(made))
-    show(escape(f"\n{made.diagnostics}"))
+    say("", *str(made.diagnostics).split("\n"))
     written = " and ".join(str(path) for path in (out, plot) if path is not None)
     if written:
-        show(escape(f"\nwritten to {written}"))
+        say("", f"written to {written}")
 
 
 def _tabulate_shared(made: Any) -> Table:
@@ -137,7 +136,7 @@ def _tabulate_groups(made: Any) -> Table:
     def row(name: str, arms: str, error: str, prior: Any) -> None:
         words = summarise_prior(prior)
         numbers = (prior.kappa, prior.alpha, prior.beta, words.mean_sd, words.reward_sd)
-        table.add_row(escape(name), arms, _format(prior.mu), error, *map(_format, numbers))
+        table.add_row(cell(name), arms, _format(prior.mu), error, *map(_format, numbers))
 
     for i, name in enumerate(made.groups[:GROUPS_SHOWN]):
         fields = (float(getattr(made.prior, field)[i]) for field in made.prior._fields)

@@ -22,6 +22,7 @@ from varts.cli.app import (
     parse_prior,
     read_arm_groups,
     read_lines,
+    say,
 )
 
 
@@ -130,15 +131,13 @@ def plan(
         body: dict[str, Any] = json.loads(made.to_json())
         print(json.dumps({**body, "rounds_needed": [asdict(one) for one in needed]}))
     else:
-        print(made)
+        say(*str(made).split("\n"))
         if needed:
-            print("\nhow many rounds it takes")
-        for one in needed:
-            print(f"  {one}")
+            say("", "how many rounds it takes", *(f"  {one}" for one in needed))
     if out is not None:
         files = made.save(out)
         if not to_json:
-            print(f"\nwritten: {' '.join(str(path) for path in files)}")
+            say("", f"written: {' '.join(str(path) for path in files)}")
 
 
 def _parse_arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.markup import escape
 from rich.table import Table
 
 import varts
+from varts._files import write_csv
 from varts._validation import make_folder, unknown
 from varts.cli import stop
-from varts.cli.app import FilePath, Whole, app, parse_prior, show
+from varts.cli.app import FilePath, Whole, app, cell, parse_prior, say, show
 
 
 @app.command(help_epilogue="")
@@ -62,7 +62,7 @@ def reproduce(
         colour = "green" if claim.reproduced else "yellow"
         table.add_row(f"[{colour}]{claim.verdict}[/]", claim.where, claim.text)
     show(table)
-    show("\nwritten: " + " ".join(str(path) for path in made.files))
+    say("", f"written: {' '.join(str(path) for path in made.files)}")
     if made.interrupted:
         stop("the files hold the runs that were complete")
 
@@ -131,8 +131,8 @@ def simulate(
             executor=client,
         )
     summary = result.summary(against)
-    summary.write_csv(folder / "summary.csv")
-    result.to_polars().write_csv(folder / "curves.csv")
+    write_csv(folder / "summary.csv", summary)
+    write_csv(folder / "curves.csv", result.to_polars())
     result.save(folder / "study.npz")
     made, (ax,) = plotting.figure(height=3.6, width=5.6)
     result.plot(ax, title=f"{asked.problem!r}, {result.runs} runs")
@@ -145,14 +145,14 @@ def simulate(
         "± 95 %",
         "q95",
         "best arm",
-        f"minus {escape(first)}",
+        f"minus {cell(first)}",
         "95 % interval",
     ):
         table.add_column(name, justify="right", no_wrap=True)
     for row in summary.iter_rows(named=True):
         one = row["policy"] == first or result.runs == 1  # nothing to compare, or no spread
         table.add_row(
-            escape(row["policy"]),
+            cell(row["policy"]),
             f"{row['regret']:.2f}",
             "-" if result.runs == 1 else f"{row['regret_high'] - row['regret']:.2f}",
             f"{row['q95']:.2f}",
@@ -161,7 +161,7 @@ def simulate(
             "-" if one else f"[{row['difference_low']:+.2f}, {row['difference_high']:+.2f}]",
         )
     show(table)
-    show(f"\n{result.runs} runs of {result.horizon} rounds; written to {folder}")
+    say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
     if result.interrupted:
         stop("the results are of the runs that were complete")
 
@@ -200,14 +200,14 @@ def bound(
         if sigma is None:
             raise ValueError("sigma must be given with a Normal prior (Theorem 1), got none")
         value = varts.bounds.theorem1(made, sigma, horizon, delta)
-        show(f"Theorem 1: regret <= {value:.2f} after {horizon} rounds, {made.K} arms")
+        say(f"Theorem 1: regret <= {value:.2f} after {horizon} rounds, {made.K} arms")
         return
     if sigma is not None:
         raise ValueError(f"sigma must be left out with a NormalGamma prior, got {sigma}")
     value = varts.bounds.theorem2(made, horizon, delta)
     corrected = varts.bounds.theorem2(made, horizon, delta, corrected=True)
-    show(f"Theorem 2: regret <= {value:.2f} after {horizon} rounds, {made.K} arms (as printed)")
-    show(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
+    say(f"Theorem 2: regret <= {value:.2f} after {horizon} rounds, {made.K} arms (as printed)")
+    say(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
 
 
 @app.command(help_epilogue="")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from varts._text import printable, unquote_formulas
 from varts._validation import unknown
 from varts.fitting.columns import KEYS, STATISTICS, Columns
 
@@ -25,26 +26,30 @@ class Aggregate:
     left_out: Counter[str]  #: rows that could not be used, by reason
 
 
-def reduce_table(table: pl.LazyFrame, columns: Columns) -> Aggregate:
-    """One pass over a table of rewards, or of statistics that were aggregated before."""
+def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Aggregate:
+    """One pass over a table of rewards, or of statistics that were aggregated before; with `csv`,
+    names lose the ' that `quote_formulas` puts before a formula."""
     try:
         schema = table.collect_schema()
         for ours, theirs in columns.keys.items():
             if theirs not in schema:
                 raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
         if columns.reward in schema:
-            return _reduce_rewards(table, schema, columns)
+            return _reduce_rewards(table, schema, columns, _parse_names(columns, schema, csv))
         if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
-            return _reduce_statistics(table, schema, columns)
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"the history cannot be read: {str(error).splitlines()[0]}") from None
+            return _reduce_statistics(table, schema, columns, _parse_names(columns, schema, csv))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = printable(str(error).splitlines()[0])
+        raise ValueError(f"the history cannot be read: {reason}") from None
     raise ValueError(
         f"history must have a column {columns.reward!r}, or n, mean and sd or m2, "
-        f"got {', '.join(schema.names())}"
+        f"got {printable(', '.join(schema.names()))}"
     )
 
 
-def _reduce_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Aggregate:
+def _reduce_rewards(
+    table: pl.LazyFrame, schema: pl.Schema, columns: Columns, names: list[pl.Expr]
+) -> Aggregate:
     """Batches in the order of the rows, merged one after the other.
 
     Polars' streaming engine could aggregate by itself, but its threads merge in the order in which
@@ -53,7 +58,6 @@ def _reduce_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) ->
     mean, an arm of equal rewards has no spread at all, and the other arms' rewards do not matter.
     """
     given, number = _parse_numbers(columns.reward, schema[columns.reward])
-    names = _parse_names(columns, schema)
     rows = table.select(given=given, value=number, **columns.select_keys()).with_columns(
         value=pl.when(pl.col("value").is_finite()).then("value"),
         infinite=pl.col("value").is_finite().not_(),
@@ -99,7 +103,9 @@ def _reduce_rewards(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) ->
     return Aggregate(used, int(arms["rows"].sum()), +left_out)
 
 
-def _reduce_statistics(table: pl.LazyFrame, schema: pl.Schema, columns: Columns) -> Aggregate:
+def _reduce_statistics(
+    table: pl.LazyFrame, schema: pl.Schema, columns: Columns, names: list[pl.Expr]
+) -> Aggregate:
     """Tables of statistics are small: they are read at once."""
     spread = "m2" if "m2" in schema else "sd"
     numbers = {name: _parse_numbers(name, schema[name])[1] for name in ("n", "mean", spread)}
@@ -116,7 +122,6 @@ def _reduce_statistics(table: pl.LazyFrame, schema: pl.Schema, columns: Columns)
         .then(pl.lit(f"{spread} not a number from 0"))
     )
     m2 = wide if spread == "m2" else wide**2 * (n - 1)
-    names = _parse_names(columns, schema)
     table = table.select(**columns.select_keys(), **numbers).with_columns(
         *names,
         rows=pl.lit(1),
@@ -130,7 +135,7 @@ def _reduce_statistics(table: pl.LazyFrame, schema: pl.Schema, columns: Columns)
     return Aggregate(used, read.height, left_out)
 
 
-def _parse_names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
+def _parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]:
     """The columns that identify an arm, as text; an empty name, or a NaN, is missing."""
     made = []
     for ours, theirs in columns.keys.items():
@@ -141,7 +146,7 @@ def _parse_names(columns: Columns, schema: pl.Schema) -> list[pl.Expr]:
             name = name.fill_nan(None)
         text = name.cast(pl.String)
         if _is_text(dtype):
-            text = text.str.strip_chars()
+            text = (unquote_formulas(text) if csv else text).str.strip_chars()
             text = pl.when(text != "").then(text)
         made.append(text.alias(ours))
     return made

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
+from varts._text import printable
 from varts._validation import Floats
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
@@ -59,7 +60,8 @@ class Diagnostics:
         ]
         if len(self.outliers) > 10:
             lines.append(f"and {len(self.outliers) - 10} more outliers")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(map(printable, lines))
 
     __repr__ = __str__
 

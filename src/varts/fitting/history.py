@@ -83,9 +83,9 @@ def read_history(
         return _regroup(history, columns)
     with show_progress(progress) as shown:
         tables = []
-        for name, table in find_tables(history):
-            shown.stage(f"reading {name}")
-            tables.append(reduce_table(table, columns))
+        for source in find_tables(history):
+            shown.stage(f"reading {source.name}")
+            tables.append(reduce_table(source.table, columns, source.csv))
     left_out = sum((table.left_out for table in tables), Counter[str]())
     arms = pl.concat([table.arms for table in tables])
     arms = merge_rows(arms, [key for key in KEYS if key in arms.columns])

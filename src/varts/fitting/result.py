@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy import special
 
+from varts._files import write_text
 from varts.fitting.diagnostics import Diagnostics
 from varts.fitting.history import History
 from varts.priors import NormalGamma
@@ -73,7 +74,7 @@ class FittedPrior:
         Args:
             path: The file; an existing one is replaced.
         """
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        write_text(Path(path), self.to_json() + "\n")
 
     def plot(self, axes: Any = None) -> list[Axes]:
         """Draw the arms under the prior, and how well its shape fits.

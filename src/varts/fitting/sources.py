@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import glob
+import mmap
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import polars as pl
 
+from varts._text import printable
 from varts._validation import abbreviate
 
 if TYPE_CHECKING:
@@ -16,17 +18,26 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame | str | os.PathLike[str]"
 
+LONGEST_LINE = 2**24  # bytes, of a CSV file
 FORMATS = {".csv": "CSV", ".csv.gz": "CSV", ".parquet": "Parquet", ".pq": "Parquet"}
 
 
-def find_tables(history: Table) -> list[tuple[str, pl.LazyFrame]]:
-    """The tables to read, each lazily, with a name to show while it is read."""
+class Source(NamedTuple):
+    """A table that is read lazily."""
+
+    name: str  #: to show while it is read
+    table: pl.LazyFrame
+    csv: bool = False  #: whether its names may be quoted, as `quote_formulas` does
+
+
+def find_tables(history: Table) -> list[Source]:
+    """The tables to read."""
     if isinstance(history, pl.LazyFrame):
-        return [("history", history)]
+        return [Source("history", history)]
     if isinstance(history, pl.DataFrame):
-        return [("history", history.lazy())]
+        return [Source("history", history.lazy())]
     if type(history).__module__.split(".")[0] == "pandas" and hasattr(history, "columns"):
-        return [("history", _from_pandas(history).lazy())]
+        return [Source("history", _from_pandas(history).lazy())]
     if isinstance(history, (str, os.PathLike)):
         return _scan(os.fspath(history))
     raise TypeError(
@@ -47,7 +58,7 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
     )
 
 
-def _scan(path: str) -> list[tuple[str, pl.LazyFrame]]:
+def _scan(path: str) -> list[Source]:
     """One table for all files with the same columns; different ones are merged when reduced."""
     alike: dict[tuple[str, ...], list[Path]] = {}
     for file in _find_files(path):
@@ -56,7 +67,9 @@ def _scan(path: str) -> list[tuple[str, pl.LazyFrame]]:
             raise ValueError(f"history must be CSV or Parquet files, got {str(file)!r}")
         alike.setdefault((form, *_read_header(file, form)), []).append(file)
     name = Path(path).name or path
-    return [(name, _scan_files(files, key[0])) for key, files in alike.items()]
+    return [
+        Source(name, _scan_files(files, form), form == "CSV") for (form, *_), files in alike.items()
+    ]
 
 
 def _find_files(path: str) -> list[Path]:
@@ -93,12 +106,36 @@ def _scan_files(files: list[Path], form: str) -> pl.LazyFrame:
     return pl.scan_parquet(files, glob=False)
 
 
+def _check_lines(file: Path) -> None:
+    """Refuse a line that polars would need several times its length in memory for.
+
+    Only a byte or two in every `LONGEST_LINE` of them are looked at. When memory runs out, polars
+    ends the process, or leaves out what it could not hold.
+    """
+    if not file.stat().st_size:
+        return
+    with (
+        file.open("rb") as opened,
+        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        start = 0
+        while len(content) - start > LONGEST_LINE:
+            end = content.rfind(b"\n", start, start + LONGEST_LINE)
+            if end < 0:
+                raise ValueError(
+                    f"{file} must have lines of at most {LONGEST_LINE:,} bytes, got a longer one"
+                )
+            start = end + 1
+
+
 def _read_header(file: Path, form: str) -> tuple[str, ...]:
     """What two files must share to be scanned as one."""
+    if form == "CSV":
+        _check_lines(file)
     try:
         schema = _scan_files([file], form).collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = printable(str(error).splitlines()[0])
         raise ValueError(f"{file} must be a {form} file, got: {reason}") from None
     if not all(name.isprintable() for name in schema):
         raise ValueError(f"{file} must be a {form} file, got binary data")
