@@ -1,5 +1,8 @@
 """ArmStats: numbers worked by hand."""
 
+import functools
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -74,3 +77,49 @@ def test_an_empty_batch_changes_nothing():
 def test_pooled():
     assert ArmStats.from_rewards([[0, 2], [4, 6], []]).pooled() == ArmStats([4], [3], [20])
     assert ArmStats.empty(3).pooled() == ArmStats.empty(1)
+
+
+# ------------------------------------------------------------------------------- higher moments
+
+
+def exact_moments(rewards):
+    """n, mean and the sums of powers of deviations in fractions: no rounding at all."""
+    exact = [Fraction(x) for x in rewards]
+    mean = sum(exact) / len(exact)
+    return len(exact), mean, *(sum((x - mean) ** power for x in exact) for power in (2, 3, 4))
+
+
+LEVELS = [0.0, 1e9, -1e12]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("order", ["one by one", "merged", "merged the other way", "at once"])
+def test_moments_are_exact_in_any_order(level, order):
+    """Of 16 digits the level takes 9 or 12, the rest are kept: sums of powers of 1e9 would have
+    none."""
+    rng = np.random.default_rng(1)
+    rewards = level + np.round(rng.exponential(1, 60) * 64) / 64  # exact in binary at any level
+    first, second = ArmStats.from_rewards([rewards[:7]]), ArmStats.from_rewards([rewards[7:]])
+    stats = {
+        "one by one": lambda: functools.reduce(
+            lambda stats, x: stats.observe(0, x), rewards, ArmStats.empty(1)
+        ),
+        "merged": lambda: first.merge(second),
+        "merged the other way": lambda: second.merge(first),
+        "at once": lambda: ArmStats.empty(1).observe(np.zeros(60, int), rewards),
+    }[order]()
+    n, mean, *powers = exact_moments(rewards)
+    assert stats.n[0] == n
+    assert stats.mean[0] == pytest.approx(float(mean), rel=1e-14)
+    digits = {0.0: 1e-12, 1e9: 1e-6, -1e12: 1e-3}[level]
+    for found, known in zip((stats.m2, stats.m3, stats.m4), powers, strict=True):
+        assert found[0] == pytest.approx(float(known), rel=digits)
+
+
+def test_moments_are_forgotten_where_one_side_does_not_know_them():
+    known, unknown = ArmStats.from_rewards([[1, 2, 4]]), ArmStats([3], [2], [1])
+    assert known.merge(unknown).m3 is None
+    assert known.take([0]).m4 == pytest.approx(known.m4)
+    assert known.mirrored(1.0).m3 == pytest.approx(-known.m3)
+    with pytest.raises(ValueError, match="m3 and m4 must be given both or neither"):
+        ArmStats([3], [2], [1], [0])

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
+    from varts.tails import Tails as Tails
 
 __version__ = "0.1.0"
 
@@ -87,6 +88,7 @@ _homes = {
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
+    "varts.tails": ("Tails",),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
 _public = sorted([*_modules, *_home])

@@ -2,7 +2,9 @@
 
 They are sufficient for every algorithm here, and they merge in any order (Chan, Golub & LeVeque
 1983), so late and out-of-order rewards need no special care. Sums of squares are never formed:
-rewards like 1e9 +/- 1 keep their variance.
+rewards like 1e9 +/- 1 keep their variance. Two more, m3 and m4, are the sums of third and fourth
+powers of the deviations: they tell how far the rewards are from Gaussian (`Tails`), and merge as
+exactly (Pebay 2008).
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ class ArmStats:
         n: How many rewards each arm has had; one number or one per arm, as are the others.
         mean: Their mean.
         m2: The sum of their squared deviations from it.
+        m3: The sum of the third powers of these deviations; None if it is not known.
+        m4: The sum of the fourth powers; None if it is not known.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2]])
     >>> stats
@@ -37,22 +41,39 @@ class ArmStats:
     n: Floats
     mean: Floats
     m2: Floats
+    m3: Floats | None = None
+    m4: Floats | None = None
 
     def __post_init__(self) -> None:
-        n = reals("n", self.n, at_least=0)
-        mean, m2 = reals("mean", self.mean), reals("m2", self.m2, at_least=0)
-        shape = common_shape(n=n, mean=mean, m2=m2) or (1,)
-        for name, array in (("n", n), ("mean", mean), ("m2", m2)):
+        if (self.m3 is None) != (self.m4 is None):
+            raise ValueError("m3 and m4 must be given both or neither, got one of them")
+        given = {
+            "n": reals("n", self.n, at_least=0),
+            "mean": reals("mean", self.mean),
+            "m2": reals("m2", self.m2, at_least=0),
+        }
+        if self.m3 is not None:
+            given["m3"], given["m4"] = reals("m3", self.m3), reals("m4", self.m4, at_least=0)
+        shape = common_shape(**given) or (1,)
+        for name, array in given.items():
             array = np.broadcast_to(array, shape).copy()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
     @classmethod
-    def _trusted(cls, n: Floats, mean: Floats, m2: Floats) -> ArmStats:
+    def _trusted(
+        cls,
+        n: Floats,
+        mean: Floats,
+        m2: Floats,
+        m3: Floats | None = None,
+        m4: Floats | None = None,
+    ) -> ArmStats:
         """Skip the checks for arrays this module made itself."""
         stats = object.__new__(cls)
-        for name, array in (("n", n), ("mean", mean), ("m2", m2)):
-            array.flags.writeable = False
+        for name, array in (("n", n), ("mean", mean), ("m2", m2), ("m3", m3), ("m4", m4)):
+            if array is not None:
+                array.flags.writeable = False
             object.__setattr__(stats, name, array)
         return stats
 
@@ -64,7 +85,7 @@ class ArmStats:
             K: The number of arms.
         """
         K = integer("K", K, at_least=1)
-        return cls._trusted(np.zeros(K), np.zeros(K), np.zeros(K))
+        return cls._trusted(*np.zeros((5, K)))
 
     @classmethod
     def from_rewards(cls, rewards: Iterable[Sequence[float]]) -> ArmStats:
@@ -88,8 +109,9 @@ class ArmStats:
             raise ValueError("rewards must have at least one arm, got none")
         n = np.array([float(arm.size) for arm in arms])
         mean = np.array([arm.mean() if arm.size else 0.0 for arm in arms])
-        m2 = np.array([((arm - m) ** 2).sum() for arm, m in zip(arms, mean, strict=True)])
-        return cls._trusted(n, mean, m2)
+        gaps = [arm - m for arm, m in zip(arms, mean, strict=True)]
+        powers = (np.array([(gap**power).sum() for gap in gaps]) for power in (2, 3, 4))
+        return cls._trusted(n, mean, *powers)
 
     @property
     def K(self) -> int:
@@ -135,8 +157,11 @@ class ArmStats:
             n = np.bincount(arms, minlength=self.K).astype(np.float64)
             total = np.bincount(arms, rewards, self.K)
             mean = np.divide(total, n, out=np.zeros(self.K), where=n > 0)
-            m2 = np.bincount(arms, (rewards - mean[arms]) ** 2, self.K).astype(np.float64)
-            batch = ArmStats._trusted(n, mean, m2)
+            gap = rewards - mean[arms]
+            powers = (
+                np.bincount(arms, gap**power, self.K).astype(np.float64) for power in (2, 3, 4)
+            )
+            batch = ArmStats._trusted(n, mean, *powers)
         return self.merge(batch)
 
     def merge(self, other: ArmStats) -> ArmStats:
@@ -149,8 +174,10 @@ class ArmStats:
             raise TypeError(f"statistics to merge must be an ArmStats, got {abbreviate(other)}")
         if other.K != self.K:
             raise ValueError(f"statistics must have equal numbers of arms, got {self.K}, {other.K}")
-        mine, others = (self.n, self.mean, self.m2), (other.n, other.mean, other.m2)
-        return ArmStats._trusted(*merged(*mine, *others))
+        mine, others = self._known(), other._known()
+        known = min(len(mine), len(others))
+        merge = merged if known == 3 else merged_moments
+        return ArmStats._trusted(*merge(*mine[:known], *others[:known]))
 
     def take(self, arms: Any) -> ArmStats:
         """The statistics of some of the arms.
@@ -158,7 +185,19 @@ class ArmStats:
         Args:
             arms: Their indices, in the order they are to have.
         """
-        return ArmStats._trusted(self.n[arms], self.mean[arms], self.m2[arms])
+        return ArmStats._trusted(*(x[arms] for x in self._known()))
+
+    def mirrored(self, reflection: float = 0.0) -> ArmStats:
+        """The statistics of `reflection - reward`, for where lower is better.
+
+        Args:
+            reflection: What the rewards are subtracted from.
+
+        >>> ArmStats.from_rewards([[1, 3, 5]]).mirrored().mean
+        array([-3.])
+        """
+        m3 = None if self.m3 is None else -self.m3
+        return ArmStats._trusted(self.n, reflection - self.mean, self.m2, m3, self.m4)
 
     def pooled(self) -> ArmStats:
         """All arms seen as one, merged at once rather than two by two.
@@ -172,10 +211,15 @@ class ArmStats:
         m2 = (self.m2 + self.n * (self.mean - mean) ** 2).sum()
         return ArmStats._trusted(*(np.array([x]) for x in (n, mean, m2)))
 
+    def _known(self) -> tuple[Floats, ...]:
+        if self.m3 is None or self.m4 is None:
+            return self.n, self.mean, self.m2
+        return self.n, self.mean, self.m2, self.m3, self.m4
+
     def __eq__(self, other: object) -> bool:
+        # m3 and m4 count where both know them: three numbers are the statistics of an arm.
         return isinstance(other, ArmStats) and all(
-            np.array_equal(a, b)
-            for a, b in ((self.n, other.n), (self.mean, other.mean), (self.m2, other.m2))
+            map(np.array_equal, self._known(), other._known())
         )
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
@@ -185,9 +229,9 @@ class ArmStats:
 
 
 def _one(K: int, arm: int, reward: float) -> ArmStats:
-    n, mean = np.zeros(K), np.zeros(K)
-    n[arm], mean[arm] = 1.0, reward
-    return ArmStats._trusted(n, mean, np.zeros(K))
+    one = np.zeros((5, K))
+    one[:2, arm] = 1.0, reward
+    return ArmStats._trusted(*one)
 
 
 def merged(n: Any, mean: Any, m2: Any, n2: Any, mean2: Any, m22: Any) -> tuple[Any, Any, Any]:
@@ -196,3 +240,39 @@ def merged(n: Any, mean: Any, m2: Any, n2: Any, mean2: Any, m22: Any) -> tuple[A
     share = n2 / np.maximum(total, 1e-300)  # 0 of none
     gap = mean2 - mean
     return total, mean + gap * share, m2 + m22 + gap * gap * n * share
+
+
+def merged_moments(
+    n: Any,
+    mean: Any,
+    m2: Any,
+    m3: Any,
+    m4: Any,
+    n2: Any,
+    mean2: Any,
+    m22: Any,
+    m32: Any,
+    m42: Any,
+) -> tuple[Any, Any, Any, Any, Any]:
+    """`merged` for five moments (Pebay 2008); the numbers of rewards may be weights.
+
+    >>> [float(x) for x in merged_moments(1, 0, 0, 0, 0, 3, 4, 8, 0, 32)]   # 0 and 2, 4, 6
+    [4.0, 3.0, 20.0, 0.0, 164.0]
+    """
+    total = n + n2
+    share = n2 / np.maximum(total, 1e-300)
+    rest = 1 - share  # that of the first set
+    gap = mean2 - mean
+    square = gap * gap
+    m2_sum, m3_sum = m2 + m22, m3 + m32
+    return (
+        total,
+        mean + gap * share,
+        m2_sum + square * n * share,
+        m3_sum + gap * (square * n * share * (rest - share) + 3 * (rest * m22 - share * m2)),
+        m4
+        + m42
+        + square * square * n * share * (1 - 3 * rest * share)
+        + 6 * square * (rest * rest * m22 + share * share * m2)
+        + 4 * gap * (rest * m32 - share * m3),
+    )

@@ -250,7 +250,7 @@ def seen_by(policy: Policy, goal: str, stats: ArmStats) -> ArmStats:
     """The statistics as a policy that maximises sees them."""
     if goal == "max":
         return stats
-    return ArmStats._trusted(stats.n, policy.reflection - stats.mean, stats.m2)
+    return stats.mirrored(policy.reflection)
 
 
 def pick_evenly(arms: NDArray[np.int64], u: float) -> int:

@@ -17,6 +17,7 @@ from varts._text import printable
 from varts._validation import Floats, UnknownArmsWarning, abbreviate, common_shape, unknown
 from varts.priors.matching import groups_missing, match_arms
 from varts.stats import ArmStats
+from varts.tails import Tails
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -31,6 +32,7 @@ class Prior:
         others: The prior of any arm that has no entry; of the same type, and shared.
         group: The kind of group that the entries are for, such as "genre"; None if they are for
             arms.
+        tails: The shape of the rewards that the prior was learnt from; None if that is not known.
 
     >>> from varts import Normal
     >>> prior = Normal([1, 2], 1, names=["a", "b"], others=Normal(9, 3))
@@ -41,6 +43,7 @@ class Prior:
     names: tuple[str, ...] | None = None
     others: Prior | None = None
     group: str | None = None
+    tails: Tails | None = None
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _kinds: ClassVar[dict[str, type[Prior]]] = {}
@@ -68,6 +71,8 @@ class Prior:
         self._check_others_and_group()
 
     def _check_others_and_group(self) -> None:
+        if self.tails is not None and not isinstance(self.tails, Tails):
+            raise TypeError(f"tails of a prior must be a Tails, got {abbreviate(self.tails)}")
         if self.others is not None:
             if type(self.others) is not type(self):
                 raise TypeError(
@@ -163,7 +168,9 @@ class Prior:
         NormalGamma(mu=-2.0, kappa=1.0, alpha=2.0, beta=1.0)
         """
         others = None if self.others is None else self.others.mirrored()
-        return replace(self, **{"mu": -self.mu}, others=others)  # type: ignore[attr-defined]
+        tails = None if self.tails is None else self.tails.mirrored()
+        mu: Any = -self.mu  # type: ignore[attr-defined]
+        return replace(self, **{"mu": mu}, others=others, tails=tails)
 
     def _learned(self, *numbers: Floats) -> Self:
         """The posterior with these numbers; the entries are for the same arms as before."""
@@ -188,6 +195,8 @@ class Prior:
             body["others"] = self.others.to_dict()
         if self.group is not None:
             body["group"] = self.group
+        if self.tails is not None:
+            body["tails"] = self.tails.to_dict()
         return body
 
     @classmethod
@@ -195,12 +204,13 @@ class Prior:
         """Make a prior of what `to_dict` returned; `Prior.from_dict` takes any type of prior.
 
         Args:
-            body: The type and the numbers, and maybe "arms" (names), "others" and "group". What
-                `varts fit` wrote beside them ("fit") is left alone.
+            body: The type and the numbers, and maybe "arms" (names), "others", "group" and
+                "tails". What `varts fit` wrote beside them ("fit") is left alone.
         """
         fields = {key: value for key, value in body.items() if key != "fit"}
         names, others = fields.pop("arms", None), fields.pop("others", None)
         group, name = fields.pop("group", None), fields.pop("type", None)
+        tails = fields.pop("tails", None)
         kinds = {word: kind for word, kind in Prior._kinds.items() if issubclass(kind, cls)}
         if not isinstance(name, str) or name not in kinds:
             raise ValueError(unknown("prior type", name, kinds))
@@ -222,7 +232,8 @@ class Prior:
             raise ValueError(
                 "others of a prior must be a prior, got one nested too deeply"
             ) from None
-        made: Self = kind(**fields, names=names, others=rest, group=group)
+        shape = None if tails is None else Tails.from_dict(tails)
+        made: Self = kind(**fields, names=names, others=rest, group=group, tails=shape)
         return made
 
     def to_json(self) -> str:
@@ -276,7 +287,7 @@ class Prior:
             np.array_equal(getattr(self, name), getattr(other, name))
             if name in self._fields
             else getattr(self, name) == getattr(other, name)
-            for name in (*self._fields, "names", "others", "group")
+            for name in (*self._fields, "names", "others", "group", "tails")
         )
 
     __hash__ = None  # type: ignore[assignment]  # it may hold arrays
@@ -289,6 +300,8 @@ class Prior:
             body["others"] = f"{self.others}"
         if self.group is not None:
             body["group"] = f"{self.group!r}"
+        if self.tails is not None:
+            body["tails"] = f"{self.tails}"
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in body.items())})"
 
 

@@ -24,6 +24,7 @@ class Normal(Prior):
         names: The arms that the entries are for (see `Prior`).
         others: The prior of all other arms.
         group: The kind of group that the entries are for, if they are for groups.
+        tails: The shape of the rewards that it was learnt from, if that is known.
 
     >>> Normal(mu=0, sigma=2).posterior(ArmStats.from_rewards([[1, 3, 5]]), sigma=2)
     Normal(mu=[2.25], sigma=[1.])

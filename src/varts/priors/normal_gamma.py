@@ -29,6 +29,7 @@ class NormalGamma(Prior):
         names: The arms that the entries are for (see `Prior`).
         others: The prior of all other arms.
         group: The kind of group that the entries are for, if they are for groups.
+        tails: The shape of the rewards that it was learnt from, if that is known.
 
     >>> prior = NormalGamma(mu=0, kappa=1, alpha=2, beta=1)
     >>> posterior = prior.posterior(ArmStats.from_rewards([[1, 3, 5]]))

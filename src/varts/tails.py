@@ -1,0 +1,136 @@
+"""How far rewards are from Gaussian, and what follows for what they tell.
+
+The sample variance of n rewards of kurtosis k is as uncertain as that of n 2/(k - 1) Gaussian ones:
+so much is a reward worth for learning an arm's variance. Revenue, where few buy and some buy much,
+has a kurtosis in the hundreds; who takes its rewards for Gaussian is sure of a variance that nobody
+can know yet.
+
+Where rewards are skewed, an arm's variance also moves with its mean. In a natural exponential
+family dV/dmean is the third central moment over the second. What is left to learn of the variance
+once the mean is known is (k - 1 - skewness^2) / 2: nothing for 0/1 rewards, whose mean says it all.
+
+All of it is measured within arms, so that arms of different means or variances are no sign of
+tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from varts._validation import real
+from varts.stats import ArmStats
+
+GAUSSIAN_KURTOSIS = 3.0
+
+
+@dataclass(frozen=True)
+class Tails:
+    """The shape of rewards within their arms; by default that of Gaussian ones.
+
+    Args:
+        slope: How much an arm's variance grows with each unit of its mean.
+        skewness: Third central moment over the sd's third power, the root mean square of the arms,
+            with the sign of the slope.
+        kurtosis: Fourth central moment over the squared variance, the mean of the arms; 3 for
+            Gaussian rewards, at least 1.
+        n: How many rewards it was measured on.
+
+    >>> buys = [0.0] * 96 + [20.0, 25.0, 30.0, 60.0]
+    >>> tails = Tails.of(ArmStats.from_rewards([buys]))
+    >>> round(tails.kurtosis), round(tails.worth, 3), round(tails.slope, 1)
+    (45, 0.045, 45.8)
+    """
+
+    slope: float = 0.0
+    skewness: float = 0.0
+    kurtosis: float = GAUSSIAN_KURTOSIS
+    n: float = 0.0
+
+    def __post_init__(self) -> None:
+        real("slope", self.slope)
+        real("skewness", self.skewness)
+        real("kurtosis", self.kurtosis, at_least=1)
+        real("n", self.n, at_least=0)
+
+    @classmethod
+    def of(cls, stats: ArmStats) -> Tails:
+        """Measure the tails of the rewards so far; those of Gaussian ones if nothing is known.
+
+        Args:
+            stats: The arms' statistics, with m3 and m4.
+
+        >>> Tails.of(ArmStats(n=[10], mean=[1], m2=[5]))
+        Tails(slope=0.0, skewness=0.0, kurtosis=3.0, n=0.0)
+        """
+        spread = stats.m2 > 0
+        if stats.m3 is None or stats.m4 is None or not spread.any():
+            return cls()
+        n, m2, m3, m4 = (x[spread] for x in (stats.n, stats.m2, stats.m3, stats.m4))
+        # In units of the sd: rewards near 1e-80 have no fourth power.
+        sd = np.sqrt(m2 / n)
+        total = float(n.sum())
+        squared_skewness = float((((m3 / sd / sd) / sd) ** 2 / n).sum()) / total
+        kurtosis = float((((m4 / sd / sd) / sd) / sd).sum()) / total
+        slope = float((m3 / sd.max() ** 2).sum() / (m2 / sd.max() ** 2).sum())
+        return cls(
+            slope,
+            float(np.copysign(np.sqrt(squared_skewness), slope)),
+            max(kurtosis, 1 + squared_skewness),  # as it is, but for rounding
+            total,
+        )
+
+    @property
+    def worth(self) -> float:
+        """What a reward tells about its arm's variance, in Gaussian rewards; at most 1."""
+        return self._worth(self.kurtosis - 1)
+
+    @property
+    def worth_beside_mean(self) -> float:
+        """The same where the variance is taken to move with the mean by `slope`."""
+        return self._worth(self.kurtosis - 1 - self.skewness**2)
+
+    @staticmethod
+    def _worth(excess: float) -> float:
+        return 2 / max(excess, 2.0)
+
+    def merge(self, other: Tails) -> Tails:
+        """Both together, each by the number of rewards it was measured on.
+
+        Args:
+            other: The tails of other rewards.
+
+        >>> Tails(slope=2, kurtosis=9, n=300).merge(Tails(kurtosis=5, n=100)).kurtosis
+        8.0
+        """
+        n = self.n + other.n
+        if n == 0:
+            return self
+        share = other.n / n
+        slope = self.slope + share * (other.slope - self.slope)
+        square = self.skewness**2 + share * (other.skewness**2 - self.skewness**2)
+        kurtosis = self.kurtosis + share * (other.kurtosis - self.kurtosis)
+        return Tails(slope, float(np.copysign(np.sqrt(square), slope)), kurtosis, n)
+
+    def mirrored(self) -> Tails:
+        """The tails of -reward."""
+        return Tails(-self.slope, -self.skewness, self.kurtosis, self.n)
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain values by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, body: Any) -> Tails:
+        """Make tails of what `to_dict` returned.
+
+        Args:
+            body: Plain values by name.
+        """
+        names = ("slope", "skewness", "kurtosis", "n")
+        if not isinstance(body, Mapping) or set(body) != set(names):
+            raise ValueError(f"tails must have the numbers {', '.join(names)}, got {body!r:.60}")
+        return cls(**{name: real(f"{name} of the tails", body[name]) for name in names})
