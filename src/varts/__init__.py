@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts import live as live
     from varts.beliefs import Beta as Beta
     from varts.beliefs import StudentT as StudentT
+    from varts.checks import Checks as Checks
+    from varts.checks import Finding as Finding
+    from varts.checks.log import check as check
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
@@ -60,6 +63,8 @@ __version__ = "0.1.0"
 _modules = ("bounds", "live")
 _homes = {
     "varts.beliefs": ("Beta", "StudentT"),
+    "varts.checks": ("Checks", "Finding"),
+    "varts.checks.log": ("check",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),

@@ -110,7 +110,9 @@ def test_the_order_of_rows_does_not_matter(pairs, random):
 
 
 def bits(history):
-    return b"".join(history.arms[name].to_numpy().tobytes() for name in ("n", "mean", "m2", "m3", "m4"))
+    return b"".join(
+        history.arms[name].to_numpy().tobytes() for name in ("n", "mean", "m2", "m3", "m4")
+    )
 
 
 def test_the_same_log_gives_the_same_bits_however_often_and_from_any_file(tmp_path, rng):

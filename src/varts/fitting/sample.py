@@ -24,7 +24,7 @@ class RewardSample:
 
     def __init__(self, names: list[pl.Expr]) -> None:
         self.names, self.rows, self.size = names, 0, 0
-        self.limit = np.uint64(2**64 - 1)
+        self.limit = 2**64 - 1
         self.parts: list[pl.DataFrame] = []
 
     def add(self, batch: pl.DataFrame, keys: list[str]) -> None:
@@ -34,7 +34,7 @@ class RewardSample:
         part = batch.select(*keys, "value", place=pl.Series(place))
         self._keep(part.filter(pl.col("place") <= self.limit, pl.col("value").is_not_null()))
         while self.size > LARGEST_SAMPLE:
-            self.limit //= np.uint64(2)
+            self.limit //= 2
             parts, self.parts, self.size = self.parts, [], 0
             for part in parts:
                 self._keep(part.filter(pl.col("place") <= self.limit))
