@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts import bounds as bounds
     from varts import live as live
     from varts.beliefs import Beta as Beta
+    from varts.beliefs import SkewedT as SkewedT
     from varts.beliefs import StudentT as StudentT
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
@@ -59,7 +60,7 @@ __version__ = "0.1.0"
 
 _modules = ("bounds", "live")
 _homes = {
-    "varts.beliefs": ("Beta", "StudentT"),
+    "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),
