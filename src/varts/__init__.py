@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts import bounds as bounds
     from varts import live as live
     from varts.beliefs import Beta as Beta
+    from varts.beliefs import SkewedT as SkewedT
     from varts.beliefs import StudentT as StudentT
     from varts.checks import Checks as Checks
     from varts.checks import Finding as Finding
@@ -62,7 +63,7 @@ __version__ = "0.1.0"
 
 _modules = ("bounds", "live")
 _homes = {
-    "varts.beliefs": ("Beta", "StudentT"),
+    "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.checks": ("Checks", "Finding"),
     "varts.checks.log": ("check",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),

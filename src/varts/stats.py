@@ -260,7 +260,7 @@ def merged_moments(
     [4.0, 3.0, 20.0, 0.0, 164.0]
     """
     total = n + n2
-    share = n2 / np.maximum(total, 1e-300)
+    share = n2 / (total + 1e-300)  # 0 of none
     rest = 1 - share  # that of the first set
     gap = mean2 - mean
     square = gap * gap

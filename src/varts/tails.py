@@ -74,7 +74,7 @@ class Tails:
         sd = np.sqrt(m2 / n)
         total = float(n.sum())
         squared_skewness = float((((m3 / sd / sd) / sd) ** 2 / n).sum()) / total
-        kurtosis = float((((m4 / sd / sd) / sd) / sd).sum()) / total
+        kurtosis = float((n * kurtosis_of(n, m2, m4)).sum()) / total
         slope = float((m3 / sd.max() ** 2).sum() / (m2 / sd.max() ** 2).sum())
         return cls(
             slope,
@@ -86,16 +86,12 @@ class Tails:
     @property
     def worth(self) -> float:
         """What a reward tells about its arm's variance, in Gaussian rewards; at most 1."""
-        return self._worth(self.kurtosis - 1)
+        return float(worth_of(self.kurtosis))
 
     @property
     def worth_beside_mean(self) -> float:
         """The same where the variance is taken to move with the mean by `slope`."""
-        return self._worth(self.kurtosis - 1 - self.skewness**2)
-
-    @staticmethod
-    def _worth(excess: float) -> float:
-        return 2 / max(excess, 2.0)
+        return float(worth_of(self.kurtosis - self.skewness**2))
 
     def merge(self, other: Tails) -> Tails:
         """Both together, each by the number of rewards it was measured on.
@@ -134,3 +130,29 @@ class Tails:
         if not isinstance(body, Mapping) or set(body) != set(names):
             raise ValueError(f"tails must have the numbers {', '.join(names)}, got {body!r:.60}")
         return cls(**{name: real(f"{name} of the tails", body[name]) for name in names})
+
+
+def kurtosis_of(n: Any, m2: Any, m4: Any) -> Any:
+    """Return the kurtosis of rewards that are not all equal: numbers, arrays and compiled loops.
+
+    Args:
+        n: How many there are.
+        m2: The sum of their squared deviations.
+        m4: The sum of the fourth powers.
+
+    >>> kurtosis_of(4, 4.0, 4.0)      # 0, 0, 2, 2
+    1.0
+    """
+    return m4 / m2 / m2 * n
+
+
+def worth_of(kurtosis: Any) -> Any:
+    """Return what a reward of this kurtosis tells about a variance, in Gaussian rewards.
+
+    Args:
+        kurtosis: At least 1.
+
+    >>> float(worth_of(3.0)), float(worth_of(9.0))
+    (1.0, 0.25)
+    """
+    return 2 / np.maximum(kurtosis - 1, 2.0)

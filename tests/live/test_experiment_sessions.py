@@ -127,8 +127,8 @@ class Sessions(RuleBasedStateMachine):
         self.observed.append((event.arm, event.value))
 
     def counted(self, raw):
-        low, high = self.options["clip"] or (-1e140, 1e140)
-        return min(max(raw, low, -1e140), high, 1e140)
+        low, high = self.options["clip"] or (-1e70, 1e70)
+        return min(max(raw, low, -1e70), high, 1e70)
 
     def log(self):
         return log_of(self.processes[0])

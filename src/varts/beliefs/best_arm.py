@@ -159,7 +159,7 @@ def _pair_products(F: Floats) -> Floats:
 
 def gap_to_best(arms: Any, floor: float | None = None) -> float:
     """E[max] - (highest mean) of arms whose means exist, beside a known value `floor`."""
-    b = None if floor is not None and floor >= arms.loc.max() else int(arms.mean.argmax())
+    b = None if floor is not None and floor >= arms.mean.max() else int(arms.mean.argmax())
     K = arms.loc.size
     others = np.arange(K) != b
     top = (floor if b is None else arms.loc[b]) - arms.loc[:, None]

@@ -185,13 +185,13 @@ class StudentT(Belief):
             known, unknown = self._apart()
             p = unknown._beside_points(min(known.K, 1))._p_best()
             return self._together(p[-1] * known._p_best() if known.K else p[:0], p[: unknown.K])
-        loc, scale, _ = self._in_reach()
+        loc, scale, unit = self._in_reach()
         if scale.all():
-            return best_arm.p_best(Students(loc, scale, self.df))[0]
+            return best_arm.p_best(self._students(loc, scale, unit))[0]
         free, point = scale > 0, scale == 0
         p, highest, atom = np.zeros(self.K), loc[point].max(), 1.0
         if free.any():
-            arms = Students(loc[free], scale[free], self.df[free])
+            arms = self._students(loc, scale, unit).take(free)
             p[free], atom = best_arm.p_best(arms, highest)
         tied = point & (loc == highest)
         p[tied] = atom / tied.sum()
@@ -206,11 +206,22 @@ class StudentT(Belief):
             return np.full(self.K, np.inf)
         loc, scale, unit = self._in_reach()
         floor = None if free.all() else loc[~free].max()
-        loss: Floats = self.loc.max() - self.loc
+        loss: Floats = self.mean.max() - self.mean
         if free.any():
-            arms = Students(loc[free], scale[free], self.df[free])
+            arms = self._students(loc, scale, unit).take(free)
             loss += unit * best_arm.gap_to_best(arms, floor)
         return loss
+
+    @property
+    def mean(self) -> Floats:
+        """The expected value of each arm's mean, where there is one."""
+        return self.loc
+
+    def _students(self, loc: Floats, scale: Floats, unit: float) -> Students:
+        """The distributions to integrate, in this unit; points are very narrow ones."""
+        point = scale == 0
+        df = np.where(point, np.inf, self.df)
+        return Students(loc, np.where(point, POINT_SCALE, scale), df)
 
     def _top(self, m: int) -> Floats:
         if self.scale.max() == np.inf:
@@ -222,10 +233,8 @@ class StudentT(Belief):
                 places = min(m - above, known.K)
                 p += special.binom(n, above) * 0.5**n * known._top(places)
             return self._together(p, unknown._beside_points(known.K)._top(m)[:n])
-        loc, scale, _ = self._in_reach()
-        point = scale == 0
-        scale, df = np.where(point, POINT_SCALE, scale), np.where(point, np.inf, self.df)
-        return best_arm.p_top(Students(loc, scale, df), m)
+        loc, scale, unit = self._in_reach()
+        return best_arm.p_top(self._students(loc, scale, unit), m)
 
     def _p_better(self) -> Floats:
         if self.scale.max() == np.inf:
@@ -233,11 +242,11 @@ class StudentT(Belief):
             for belief, which in zip(self._apart(), (~wide, wide), strict=True):
                 p[np.ix_(which, which)] = belief._p_better() if belief.K else 0.5
             return p
-        loc, scale, _ = self._in_reach()
+        loc, scale, unit = self._in_reach()
         free, point = np.flatnonzero(scale), scale == 0
         p = 0.5 * (np.sign(loc[:, None] - loc) + 1)
         if free.size:
-            arms = Students(loc[free], scale[free], self.df[free])
+            arms = self._students(loc, scale, unit).take(free)
             p[np.ix_(free, free)] = best_arm.p_better(arms)
             below, above = arms.ends(loc[point] - arms.loc[:, None])
             p[np.ix_(free, point)], p[np.ix_(point, free)] = above, below.T

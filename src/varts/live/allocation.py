@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._validation import Floats, integer
 from varts.beliefs import Belief
-from varts.live.state import Config, State
+from varts.live.state import Config, State, limited
 from varts.policies import IndexPolicy, Policy
 from varts.policies.evaluation import chosen_arm
 from varts.stats import ArmStats
@@ -34,7 +34,6 @@ POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
     "sticky",
     "winner",
 )
-LARGEST_REWARD = 1e140  # more counts as this: its square must fit into a float, n times
 DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither belief nor index
 UNUSED_BITS = np.uint64(12)  # of 64 random ones: 52 make a float that is neither 0 nor 1
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
@@ -87,8 +86,8 @@ def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
 
 def counted(seed: int, config: Config, id: str, raw: float) -> float:
     """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
-    low, high = config.options.clip or (-LARGEST_REWARD, LARGEST_REWARD)
-    value = min(max(raw, low, -LARGEST_REWARD), high, LARGEST_REWARD)
+    low, high = config.options.clip or (raw, raw)
+    value = limited(min(max(raw, low), high))
     if type(config.policy).transform is Policy.transform:
         return value
     return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))

@@ -22,7 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0002"  # the newest step in migrations/versions
+SCHEMA_VERSION = "0003"  # the newest step in migrations/versions
 metadata = MetaData()
 # SQLite numbers rows by itself only when the key's type is INTEGER.
 Serial = BigInteger().with_variant(Integer, "sqlite")
@@ -93,6 +93,8 @@ statistics = Table(
     Column("n", Double, nullable=False),
     Column("mean", Double, nullable=False),
     Column("m2", Double, nullable=False),
+    Column("m3", Double, nullable=False),
+    Column("m4", Double, nullable=False),
     Column("origin", Double, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),  # of the last event that changed it

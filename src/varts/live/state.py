@@ -17,7 +17,9 @@ from varts._caching import computed_once
 from varts._validation import choice
 from varts.live.options import Options
 from varts.policies import Policy
-from varts.stats import ArmStats
+from varts.stats import ArmStats, merged_moments
+
+LARGEST_REWARD = 1e70  # more counts as this: its fourth power must fit into a float, n times
 
 # What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a
 # decision without one, REPAIR says how the caches differed from the log; the others change the
@@ -53,14 +55,17 @@ class Event(NamedTuple):
 class Row(NamedTuple):
     """The statistics of one arm in one epoch; `mean` is relative to `origin`, the first reward.
 
-    A fixed origin near the rewards keeps all digits of rewards like 1e9 + 0.001. `n` and `m2` are
-    weights as of the experiment's reward number `at`; with a half-life they fade from there on.
+    A fixed origin near the rewards keeps all digits of rewards like 1e9 + 0.001. `n` and the sums
+    of powers are weights as of the experiment's reward number `at`; with a half-life they fade from
+    there on.
     """
 
     rewards: int = 0
     n: float = 0.0
     mean: float = 0.0
     m2: float = 0.0
+    m3: float = 0.0
+    m4: float = 0.0
     origin: float = 0.0
     at: int = 0
 
@@ -71,6 +76,7 @@ class Row(NamedTuple):
         >>> row.mean, row.m2, row.origin
         (1.0, 2.0, 1000000001.0)
         """
+        value = limited(value)
         origin = self.origin if self.rewards else value
         fade = faded(at - self.at, half_life)
         n = self.n * fade + 1.0
@@ -78,7 +84,9 @@ class Row(NamedTuple):
         gap = offset - self.mean
         mean = self.mean + gap / n
         m2 = self.m2 * fade + gap * (offset - mean)
-        return Row(self.rewards + 1, n, mean, m2, origin, at)
+        before = (self.n * fade, self.mean, self.m2 * fade, self.m3 * fade, self.m4 * fade)
+        *_, m3, m4 = merged_moments(*before, 1.0, offset, 0.0, 0.0, 0.0)
+        return Row(self.rewards + 1, n, mean, m2, m3, m4, origin, at)
 
     def merge(self, other: Row) -> Row:
         """Both rows together (Chan's formula), about this one's origin."""
@@ -86,14 +94,26 @@ class Row(NamedTuple):
         share = other.n / n if n > 0 else 0.0
         gap = (other.origin - self.origin) + (other.mean - self.mean)
         m2 = self.m2 + other.m2 + gap * gap * self.n * share
-        return self._replace(
-            rewards=self.rewards + other.rewards, n=n, mean=self.mean + gap * share, m2=m2
+        *_, m3, m4 = merged_moments(
+            self.n, 0.0, self.m2, self.m3, self.m4, other.n, gap, other.m2, other.m3, other.m4
         )
+        rewards, mean = self.rewards + other.rewards, self.mean + gap * share
+        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4)
 
     def settled(self, at: int, half_life: float | None) -> Row:
         """The same row with its weights as of reward number `at`."""
         fade = faded(at - self.at, half_life)
-        return self._replace(n=self.n * fade, m2=self.m2 * fade, at=at)
+        sums = {name: getattr(self, name) * fade for name in ("n", "m2", "m3", "m4")}
+        return self._replace(**sums, at=at)
+
+
+def limited(value: float) -> float:
+    """A reward that can be counted.
+
+    >>> limited(-1e300)
+    -1e+70
+    """
+    return min(max(value, -LARGEST_REWARD), LARGEST_REWARD)
 
 
 def faded(rewards: int, half_life: float | None) -> float:
@@ -230,19 +250,20 @@ class State:
         return cls(Config.from_json(event.body or {}), version=1, batch=event.batch)
 
     def statistics(self) -> ArmStats:
-        """(n, mean, m2) of every arm as a policy sees it: all epochs, weights as of now."""
+        """The moments of every arm as a policy sees it: all epochs, weights as of now."""
         half_life = self.config.options.half_life
         merged: dict[int, Row] = {}
         for (arm, _), row in sorted(self.rows.items()):
             if half_life is not None:
                 row = row.settled(self.rewards, half_life)
             merged[arm] = merged[arm].merge(row) if arm in merged else row
-        n, mean, m2 = np.zeros((3, len(self.config.arms)))
+        moments = np.zeros((5, len(self.config.arms)))
         for arm, row in merged.items():
-            if arm >= len(n):
-                raise ValueError(f"arm of the statistics must be below {len(n)}, got {arm}; verify")
-            n[arm], mean[arm], m2[arm] = row.n, row.origin + row.mean, row.m2
-        return ArmStats._trusted(n, mean, m2)
+            if arm >= len(self.config.arms):
+                known = len(self.config.arms)
+                raise ValueError(f"arm of the statistics must be below {known}, got {arm}; verify")
+            moments[:, arm] = row.n, row.origin + row.mean, row.m2, row.m3, row.m4
+        return ArmStats._trusted(*moments)
 
     def counts(self) -> NDArray[np.int64]:
         """How many rewards each arm has had."""

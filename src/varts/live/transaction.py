@@ -66,8 +66,7 @@ class Transaction:
             if row.arm is None:
                 first = row
             else:
-                statistic = Row(row.rewards, row.n, row.mean, row.m2, row.origin, row.at)
-                rows[row.arm, row.epoch] = statistic
+                rows[row.arm, row.epoch] = Row(*(getattr(row, name) for name in Row._fields))
         if first is None:
             raise StoreError(
                 f"experiment {name!r} in store {self.store} is gone or was created anew; open it "
@@ -273,7 +272,8 @@ def _head(on_sqlite: bool) -> Any:
     configuration."""
     known: Any = sa.bindparam("known", type_=sa.BigInteger)
     identity = {"name": sa.bindparam("name"), "seed": sa.bindparam("seed", type_=sa.BigInteger)}
-    statistic = [statistics.c[name] for name in ("arm", "epoch", "n", "mean", "m2", "origin", "at")]
+    names = ("arm", "epoch", *(name for name in Row._fields if name != "rewards"))
+    statistic = [statistics.c[name] for name in names]
 
     def batch_at(version: Any) -> Any:
         event = sa.and_(events.c.experiment == _x, events.c.version == version)

@@ -11,7 +11,7 @@ from varts._text import printable
 from varts.live.allocation import STICKY, WINNER, Allocation, counted
 from varts.live.log import Log
 from varts.live.options import Options
-from varts.live.state import EXPIRED, MISSING, REPAIR, REWARD, Event, Row, State
+from varts.live.state import EXPIRED, MISSING, REPAIR, REWARD, Event, Row, State, limited
 
 RELATIVE_TOLERANCE = 1e-9  # of the standard deviation for a mean
 PROBLEMS_TOLD = 20  # the rest is counted
@@ -142,7 +142,7 @@ class Fold:
             return
         raw = event.raw if event.kind == REWARD else config.options.missing
         value = None if raw is None else counted(self.seed, config, str(event.decision), raw)
-        if value != event.value:
+        if value is None or event.value is None or value != limited(event.value):
             self.out.add_problem(
                 f"event {event.version} counts {event.value!r}; its reward {raw!r} makes {value!r}"
             )
@@ -242,6 +242,8 @@ def _compare_rows(key: tuple[int, int], log: Row, cache: Row, out: Verification)
         ("n", log.n, cache.n, abs(log.n)),
         ("mean", log.mean, cache.mean, max(sd, abs(log.mean))),
         ("m2", log.m2, cache.m2, log.m2),
+        ("m3", log.m3, cache.m3, sd * log.m2),
+        ("m4", log.m4, cache.m4, log.m4),
     ):
         if not abs(a - b) <= RELATIVE_TOLERANCE * scale:
             out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")

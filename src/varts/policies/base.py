@@ -265,6 +265,9 @@ class BeliefPolicy(Policy):
     #: True when `parameters` depends on all rewards so far, so that every pull moves every belief
     #: and the parameters are the pooled (n, mean, m2).
     pooled: ClassVar[bool] = False
+    #: True when the last parameter is what a reward is worth for learning a variance (`Tails`),
+    #: which depends on all rewards so far, too.
+    tailed: ClassVar[bool] = False
 
     @staticmethod
     def believe(*args: Any, **kwargs: Any) -> Any:
@@ -289,7 +292,7 @@ class BeliefPolicy(Policy):
         kept: tuple[int, Any] = self.__dict__.get("_kept", (0, None))
         if kept[0] != stats.K:  # parameters that do not depend on rewards are made once
             kept = stats.K, self.parameters(stats).T
-            if not self.pooled:
+            if not (self.pooled or self.tailed):
                 self.__dict__["_kept"] = kept
         loc, scale, df = self.believe(stats.n, stats.mean, stats.m2, *kept[1])
         if not np.min(scale) >= 0:

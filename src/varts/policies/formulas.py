@@ -35,16 +35,71 @@ def unit_free_belief(
 ) -> tuple[Any, Any, Any]:
     """VarTS without a prior: all rewards so far, seen as one arm, are worth one observation.
 
-    The prior is NormalGamma(pooled mean, 1, 1/2, pooled variance / 2): it has the rewards' own
-    unit, so cents and euros give the same choices. Equal rewards say nothing about a variance
-    (revenue is 0 most of the time): until an arm has shown two different ones, its variance is
-    what all rewards together say, Gamma(all_n / 2, all_m2 / 2), and it is not written off.
+    The prior (`unit_free_prior`) has the rewards' own unit, so cents and euros give the same
+    choices. Equal rewards say nothing about a variance (revenue is 0 most of the time): until an
+    arm has shown two different ones, its variance is what all rewards together say,
+    Gamma(all_n / 2, all_m2 / 2), and it is not written off.
     """
-    mu, kappa, alpha, beta = normal_gamma_update(
-        n, mean, m2, all_mean, 1.0, 0.5, 0.5 * all_m2 / all_n
-    )
+    prior = unit_free_prior(all_n, all_mean, all_m2)
+    mu, kappa, alpha, beta = normal_gamma_update(n, mean, m2, *prior)
     alpha, beta = np.where(m2 > 0, alpha, all_n / 2), np.where(m2 > 0, beta, all_m2 / 2)
     return student_t(mu, kappa, alpha, beta)
+
+
+def tailed_belief(
+    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, alpha: Any, beta: Any, worth: Any
+) -> tuple[Any, Any, Any]:
+    """`normal_gamma_belief` that learns the variance at the rate the rewards' tails allow.
+
+    Each reward is worth `worth` Gaussian ones to it (see `Tails`); what it says about the mean is
+    as before, and worth = 1 is `normal_gamma_belief` itself.
+    """
+    center, weight, shape, rate = normal_gamma_update(n, mean, m2, mu, kappa, alpha, beta)
+    return student_t(center, weight, alpha + worth * (shape - alpha), beta + worth * (rate - beta))
+
+
+def unit_free_tailed_belief(
+    n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any, worth: Any
+) -> tuple[Any, Any, Any]:
+    """The same without a prior: `unit_free_belief` for rewards with tails.
+
+    An arm whose rewards are all equal needs no exception here: where rewards are mostly 0 they are
+    worth little, and the pooled variance stands.
+    """
+    return tailed_belief(n, mean, m2, *unit_free_prior(all_n, all_mean, all_m2), worth)
+
+
+def unit_free_prior(all_n: Any, all_mean: Any, all_m2: Any) -> tuple[Any, Any, Any, Any]:
+    """NormalGamma(pooled mean, 1, 1/2, pooled variance / 2): all rewards are worth one."""
+    return all_mean, 1.0, 0.5, 0.5 * all_m2 / all_n
+
+
+# Of the skewness of rewards, what shows in the quantiles of their standardised mean: to second
+# order these are z + skewness (2 z^2 + 1) / (6 sqrt(n)) (Johnson 1978; Hall 1992), and a third of
+# skewness z^2 / sqrt(n) is two thirds of the z^2 / 2 that `SkewedT` has.
+SKEWNESS_SHOWN = 2 / 3
+
+
+def skewed_belief(
+    n: Any,
+    mean: Any,
+    m2: Any,
+    mu: Any,
+    kappa: Any,
+    alpha: Any,
+    beta: Any,
+    worth: Any,
+    slope: Any,
+) -> tuple[Any, Any, Any, Any]:
+    """What to say of an arm whose rewards have tails: location, scale, df and skew of a `SkewedT`.
+
+    The variance is learnt at the rate the tails allow, and moves with the mean by `slope`. The skew
+    fades as the degrees of freedom fall to 2, by the factor that keeps the belief's mean where it
+    is with infinitely many: a variance that nobody knows yet must not make the mean infinite.
+    """
+    loc, scale, df = tailed_belief(n, mean, m2, mu, kappa, alpha, beta, worth)
+    skew = SKEWNESS_SHOWN * slope / (kappa + n) * np.maximum(1 - 2 / df, 0.0)
+    return loc, scale, df, skew
 
 
 def unit_free_known_belief(

@@ -13,19 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats, common_shape, real, reals
-from varts.beliefs import Beta, pick_best
+from varts._validation import Floats, abbreviate, common_shape, real, reals
+from varts.beliefs import Beta, SkewedT, pick_best
 from varts.policies.base import BeliefPolicy, Policy
 from varts.policies.formulas import (
     known_variance_belief,
     normal_gamma_belief,
     pooled_rows,
+    skewed_belief,
+    tailed_belief,
     unit_free_belief,
     unit_free_known_belief,
+    unit_free_prior,
+    unit_free_tailed_belief,
 )
 from varts.policies.registry import register
 from varts.priors import Normal, NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
+from varts.tails import Tails
 
 
 @register
@@ -39,33 +44,84 @@ class VarTS(BeliefPolicy):
     Args:
         prior: A NormalGamma, what `fit_prior` returned, the path of a prior's JSON, a mapping of
             its numbers, or None.
+        tails: Whether to learn variances only as fast as the rewards' kurtosis allows. On revenue
+            and the like it costs some mean regret and saves the worst cases.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2]])
     >>> VarTS(NormalGamma(0, 1, 2, 1)).belief(stats).scale.round(4)   # sqrt(8.375/14), sqrt(2.5/14)
     array([0.7734, 0.4226])
     >>> VarTS().belief(stats).scale.round(4)     # sqrt(9.5/6/4): the spread of all six rewards
     array([0.7815, 0.6292])
+    >>> sales = ArmStats.from_rewards([[0.0] * 40 + [30.0], [0.0] * 40 + [20.0]])
+    >>> VarTS().belief(sales).df.round(1), VarTS(tails=True).belief(sales).df.round(1)
+    (array([42., 42.]), array([3.2, 3.2]))
     """
 
     prior: NormalGamma | None = None
+    tails: bool = False
 
     label: ClassVar[str] = "VarTS"
 
     if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
 
-        def __init__(self, prior: PriorLike | None = None) -> None: ...
+        def __init__(self, prior: PriorLike | None = None, tails: bool = False) -> None: ...
 
     def __post_init__(self) -> None:
         if self.prior is not None:
             object.__setattr__(self, "prior", prior_from(self.prior, NormalGamma))
+        if not isinstance(self.tails, bool):
+            raise TypeError(f"tails must be True or False, got {abbreviate(self.tails)}")
 
     @property
     def pooled(self) -> bool:  # type: ignore[override]
         return self.prior is None
 
     @property
+    def tailed(self) -> bool:  # type: ignore[override]
+        return self.tails
+
+    @property
     def believe(self) -> Any:
+        if self.tails:
+            return unit_free_tailed_belief if self.prior is None else tailed_belief
         return unit_free_belief if self.prior is None else normal_gamma_belief
+
+    def tails_of(self, stats: ArmStats) -> Tails:
+        """Return the shape of the rewards so far, together with those that the prior is from.
+
+        Args:
+            stats: The arms' statistics, with m3 and m4.
+        """
+        before = None if self.prior is None else self.prior.tails
+        seen = Tails.of(stats)
+        return seen if before is None else before.merge(seen)
+
+    def inference(self, stats: ArmStats) -> SkewedT:
+        """Return what to tell people of the arms' means, whatever chose the arms.
+
+        Choosing may take rewards for Gaussian and do well; who is told an interval relies on it.
+        So this belief minds the rewards' tails: variances are learnt as fast as the kurtosis
+        allows, and move with the means where rewards are skewed. Gaussian rewards give what
+        `belief` gives, but for what the measured skewness and kurtosis happen to be.
+
+        Args:
+            stats: The arms' statistics, with m3 and m4.
+
+        >>> sales = ArmStats.from_rewards([[0.0] * 95 + [12.0, 20.0, 25.0, 30.0, 60.0]])
+        >>> [end.round(1) for end in VarTS().belief(sales).interval()]
+        [array([0.]), array([2.9])]
+        >>> [end.round(1) for end in VarTS().inference(sales).interval()]
+        [array([0.4]), array([3.6])]
+        """
+        self._ready(stats)
+        tails = self.tails_of(stats)
+        if self.prior is None:
+            prior = unit_free_prior(*pooled_rows(stats).T)
+        else:
+            prior = tuple(self.prior.per_arm(stats.K))
+        worth = tails.worth_beside_mean
+        made = skewed_belief(stats.n, stats.mean, stats.m2, *prior, worth, tails.slope)
+        return SkewedT(*made)
 
     def owed(self, K: int) -> NDArray[np.int64]:
         if self.prior is None:
@@ -74,8 +130,12 @@ class VarTS(BeliefPolicy):
 
     def parameters(self, stats: ArmStats) -> Floats:
         if self.prior is None:
-            return pooled_rows(stats)
-        return np.stack(self.prior.per_arm(stats.K), axis=1)
+            rows = pooled_rows(stats)
+        else:
+            rows = np.stack(self.prior.per_arm(stats.K), axis=1)
+        if not self.tails:
+            return rows
+        return np.column_stack([rows, np.full(stats.K, self.tails_of(stats).worth)])
 
 
 @register

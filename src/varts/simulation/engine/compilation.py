@@ -66,7 +66,7 @@ def kept_on_disk(function: Any, name: str, **bound: Any) -> Callable[..., Any]:
 
 def _hooks(kernel: Kernel) -> Hooks:
     pay, first_pay = pay_functions(kernel.reward)
-    transform, sound = selectors.keep, selectors.sound
+    transform, sound, observe = selectors.keep, selectors.sound, selectors.observe_nothing
     if kernel.family in ("index", "growing"):
         select, refresh, begin, sound = _index_hooks(kernel)
     elif kernel.family == "mean_variance":
@@ -82,10 +82,13 @@ def _hooks(kernel: Kernel) -> Hooks:
             envelope, learn = STUDENT, student_learn(believe, kernel.parameters)
             sound = selectors.sound_beliefs
         # Where every reward moves every belief there is nothing to be lazy about.
-        lazy = not (kernel.pooled or kernel.naive)
-        select, update = sampler(envelope, learn, lazy, kernel.pooled)
+        lazy = not (kernel.pooled or kernel.tails or kernel.naive)
+        shared = {"POOLED": kernel.pooled, "TAILS": kernel.tails, "PARAMETERS": kernel.parameters}
+        select, update = sampler(envelope, learn, lazy, **shared)
         refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
-    return Hooks(select, refresh, transform, pay, begin, first_pay, sound)
+        if kernel.tails:
+            observe = inlined(specialise(selectors.observe_moments, **shared))
+    return Hooks(select, refresh, transform, observe, pay, begin, first_pay, sound)
 
 
 def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
@@ -128,16 +131,18 @@ def lazy_sampler(envelope: Envelope, process: Any = lazy_argmax) -> dict[str, An
     return bound
 
 
-def sampler(envelope: Envelope, learn: Any, lazy: bool, pooled: bool = False) -> tuple[Any, Any]:
+def sampler(envelope: Envelope, learn: Any, lazy: bool, **shared: Any) -> tuple[Any, Any]:
     """How the largest draw of a family of beliefs is found, and how a belief is brought up to date.
 
-    The second is still to be compiled.
+    The second is still to be compiled. `shared` says what beliefs have in common, if anything:
+    POOLED, TAILS and PARAMETERS.
     """
     if lazy:
         bound = lazy_sampler(envelope)
         return bound["select_lazy"], specialise(lazy_argmax.refresh_lazy, learn=learn, **bound)
     select = inlined(specialise(selectors.select_draw, drawn=envelope.drawn))
-    return select, specialise(selectors.refresh_belief, learn=learn, POOLED=pooled)
+    shared = {"POOLED": False, "TAILS": False, "PARAMETERS": 0} | shared
+    return select, specialise(selectors.refresh_belief, learn=learn, **shared)
 
 
 # NumPy as a formula sees it: the same, but np.where of numbers is a number.

@@ -22,7 +22,7 @@ from varts.simulation.engine import loop, selectors
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.rng import bits, stream
 from varts.simulation.engine.specialisation import specialise
-from varts.stats import ArmStats
+from varts.stats import ArmStats, merged_moments
 
 
 def interpreted_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., int]:
@@ -51,6 +51,7 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
     """The hooks of one run."""
     has_memory, transforms = policy.has_memory, type(policy).transform is not Policy.transform
     memory_state, recorded = np.uint64(stream(run, loop.MEMORY)), 0.0
+    m3, m4 = np.zeros((2, K))
     if has_memory:
         policy = _copied(policy)
         rng, memory_state = _generator(memory_state)
@@ -58,7 +59,7 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
 
     def select(t: int, n: Any, mean: Any, m2: Any, params: Any, memory: Any, state: Any) -> Any:
         rng, state = _generator(state)
-        stats = ArmStats._trusted(n.copy(), mean.copy(), m2.copy())
+        stats = ArmStats._trusted(*(x.copy() for x in (n, mean, m2, m3, m4)))
         return chosen_arm(policy, stats, t, rng), state
 
     def transform(x: float, state: Any) -> Any:
@@ -69,13 +70,18 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
             recorded = real(f"transform of {name_of(policy)}", policy.transform(x, rng))
         return recorded, state
 
+    def observe(arm: int, x: float, n: Any, mean: Any, m2: Any, params: Any) -> None:
+        before = n[arm], mean[arm], m2[arm], m3[arm], m4[arm]
+        *_, m3[arm], m4[arm] = merged_moments(*before, 1.0, x, 0.0, 0.0, 0.0)
+
     def refresh(arm: int, *_: Any) -> None:
         nonlocal memory_state
         if has_memory:
             rng, memory_state = _generator(memory_state)
             policy.update(int(arm), float(recorded), rng)
 
-    return Hooks(select, refresh, transform, pay, selectors.refresh_nothing, pay, selectors.sound)
+    nothing = selectors.refresh_nothing
+    return Hooks(select, refresh, transform, observe, pay, nothing, pay, selectors.sound)
 
 
 def _copied(policy: Policy) -> Policy:

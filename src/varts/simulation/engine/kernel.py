@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from varts._validation import Floats
-from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy
+from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
 from varts.policies.evaluation import name_of, terms_of
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.engine import loop
 from varts.simulation.engine.formula import Formula
+from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS
 from varts.stats import ArmStats
 
 Family = Literal["index", "growing", "belief", "beta", "mean_variance"]
@@ -47,6 +48,7 @@ class Kernel:
     terms: Formula | None = None  # of an index, as is the clock
     clock: Formula | None = None
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
+    tails: bool = False  # whether the last parameter is what a reward is worth for a variance
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
     term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
     reward: Formula | None = None  # as in `reward_of`
@@ -61,7 +63,8 @@ class Kernel:
 def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
     package = Path(__file__).parents[2]
-    files = [package / "problems.py", package / "stats.py", *package.glob("priors/*.py")]
+    files = [package / name for name in ("problems.py", "stats.py", "tails.py")]
+    files += package.glob("priors/*.py")
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
     return sorted([*files, package / "beliefs" / "stirling.py"])
 
@@ -81,7 +84,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
     if family is None:
         return None
     formula = terms = clock = None
-    pooled = False
+    pooled = tails = False
     if family == "index":
         assert isinstance(policy, IndexPolicy)
         formula, terms, clock = (_formula(policy, name) for name in ("index", "terms", "clock"))
@@ -90,6 +93,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
     elif family == "belief":
         assert isinstance(policy, BeliefPolicy)
         formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
+        tails = bool(policy.tailed)
     given, term_count = _parameters(policy, problem.K)
     return Kernel(
         family,
@@ -97,6 +101,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         terms,
         clock,
         pooled=pooled,
+        tails=tails,
         parameters=given.shape[1],
         term_count=term_count,
         reward=reward_of(problem),
@@ -138,9 +143,14 @@ def parameter_array(policy: Policy, K: int) -> Floats:
     """What the kernel gets of the policy's parameters: a row per arm.
 
     For a policy with terms it is a column per arm, with room for the terms below the parameters:
-    so they lie side by side as the vectors of the index's loop want them.
+    so they lie side by side as the vectors of the index's loop want them. For one that minds the
+    rewards' tails, room for them follows the parameters.
     """
     given, term_count = _parameters(policy, K)
+    if isinstance(policy, VarTS) and policy.tailed:
+        kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))
+        kept[:, KURTOSIS_BEFORE], kept[:, N_BEFORE] = before.kurtosis, before.n
+        return np.column_stack([given, kept])
     return np.vstack([given.T, np.zeros((term_count, K))]) if term_count else given
 
 

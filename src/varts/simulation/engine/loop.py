@@ -34,6 +34,9 @@ class Hooks:
     refresh: Callable[..., Any]
     #: (reward, state) -> (reward, state): what the statistics record of a reward.
     transform: Callable[..., Any]
+    #: (arm, reward, n, mean, m2, params): takes in a reward that the statistics do not know yet,
+    #: for policies that need more of it than they keep.
+    observe: Callable[..., Any]
     #: (kind, tape, pull, a, b) -> reward: what a pull pays.
     pay: Callable[..., Any]
     #: `refresh` and `pay` again, as plain calls, for what is done once per run and arm: a second
@@ -55,6 +58,7 @@ STOPPED, DONE, NO_REWARD, UNSOUND = 0, 1, 2, 3  # how `play` ended
 STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
 
 merged = jit(stats.merged)
+merged_moments = jit(stats.merged_moments)
 gaussian_reward = jit(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)
 
@@ -154,6 +158,7 @@ def play(
                 return NO_REWARD
             x, state = hooks.transform(x, np.uint64(state))
             state = np.uint64(state)
+            hooks.observe(arm, x, n, mean, m2, params)
             n[i] += 1
             next_reward[i] = hooks.pay(kind, tapes[i], np.int64(n[i]), a[r, i], b[r, i])
             step = x - mean[i]

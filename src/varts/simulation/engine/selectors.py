@@ -14,7 +14,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.policies.thompson import MVTS, BernoulliTS
 from varts.simulation.engine.lazy_argmax import better
-from varts.simulation.engine.loop import merged
+from varts.simulation.engine.loop import merged, merged_moments
 from varts.simulation.engine.memory import ARMS_PER_BLOCK, UNSOUND, note_unsound
 from varts.simulation.engine.rng import (
     bits,
@@ -28,9 +28,11 @@ from varts.simulation.engine.rng import (
     where,
 )
 from varts.simulation.engine.specialisation import UNBOUND
+from varts.tails import kurtosis_of, worth_of
 
 PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes
 TERMS: tuple[float, ...] = UNBOUND  # a zero for each number that `terms` makes of an arm
+TAILS: bool = UNBOUND  # whether the last parameter is what a reward is worth for a variance
 POOLED: bool = UNBOUND  # whether the first three parameters are all rewards so far, as of one arm
 index: Any = UNBOUND  # (n, mean, m2, t, *parameters), or (*terms, t) -> the index of an arm
 terms: Any = UNBOUND  # (n, mean, m2, *parameters) -> the numbers that `index` takes
@@ -44,6 +46,11 @@ learn: Any = UNBOUND
 def keep(x, state):
     """The transform of every policy but Bernoulli TS."""
     return x, state
+
+
+@inlined
+def observe_nothing(arm, x, n, mean, m2, params):
+    """Where a policy is content with the statistics."""
 
 
 # ----------------------------------------------------------------------------------------- index
@@ -234,6 +241,9 @@ def refresh_belief(arm, n, mean, m2, params, memory):
     first, last = arm, arm + 1
     if POOLED:
         pool(n, mean, m2, params)
+    if TAILS:
+        weigh(n, m2, params, PARAMETERS)
+    if POOLED or TAILS:
         first, last = 0, len(n)
     sound = True
     for i in range(first, last):
@@ -260,6 +270,39 @@ def pool(n, mean, m2, params):
         params[i, 0] = total
         params[i, 1] = center
         params[i, 2] = spread
+
+
+# Beliefs that learn variances by the rewards' tails keep of every arm, behind the parameters of
+# their formula, m3 and m4, and what is known of other rewards: their kurtosis and number.
+M3, M4, KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS = 0, 1, 2, 3, 4
+kurtosis_of_arm, worth_of_reward = jit(kurtosis_of), jit(worth_of)
+
+
+def observe_moments(arm, x, n, mean, m2, params):
+    """The third and fourth moment of the arm that is pulled, before the others know the reward."""
+    kept = params[arm, PARAMETERS:]
+    if n[arm] == 0:
+        kept[M3] = kept[M4] = 0.0
+    _, _, _, kept[M3], kept[M4] = merged_moments(
+        n[arm], mean[arm], m2[arm], kept[M3], kept[M4], 1.0, x, 0.0, 0.0, 0.0
+    )
+
+
+@jit
+def weigh(n, m2, params, parameters):
+    """Write what a reward is worth for learning a variance into every arm's last parameter.
+
+    The kurtosis is that of `Tails.of`, together with the tails of the prior.
+    """
+    total = params[0, parameters + N_BEFORE]
+    weighted = total * params[0, parameters + KURTOSIS_BEFORE]
+    for i in range(len(n)):
+        if m2[i] > 0:
+            total += n[i]
+            weighted += n[i] * kurtosis_of_arm(n[i], m2[i], params[i, parameters + M4])
+    worth = worth_of_reward(weighted / total) if total > 0 else 1.0
+    for i in range(len(n)):
+        params[i, parameters - 1] = worth
 
 
 # ---------------------------------------------------------------------------------- Bernoulli TS

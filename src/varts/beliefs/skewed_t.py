@@ -1,0 +1,108 @@
+"""Student t beliefs that are stretched on one side: what is reported about rewards with tails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats, reals
+from varts.beliefs.base import Belief
+from varts.beliefs.densities import SkewedStudents, stretch
+from varts.beliefs.quadrature import POINT_SCALE
+from varts.beliefs.student_t import StudentT
+
+
+@dataclass(frozen=True, eq=False)
+class SkewedT(StudentT):
+    """One skewed Student t per arm: z = (mu - loc) / sqrt(scale^2 + skew (mu - loc)) is a t.
+
+    So an arm's variance moves with its mean: with skew > 0, a mean that lies higher is also less
+    certain, and values below loc - scale^2 / skew are impossible, as for revenue or 0/1 rewards
+    values below 0 are. skew = 0 is `StudentT`. It is a monotone function of a t, hence quantiles in
+    closed form:
+
+        mu = loc + skew z^2 / 2 + z sqrt(scale^2 + skew^2 z^2 / 4)
+
+    Args:
+        loc: The medians, one number or one per arm.
+        scale: The scales, at least 0; 0 is a point.
+        df: The degrees of freedom, positive, or infinite.
+        skew: How much the squared scale grows with each unit of the mean.
+
+    >>> belief = SkewedT(loc=[1.0], scale=[0.5], df=[np.inf], skew=[0.2])
+    >>> low, high = belief.interval(0.95)
+    >>> low.round(3), high.round(3)                    # 1 - 0.67 and 1 + 1.44
+    (array([0.332]), array([2.437]))
+    """
+
+    skew: Floats = 0.0  # type: ignore[assignment]  # made an array below
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        reals("scale of a skewed belief", self.scale)
+        arrays = np.broadcast_arrays(self.loc, self.scale, self.df, reals("skew", self.skew))
+        for name, array in zip(("loc", "scale", "df", "skew"), arrays, strict=True):
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "skew", np.where(self.scale > 0, self.skew, 0.0))
+
+    def _moved(self, z: Floats) -> Floats:
+        return np.asarray(self.loc + stretch(z, self.scale, self.skew))
+
+    @property
+    def _standard(self) -> StudentT:
+        return StudentT(np.zeros(self.loc.shape), 1.0, self.df)
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
+        return self._moved(self._standard.sample(rng, size))
+
+    def at(self, u: Floats, v: Floats) -> Floats:
+        return self._moved(self._standard.at(u, v))
+
+    def quantile(self, p: Any) -> Floats:
+        return self._moved(self._standard.quantile(p))
+
+    def argmax(self, rng: np.random.Generator) -> int:
+        return Belief.argmax(self, rng)
+
+    def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
+        return Belief.argmax_at(self, u, v, tie)
+
+    @property
+    def mean(self) -> Floats:
+        """The expected value of each arm's mean; infinite where skewed tails have none."""
+        with np.errstate(divide="ignore"):
+            factor = np.where(self.df > 2, 1 / (1 - 2 / np.maximum(self.df, 2)), np.inf)
+        return np.where(self.skew == 0, self.loc, self.loc + 0.5 * _times(self.skew, factor))
+
+    def mirrored(self) -> SkewedT:
+        """The belief about minus the means, for when lower is better."""
+        return SkewedT(-self.loc, self.scale, self.df, -self.skew)
+
+    def _arrays(self) -> tuple[Floats, ...]:
+        return self.loc, self.scale, self.df, self.skew
+
+    def _expected_loss(self) -> Floats:
+        """Infinite for all if some mean is +infinity, and for an arm whose own is -infinity."""
+        mean = self.mean
+        if (mean == np.inf).any():
+            return np.full(self.K, np.inf)
+        known = mean > -np.inf
+        if known.all():
+            return super()._expected_loss()
+        # An arm without a mean still adds to the largest of all, but next to nothing: it is below.
+        loss = np.full(self.K, np.inf)
+        loss[known] = SkewedT(*(x[known] for x in self._arrays()))._expected_loss()
+        return loss
+
+    def _students(self, loc: Floats, scale: Floats, unit: float) -> SkewedStudents:
+        point = scale == 0
+        df = np.where(point, np.inf, self.df)
+        return SkewedStudents(loc, np.where(point, POINT_SCALE, scale), df, self.skew / unit)
+
+
+def _times(skew: Floats, factor: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.where(skew == 0, 0.0, skew * factor)
