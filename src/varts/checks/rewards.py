@@ -15,7 +15,7 @@ from varts.tails import Tails
 
 FEWEST_REWARDS = 100  # of all arms together, before anything is said about their shape
 FEWEST_PER_ARM = 30  # before anything is said about an arm
-NOTED_ZEROS = 0.5
+NOTED_ZEROS = 0.9
 NOTED_KURTOSIS, MUCH_KURTOSIS = 6.0, 20.0  # a reward is worth 0.4, or 0.1, for a variance
 NOTED_SKEWNESS = 1.0  # 4 standard errors of 100 Gaussian rewards
 MOST_VALUES = 12  # more different rewards are not few
@@ -27,7 +27,7 @@ DRIFT_FALSE_ALARMS = 0.01  # of all arms together
 SMALLEST_HALF = 32  # rewards of an arm, before its halves are compared
 NAMED = 3  # arms that a sentence names
 
-USE_TAILS = "choose with VarTS(tails=True), or clip rewards or take logarithms"
+CHOOSE = "take VarTS(tails=True), or clip rewards or take logarithms"
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ def check_zeros(summary: RewardSummary, zeros: Floats) -> Finding:
             share,
             f"{text}, and {_those(rare.size, n.size)} fewer than {FEWEST_PER_ARM} that are not "
             f"({summary.labels[arm]!r} {paying[arm]:,.0f} of {n[arm]:,.0f}): their means and "
-            f"variances are not known yet; let them run on, and {USE_TAILS}",
+            f"variances are not known yet; let them run on, and {CHOOSE}",
         )
     return Finding(
-        name, NOTE, share, f"{text}: variances are learnt from the others alone; {USE_TAILS}"
+        name, NOTE, share, f"{text}: variances are learnt from the others alone; {CHOOSE}"
     )
 
 
@@ -155,8 +155,8 @@ def _judge_kurtosis(tails: Tails) -> Finding:
         WARNING if k >= MUCH_KURTOSIS else NOTE,
         k,
         f"{text}: of an arm's variance, 1,000 such rewards tell as much as "
-        f"{1000 * tails.worth:.0f} Gaussian ones, and a P(best) that takes them for Gaussian is "
-        f"too sure; {USE_TAILS}",
+        f"{1000 * tails.worth:.0f} Gaussian ones; reports allow for that, and VarTS(tails=True) "
+        "does when it chooses; or clip rewards, or take logarithms",
     )
 
 
@@ -170,7 +170,7 @@ def _judge_skewness(tails: Tails) -> Finding:
         NOTE,
         tails.skewness,
         f"{text}: an arm that pays more also varies {way}, its variance by about "
-        f"{abs(tails.slope):.3g} for each unit of its mean; {USE_TAILS}",
+        f"{abs(tails.slope):.3g} for each unit of its mean; {CHOOSE}",
     )
 
 
@@ -219,7 +219,7 @@ def describe_trend(correlation: float) -> str:
     """What it means if variances go with means, and what to do."""
     return (
         f"the arms' variances {'rise' if correlation > 0 else 'fall'} with their means (rank "
-        f"correlation {correlation:.2f}), which the model does not expect: {USE_TAILS}, and plan "
+        f"correlation {correlation:.2f}), which the model does not expect: {CHOOSE}, and plan "
         "on the recorded rewards"
     )
 

@@ -140,12 +140,18 @@ def _notes_on_stderr() -> Iterator[None]:
         yield
 
 
+def prior_file(text: str) -> Path | None:
+    """The JSON file of a prior, if the text is not its numbers."""
+    return Path(text) if text.strip() and ("=" not in text or Path(text).exists()) else None
+
+
 def parse_prior(text: str) -> Prior:
     """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
-    if text.strip() and ("=" not in text or Path(text).exists()):
-        return prior_from(Path(text))
+    file = prior_file(text)
+    if file is not None:
+        return prior_from(file)
     names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
     try:
         numbers = [float(value) for value in values]

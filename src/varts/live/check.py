@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from varts.live.log import ROWS_PER_PAGE, Log
@@ -13,9 +12,8 @@ from varts.live.options import Options
 if TYPE_CHECKING:
     from varts.checks.finding import Checks
 
-_columns = attrgetter(
-    "arm", "probability", "estimated", "unit", "time", "value", "settled_time"
-)  # ids cannot be repeated: the database sees to that
+# Ids are left out: the database sees to it that none is repeated.
+COLUMNS = ("arm", "probability", "estimated", "unit", "time", "value", "settled_time")
 
 
 def check(name: str, log: Log, arms: Sequence[str], options: Options, now: int) -> Checks:
@@ -25,31 +23,21 @@ def check(name: str, log: Log, arms: Sequence[str], options: Options, now: int) 
     from varts.checks.log import summarise
     from varts.checks.tally import Tally
 
-    types = {
-        "number": pl.UInt32,
-        "probability": pl.Float64,
-        "estimated": pl.Boolean,
-        "unit": pl.String,
-        "time": pl.Int64,
-        "value": pl.Float64,
-        "settled_time": pl.Int64,
-    }
+    numbers, text = (pl.Int64, pl.Float64, pl.Boolean), pl.String
+    types = dict(zip(COLUMNS, (*numbers, text, pl.Int64, pl.Float64, pl.Int64), strict=True))
     names = pl.Series("arm", list(arms), pl.String)
     tally, rows = Tally(now), log.decisions()
     while page := list(islice(rows, ROWS_PER_PAGE)):
-        columns = zip(*map(_columns, page), strict=True)
+        columns = dict(zip(page[0]._fields, zip(*page, strict=True), strict=True))
         batch = pl.DataFrame(
-            [
-                pl.Series(name, list(column), dtype, strict=False)
-                for (name, dtype), column in zip(types.items(), columns, strict=True)
-            ]
+            [pl.Series(name, columns[name], dtype, strict=False) for name, dtype in types.items()]
         )
         tally.add(
             batch.with_columns(
                 experiment=pl.lit(""),
-                arm=names.gather(batch["number"]),
+                arm=names.gather(batch["arm"]),
                 given="value",
                 infinite=pl.lit(False),
-            ).drop("number")
+            )
         )
     return summarise(name, tally, options.sticky, options.window is not None)
