@@ -123,7 +123,7 @@ def check_missing(summary: DecisionSummary) -> Finding:
     name, total = "missing rewards", float(summary.decided.sum())
     if total < FEWEST_DECISIONS:
         return too_few(name, "decisions", total, FEWEST_DECISIONS)
-    share = 1 - float(summary.rewarded.sum()) / total
+    share = float((summary.decided - summary.rewarded).sum()) / total
     if share == 0:
         return Finding(name, OK, share, f"each of {plural(total, 'decision')} has its reward")
     text = f"{percent(share)} of {plural(total, 'decision')} have no reward"

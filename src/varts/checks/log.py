@@ -53,7 +53,8 @@ def check(
     >>> found["missing rewards"].number, found["missing rewards"].verdict
     (0.1, 'note')
     >>> print(found["values"])
-    values: note: rewards are only 0 and 1: their mean says what their variance is; ...
+    values: note: rewards are only 0 and 1: their mean says what their variance is; Bernoulli-TS
+    uses that, and VarTS needs tails=True to be as careful where 1 is rare
     """
     with show_progress(progress) as shown:
         sources = find_tables(log)

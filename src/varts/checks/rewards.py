@@ -32,13 +32,13 @@ CHOOSE = "take VarTS(tails=True), or clip rewards or take logarithms"
 
 @dataclass(frozen=True)
 class Halves:
-    """The first m and the next m rewards of some arms, m a power of two.
+    """The first m and the next m rewards of some arms, m one of four sizes for each doubling.
 
-    m is the largest that fits. It depends on how often the arm was played, and so on its rewards;
-    the test makes up for that by correcting for every m that could have been (`levels`).
+    How many rewards an arm has depends on its rewards. What follows for m of them does not, so the
+    test corrects for every m that there could have been (`levels`), and may look at all of them.
 
     Args:
-        arms: Which of the arms of the summary they are.
+        arms: Which of the arms of the summary they are; one may be there for several m.
         first: The statistics of the first halves.
         second: Those of the second halves.
         levels: How many sizes there could have been.
@@ -251,7 +251,7 @@ def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
         most = summary.stats.n.max(initial=0)
         return too_few(name, "rewards of any arm", most, 2 * SMALLEST_HALF)
     p = drift_p_values(halves)
-    changed = np.flatnonzero(p < DRIFT_FALSE_ALARMS)
+    changed = np.unique(halves.arms[p < DRIFT_FALSE_ALARMS])
     worst = int(p.argmin())
     gap = float(halves.second.mean[worst] - halves.first.mean[worst])
     variance = float(halves.first.m2[worst] + halves.second.m2[worst]) / (
@@ -259,13 +259,14 @@ def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
     )
     sds = gap / np.sqrt(variance) if variance > 0 else 0.0
     if not changed.size:
-        text = f"no arm's second half differs from its first beyond chance ({_tested(halves)})"
+        text = f"no arm pays more or less than at first, beyond chance ({_tested(halves)})"
         return Finding(name, OK, sds, text)
+    which = _those(changed.size, np.unique(halves.arms).size)
     return Finding(
         name,
         WARNING,
         sds,
-        f"{_those(changed.size, p.size)} drifted: {summary.labels[halves.arms[worst]]!r} paid "
+        f"{which} drifted: {summary.labels[halves.arms[worst]]!r} paid "
         f"{halves.first.mean[worst]:.4g} in its first {halves.first.n[worst]:,.0f} rewards and "
         f"{halves.second.mean[worst]:.4g} in the next; find out what changed, or let old rewards "
         f"fade with half_life ({_tested(halves)})",
@@ -273,7 +274,7 @@ def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
 
 
 def drift_p_values(halves: Halves) -> Floats:
-    """A p-value per arm, corrected for the number of arms and of sizes.
+    """A p-value per pair of halves, corrected for the number of arms and of sizes.
 
     If nothing changes, x_j - y_j of a pair from both halves is as likely positive as negative,
     whatever the rewards are, so that their sum S and the sum V^2 of their squares satisfy
@@ -284,7 +285,7 @@ def drift_p_values(halves: Halves) -> Floats:
     gap = second.mean - first.mean
     square = first.m2 + second.m2 + first.n * gap**2
     z2 = np.divide((first.n * gap) ** 2, square, out=np.zeros_like(gap), where=square > 0)
-    p = 2 * np.exp(-z2 / 2) * halves.arms.size * halves.levels
+    p = 2 * np.exp(-z2 / 2) * np.unique(halves.arms).size * halves.levels
     return np.asarray(np.minimum(p, 1.0))
 
 
@@ -298,7 +299,7 @@ def _with_enough(stats: ArmStats) -> ArmStats:
 
 
 def _tested(halves: Halves) -> str:
-    return f"{plural(halves.arms.size, 'arm')}; 1 % of false alarms at most"
+    return f"{plural(np.unique(halves.arms).size, 'arm')}; 1 % of false alarms at most"
 
 
 def _those(some: int, all: int) -> str:

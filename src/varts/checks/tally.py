@@ -13,14 +13,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from varts.checks.decisions import DecisionSummary, Keys, Probabilities, Waiting
+from varts._validation import Floats
+from varts.checks.decisions import DecisionSummary, Probabilities, Waiting
+from varts.checks.keys import KeySample
 from varts.checks.rewards import MOST_VALUES, SMALLEST_HALF, Halves, RewardSummary
 from varts.fitting.aggregate import COUNTS, merge_batches, merge_rows, reduce_batch
 from varts.fitting.columns import MOMENTS, STATISTICS
 from varts.stats import ArmStats
 
 ARM = ["experiment", "arm"]
-MOST_KEYS = 2_000_000  # units, or ids, that are kept
 BINS_PER_OCTAVE = 4  # of times: they are known up to a factor of 1.2
 FEWEST_CHANGES = 20  # all up or all down, before rewards are taken to be sorted
 LATE = 0.99  # of the rewards have come when one is late
@@ -45,7 +46,7 @@ class Tally:
         self.ages: list[pl.DataFrame] = []
         self.delays = Counter[int]()
         self.values: set[float] | None = set()
-        self.units, self.ids = _KeySample(), _KeySample()
+        self.units, self.ids = KeySample(), KeySample()
         self.columns: set[str] = set()
         self.last_time: int | None = None
         self.ordered = True
@@ -69,7 +70,7 @@ class Tally:
     # ------------------------------------------------------------------ rewards
 
     def _add_rewards(self, batch: pl.DataFrame) -> None:
-        """Moments by arm and block: the rewards 0, 1, 2 to 3, 4 to 7 and so on of an arm."""
+        """Moments by arm and block of the arm's rewards, so that its halves can be told later."""
         paid = batch.select(*ARM, "given", "value", "infinite").drop_nulls("value")
         if not paid.height:
             return
@@ -78,7 +79,8 @@ class Tally:
             self.values = self.values if len(self.values) <= MOST_VALUES else None
         place = pl.col("seen").fill_null(0) + pl.int_range(pl.len()).over(ARM)
         paid = paid.join(self._seen(), ARM, "left", maintain_order="left")
-        paid = paid.with_columns(block=_block(place))
+        paid = paid.with_columns(block=place)
+        paid = paid.with_columns(block=pl.Series(block_of(paid["block"].to_numpy())))
         value, keys = pl.col("value"), [*ARM, "block"]
         counts = {
             "zeros": value + pl.col("origin") == 0,
@@ -112,7 +114,7 @@ class Tally:
         totals = arms.select(ARM).join(totals, ARM, "left", maintain_order="left").fill_null(0)
         stats = _statistics(totals)
         values = None if self.values is None else tuple(sorted(self.values))
-        halves = _halves(blocks, arms, float(stats.n.sum()))
+        halves = _halves(blocks, arms, stats)
         zeros = totals["zeros"].to_numpy().astype(np.float64)
         return RewardSummary(_labels(arms), stats, zeros, values, halves, self._disorder(totals))
 
@@ -238,41 +240,6 @@ class Tally:
         return pl.DataFrame(schema={**dict.fromkeys(ARM, pl.String), **empty})
 
 
-class _KeySample:
-    """Hashes of units or ids with their arms; all of them, or those below a limit."""
-
-    def __init__(self) -> None:
-        self.limit, self.parts, self.size = 2**64 - 1, list[pl.DataFrame](), 0
-
-    def add(self, part: pl.DataFrame) -> None:
-        """Take in rows with experiment, arm and key; the arm becomes a hash, too."""
-        part = part.select("key", arm=pl.col("arm").hash()).filter(pl.col("key") <= self.limit)
-        self.parts.append(part)
-        self.size += part.height
-        while self.size > MOST_KEYS:
-            self.limit //= 2
-            kept = pl.concat(self.parts).filter(pl.col("key") <= self.limit)
-            self.parts, self.size = [kept], kept.height
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """What there is."""
-        return pl.concat(self.parts)
-
-    def several_arms(self) -> Keys:
-        """Keys with more than one arm."""
-        return self._count(pl.col("arm").n_unique())
-
-    def repeated(self) -> Keys:
-        """Keys that occur more than once."""
-        return self._count(pl.len())
-
-    def _count(self, what: pl.Expr) -> Keys:
-        counted = self.frame.group_by("key").agg(what.alias("count"))["count"]
-        scale, sampled = (2**64 - 1) / self.limit, self.limit < 2**64 - 1
-        return Keys(round(counted.len() * scale), round(int((counted > 1).sum()) * scale), sampled)
-
-
 # ------------------------------------------------------------------------------ expressions
 
 
@@ -283,9 +250,24 @@ def _hashed(name: str) -> pl.Expr:
     return pl.struct("experiment", name).hash()
 
 
-def _block(place: pl.Expr) -> pl.Expr:
-    """0 for the first reward, then 1 + log2 of the place, rounded down: its length in bits."""
-    return 64 - place.cast(pl.UInt64).bitwise_leading_zeros().cast(pl.Int64)
+def block_of(place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The block that an arm's reward number `place` falls into; four of them for each doubling.
+
+    >>> block_of(np.array([0, 3, 4, 7, 8, 9, 10, 16, 1000])).tolist()
+    [0, 3, 4, 7, 8, 8, 9, 12, 35]
+    """
+    shift = np.maximum(np.frexp(place)[1] - 3, 0)
+    return np.asarray(4 * shift + (place >> shift), np.int64)
+
+
+def block_start(block: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first place of a block; four blocks on, it is twice that.
+
+    >>> block_start(np.array([3, 8, 9, 12, 35])).tolist()
+    [3, 8, 10, 16, 896]
+    """
+    shift = np.maximum(block // 4 - 1, 0)
+    return np.asarray((block - 4 * shift) << shift, np.int64)
 
 
 def _bin(time: pl.Expr) -> pl.Expr:
@@ -316,24 +298,36 @@ def _labels(arms: pl.DataFrame) -> list[str]:
     return [f"{experiment}/{arm}" if experiment else arm for experiment, arm in pairs]
 
 
-def _halves(blocks: pl.DataFrame, arms: pl.DataFrame, total: float) -> Halves:
-    """For every arm the largest block that is complete, and all rewards before it."""
-    levels = max(int(np.log2(max(total, 1) / (2 * SMALLEST_HALF))) + 1, 1)
-    place: dict[Any, int] = {pair: i for i, pair in enumerate(arms.select(ARM).iter_rows())}
-    size = pl.lit(2.0) ** (pl.col("block") - 1)
-    complete = blocks.filter((pl.col("block") > 0) & (pl.col("n") == size))
-    last = complete.group_by(ARM).agg(last=pl.col("block").max())
-    last = last.filter(pl.lit(2) ** (pl.col("last") - 1) >= SMALLEST_HALF).sort(ARM)
-    index: NDArray[np.int64] = np.array(
-        [place[pair] for pair in last.select(ARM).iter_rows()], np.int64
+def _halves(blocks: pl.DataFrame, arms: pl.DataFrame, stats: ArmStats) -> Halves:
+    """For every arm its first m rewards and the next m, for every m that its rewards allow."""
+    levels = max(int(4 * np.log2(max(float(stats.n.sum()), 1) / (2 * SMALLEST_HALF))) + 1, 1)
+    enough = np.flatnonzero(stats.n >= 2 * SMALLEST_HALF)
+    if not enough.size:
+        return Halves(enough, ArmStats.empty(1), ArmStats.empty(1), levels)
+    # Sums over the blocks up to each one, of deviations from the arm's mean: any two differ by the
+    # sums of what lies between.
+    some = arms.select(ARM)[enough].with_columns(
+        row=pl.int_range(enough.size), center=pl.Series(stats.mean[enough])
     )
-    if not index.size:
-        return Halves(index, ArmStats.empty(1), ArmStats.empty(1), levels)
-    joined = blocks.join(last, ARM, "inner").sort([*ARM, "block"])
-    first = merge_rows(joined.filter(pl.col("block") < pl.col("last")), ARM)
-    second = joined.filter(pl.col("block") == pl.col("last")).sort(ARM)
-    return Halves(index, _three(first), _three(second), levels)
+    joined = blocks.join(some, ARM, "inner").with_columns(gap=pl.col("mean") - pl.col("center"))
+    last = block_of(stats.n[enough].astype(np.int64))
+    n, gap, m2 = (joined[name].to_numpy() for name in ("n", "gap", "m2"))
+    sums = np.zeros((3, enough.size, int(last.max()) + 2))
+    place = joined["row"].to_numpy(), joined["block"].to_numpy() + 1
+    for total, added in zip(sums, (n, n * gap, m2 + n * gap**2), strict=True):
+        total[place] = added
+    sums = sums.cumsum(axis=2)  # [:, arm, b]: of the blocks before b
+    found = []
+    for begin in range(int(block_of(np.array([SMALLEST_HALF]))[0]), int(last.max()) - 3):
+        rows = np.flatnonzero(last >= begin + 4)
+        first, both = sums[:, rows, begin], sums[:, rows, begin + 4]
+        found.append((enough[rows], first, both - first))
+    index = np.concatenate([rows for rows, _, _ in found])
+    halves = (np.concatenate([part[i] for part in found], axis=1) for i in (1, 2))
+    first_stats, second_stats = (_from_sums(half, stats.mean[index]) for half in halves)
+    return Halves(index, first_stats, second_stats, levels)
 
 
-def _three(arms: pl.DataFrame) -> ArmStats:
-    return ArmStats(*(arms[name].to_numpy() for name in STATISTICS))
+def _from_sums(sums: Floats, center: Floats) -> ArmStats:
+    n, gap, square = sums
+    return ArmStats(n, center + gap / n, np.maximum(square - gap**2 / n, 0))

@@ -28,15 +28,15 @@ from varts.priors import NormalGamma
 from varts.stats import merged
 
 FOLDS, REPEATS = 5, 4  # 20 splits
-RUNS = 25  # experiments that are played in each split
+RUNS = 20  # experiments that are played in each split
 MOST_ARMS_PLAYED = 10  # in one of them
-ROUNDS_PER_ARM = 20
+ROUNDS_PER_ARM = 100  # in shorter ones a bold policy may look better than a right prior
 FEWEST_REWARDS = 30  # of an arm that is played: with fewer, its mean is mostly noise
 FEWEST_ARMS = 20  # that can be played, else nothing is held out
 FEWEST_EXPERIMENTS = 10  # with two such arms or more; else arms are held out one by one
 MOST_ARMS_LEARNT = 1000  # of a larger history, as many are drawn: a few seconds are enough
 FEWEST_RESAMPLED = 20  # rewards in the sample; with fewer, an arm pays Gaussian ones
-CLEAR_SHARE = 0.8  # of the splits must agree, or there is no clear difference
+CLEAR_SHARE, CLEAR_CUT = 0.8, 0.05  # splits that agree, and by how much, to be a clear difference
 
 Arms = NDArray[np.int64]
 
@@ -71,9 +71,10 @@ class HeldOut:
     def verdict(self) -> str:
         """Whether it is clear: "use", "leave" or "unclear"."""
         clear = CLEAR_SHARE * self.splits
-        if self.cut > 0 and self.better >= clear:
+        if self.cut >= CLEAR_CUT and self.better >= clear:
             return "use"
-        return "leave" if self.cut < 0 and self.splits - self.better >= clear else "unclear"
+        worse = self.cut <= -CLEAR_CUT and self.splits - self.better >= clear
+        return "leave" if worse else "unclear"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the prior's JSON."""
