@@ -68,5 +68,5 @@ def test_hostile_names_are_written_out(tmp_path):
         made = exp.decide_many(300)
         exp.reward_many([(d.id, 5.0 if d.arm == name else i) for i, d in enumerate(made)])
         text = str(exp.check())
-    assert r"far\u001b[2J" in text
+    assert r"far\x1b[2J" in text
     assert all(line.isprintable() for line in text.split("\n"))
