@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import varts
-from varts.checks.rewards import DRIFT_FALSE_ALARMS, Halves, drift_p_values
+from varts.checks.rewards import Halves, check_drift, drift_p_values
 from varts.checks.tally import Tally
 from varts.stats import ArmStats
 
@@ -18,31 +18,49 @@ WORLDS = {
 }
 
 
-def alarms(draw, logs=1000, arms=5, m=256, shift=0.0, seed=1):
+def alarms(draw, logs, arms=5, n=512, shift=0.0, seed=1):
     """In how many of so many logs some arm is said to drift; the second half is shifted by sds."""
     rng = np.random.default_rng(seed)
+    names = np.tile([f"arm {i}" for i in range(arms)], n)
     count = 0
     for _ in range(logs):
-        first, second = draw(rng, (arms, m)), draw(rng, (arms, m))
-        second = second + shift * second.std()
-        both = (ArmStats.from_rewards(list(half)) for half in (first, second))
-        count += (
-            drift_p_values(Halves(np.arange(arms), *both, levels=12)).min() < DRIFT_FALSE_ALARMS
-        )
+        rewards = draw(rng, (n, arms))
+        rewards[n // 2 :] += shift * rewards.std()
+        tally = Tally()
+        tally.add(batch(names, rewards.ravel()))
+        summary = tally.reward_summary()
+        count += check_drift(summary, summary.halves).verdict == "warning"
     return count
+
+
+def batch(arm, value):
+    made = pl.DataFrame({"arm": arm, "value": value}, schema_overrides={"value": pl.Float64})
+    return made.with_columns(experiment=pl.lit(""), given=pl.col("value"), infinite=pl.lit(False))
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_rewards_that_do_not_drift_raise_an_alarm_in_at_most_one_log_of_a_hundred(world):
-    """1,000 logs; with a rate of 1 %, more than 22 would come once in 3,000 times."""
-    assert alarms(WORLDS[world]) <= 22
+    """100 logs; with a rate of 1 %, more than 5 would come once in 1,700 times."""
+    assert alarms(WORLDS[world], 100) <= 5
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_shift_by_half_a_sd_is_found(world):
     """The control: an alarm that never came would pass the test above. 256 rewards a half: the
     shift is 5.7 standard errors, and four arms of five need not be seen."""
-    assert alarms(WORLDS[world], logs=50, shift=0.5) >= 45
+    assert alarms(WORLDS[world], 50, shift=0.5) >= 45
+
+
+def test_pairs_of_halves_by_hand():
+    """1, 1, 3, 3 and 2, 2, 4, 4: S = 4, V^2 = 4 + 4 + 4 x 1, p = 2 exp(-16/12/2) for one test."""
+    first, second = ArmStats.from_rewards([[1, 1, 3, 3]]), ArmStats.from_rewards([[2, 2, 4, 4]])
+    for levels in (1, 3):
+        p = drift_p_values(Halves(np.array([0]), first, second, levels))
+        assert p == pytest.approx([min(1.0, levels * 2 * np.exp(-16 / 12 / 2))])
+    far = ArmStats.from_rewards([[1001, 1001, 1003, 1003] * 16])
+    near = ArmStats.from_rewards([[1, 1, 3, 3] * 16])
+    p = drift_p_values(Halves(np.array([0]), near, far, levels=2))  # V^2 = 64 + 64 + 64 x 10^6
+    assert p == pytest.approx([2 * 2 * np.exp(-((64 * 1000) ** 2) / (128 + 64e6) / 2)])
 
 
 @pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0, 6), (0.8, 85, 100)])
@@ -71,11 +89,6 @@ def test_arms_chosen_by_their_rewards(shift, least, most):
         )
         warned += varts.check(log)["drift"].verdict == "warning"
     assert least <= warned <= most
-
-
-def batch(arm, value):
-    made = pl.DataFrame({"arm": arm, "value": value}, schema_overrides={"value": pl.Float64})
-    return made.with_columns(experiment=pl.lit(""), given=pl.col("value"), infinite=pl.lit(False))
 
 
 def test_halves_are_the_first_rewards_and_as_many_more():

@@ -371,3 +371,31 @@ def test_bad_input_is_one_sentence(options, sentence):
     with pytest.raises((TypeError, ValueError)) as error:
         plan(**{"prior": PRIOR, **options})
     assert sentence in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_plan_repeats_what_the_fit_found(tmp_path):
+    """Tails, variances that go with the means and a prior that did not help, from a file or not."""
+    rng = np.random.default_rng(1)
+    mean = np.exp(rng.normal(0, 0.5, 60))
+    log = pl.DataFrame(
+        {
+            "arm": np.repeat(np.arange(60), 50),
+            "reward": (np.repeat(mean, 50) * rng.lognormal(0, 1, 3000)),
+        }
+    )
+    fit = varts.fit_prior(log, experiment=None, held_out=False)
+    fit.save(tmp_path / "prior.json")
+    size = {"arms": 3, "horizon": 20, "runs": 4, "followed": 2}
+    made = [varts.plan(one, **size) for one in (fit, tmp_path / "prior.json", fit.prior)]
+    assert made[0].notes == made[1].notes
+    assert any(
+        "in the history the arms' variances rise with their means" in n for n in made[0].notes
+    )
+    for one in made:  # the tails are part of the prior
+        assert any("the history had kurtosis" in note for note in one.notes)
+    body = json.loads((tmp_path / "prior.json").read_text())
+    body["fit"]["held_out"] = {"verdict": "leave", "cut": -0.25}
+    assert any("raised regret by 25%" in note for note in varts.plan(body, **size).notes)
+    for wrong in ("x", None, {"trend": "x", "held_out": 3}, {"held_out": {"verdict": "leave"}}):
+        body["fit"] = wrong  # what somebody else wrote there is left alone
+        assert len(varts.plan(body, **size).notes) == 2

@@ -285,8 +285,8 @@ def drift_p_values(halves: Halves) -> Floats:
     gap = second.mean - first.mean
     square = first.m2 + second.m2 + first.n * gap**2
     z2 = np.divide((first.n * gap) ** 2, square, out=np.zeros_like(gap), where=square > 0)
-    p = 2 * np.exp(-z2 / 2) * np.unique(halves.arms).size * halves.levels
-    return np.asarray(np.minimum(p, 1.0))
+    tests = np.unique(halves.arms).size * halves.levels
+    return np.asarray(np.minimum(2 * np.exp(-z2 / 2) * tests, 1.0))
 
 
 # ------------------------------------------------------------------------------ words
