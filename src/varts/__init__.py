@@ -13,8 +13,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
+    from varts import anytime as anytime
     from varts import bounds as bounds
     from varts import live as live
+    from varts.anytime import Evidence as Evidence
     from varts.beliefs import Beta as Beta
     from varts.beliefs import SkewedT as SkewedT
     from varts.beliefs import StudentT as StudentT
@@ -58,8 +60,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
 
 __version__ = "0.1.0"
 
-_modules = ("bounds", "live")
+_modules = ("anytime", "bounds", "live")
 _homes = {
+    "varts.anytime": ("Evidence",),
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),

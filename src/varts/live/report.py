@@ -128,7 +128,10 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     anytime_low, anytime_high, possible = _at_any_look(seen, config, error)
     if options.goal == "min":
         low, high = policy.reflection - high, policy.reflection - low
-        anytime_low, anytime_high = policy.reflection - anytime_high, policy.reflection - anytime_low
+        anytime_low, anytime_high = (
+            policy.reflection - anytime_high,
+            policy.reflection - anytime_low,
+        )
     frame = pl.DataFrame(
         {
             "arm": list(config.arms),
