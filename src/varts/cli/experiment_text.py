@@ -52,9 +52,10 @@ def _plain(value: Any) -> Any:
 
 def report_body(found: Report) -> dict[str, Any]:
     """A report for scripts."""
-    names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
-    names += ("winner",)
-    return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
+    names = ["name", "version", "goal", "level", "error", "best", "possible", "stop", "because"]
+    return {name: getattr(found, name) for name in [*names, "winner"]} | {
+        "arms": found.frame.to_dicts()
+    }
 
 
 def show_report(found: Report, store_flag: list[str]) -> None:

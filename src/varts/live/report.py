@@ -13,8 +13,8 @@ from varts._validation import Floats, real
 from varts.anytime import Evidence
 from varts.beliefs import Belief
 from varts.live.allocation import seen_by
-from varts.live.stop_rule import Standing, stop_rule
 from varts.live.state import Config, State
+from varts.live.stop_rule import Standing, stop_rule
 from varts.live.transaction import Counts
 from varts.policies import BernoulliTS, KnownVarianceTS, Policy, VarTS
 from varts.stats import ArmStats
@@ -150,7 +150,9 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))
-    standing = Standing(config, seen, made, pending, p_best, loss, best, possible)
+    standing = Standing(
+        config, seen, policy.reflection, made, pending, p_best, loss, best, possible
+    )
     winner, because = stop_rule(standing)
     stop = winner is not None
     if config.stopped:
@@ -184,8 +186,9 @@ def _believer(config: Config) -> Policy:
     all others it is VarTS, whatever chose the arms: its `inference` minds the rewards' tails, and
     no other believer here does.
     """
-    own = type(config.policy) in (VarTS, BernoulliTS, KnownVarianceTS)
-    return config.policy if config.options.policy_is_known and own else VarTS()
+    known = config.options.policy_is_known  # or it cannot be made in this process
+    own = known and type(config.policy) in (VarTS, BernoulliTS, KnownVarianceTS)
+    return config.policy if own else VarTS()
 
 
 def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:

@@ -13,6 +13,7 @@ from varts.live.state import Config
 from varts.stats import ArmStats
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards are too few to speak
+LIKELY_SDS = 3.0  # a reward that lies so far from the mean of all may still be one
 ARMS_NAMED = 5  # in a sentence
 
 
@@ -21,6 +22,7 @@ class Standing(NamedTuple):
 
     config: Config
     seen: ArmStats
+    reflection: float  # minus the reward it is, where lower is better
     made: NDArray[np.int64]  # decisions
     pending: NDArray[np.int64]  # those without a reward
     p_best: Floats
@@ -72,7 +74,8 @@ def _pending_doubt(at: Standing, winner: int) -> str | None:
     """Why rewards that have not come yet could turn the answer; None if they could not.
 
     They may be those of visitors who buy nothing, and never come. So they are counted as what
-    `missing` says, or as 0: if then another arm has the highest mean, it is too early.
+    `missing` says, or as 0 where that is a likely reward (0 stars are not): if then another arm has
+    the highest mean, it is too early.
     """
     options, active = at.config.options, at.config.active
     made, pending = int(at.made[active].sum()), int(at.pending[active].sum())
@@ -81,17 +84,20 @@ def _pending_doubt(at: Standing, winner: int) -> str | None:
             f"{pending / made:.0%} of the decisions have no reward yet, so the others may mislead: "
             "set window and missing?"
         )
-    if not pending:
+    given = 0.0 if options.missing is None else options.missing
+    paid = given if options.goal == "max" else at.reflection - given
+    in_play = at.seen.take(active)
+    everything = in_play.pooled()
+    sd = np.sqrt(everything.m2[0] / everything.n[0])
+    if options.missing is None and abs(paid - everything.mean[0]) > LIKELY_SDS * sd:
         return None
-    paid = 0.0 if options.missing is None else options.missing
-    paid = paid if options.goal == "max" else at.config.policy.reflection - paid
-    n, waiting = at.seen.n[active], at.pending[active]
-    mean = (n * at.seen.mean[active] + waiting * paid) / np.maximum(n + waiting, 1)
+    n, waiting = in_play.n, at.pending[active]
+    mean = (n * in_play.mean + waiting * paid) / np.maximum(n + waiting, 1)
     leader = int(active[mean.argmax()])
-    if leader == winner:
+    before = int(active[in_play.mean.argmax()])
+    if leader in (winner, before):
         return None
-    worth = f"{0.0 if options.missing is None else options.missing:g}"
     return (
-        f"{pending:,} decisions have no reward yet; if all of them came to {worth}, "
+        f"{pending:,} decisions have no reward yet; if all of them came to {given:g}, "
         f"{printable(at.config.arms[leader])} would be ahead"
     )

@@ -115,10 +115,11 @@ class VarTS(BeliefPolicy):
         """
         self._ready(stats)
         tails = self.tails_of(stats)
+        prior: Any
         if self.prior is None:
             prior = unit_free_prior(*pooled_rows(stats).T)
         else:
-            prior = tuple(self.prior.per_arm(stats.K))
+            prior = self.prior.per_arm(stats.K)
         worth = tails.worth_beside_mean
         made = skewed_belief(stats.n, stats.mean, stats.m2, *prior, worth, tails.slope)
         return SkewedT(*made)
