@@ -115,13 +115,13 @@ class VarTS(BeliefPolicy):
         """
         self._ready(stats)
         tails = self.tails_of(stats)
-        prior: Any
         if self.prior is None:
-            prior = unit_free_prior(*pooled_rows(stats).T)
+            mu, kappa, alpha, beta = unit_free_prior(*pooled_rows(stats).T)
         else:
-            prior = self.prior.per_arm(stats.K)
-        worth = tails.worth_beside_mean
-        made = skewed_belief(stats.n, stats.mean, stats.m2, *prior, worth, tails.slope)
+            mu, kappa, alpha, beta = self.prior.per_arm(stats.K)
+        worth, slope = tails.worth_beside_mean, tails.slope
+        arms = stats.n, stats.mean, stats.m2
+        made = skewed_belief(*arms, mu, kappa, alpha, beta, worth, slope)
         return SkewedT(*made)
 
     def owed(self, K: int) -> NDArray[np.int64]:
