@@ -1,4 +1,4 @@
-"""Recorded rewards: what the table says is what is paid, whoever plays, on any number of threads."""
+"""Recorded rewards: what the table says is what is paid, on any number of threads."""
 
 import math
 from fractions import Fraction

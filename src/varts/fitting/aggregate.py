@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -24,6 +24,18 @@ class Aggregate:
     arms: pl.DataFrame
     rows: int  #: rows read
     left_out: Counter[str]  #: rows that could not be used, by reason
+
+
+def describe_left_out(left_out: Mapping[str, int], rows: int) -> str:
+    """How many rows could not be used, and why; empty if all could.
+
+    >>> describe_left_out({"reward missing": 2, "arm missing": 1}, 1000)
+    'left out: 3 of 1,000 rows (2 reward missing, 1 arm missing)'
+    """
+    if not left_out:
+        return ""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+    return f"left out: {sum(left_out.values()):,} of {rows:,} rows ({reasons})"
 
 
 def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Aggregate:
