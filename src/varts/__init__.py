@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.beliefs import Beta as Beta
     from varts.beliefs import SkewedT as SkewedT
     from varts.beliefs import StudentT as StudentT
+    from varts.empirical import EmpiricalBandit as EmpiricalBandit
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
@@ -53,6 +54,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.problems import BetaBandit as BetaBandit
     from varts.problems import GaussianBandit as GaussianBandit
     from varts.problems import Problem as Problem
+    from varts.revenue import RevenueBandit as RevenueBandit
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
@@ -64,6 +66,7 @@ _modules = ("anytime", "bounds", "live")
 _homes = {
     "varts.anytime": ("Evidence",),
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
+    "varts.empirical": ("EmpiricalBandit",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),
@@ -90,6 +93,7 @@ _homes = {
     ),
     "varts.priors": ("Normal", "NormalGamma", "Prior"),
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
+    "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
     "varts.tails": ("Tails",),

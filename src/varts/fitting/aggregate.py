@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -26,18 +26,28 @@ class Aggregate:
     left_out: Counter[str]  #: rows that could not be used, by reason
 
 
+def describe_left_out(left_out: Mapping[str, int], rows: int) -> str:
+    """How many rows could not be used, and why; empty if all could.
+
+    >>> describe_left_out({"reward missing": 2, "arm missing": 1}, 1000)
+    'left out: 3 of 1,000 rows (2 reward missing, 1 arm missing)'
+    """
+    if not left_out:
+        return ""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+    return f"left out: {sum(left_out.values()):,} of {rows:,} rows ({reasons})"
+
+
 def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Aggregate:
     """One pass over a table of rewards, or of statistics that were aggregated before; with `csv`,
     names lose the ' that `quote_formulas` puts before a formula."""
     try:
         schema = table.collect_schema()
-        for ours, theirs in columns.keys.items():
-            if theirs not in schema:
-                raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
+        check_keys(schema, columns)
         if columns.reward in schema:
-            return _reduce_rewards(table, schema, columns, _parse_names(columns, schema, csv))
+            return _reduce_rewards(table, schema, columns, parse_names(columns, schema, csv))
         if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
-            return _reduce_statistics(table, schema, columns, _parse_names(columns, schema, csv))
+            return _reduce_statistics(table, schema, columns, parse_names(columns, schema, csv))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = printable(str(error).splitlines()[0])
         raise ValueError(f"the history cannot be read: {reason}") from None
@@ -57,7 +67,7 @@ def _reduce_rewards(
     from the first one of the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a
     mean, an arm of equal rewards has no spread at all, and the other arms' rewards do not matter.
     """
-    given, number = _parse_numbers(columns.reward, schema[columns.reward])
+    given, number = parse_numbers(columns.reward, schema[columns.reward])
     rows = table.select(given=given, value=number, **columns.select_keys()).with_columns(
         value=pl.when(pl.col("value").is_finite()).then("value"),
         infinite=pl.col("value").is_finite().not_(),
@@ -108,7 +118,7 @@ def _reduce_statistics(
 ) -> Aggregate:
     """Tables of statistics are small: they are read at once."""
     spread = "m2" if "m2" in schema else "sd"
-    numbers = {name: _parse_numbers(name, schema[name])[1] for name in ("n", "mean", spread)}
+    numbers = {name: parse_numbers(name, schema[name])[1] for name in ("n", "mean", spread)}
     n, wide = pl.col("n"), pl.col(spread)
     finite = {name: pl.col(name).is_finite().fill_null(False) for name in numbers}
     reason = (
@@ -135,7 +145,14 @@ def _reduce_statistics(
     return Aggregate(used, read.height, left_out)
 
 
-def _parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]:
+def check_keys(schema: pl.Schema, columns: Columns) -> None:
+    """Refuse a table that lacks a column which identifies an arm."""
+    for ours, theirs in columns.keys.items():
+        if theirs not in schema:
+            raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
+
+
+def parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]:
     """The columns that identify an arm, as text; an empty name, or a NaN, is missing."""
     made = []
     for ours, theirs in columns.keys.items():
@@ -152,7 +169,7 @@ def _parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr
     return made
 
 
-def _parse_numbers(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
+def parse_numbers(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
     """A column as it is, null where nothing is given; and as numbers, null where it has none."""
     column = pl.col(name)
     if _is_text(dtype):
