@@ -426,7 +426,8 @@ def test_ctrl_c_before_anything_is_done_says_so(study):
 def test_a_study_on_recorded_rewards_says_what_was_left_out(call, tmp_path):
     (tmp_path / "log.csv").write_text("arm,reward\nred,0\nred,9\nblue,2\nblue,x\n,1\n")
     path = tmp_path / "log.toml"
-    text = 'horizon = 20\nruns = 8\n[problem]\nkind = "table"\npath = "log.csv"\n[policies]\nUCB1 = {}\n'
+    problem = '[problem]\nkind = "table"\npath = "log.csv"\n'
+    text = f"horizon = 20\nruns = 8\n{problem}[policies]\nUCB1 = {{}}\n"
     path.write_text(text)
     code, out, _ = call("simulate", path)
     assert code == 0

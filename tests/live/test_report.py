@@ -118,6 +118,10 @@ def test_intervals_and_chances_are_those_of_the_posterior():
     slope = sum((g**3).sum() for g in gaps) / sum((g**2).sum() for g in gaps)
     excess = [stats.kurtosis(x, fisher=False) - 1 - stats.skew(x) ** 2 for x in data]
     worth = min(1, 2 / np.average(excess, weights=sizes))
+    full = min(
+        1, 2 / (np.average([stats.kurtosis(x, fisher=False) for x in data], weights=sizes) - 1)
+    )
+    prior = 5 / full * sum((g**2).sum() for g in gaps) / sizes.sum()  # of an arm's own skewness
     loc, scale, df, skew = np.empty((4, 3))
     for i, x in enumerate(data):  # section 1 of the paper, by hand
         n, mean, m2 = x.size, x.mean(), ((x - x.mean()) ** 2).sum()
@@ -126,7 +130,8 @@ def test_intervals_and_chances_are_those_of_the_posterior():
         loc[i] = (kappa * mu + n * mean) / (kappa + n)
         alpha, kappa = alpha + worth * n / 2, kappa + n
         scale[i], df[i] = math.sqrt(beta / (alpha * kappa)), 2 * alpha
-        skew[i] = 2 / 3 * slope / kappa * (1 - 2 / df[i])
+        own = ((gaps[i] ** 3).sum() + prior * slope) / (m2 + prior)
+        skew[i] = 2 / 3 * own / kappa * (1 - 2 / df[i])
 
     def moved(z):
         return loc + skew * z**2 / 2 + z * np.sqrt(scale**2 + (skew * z / 2) ** 2)

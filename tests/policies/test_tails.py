@@ -12,10 +12,10 @@ PRIOR = NormalGamma([1.0, 2.0, 1.0], 4, 3, 900)
 
 
 def test_the_belief_by_hand():
-    """worth = 2 / (kurtosis - 1) times n/2 and the squares; location and kappa as in VarTS."""
+    """worth = (2 / (kurtosis - 1))^(3/4) times n/2 and the squares; the rest as in VarTS."""
     stats = ArmStats.from_rewards(SALES)
-    worth = Tails.of(stats).worth
-    assert 0.02 < worth < 0.2
+    worth = Tails.of(stats).worth ** 0.75
+    assert 0.02 < worth < 0.3
     plain, tailed = VarTS(PRIOR).belief(stats), VarTS(PRIOR, tails=True).belief(stats)
     kappa, alpha, beta = 4 + stats.n, 3 + worth * stats.n / 2, 900.0
     beta = beta + worth * (stats.m2 + 4 * stats.n / kappa * (stats.mean - PRIOR.mu) ** 2) / 2
@@ -46,7 +46,7 @@ def test_a_prior_brings_the_tails_of_its_history():
     known = VarTS(NormalGamma(1, 4, 3, 900, tails=Tails(40.0, 9.0, 201.0, 1e9)), tails=True)
     few = ArmStats.from_rewards([[0.0, 1.0], [2.0, 1.0]])
     assert known.tails_of(few).worth == pytest.approx(0.01, rel=1e-6)
-    assert np.allclose(known.belief(few).df, 6 + 0.01 * 2)
+    assert np.allclose(known.belief(few).df, 6 + 0.01**0.75 * 2)
 
 
 def test_no_unit_matters():
@@ -117,7 +117,7 @@ def naive_draws(sums, prior, rng):
     pooled = np.where(
         total > 0, (weight * kurtosis).sum(axis=1, keepdims=True) / np.maximum(total, 1), 3
     )
-    worth = np.minimum(1, 2 / np.maximum(pooled - 1, 1e-9))
+    worth = np.minimum(1, 2 / np.maximum(pooled - 1, 1e-9)) ** 0.75
     if prior is None:
         N = sums[0].sum(axis=1, keepdims=True)
         mu = sums[1].sum(axis=1, keepdims=True) / N
@@ -129,6 +129,9 @@ def naive_draws(sums, prior, rng):
     gap = np.where(n > 0, mean - mu, 0)
     shape = alpha + worth * n / 2
     rate = beta + worth * (n * variance + kappa * n / (kappa + n) * gap**2) / 2
+    if prior is None:  # arms that have shown no spread have that of all rewards
+        shape = np.where(spread, shape, np.maximum(worth * N, 1) / 2)
+        rate = np.where(spread, rate, shape * all_variance)
     precision = rng.gamma(shape) / np.maximum(rate, 1e-300)
     center = mu + n / (kappa + n) * gap
     return center + rng.standard_normal(n.shape) / np.sqrt(precision * (kappa + n))
