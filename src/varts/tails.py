@@ -114,7 +114,7 @@ class Tails:
 
         >>> stats = ArmStats.from_rewards([[0.0] * 900 + [1.0] * 100, [0.0, 0.0, 1.0]])
         >>> Tails.of(stats).slopes(stats).round(2)     # 1 - 2 * 0.1 for 0/1 rewards, a tenth ones
-        array([0.8 , 0.78])
+        array([0.8 , 0.66])
         """
         if stats.m3 is None:
             return np.zeros(stats.K)

@@ -114,9 +114,9 @@ class VarTS(BeliefPolicy):
         """
         self._ready(stats)
         tails = self.tails_of(stats)
-        if self.prior is None:
-            believe, rows, kappa = unit_free_tailed_belief, pooled_rows(stats).T, np.ones(stats.K)
-        else:
+        believe: Any = unit_free_tailed_belief
+        rows, kappa = pooled_rows(stats).T, np.ones(stats.K)
+        if self.prior is not None:
             believe, rows = tailed_belief, np.stack(self.prior.per_arm(stats.K))
             kappa = rows[1]
         t = believe(stats.n, stats.mean, stats.m2, *rows, tails.worth_beside_mean)
