@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from varts.fitting.history import example_history
 from varts.fitting.marginal_likelihood import log_evidence
 from varts.problems import GaussianBandit
 
+fit_prior = partial(varts.fit_prior, held_out=False)
 PAGE = Path(__file__).parents[1] / "docs" / "priors.md"
 FIELDS = ("mu", "kappa", "alpha", "beta")
 
@@ -79,7 +81,7 @@ def recovery(repeats):
         found, errors, warned = [], [], 0
         for r in range(repeats):
             stats = drawn(truth, J, rewards, np.random.default_rng([r, J]))
-            fit = varts.fit_prior(table_of(stats))
+            fit = fit_prior(table_of(stats))
             found.append([getattr(fit.estimate, field) for field in FIELDS])
             errors.append([fit.errors[field] for field in FIELDS])
             warned += any("no differences" in note for note in fit.diagnostics.notes)
@@ -109,7 +111,7 @@ def held_out(repeats):
             stats = drawn(truth, J, rewards, np.random.default_rng([r, J]))
             new = drawn(truth, 2000, "5 to 10,000", np.random.default_rng([r, 0]))
             best = log_evidence(new, truth).mean()
-            fits = [varts.fit_prior(table_of(stats), method=m) for m in ("likelihood", "moments")]
+            fits = [fit_prior(table_of(stats), method=m) for m in ("likelihood", "moments")]
             losses.append([best - log_evidence(new, fit.prior).mean() for fit in fits])
         losses = np.array(losses)
         means = [f"{x:.4f}" for x in losses.mean(axis=0)]
@@ -142,7 +144,7 @@ def adaptive(repeats):
     for r in range(repeats):
         logs = table_of(bandit_logs(truth, 100, 10, 300, np.random.default_rng([r, 5])))
         for method, rows in found.items():
-            fit = varts.fit_prior(logs, method=method)
+            fit = fit_prior(logs, method=method)
             rows.append([getattr(fit.estimate, field) for field in FIELDS])
     rows = [["truth", *(f"{getattr(truth, field):g}" for field in FIELDS)]]
     for method, estimates in found.items():
@@ -169,16 +171,16 @@ def paper_problem(histories, runs):
     for seed in range(histories):
         logs = past_experiments(seed)
         few = logs.filter(pl.col("experiment") < 5)
-        by_arm = varts.fit_prior(logs, groups="arm")
-        all_four = varts.fit_prior(logs, groups="arm", per_group="all")
+        by_arm = fit_prior(logs, groups="arm")
+        all_four = fit_prior(logs, groups="arm", per_group="all")
         policies = {
             "VarTS, the true prior": varts.VarTS(truth),
             "VarTS, fitted, mu by arm": varts.VarTS(by_arm.prior.for_arms(names)),
             "VarTS, fitted, all by arm": varts.VarTS(all_four.prior.for_arms(names)),
             "VarTS, mu by arm, 5 experiments": varts.VarTS(
-                varts.fit_prior(few, groups="arm").prior.for_arms(names)
+                fit_prior(few, groups="arm").prior.for_arms(names)
             ),
-            "VarTS, fitted, shared": varts.VarTS(varts.fit_prior(logs).prior),
+            "VarTS, fitted, shared": varts.VarTS(fit_prior(logs).prior),
             "VarTS, no prior": varts.VarTS(),
             "TS20": varts.TS20(),
         }
@@ -239,9 +241,9 @@ def newark(runs):
     columns = {"experiment": "route", "arm": "slot", "reward": "early"}
     past = example_history(1)
     fits = {
-        "VarTS, mu by slot": varts.fit_prior(past, groups="arm", **columns),
-        "VarTS, all by slot": varts.fit_prior(past, groups="arm", per_group="all", **columns),
-        "VarTS, shared": varts.fit_prior(past, **columns),
+        "VarTS, mu by slot": fit_prior(past, groups="arm", **columns),
+        "VarTS, all by slot": fit_prior(past, groups="arm", per_group="all", **columns),
+        "VarTS, shared": fit_prior(past, **columns),
     }
     policies = {label: varts.VarTS(fit.prior.for_arms(SLOTS)) for label, fit in fits.items()}
     rivals = (varts.TS20(), varts.TS14(), varts.UCB1Tuned())
@@ -262,7 +264,7 @@ BIG = """
 import json, sys, time
 import varts
 began = time.perf_counter()
-fit = varts.fit_prior(sys.argv[1])
+fit = fit_prior(sys.argv[1])
 took = time.perf_counter() - began
 # VmHWM, not ru_maxrss: that one survives exec and would be the peak of this benchmark itself
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))

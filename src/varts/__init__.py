@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.beliefs import Beta as Beta
     from varts.beliefs import SkewedT as SkewedT
     from varts.beliefs import StudentT as StudentT
+    from varts.checks import Checks as Checks
+    from varts.checks import Finding as Finding
+    from varts.checks.log import check as check
     from varts.empirical import EmpiricalBandit as EmpiricalBandit
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
@@ -66,6 +69,8 @@ _modules = ("anytime", "bounds", "live")
 _homes = {
     "varts.anytime": ("Evidence",),
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
+    "varts.checks": ("Checks", "Finding"),
+    "varts.checks.log": ("check",),
     "varts.empirical": ("EmpiricalBandit",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),

@@ -6,6 +6,7 @@ import numpy as np
 
 # What a stream is for. The numbers are part of every result: append, never renumber.
 INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK = 0, 1, 2
+HELD_OUT = 4
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:

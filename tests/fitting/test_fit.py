@@ -12,9 +12,10 @@ from matplotlib.colors import to_hex
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
 from varts.fitting.estimators import REWARDS_FOR_MOMENTS, widen
-from varts.fitting.fit import _fill_in_variances, _natural_order
+from varts.fitting.fit import _natural_order
 from varts.fitting.history import read_history
 from varts.fitting.result import FittedPrior, summarise_prior
+from varts.fitting.unit import fill_in_variances
 from varts.priors import Prior, UnknownArmsWarning, prior_from
 
 
@@ -294,14 +295,14 @@ def test_equal_rewards_in_some_arms_do_not_take_over():
 def test_only_arms_without_spread_are_given_one():
     """Typical variance 2; a single reward among equal ones: min(smallest m2 / 4, 2 / 12)."""
     ordinary = ArmStats([1, 1, 3, 5], [0.5, 0.7, 1, 2], [0, 0, 4, 8])
-    assert _fill_in_variances(ordinary) == (ordinary, [])
+    assert fill_in_variances(ordinary) == (ordinary, [])
     steps = ArmStats([1, 4, 3, 5], [0, 0, 1, 2], [0, 0, 4, 8])
-    made, notes = _fill_in_variances(steps)
+    made, notes = fill_in_variances(steps)
     assert made.m2.tolist() == [1 / 6, 6, 4, 8]
     assert (made.n == steps.n).all() and (made.mean == steps.mean).all()
     assert ["1 arms have equal" in notes[0], "1 arms have one reward" in notes[1]] == [True, True]
     ties = ArmStats([1, 1, 3, 5], [7, 7, 1, 2], [0, 0, 0.4, 8])
-    made, notes = _fill_in_variances(ties)
+    made, notes = fill_in_variances(ties)
     assert made.m2 == pytest.approx([1.1 / 12, 1.1 / 12, 0.4, 8]) and len(notes) == 1
 
 

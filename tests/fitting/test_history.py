@@ -28,28 +28,34 @@ ARMS = [("x", "a", 2, 2, 2), ("x", "b", 1, 2, 0), ("y", "a", 1, 5, 0), ("y", "b"
 
 
 def rows(history):
-    return history.arms.rows()
+    return history.arms.drop("m3", "m4").rows()
 
 
-def exact(rewards):
-    """n, mean and m2 in rational arithmetic."""
+def exact(rewards, powers=(2,)):
+    """n, mean and m2 (or other sums of powers) in rational arithmetic."""
     x = [Fraction(float(r)) for r in rewards]
     mean = sum(x) / len(x)
-    return len(x), float(mean), float(sum((r - mean) ** 2 for r in x))
+    return len(x), float(mean), *(float(sum((r - mean) ** p for r in x)) for p in powers)
 
 
 def assert_exact(log, path=None):
-    """Every arm of the log against rational arithmetic: m2 to 1e-11, the mean to an ulp or two."""
+    """Every arm of the log against rational arithmetic: m2 to 1e-11, the mean to an ulp or two.
+
+    m4 is as exact as m2. m3 is a sum of positive and negative terms: its error is relative to
+    their sizes, which m2 and m4 bound (Cauchy-Schwarz).
+    """
     found = read_history(log if path is None else path)
     assert found.arms.height == log.select("experiment", "arm").n_unique()
-    for experiment, arm, n, mean, m2 in rows(found):
+    for experiment, arm, n, mean, m2, m3, m4 in found.arms.iter_rows():
         rewards = log.filter(
             (pl.col("experiment").cast(str) == experiment) & (pl.col("arm").cast(str) == arm)
         )["reward"]
-        right = exact(rewards)
+        right = exact(rewards, (2, 3, 4))
         assert n == right[0]
         assert abs(mean - right[1]) <= 2 * np.spacing(abs(right[1])) + 1e-15
         assert m2 == pytest.approx(right[2], rel=1e-11)
+        assert abs(m3 - right[3]) <= 1e-10 * np.sqrt(right[2] * right[4])
+        assert m4 == pytest.approx(right[4], rel=1e-10)
 
 
 # ------------------------------------------------------------------------------------ exactness
@@ -104,7 +110,9 @@ def test_the_order_of_rows_does_not_matter(pairs, random):
 
 
 def bits(history):
-    return b"".join(history.arms[name].to_numpy().tobytes() for name in ("n", "mean", "m2"))
+    return b"".join(
+        history.arms[name].to_numpy().tobytes() for name in ("n", "mean", "m2", "m3", "m4")
+    )
 
 
 def test_the_same_log_gives_the_same_bits_however_often_and_from_any_file(tmp_path, rng):
@@ -441,7 +449,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(tmp_path, "none in folder")
     refusal(str(tmp_path / "*.csv"), "at least one file")
     (tmp_path / "log.txt").write_text("x")
-    refusal(tmp_path / "log.txt", "CSV or Parquet", "log.txt")
+    refusal(tmp_path / "log.txt", "CSV, TSV, Parquet or NDJSON", "log.txt")
     (tmp_path / "bad.parquet").write_text("not parquet")
     refusal(tmp_path / "bad.parquet", "bad.parquet must be a Parquet file")
     (tmp_path / "empty.csv").write_text("")

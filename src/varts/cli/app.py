@@ -5,6 +5,8 @@ A mistake is one sentence on stderr and exit code 2; Ctrl-C is exit code 130.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sys
 import warnings
@@ -72,6 +74,7 @@ Examples:
     varts fit history.csv -o prior.json  a prior from past experiments
     varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
     varts plan prior.json --arms 10      what to expect before you start
+    varts check log.parquet              do the rewards suit the model?
     varts policies                       every algorithm with its options
     varts experiment --help              live: decide, reward, report
 """
@@ -137,12 +140,18 @@ def _notes_on_stderr() -> Iterator[None]:
         yield
 
 
+def prior_file(text: str) -> Path | None:
+    """The JSON file of a prior, if the text is not its numbers."""
+    return Path(text) if text.strip() and ("=" not in text or Path(text).exists()) else None
+
+
 def parse_prior(text: str) -> Prior:
     """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
     from varts.priors import prior_from
 
-    if text.strip() and ("=" not in text or Path(text).exists()):
-        return prior_from(Path(text))
+    file = prior_file(text)
+    if file is not None:
+        return prior_from(file)
     names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
     try:
         numbers = [float(value) for value in values]
@@ -185,10 +194,30 @@ ArmGroups = Annotated[
 ]
 
 
+Json = Annotated[
+    bool,
+    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
+]
+
+
 def say(*lines: str) -> None:
     """Print lines; what is in them that a terminal would obey is written out."""
     for line in lines:
         print(printable(line))
+
+
+def print_json(body: dict[str, Any]) -> None:
+    """One line for scripts."""
+    say(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: no infinity, no NaN."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def cell(text: str) -> str:

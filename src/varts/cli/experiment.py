@@ -19,18 +19,20 @@ from varts._text import printable
 from varts.cli.app import (
     EXPERIMENT_HELP,
     ArmGroups,
+    Json,
     Lines,
     Whole,
     cell,
+    print_json,
     read_arm_groups,
     read_lines,
     say,
     show,
 )
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
-from varts.cli.experiment_flags import NO_OPTIONS, STORE, Json, Name, OptionFlags, Url
+from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
-from varts.cli.experiment_text import print_json, report_body, show_report, status
+from varts.cli.experiment_text import report_body, show_report, status
 from varts.live import Experiment
 from varts.live.repair import repair_caches
 
@@ -199,6 +201,20 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
     """
     with open_experiment(name, store) as exp:
         say(f"{exp.export(file):,} decisions written to {file}")
+
+
+@experiment.command(help_epilogue="")
+def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Check rewards and decisions: do they suit the model, and is every one accounted for?
+
+    Example: varts experiment check price
+    """
+    with open_experiment(name, store) as exp:
+        found = exp.check()
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(*str(found).split("\n"))
 
 
 @experiment.command(help_epilogue="")

@@ -16,10 +16,6 @@ SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 STORE = "sqlite:///varts.db"
 
 Name = Annotated[str, Parameter(help="The experiment's name.")]
-Json = Annotated[
-    bool,
-    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
-]
 Url = Annotated[
     str,
     Parameter(

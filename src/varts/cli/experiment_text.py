@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from collections.abc import Iterable
@@ -34,20 +33,6 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(f"{one:g}" for one in value)
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def print_json(body: dict[str, Any]) -> None:
-    """One line for scripts."""
-    say(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it: no infinity, no NaN."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def report_body(found: Report) -> dict[str, Any]:

@@ -27,14 +27,16 @@ def fit(
     reward: str = "reward",
     group: str | None = None,
     per_group: Literal["mu", "all"] = "mu",
+    held_out: bool = True,
+    goal: Literal["max", "min"] = "max",
     plot: FilePath | None = None,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
     """Estimate a prior from the logs of past experiments.
 
-    The history is a CSV or Parquet file, a folder of them or a pattern like 'logs/*.parquet', with
-    one row per reward, or aggregated with columns n, mean and sd (or m2). It may be larger than
-    memory.
+    The history is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern like
+    'logs/*.parquet', with one row per reward, or aggregated with columns n, mean and sd (or m2). It
+    may be larger than memory.
 
     Example: varts fit history.csv -o prior.json --plot prior.png
 
@@ -61,6 +63,10 @@ def fit(
         One prior for each value of this column; name the arm's column for one prior per arm.
     per_group
         With --group: one mu per group and the rest pooled, or all four numbers per group.
+    held_out
+        Try the prior on arms that were held out, VarTS with it against VarTS without one.
+    goal
+        For that trial: max if a higher reward is better, min if a lower one is.
     plot
         Draw the arms and the fit into this file (.png, .svg or .pdf).
     example
@@ -85,6 +91,8 @@ def fit(
         experiment=None if one_experiment else experiment,
         arm=arm,
         reward=reward,
+        held_out=held_out,
+        goal=goal,
     )
     if out is not None:  # files first: `varts fit ... | head` writes them too
         made.save(out)

@@ -20,6 +20,7 @@ from varts.cli.app import (
     app,
     parse_integer,
     parse_prior,
+    prior_file,
     read_arm_groups,
     read_lines,
     say,
@@ -103,7 +104,8 @@ def plan(
     integer("limit", limit, at_least=1)
     if out is not None:
         make_folder("out", out)
-    source, names = parse_prior(prior), _parse_arms(arms, arm, arms_file)
+    source = prior_file(prior) or parse_prior(prior)  # a file has notes of the fit beside it
+    names = _parse_arms(arms, arm, arms_file)
     with show_progress(True) as bar:
         made = varts.plan(
             source,

@@ -10,7 +10,8 @@ import polars as pl
 
 from varts._text import printable, unquote_formulas
 from varts._validation import unknown
-from varts.fitting.columns import KEYS, STATISTICS, Columns
+from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
+from varts.fitting.sample import RewardSample
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # words that stand for no reward
 ROWS_PER_BATCH = 250_000  # like the order of rows, it shows in the last digits of the result
@@ -24,6 +25,7 @@ class Aggregate:
     arms: pl.DataFrame
     rows: int  #: rows read
     left_out: Counter[str]  #: rows that could not be used, by reason
+    sample: pl.DataFrame | None = None  #: of the rewards themselves, by arm
 
 
 def describe_left_out(left_out: Mapping[str, int], rows: int) -> str:
@@ -67,38 +69,22 @@ def _reduce_rewards(
     from the first one of the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a
     mean, an arm of equal rewards has no spread at all, and the other arms' rewards do not matter.
     """
-    given, number = parse_numbers(columns.reward, schema[columns.reward])
-    rows = table.select(given=given, value=number, **columns.select_keys()).with_columns(
-        value=pl.when(pl.col("value").is_finite()).then("value"),
-        infinite=pl.col("value").is_finite().not_(),
-    )
-    keys, value = list(columns.keys), pl.col("value")
-    n = value.count().cast(pl.Float64)
+    rows = table.select(**columns.select_keys(), **select_rewards(columns.reward, schema))
+    rows = rows.with_columns(FINITE)
+    keys = list(columns.keys)
     batches: list[pl.DataFrame] = []
+    sample = RewardSample(names)
     for batch in rows.collect_batches(
         chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
     ):
-        batches.append(
-            batch.with_columns(origin=value.drop_nulls().first().over(keys))
-            .with_columns(value=value - pl.col("origin"))
-            .group_by(keys)
-            .agg(
-                pl.col("origin").first(),
-                n.alias("n"),
-                value.mean().fill_null(0).alias("mean"),
-                (value.var().fill_null(0) * (n - 1)).alias("m2"),
-                pl.len().cast(pl.Int64).alias("rows"),
-                pl.col("given").null_count().cast(pl.Int64).alias("reward missing"),
-                pl.col("infinite").sum().cast(pl.Int64).alias("reward not finite"),
-            )
-            .with_columns(names)  # after the grouping: there are far fewer arms than rows
-            .sort(keys)
-        )
+        sample.add(batch, keys)
+        # Names after the grouping: there are far fewer arms than rows.
+        batches.append(reduce_batch(batch, keys).with_columns(names).sort(keys))
         if sum(arms.height for arms in batches) > ROWS_PER_BATCH:
-            batches = [_merge_batches(batches, keys)]
+            batches = [merge_batches(batches, keys)]
     if not batches:
         return Aggregate(_no_arms(columns), 0, Counter())
-    arms = _merge_batches(batches, keys)
+    arms = merge_batches(batches, keys)
     if not arms["m2"].is_finite().all():
         raise ValueError("rewards must be small enough to be squared (1e150), got larger ones")
     lost = pl.col("reward missing") + pl.col("reward not finite")
@@ -110,7 +96,43 @@ def _reduce_rewards(
     for reason in ("reward missing", "reward not a number", "reward not finite"):
         left_out[reason] += int(named[reason].sum())
     used = _select_columns(named.filter(pl.col("n") > 0))
-    return Aggregate(used, int(arms["rows"].sum()), +left_out)
+    return Aggregate(used, int(arms["rows"].sum()), +left_out, sample.frame())
+
+
+def select_rewards(name: str, schema: pl.Schema) -> dict[str, pl.Expr]:
+    """A column of rewards as it is, null where nothing is given, and as numbers."""
+    given, number = parse_numbers(name, schema[name])
+    return {"given": given, "value": number}
+
+
+# Rewards that are finite, and which are not; the expressions see the column as it was.
+FINITE = (
+    pl.when(pl.col("value").is_finite()).then("value").alias("value"),
+    pl.col("value").is_finite().not_().alias("infinite"),
+)
+
+
+def reduce_batch(batch: pl.DataFrame, keys: list[str], *more: pl.Expr) -> pl.DataFrame:
+    """The statistics of the arms in a batch of `select_rewards`, as deviations from an origin."""
+    value = pl.col("value")
+    n, gap = value.count().cast(pl.Float64), value - value.mean()
+    return (
+        batch.with_columns(origin=value.drop_nulls().first().over(keys))
+        .with_columns(value=value - pl.col("origin"))
+        .group_by(keys)
+        .agg(
+            pl.col("origin").first(),
+            n.alias("n"),
+            value.mean().fill_null(0).alias("mean"),
+            (value.var().fill_null(0) * (n - 1)).alias("m2"),
+            (gap * gap * gap).sum().alias("m3"),
+            (gap * gap * gap * gap).sum().alias("m4"),
+            pl.len().cast(pl.Int64).alias("rows"),
+            pl.col("given").null_count().cast(pl.Int64).alias("reward missing"),
+            pl.col("infinite").sum().cast(pl.Int64).alias("reward not finite"),
+            *more,
+        )
+    )
 
 
 def _reduce_statistics(
@@ -137,6 +159,7 @@ def _reduce_statistics(
         rows=pl.lit(1),
         reason=reason,
         m2=pl.when(n > 1).then(m2).otherwise(0.0),  # one reward has no sd, and needs none
+        **{name: pl.when(n > 1).then(float("nan")).otherwise(0.0) for name in MOMENTS},
     )
     read = table.collect(engine="streaming")
     named, left_out = _drop_unnamed(read)
@@ -162,7 +185,7 @@ def parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]
         if dtype.is_float():
             name = name.fill_nan(None)
         text = name.cast(pl.String)
-        if _is_text(dtype):
+        if is_text(dtype):
             text = (unquote_formulas(text) if csv else text).str.strip_chars()
             text = pl.when(text != "").then(text)
         made.append(text.alias(ours))
@@ -172,7 +195,7 @@ def parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]
 def parse_numbers(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
     """A column as it is, null where nothing is given; and as numbers, null where it has none."""
     column = pl.col(name)
-    if _is_text(dtype):
+    if is_text(dtype):
         text = column.cast(pl.String).str.strip_chars()
         given = pl.when(text.str.to_lowercase().is_in(MISSING_WORDS).not_()).then(text)
         return given, given.cast(pl.Float64, strict=False)
@@ -181,7 +204,7 @@ def parse_numbers(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
     return column, column.cast(pl.Float64)
 
 
-def _is_text(dtype: pl.DataType) -> bool:
+def is_text(dtype: pl.DataType) -> bool:
     return dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -198,30 +221,33 @@ def _drop_unnamed(table: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
 def _select_columns(table: pl.DataFrame) -> pl.DataFrame:
     if "experiment" not in table.columns:
         table = table.with_columns(experiment=pl.lit(""))
-    return table.select(key for key in (*KEYS, *STATISTICS) if key in table.columns)
+    return table.select(key for key in (*KEYS, *STATISTICS, *MOMENTS) if key in table.columns)
 
 
 def _no_arms(columns: Columns) -> pl.DataFrame:
     names = dict.fromkeys(("experiment", *columns.keys), pl.String)
-    return _select_columns(pl.DataFrame(schema={**names, **dict.fromkeys(STATISTICS, pl.Float64)}))
+    numbers = dict.fromkeys((*STATISTICS, *MOMENTS), pl.Float64)
+    return _select_columns(pl.DataFrame(schema={**names, **numbers}))
 
 
-def _merge_batches(batches: list[pl.DataFrame], keys: list[str]) -> pl.DataFrame:
+def merge_batches(
+    batches: list[pl.DataFrame], keys: list[str], counts: Sequence[str] = COUNTS
+) -> pl.DataFrame:
     """Batches as one, the means of an arm as deviations from the first of its origins."""
     origin = pl.col("origin").drop_nulls().first().over(keys)
     shift = (pl.col("origin") - origin).fill_null(0.0)  # null: no reward in this batch
     aligned = pl.concat(batches).with_columns(mean=pl.col("mean") + shift, origin=origin)
-    return merge_rows(aligned, [*keys, "origin"], COUNTS)
+    return merge_rows(aligned, [*keys, "origin"], counts)
 
 
 def merge_rows(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) -> pl.DataFrame:
     """One row per arm, sorted by name; the columns `counts` are added up.
 
-    The formula is that of `ArmStats.pooled`, for any number of rows per arm: polars cannot merge
+    The formulas are those of `ArmStats.pooled`, for any number of rows per arm: polars cannot merge
     the rows of a group two by two, as `ArmStats.merge` does.
     """
-    n, mean, m2 = (pl.col(name) for name in STATISTICS)
-    total = pl.col("total")
+    n, mean, m2, m3, m4 = (pl.col(name) for name in (*STATISTICS, *MOMENTS))
+    total, gap = pl.col("total"), mean - pl.col("center")
     return (
         arms.with_columns(total=n.sum().over(keys), first=mean.first().over(keys))
         .with_columns(
@@ -234,7 +260,9 @@ def merge_rows(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) 
         .agg(
             n.sum(),
             pl.col("center").first().alias("mean"),
-            (m2 + n * (mean - pl.col("center")) ** 2).sum().alias("m2"),
+            (m2 + n * gap**2).sum().alias("m2"),
+            (m3 + 3 * gap * m2 + n * gap * gap * gap).sum().alias("m3"),
+            (m4 + 4 * gap * m3 + 6 * gap * gap * m2 + n * gap * gap * gap * gap).sum().alias("m4"),
             *(pl.col(name).sum() for name in counts),
         )
         .sort(keys)

@@ -8,6 +8,7 @@ import polars as pl
 
 KEYS = ("experiment", "arm", "group")  # our names for the columns that identify an arm
 STATISTICS = ("n", "mean", "m2")
+MOMENTS = ("m3", "m4")  # sums of third and fourth powers; NaN where only n, mean and sd are known
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ from scipy import optimize, special
 from varts._text import printable
 from varts._validation import Floats
 from varts.fitting.aggregate import describe_left_out
+from varts.fitting.held_out import HeldOut
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
 OUTLIER_CHANCE = 0.01  # that in a history that fits, some mean (or some variance) is an outlier
+SMALLEST_P = 0.0001  # that is shown: with many arms any model has a tiny one
 DOUBTFUL_P = 0.01  # below this p-value the shape is said not to fit
 PIT_LEVELS = (np.arange(50) + 0.5) / 50  # where the test of the shape looks at the PITs
 FEWEST_ARMS_TO_TEST = 10  # with fewer arms the shape is not tested
@@ -38,6 +40,8 @@ class Diagnostics:
     variance_p: float
     outliers: tuple[dict[str, Any], ...]  #: each with arm, row of the history, what, value, chance
     notes: tuple[str, ...]  #: warnings, one sentence each
+    trend: float | None = None  #: rank correlation of variances and means, if beyond chance
+    held_out: HeldOut | None = None  #: what the prior gained on arms that it was not learnt from
 
     def __str__(self) -> str:
         lines = [
@@ -52,7 +56,8 @@ class Diagnostics:
                 lines.append(f"shape of the {what}: too few arms to tell")
             else:
                 verdict = "fits" if p >= DOUBTFUL_P else "does not fit"
-                lines.append(f"shape of the {what}: {verdict} (p = {p:.2g})")
+                shown = f"p = {p:.2g}" if p >= SMALLEST_P else f"p < {SMALLEST_P:g}"
+                lines.append(f"shape of the {what}: {verdict} ({shown})")
         lines += [
             f"outlier: {odd['arm']}, {odd['what']} {odd['value']:.4g} (chance {odd['chance']:.1g})"
             for odd in self.outliers[:10]

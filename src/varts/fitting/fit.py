@@ -1,9 +1,4 @@
-"""`fit_prior`: from the history of past experiments to a Normal-Gamma prior.
-
-Everything is estimated in the history's own unit (origin: the median of the arms' means; scale: the
-median of their sds) and converted back at the end, so that cents and euros, or an offset of 1e9,
-give the same prior up to the unit.
-"""
+"""`fit_prior`: from the history of past experiments to a Normal-Gamma prior."""
 
 from __future__ import annotations
 
@@ -16,14 +11,9 @@ from numpy.typing import NDArray
 
 from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice
+from varts.checks.rewards import is_trend, variance_trend
 from varts.fitting.columns import Columns
-from varts.fitting.diagnostics import (
-    DOUBTFUL_P,
-    Diagnostics,
-    find_outliers,
-    locate_arms,
-    shape_p_value,
-)
+from varts.fitting.diagnostics import Diagnostics, find_outliers, locate_arms, shape_p_value
 from varts.fitting.estimators import (
     Estimate,
     fit_groups,
@@ -32,16 +22,17 @@ from varts.fitting.estimators import (
     mean_spread,
     widen,
 )
+from varts.fitting.held_out import HeldOut, hold_out
 from varts.fitting.history import History, HistoryLike, read_history
-from varts.fitting.marginal_likelihood import ALPHA, KAPPA, MU, V, evidence_terms
+from varts.fitting.marginal_likelihood import ALPHA, MU, evidence_terms
+from varts.fitting.notes import note_limits, note_tails, note_trend, note_trial
 from varts.fitting.result import FittedPrior
+from varts.fitting.unit import Unit, standardise
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
 METHODS = ("likelihood", "moments")
-NOTED_WIDENING = 1.05  # a note says so if a prior is widened by more than 5 %
-LITTLE_HISTORY_ARMS = 30
-NOTED_CORRELATION = 0.3  # of means and variances; a smaller one hardly moves mu
+TREND_SDS = 5.0  # of the correlation of means (minus mu) and variances, before it is noted
 
 
 def fit_prior(
@@ -53,6 +44,8 @@ def fit_prior(
     experiment: str | None = "experiment",
     arm: str = "arm",
     reward: str = "reward",
+    held_out: bool = True,
+    goal: str = "max",
     progress: bool | Progress | None = None,
 ) -> FittedPrior:
     """Estimate the prior that the arms of past experiments were drawn from.
@@ -71,6 +64,9 @@ def fit_prior(
         experiment: The column that names the experiment; None if there is only one experiment.
         arm: The column that names the arm.
         reward: The column of rewards.
+        held_out: Whether to try the prior on arms that were held out, which takes a few seconds:
+            VarTS with it against VarTS without one.
+        goal: Whether higher or lower rewards are better, "max" or "min", for that trial alone.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
 
     Returns:
@@ -93,128 +89,87 @@ def fit_prior(
     """
     choice("method", method, METHODS)
     choice("per_group", per_group, ("mu", "all"))
+    choice("goal", goal, ("max", "min"))
     if groups is not None and method != "likelihood":
         raise ValueError(f"method must be 'likelihood' when arms are grouped, got {method!r}")
     group = arm if groups == "arm" else groups
+    estimator = _Estimator(method, per_group, None if group is None else (group, group == arm))
     with show_progress(progress) as shown:
         read = read_history(history, Columns(experiment, arm, reward, group), shown)
-        stats, unit, notes = _standardise(read)
-        shown.stage(f"fitting {stats.K} arms")
-        shared, more = (fit_likelihood if method == "likelihood" else fit_moments)(stats)
-        notes += more
-        if groups is None:
-            best, names, index = shared, None, np.zeros(stats.K, np.int64)
-        else:
-            names, index = _group_arms(read)
-            best = fit_groups(stats, index, shared, per_group, shown)
-            twice = stats.K - read.arms.select("experiment", "arm").n_unique()
-            if twice:
-                notes.append(f"{twice} arms belong to more than one group and count once in each")
-
-    wide = np.array([widen(*pair) for pair in zip(best.theta, best.covariance, strict=True)])
-    pick = 0 if names is None else slice(None)  # one prior is four numbers, not vectors of one
-    labels: dict[str, Any] = {}
-    if names is not None:
-        rest = unit.prior(widen(shared.theta[0], shared.covariance[0]))
-        labels = {"names": names, "others": rest, "group": None if group == arm else group}
+        fit = estimator.fit(read, shown)
+        trial = None
+        if held_out:
+            shown.stage("trying the prior on arms held out")
+            trial = hold_out(read, lambda part: estimator.fit(part).prior, goal)
+    tails = read.tails
     return FittedPrior(
-        prior=replace(unit.prior(wide[pick]), **labels),
-        estimate=replace(unit.prior(best.theta[pick]), **labels),
-        errors=unit.errors(best.theta[pick], best.covariance[pick]),
+        prior=replace(fit.prior, tails=tails),
+        estimate=replace(fit.estimate, tails=tails),
+        errors=fit.errors,
         method=method,
-        diagnostics=_diagnose(read, stats, unit, best, index, wide, notes),
+        diagnostics=_diagnose(read, fit, trial, held_out),
         history=read,
     )
 
 
 @dataclass(frozen=True)
-class Unit:
-    """The history's origin and scale."""
+class _Fit:
+    """What an estimator makes of a history, before anything is said about it."""
 
-    origin: float
-    scale: float
+    stats: ArmStats  #: in the history's own unit
+    unit: Unit
+    best: Estimate
+    index: NDArray[np.int64]  #: the group of each arm
+    wide: Floats  #: theta per group, widened by its uncertainty
+    labels: dict[str, Any]  #: what the entries of the prior are for
+    notes: list[str]
 
-    def prior(self, theta: Floats) -> NormalGamma:
-        """The prior that rows of theta stand for, in the rewards' unit."""
-        m, x, y, z = theta.T
-        kappa, alpha, v = np.exp(x), np.exp(y), np.exp(z)
-        return NormalGamma(self.origin + self.scale * m, kappa, alpha, alpha * v * self.scale**2)
+    @property
+    def pick(self) -> Any:
+        """One prior is four numbers, not vectors of one."""
+        return slice(None) if self.labels else 0
 
-    def errors(self, theta: Floats, covariance: Floats) -> dict[str, Any]:
-        """Standard errors by the delta method: a log's error is a relative one."""
-        kappa, alpha, v = np.exp(theta[..., 1:]).T
-        of_log = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1)).T
-        cross = 2 * covariance[..., ALPHA, V]
-        of_beta = np.sqrt(np.maximum(of_log[ALPHA] ** 2 + of_log[V] ** 2 + cross, 0))
-        errors = {
-            "mu": self.scale * of_log[MU],
-            "kappa": kappa * of_log[KAPPA],
-            "alpha": alpha * of_log[ALPHA],
-            "beta": alpha * v * self.scale**2 * of_beta,
-        }
-        return {name: error if error.ndim else float(error) for name, error in errors.items()}
+    @property
+    def prior(self) -> NormalGamma:
+        return replace(self.unit.prior(self.wide[self.pick]), **self.labels)
 
+    @property
+    def estimate(self) -> NormalGamma:
+        return replace(self.unit.prior(self.best.theta[self.pick]), **self.labels)
 
-# --------------------------------------------------------------------------- before the estimation
-
-
-def _standardise(history: History) -> tuple[ArmStats, Unit, list[str]]:
-    """The statistics in the history's own unit; too little history is refused."""
-    if history.arms.height == 0:
-        lost = ", ".join(f"{count} {reason}" for reason, count in history.left_out.items())
-        raise ValueError(f"history must have a usable reward, got {lost or 'no rows'}")
-    stats = history.stats
-    several = stats.n > 1
-    if stats.K < 2:
-        raise ValueError(
-            "history must have at least 2 arms, got 1: it says nothing about how arms differ"
-        )
-    if several.sum() < 2:
-        raise ValueError(
-            f"at least 2 arms of the history must have 2 rewards or more, got {several.sum()} of "
-            f"{stats.K}: else the spread within arms cannot be told from that between them"
-        )
-    if not (stats.m2 > 0).any():
-        raise ValueError(
-            "rewards must differ within at least one arm, got equal ones in each: "
-            "there is no reward variance to learn"
-        )
-    stats, notes = _fill_in_variances(stats)
-    origin = float(np.median(stats.mean))
-    scale = float(np.sqrt(np.median(stats.variance[several])))
-    own = ArmStats(stats.n, (stats.mean - origin) / scale, stats.m2 / scale**2)
-    return own, Unit(origin, scale), notes
+    @property
+    def errors(self) -> dict[str, Any]:
+        return self.unit.errors(self.best.theta[self.pick], self.best.covariance[self.pick])
 
 
-def _fill_in_variances(stats: ArmStats) -> tuple[ArmStats, list[str]]:
-    """A variance for arms whose rewards are all equal, where rewards come in steps.
+@dataclass(frozen=True)
+class _Estimator:
+    """How priors are estimated; `group` is the column and whether it is the arm's own."""
 
-    A variance of 0 would be infinitely informative, and a tiny one nearly so: arms without a single
-    buyer would then determine mu. Equal rewards say next to nothing about a variance, so they get
-    the typical one of the other arms. A single reward has no variance, but equal single rewards in
-    several arms would be a spike that outweighs everything else: they are treated as rounded. The
-    smallest m2 is about a step squared; a step of one sd hides 1/12 of the typical variance.
-    """
-    flat, single = stats.m2 == 0, stats.n == 1
-    equal = flat & ~single
-    alone = stats.mean[single]
-    if not equal.any() and np.unique(alone).size == alone.size:
-        return stats, []
-    typical = np.median(stats.m2[~flat] / (stats.n[~flat] - 1))
-    hidden = np.minimum(stats.m2[~flat].min() / 4, typical / 12)
-    spread = np.where(single, hidden, (stats.n - 1) * typical)
-    notes = []
-    if equal.any():
-        notes.append(
-            f"{equal.sum()} arms have equal rewards only, which says next to nothing about their "
-            "variance: they count with the typical one of the others"
-        )
-    if single.any():
-        notes.append(
-            f"{single.sum()} arms have one reward only, and rewards come in steps: it counts as if "
-            "it were off by half a step"
-        )
-    return ArmStats(stats.n, stats.mean, np.where(flat, spread, stats.m2)), notes
+    method: str
+    per_group: str
+    group: tuple[str, bool] | None
+
+    def fit(self, history: History, shown: Progress | None = None) -> _Fit:
+        """Estimate the prior of all arms, or one per group."""
+        shown = shown or Progress()
+        stats, unit, notes = standardise(history)
+        shown.stage(f"fitting {stats.K} arms")
+        shared, more = (fit_likelihood if self.method == "likelihood" else fit_moments)(stats)
+        notes += more
+        best, index = shared, np.zeros(stats.K, np.int64)
+        labels: dict[str, Any] = {}
+        if self.group is not None:
+            names, index = _group_arms(history)
+            best = fit_groups(stats, index, shared, self.per_group, shown)
+            twice = stats.K - history.arms.select("experiment", "arm").n_unique()
+            if twice:
+                notes.append(f"{twice} arms belong to more than one group and count once in each")
+            rest = unit.prior(widen(shared.theta[0], shared.covariance[0]))
+            column, is_arm = self.group
+            labels = {"names": names, "others": rest, "group": None if is_arm else column}
+        wide = np.array([widen(*pair) for pair in zip(best.theta, best.covariance, strict=True)])
+        return _Fit(stats, unit, best, index, wide, labels, notes)
 
 
 def _group_arms(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -237,28 +192,21 @@ def _natural_order(name: str) -> list[Any]:
     ]
 
 
-# ---------------------------------------------------------------------------- after the estimation
-
-
-def _diagnose(
-    history: History,
-    stats: ArmStats,
-    unit: Unit,
-    best: Estimate,
-    index: NDArray[np.int64],
-    wide: Floats,
-    notes: list[str],
-) -> Diagnostics:
+def _diagnose(history: History, fit: _Fit, trial: HeldOut | None, tried: bool) -> Diagnostics:
     """How the arms fit the estimate (not the widened prior), with all notes."""
-    own = best.theta[index]  # of every arm
+    stats, best = fit.stats, fit.best
+    own = best.theta[fit.index]  # of every arm
     mean_pit, variance_pit, mean_chance, variance_chance = locate_arms(stats, Unit(0, 1).prior(own))
     scores = evidence_terms(stats, own.T)[1]
     mean_p, variance_p = shape_p_value(mean_pit, scores), shape_p_value(variance_pit, scores)
-    growth = mean_spread(wide) / mean_spread(best.theta)
-    notes = notes + _note_limits(
-        float(np.exp(wide[:, ALPHA]).min()), stats.K, growth, mean_p, variance_p
-    )
-    notes += _note_correlation(history.stats.variance, unit.scale * (stats.mean - own[:, MU]))
+    growth = mean_spread(fit.wide) / mean_spread(best.theta)
+    alpha = float(np.exp(fit.wide[:, ALPHA]).min())
+    residual = fit.unit.scale * (stats.mean - own[:, MU])
+    related, known = variance_trend(history.stats.variance, residual)
+    trend = related if is_trend(related, known, TREND_SDS) else None
+    notes = fit.notes + note_limits(alpha, stats.K, growth)
+    notes += note_trial((mean_p, variance_p), trial, tried) + note_tails(history.tails)
+    notes += note_trend(trend, float(residual.mean()))
     if not best.converged:
         notes.append("the search did not converge: do not rely on these numbers")
     return Diagnostics(
@@ -277,50 +225,6 @@ def _diagnose(
             history.labels, history.stats, {"mean": mean_chance, "sd": variance_chance}
         ),
         notes=tuple(notes),
+        trend=trend,
+        held_out=trial,
     )
-
-
-def _note_correlation(variance: Floats, residual: Floats) -> list[str]:
-    """A note if the arms' variances are correlated with their means (minus mu).
-
-    Under the model a mean is as likely above mu as below it, whatever the variance; the rank
-    correlation of J arms then has an sd of 1/sqrt(J - 1) to 1.25/sqrt(J - 1).
-    """
-    known = ~np.isnan(variance)
-    ranks = [np.unique(x[known], return_inverse=True)[1] for x in (variance, residual)]
-    with np.errstate(invalid="ignore"):  # all equal: NaN, which is not large
-        related = float(np.asarray(np.corrcoef(ranks))[0, 1])
-    if not abs(related) > max(NOTED_CORRELATION, 5 / np.sqrt(known.sum() - 1)):
-        return []
-    off = float(residual.mean())
-    return [
-        f"the arms' variances {'rise' if related > 0 else 'fall'} with their means (rank "
-        f"correlation {related:.2f}), which the model does not expect: mu follows the arms of "
-        f"small variance, {abs(off):.3g} {'below' if off > 0 else 'above'} the average of the means"
-    ]
-
-
-def _note_limits(
-    alpha: float, arms: int, growth: Floats, mean_p: float, variance_p: float
-) -> list[str]:
-    """Notes on how far the prior can be relied on."""
-    notes = []
-    unsure, most = growth > NOTED_WIDENING, f"the spread of the means by {growth.max() - 1:.0%}"
-    if unsure.any():
-        why = (
-            f"{arms} arms are little history"
-            if arms < LITTLE_HISTORY_ARMS
-            else "the estimate is uncertain"
-        )
-        which = f" in {unsure.sum()} of {growth.size} groups, at most" if growth.size > 1 else ""
-        notes.append(f"{why}: the prior is widened for it, {most}{which}")
-    if alpha <= 1:
-        notes.append(
-            "alpha <= 1: reward variances so uncertain have no mean, and Theorem 2 has no bound"
-        )
-    notes += [
-        f"the arms' {what} do not have the shape the model expects (p = {p:.1g}): see the plot"
-        for what, p in (("means", mean_p), ("variances", variance_p))
-        if p < DOUBTFUL_P
-    ]
-    return notes

@@ -11,9 +11,11 @@ import polars as pl
 
 from varts._progress import Progress, show_progress
 from varts.fitting.aggregate import merge_rows, reduce_table
-from varts.fitting.columns import KEYS, STATISTICS, Columns
+from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
+from varts.fitting.sample import merge_samples
 from varts.fitting.sources import Table, find_tables
 from varts.stats import ArmStats
+from varts.tails import Tails
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,21 +26,40 @@ class History:
 
     Args:
         arms: One row per experiment and arm (and group, if there are groups), sorted by name, with
-            the columns experiment, arm, group, n, mean and m2.
+            the columns experiment, arm, group, n, mean, m2, m3 and m4 (NaN where only n, mean and
+            sd are known).
         rows: How many rows were read.
         left_out: How many of them could not be used, by reason.
         group: The column that the groups were read from; None if there are no groups.
+        sample: Up to half a million of the rewards themselves, a row each with its arm's names;
+            None if only statistics were given.
     """
 
     arms: pl.DataFrame
     rows: int
     left_out: dict[str, int]
     group: str | None = None
+    sample: pl.DataFrame | None = None
 
     @property
     def stats(self) -> ArmStats:
         """The statistics alone, one entry per row of `arms`."""
-        return ArmStats(*(self.arms[name].to_numpy() for name in STATISTICS))
+        known = STATISTICS if self._unknown.any() else (*STATISTICS, *MOMENTS)
+        return ArmStats(*(self.arms[name].to_numpy() for name in known))
+
+    @property
+    def tails(self) -> Tails | None:
+        """The shape of the rewards, from the arms of which it is known; None if there are none."""
+        known = self.arms.filter(~self._unknown)
+        if not known.height:
+            return None
+        tails = Tails.of(ArmStats(*(known[name].to_numpy() for name in (*STATISTICS, *MOMENTS))))
+        return tails if tails.n else None
+
+    @property
+    def _unknown(self) -> pl.Series:
+        """Arms whose m3 and m4 are not known, or are too large for a number."""
+        return self.arms.select(~(pl.col("m3").is_finite() & pl.col("m4").is_finite())).to_series()
 
     @property
     def labels(self) -> list[str]:
@@ -91,7 +112,8 @@ def read_history(
     arms = merge_rows(arms, [key for key in KEYS if key in arms.columns])
     if columns.group == columns.arm:
         arms = arms.with_columns(group="arm")
-    return History(arms, sum(table.rows for table in tables), dict(left_out), columns.group)
+    rows, samples = sum(table.rows for table in tables), [table.sample for table in tables]
+    return History(arms, rows, dict(left_out), columns.group, merge_samples(samples))
 
 
 def _regroup(history: History, columns: Columns) -> History:

@@ -65,6 +65,8 @@ class FittedPrior:
             "left_out": dict(found.left_out),
             "errors": {name: np.asarray(error).tolist() for name, error in self.errors.items()},
             "notes": list(found.notes),
+            "trend": found.trend,
+            "held_out": None if found.held_out is None else found.held_out.to_dict(),
         }
         return json.dumps(body)
 

@@ -18,8 +18,19 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame | str | os.PathLike[str]"
 
-LONGEST_LINE = 2**24  # bytes, of a CSV file
-FORMATS = {".csv": "CSV", ".csv.gz": "CSV", ".parquet": "Parquet", ".pq": "Parquet"}
+LONGEST_LINE = 2**24  # bytes, of a text file
+FORMATS = {
+    ".csv": "CSV",
+    ".csv.gz": "CSV",
+    ".tsv": "TSV",
+    ".tsv.gz": "TSV",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".ndjson": "NDJSON",
+    ".jsonl": "NDJSON",
+}
+SEPARATORS = {"CSV": ",", "TSV": "\t"}
+KINDS = "CSV, TSV, Parquet or NDJSON files"
 
 
 class Source(NamedTuple):
@@ -64,11 +75,12 @@ def _scan(path: str) -> list[Source]:
     for file in _find_files(path):
         form = _format(file)
         if form is None:
-            raise ValueError(f"history must be CSV or Parquet files, got {str(file)!r}")
+            raise ValueError(f"history must be {KINDS}, got {str(file)!r}")
         alike.setdefault((form, *_read_header(file, form)), []).append(file)
     name = Path(path).name or path
     return [
-        Source(name, _scan_files(files, form), form == "CSV") for (form, *_), files in alike.items()
+        Source(name, _scan_files(files, form), form in SEPARATORS)
+        for (form, *_), files in alike.items()
     ]
 
 
@@ -79,7 +91,7 @@ def _find_files(path: str) -> list[Path]:
     if here.is_dir():
         inside = sorted(p for p in here.rglob("*") if p.is_file() and _format(p) is not None)
         if not inside:
-            raise ValueError(f"history must be CSV or Parquet files, got none in folder {path!r}")
+            raise ValueError(f"history must be {KINDS}, got none in folder {path!r}")
         return inside
     if here.exists():
         return [here]
@@ -97,12 +109,17 @@ def _format(path: Path) -> str | None:
 
 
 def _scan_files(files: list[Path], form: str) -> pl.LazyFrame:
-    """All columns of a CSV are read as text, so that a word among the rewards can be counted.
+    """All columns of a CSV are read as text, so that a word among the rewards can be counted; so
+    are those of NDJSON, whose lines need not agree on the type of a value.
 
     Patterns have been expanded already: the [1] in the name of an existing file is not a pattern.
     """
-    if form == "CSV":
-        return pl.scan_csv(files, infer_schema=False, glob=False)
+    if form in SEPARATORS:
+        return pl.scan_csv(files, infer_schema=False, glob=False, separator=SEPARATORS[form])
+    if form == "NDJSON":
+        literal = [glob.escape(str(file)) for file in files]
+        names = pl.scan_ndjson(literal, infer_schema_length=None).collect_schema().names()
+        return pl.scan_ndjson(literal, schema=dict.fromkeys(names, pl.String))
     return pl.scan_parquet(files, glob=False)
 
 
@@ -130,7 +147,7 @@ def _check_lines(file: Path) -> None:
 
 def _read_header(file: Path, form: str) -> tuple[str, ...]:
     """What two files must share to be scanned as one."""
-    if form == "CSV":
+    if form != "Parquet":
         _check_lines(file)
     try:
         schema = _scan_files([file], form).collect_schema()

@@ -6,8 +6,8 @@ probability. `database` has transactions, with its `url`, `connections`, `locks`
 `forks`; `transaction` has the queries about one experiment, `log` reads all of it, `clock` tells
 the time, and `store` puts them together. `snapshot` is what this process knows of an experiment,
 and the one place where it is changed. On it rest `assignment` (decisions), `rewards`, `expiry`,
-`report`, `export`, `verify` and `repair`; `experiment` puts them together, `opening` makes one, and
-`validation` checks what it is given.
+`report`, `export`, `check`, `verify` and `repair`; `experiment` puts them together, `opening` makes
+one, and `validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from varts._validation import integer, unknown
 from varts.live.assignment import Decision, decide
+from varts.live.check import check
 from varts.live.errors import StoreError
 from varts.live.expiry import expire, expire_all, sweeps_missed_some
 from varts.live.export import export
@@ -22,6 +23,9 @@ from varts.live.transaction import Counts, Transaction
 from varts.live.validation import check_arms, check_list, check_pair, check_text, match_priors
 from varts.live.verify import Verification, verify
 from varts.priors import PriorLike
+
+if TYPE_CHECKING:
+    from varts.checks import Checks
 
 
 class Experiment:
@@ -144,6 +148,22 @@ class Experiment:
             self._decided(transaction, state)
             log = self._snapshot.log(transaction)
         return export(log, state.config.arms, Path(path))
+
+    def check(self) -> Checks:
+        """Check rewards and decisions: do they suit the model, and is every one accounted for?
+
+        Reads the whole log, page by page.
+
+        Returns:
+            A finding per check: `print` them.
+        """
+        expire_all(self._snapshot)
+        with self._snapshot.reading() as transaction:
+            state, head = self._snapshot.reload(transaction)
+            self._decided(transaction, state)
+            log = self._snapshot.log(transaction)
+        config = state.config
+        return check(self.name, log, config.arms, config.options, head.time)
 
     def verify(self, replay: bool = False, repair: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare.

@@ -10,7 +10,7 @@ from varts._validation import choice, integer, reals
 from varts.planning import tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
-from varts.planning.notes import write_notes
+from varts.planning.notes import fit_notes, write_notes
 from varts.planning.result import Plan
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma, PriorLike, match_arms, prior_from
@@ -104,7 +104,7 @@ def plan(
         arms=tables.arm_table(given, inner, given.names),
         curves=tables.curve_table(study, list(named)),
         bound=_bound(inner, horizon),
-        notes=unmatched + write_notes(inner, goal, len(checkpoints)),
+        notes=unmatched + fit_notes(prior) + write_notes(inner, goal, len(checkpoints)),
     )
 
 

@@ -120,7 +120,8 @@ class VarTS(BeliefPolicy):
             believe, rows = tailed_belief, np.stack(self.prior.per_arm(stats.K))
             kappa = rows[1]
         t = believe(stats.n, stats.mean, stats.m2, *rows, tails.worth_beside_mean)
-        made = skewed_belief(*t, kappa + stats.n, tails.slopes(stats))
+        loc, scale, df = t
+        made = skewed_belief(loc, scale, df, kappa + stats.n, tails.slopes(stats))
         return SkewedT(*made)
 
     def owed(self, K: int) -> NDArray[np.int64]:

@@ -50,7 +50,7 @@ def match_arms(
         return prior, None
     if numbered:
         K = integer("arms", arms, at_least=1, at_most=MOST_ARMS)
-        return (prior if K == prior.K else type(prior)(*prior.per_arm(K))), None
+        return (prior if K == prior.K else type(prior)(*prior.per_arm(K), tails=prior.tails)), None
     names = arm_names(arms)
     numbers: dict[str, Any] = {}
     if prior.names is None:

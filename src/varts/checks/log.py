@@ -1,0 +1,151 @@
+"""`check`: the checks of a log in a table or in files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import polars as pl
+
+from varts._progress import Progress, show_progress
+from varts._text import printable, unquote_formulas
+from varts._validation import unknown
+from varts.checks.decisions import check_decisions
+from varts.checks.finding import Checks
+from varts.checks.rewards import check_rewards
+from varts.checks.tally import Tally
+from varts.fitting.aggregate import FINITE, is_text, parse_names, parse_numbers, select_rewards
+from varts.fitting.columns import Columns
+from varts.fitting.sources import Source, Table, find_tables
+
+ROWS_PER_BATCH = 100_000
+TRUE_WORDS = ("true", "1", "yes")
+OPTIONAL = ("id", "unit", "probability", "estimated", "time", "settled_time")
+
+
+def check(
+    log: Table,
+    *,
+    experiment: str | None = "experiment",
+    arm: str = "arm",
+    reward: str = "reward",
+    progress: bool | Progress | None = None,
+) -> Checks:
+    """Check a log: do its rewards suit the model, and is every decision accounted for?
+
+    Rows must be in the order of time, as `Experiment.export` writes them. Beside arm and reward it
+    looks at what it finds of the columns id, unit, probability, estimated, time and settled_time.
+    Logs larger than memory are read in batches.
+
+    Args:
+        log: A polars or pandas DataFrame, a LazyFrame, or a path to CSV, TSV, Parquet or NDJSON
+            files (a file, a folder or a pattern), with a row per decision or reward.
+        experiment: The column that names the experiment; a log without it, or None, is of one.
+        arm: The column that names the arm.
+        reward: The column of rewards; null where there is none.
+        progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+    Returns:
+        A finding per check: `print` them.
+
+    >>> log = pl.DataFrame({"arm": ["a", "b"] * 100, "reward": [0.0, 1.0] * 90 + [None] * 20})
+    >>> found = check(log)
+    >>> found["missing rewards"].number, found["missing rewards"].verdict
+    (0.1, 'note')
+    >>> print(found["values"])
+    values: note: rewards are only 0 and 1: their mean says what their variance is; Bernoulli-TS
+    uses that, and VarTS needs tails=True to be as careful where 1 is rare
+    """
+    with show_progress(progress) as shown:
+        sources = find_tables(log)
+        try:
+            tables = [_select(source, experiment, arm, reward) for source in sources]
+            times = [
+                table.select(pl.col("time").max()) for table in tables if "time" in _names(table)
+            ]
+            ends = [
+                end for one in times if (end := one.collect(engine="streaming").item()) is not None
+            ]
+            tally = Tally(max(ends, default=None))
+            for source, table in zip(sources, tables, strict=True):
+                shown.stage(f"reading {source.name}")
+                for batch in table.collect_batches(
+                    chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
+                ):
+                    tally.add(batch)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            reason = printable(str(error).splitlines()[0])
+            raise ValueError(f"the log cannot be read: {reason}") from None
+    return summarise(sources[0].name if isinstance(log, (str, os.PathLike)) else "log", tally)
+
+
+def summarise(
+    name: str, tally: Tally, sticky: bool | None = None, window: bool | None = None
+) -> Checks:
+    """All checks of what a tally has counted."""
+    found = check_rewards(tally.reward_summary())
+    return Checks(name, (*found, *check_decisions(tally.decision_summary(sticky, window))))
+
+
+def _select(source: Source, experiment: str | None, arm: str, reward: str) -> pl.LazyFrame:
+    """The columns of a log that the tally takes, under its names."""
+    schema = source.table.collect_schema()
+    own = experiment if experiment in schema else None
+    if experiment not in (None, "experiment") and own is None:
+        raise ValueError(f"{unknown('column', experiment, schema.names())} (for the experiment)")
+    for ours, theirs in (("arm", arm), ("reward", reward)):
+        if theirs not in schema:
+            raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
+    columns = Columns(own, arm, reward)
+    more: dict[str, Any] = {
+        name: made
+        for name in OPTIONAL
+        if name in schema
+        and name not in (arm, reward, own)
+        and (made := _read(name, schema[name], source.csv)) is not None
+    }
+    table = source.table.select(**columns.select_keys(), **select_rewards(reward, schema), **more)
+    table = table.with_columns(*parse_names(columns, schema, source.csv), *FINITE)
+    return table if own is not None else table.with_columns(experiment=pl.lit(""))
+
+
+def _read(name: str, dtype: pl.DataType, csv: bool) -> pl.Expr | None:
+    """An optional column as the tally takes it; None if it holds something else."""
+    column = pl.col(name)
+    if name in ("id", "unit"):
+        if dtype.is_nested():
+            return None
+        text = column.cast(pl.String)
+        if is_text(dtype):
+            text = unquote_formulas(text) if csv else text
+            text = pl.when(text != "").then(text)
+        return text
+    if name in ("time", "settled_time"):
+        return _read_time(column, dtype)
+    if name == "estimated":
+        if dtype == pl.Boolean:
+            return column
+        if is_text(dtype):
+            return column.cast(pl.String).str.to_lowercase().is_in(TRUE_WORDS)
+        return column == 1 if dtype.is_numeric() else None
+    if is_text(dtype) or dtype.is_numeric():
+        return parse_numbers(name, dtype)[1]
+    return None
+
+
+def _read_time(column: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
+    """Microseconds since 1970; numbers are taken for seconds."""
+    if is_text(dtype):
+        text = column.cast(pl.String)
+        moment = text.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+        seconds = text.cast(pl.Float64, strict=False) * 1e6
+        return pl.coalesce(moment.to_physical(), seconds.cast(pl.Int64, strict=False))
+    if dtype == pl.Datetime or dtype == pl.Date:
+        return column.cast(pl.Datetime("us")).to_physical()
+    return (
+        (column.cast(pl.Float64) * 1e6).cast(pl.Int64, strict=False) if dtype.is_numeric() else None
+    )
+
+
+def _names(table: pl.LazyFrame) -> list[str]:
+    return table.collect_schema().names()

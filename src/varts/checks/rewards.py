@@ -1,0 +1,306 @@
+"""Checks on rewards by arm: zeros, tails, values, variances that go with means, drift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats
+from varts.checks.finding import NOTE, OK, WARNING, Finding, percent, plural, too_few
+from varts.stats import ArmStats
+from varts.tails import Tails
+
+FEWEST_REWARDS = 100  # of all arms together, before anything is said about their shape
+FEWEST_PER_ARM = 30  # before anything is said about an arm
+NOTED_ZEROS = 0.9
+NOTED_KURTOSIS, MUCH_KURTOSIS = 6.0, 20.0  # a reward is worth 0.4, or 0.1, for a variance
+NOTED_SKEWNESS = 1.0  # 4 standard errors of 100 Gaussian rewards
+MOST_VALUES = 12  # more different rewards are not few
+FEWEST_EQUAL = 10  # rewards of an arm that has shown one value only
+NOTED_CORRELATION = 0.3  # of means and variances; a smaller one hardly moves mu
+FEWEST_ARMS_FOR_TREND = 15
+TREND_SDS = 3.3  # of the correlation, which is 1 to 1.25/sqrt(J - 1): 1 % of false alarms at most
+DRIFT_FALSE_ALARMS = 0.01  # of all arms together
+SMALLEST_HALF = 32  # rewards of an arm, before its halves are compared
+NAMED = 3  # arms that a sentence names
+
+CHOOSE = "take VarTS(tails=True), or clip rewards or take logarithms"
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The first m and the next m rewards of some arms, m one of four sizes for each doubling.
+
+    How many rewards an arm has depends on its rewards. What follows for m of them does not, so the
+    test corrects for every m that there could have been (`levels`), and may look at all of them.
+
+    Args:
+        arms: Which of the arms of the summary they are; one may be there for several m.
+        first: The statistics of the first halves.
+        second: Those of the second halves.
+        levels: How many sizes there could have been.
+    """
+
+    arms: NDArray[np.int64]
+    first: ArmStats
+    second: ArmStats
+    levels: int
+
+
+@dataclass(frozen=True)
+class RewardSummary:
+    """What the checks need to know of rewards.
+
+    Args:
+        labels: A name for every arm.
+        stats: The statistics of the arms, those without a reward included.
+        zeros: How many rewards of each arm are 0; None if that is not known.
+        values: All different rewards, if they are few; None if they are many, or not known.
+        halves: None if it is not known in which order the rewards came.
+        disorder: Why the order of the log is not that of time; None as far as it tells.
+    """
+
+    labels: Sequence[str]
+    stats: ArmStats
+    zeros: Floats | None = None
+    values: tuple[float, ...] | None = None
+    halves: Halves | None = None
+    disorder: str | None = None
+
+
+def check_rewards(summary: RewardSummary) -> list[Finding]:
+    """All checks on rewards that the summary has the numbers for."""
+    found = []
+    if summary.zeros is not None:
+        found += [check_zeros(summary, summary.zeros), check_values(summary)]
+    if summary.stats.m4 is not None:
+        found += [*check_tails(Tails.of(_with_enough(summary.stats)))]
+    found += [check_equal(summary), check_trend(summary.stats)]
+    if summary.halves is not None:
+        found.append(check_drift(summary, summary.halves))
+    return found
+
+
+# ------------------------------------------------------------------------------ the shape
+
+
+def check_zeros(summary: RewardSummary, zeros: Floats) -> Finding:
+    """How many rewards are 0, and whether every arm has enough that are not."""
+    name, n = "zeros", summary.stats.n
+    total = float(n.sum())
+    if total < FEWEST_REWARDS:
+        return too_few(name, "rewards", total, FEWEST_REWARDS)
+    share = float(zeros.sum()) / total
+    text = f"{percent(share)} of the rewards are 0"
+    if share < NOTED_ZEROS or share == 1 or summary.values == (0.0, 1.0):
+        return Finding(name, OK, share, text)
+    paying = n - zeros
+    rare = np.flatnonzero((n >= FEWEST_PER_ARM) & (paying < FEWEST_PER_ARM))
+    if rare.size:
+        arm = rare[paying[rare].argmin()]
+        return Finding(
+            name,
+            WARNING,
+            share,
+            f"{text}, and {_those(rare.size, n.size)} fewer than {FEWEST_PER_ARM} that are not "
+            f"({summary.labels[arm]!r} {paying[arm]:,.0f} of {n[arm]:,.0f}): their means and "
+            f"variances are not known yet; let them run on, and {CHOOSE}",
+        )
+    return Finding(
+        name, NOTE, share, f"{text}: variances are learnt from the others alone; {CHOOSE}"
+    )
+
+
+def check_values(summary: RewardSummary) -> Finding:
+    """Whether rewards take few values, such as 0 and 1 or ratings."""
+    name, total, values = "values", float(summary.stats.n.sum()), summary.values
+    if total < FEWEST_REWARDS:
+        return too_few(name, "rewards", total, FEWEST_REWARDS)
+    if values is None:
+        return Finding(name, OK, None, f"more than {MOST_VALUES} different rewards")
+    count = float(len(values))
+    if count == 1:
+        text = f"all rewards are {values[0]:g}: there is nothing to learn from them"
+        return Finding(name, WARNING, count, text)
+    if values == (0.0, 1.0):
+        text = (
+            "rewards are only 0 and 1: their mean says what their variance is; Bernoulli-TS uses "
+            "that, and VarTS needs tails=True to be as careful where 1 is rare"
+        )
+        return Finding(name, NOTE, count, text)
+    text = f"{count:.0f} different rewards, from {values[0]:g} to {values[-1]:g}: as they are"
+    return Finding(name, OK, count, f"{text}, they will do")
+
+
+def check_tails(tails: Tails) -> tuple[Finding, Finding]:
+    """How far rewards are from Gaussian within their arms: kurtosis and skewness."""
+    if tails.n < FEWEST_REWARDS:
+        what = f"rewards of arms with {FEWEST_PER_ARM} or more"
+        return too_few("kurtosis", what, tails.n, FEWEST_REWARDS), too_few(
+            "skewness", what, tails.n, FEWEST_REWARDS
+        )
+    return _judge_kurtosis(tails), _judge_skewness(tails)
+
+
+def _judge_kurtosis(tails: Tails) -> Finding:
+    k = tails.kurtosis
+    text = f"kurtosis {k:.3g} (3 is Gaussian)"
+    if k < NOTED_KURTOSIS:
+        return Finding("kurtosis", OK, k, text)
+    return Finding(
+        "kurtosis",
+        WARNING if k >= MUCH_KURTOSIS else NOTE,
+        k,
+        f"{text}: of an arm's variance, 1,000 such rewards tell as much as "
+        f"{1000 * tails.worth:.0f} Gaussian ones; reports allow for that, and VarTS(tails=True) "
+        "does when it chooses; or clip rewards, or take logarithms",
+    )
+
+
+def _judge_skewness(tails: Tails) -> Finding:
+    text = f"skewness {tails.skewness:.2g}"
+    if abs(tails.skewness) < NOTED_SKEWNESS:
+        return Finding("skewness", OK, tails.skewness, text)
+    way = "more" if tails.slope > 0 else "less"
+    return Finding(
+        "skewness",
+        NOTE,
+        tails.skewness,
+        f"{text}: an arm that pays more also varies {way}, its variance by about "
+        f"{abs(tails.slope):.3g} for each unit of its mean; {CHOOSE}",
+    )
+
+
+def check_equal(summary: RewardSummary) -> Finding:
+    """Arms that have paid the same every time."""
+    name, stats = "equal rewards", summary.stats
+    seen = stats.n >= FEWEST_EQUAL
+    if not seen.any():
+        return too_few(name, "rewards of any arm", stats.n.max(initial=0), FEWEST_EQUAL)
+    same = np.flatnonzero(seen & (stats.m2 == 0))
+    if not same.size:
+        return Finding(name, OK, 0.0, "every arm has paid different rewards")
+    arm = same[stats.n[same].argmax()]
+    return Finding(
+        name,
+        NOTE,
+        float(same.size),
+        f"{_those(same.size, stats.K)} one reward only ({summary.labels[arm]!r} "
+        f"{stats.n[arm]:,.0f} times {stats.mean[arm]:g}), which says next to nothing about a "
+        "variance: VarTS takes that of all arms, or of its prior, until another reward comes",
+    )
+
+
+# ------------------------------------------------------------------------------ across arms
+
+
+def variance_trend(variance: Floats, location: Floats) -> tuple[float, int]:
+    """The rank correlation of the arms' variances with their means, and of how many arms.
+
+    >>> variance_trend(np.array([1.0, 2.0, 5.0, np.nan]), np.array([0.0, 1.0, 7.0, 3.0]))
+    (1.0, 3)
+    """
+    known = ~np.isnan(variance)
+    ranks = [np.unique(x[known], return_inverse=True)[1] for x in (variance, location)]
+    if known.sum() < 2 or any(np.ptp(rank) == 0 for rank in ranks):
+        return 0.0, int(known.sum())
+    return float(np.asarray(np.corrcoef(ranks))[0, 1]), int(known.sum())
+
+
+def is_trend(correlation: float, arms: int, sds: float) -> bool:
+    """Whether a correlation is large, and beyond chance by so many standard deviations."""
+    return bool(abs(correlation) > max(NOTED_CORRELATION, sds / np.sqrt(max(arms - 1, 1))))
+
+
+def describe_trend(correlation: float) -> str:
+    """What it means if variances go with means, and what to do."""
+    return (
+        f"the arms' variances {'rise' if correlation > 0 else 'fall'} with their means (rank "
+        f"correlation {correlation:.2f}), which the model does not expect: {CHOOSE}, and plan "
+        "on the recorded rewards"
+    )
+
+
+def check_trend(stats: ArmStats) -> Finding:
+    """Whether arms that pay more also vary more."""
+    name, enough = "variance and mean", stats.n >= FEWEST_PER_ARM
+    if enough.sum() < FEWEST_ARMS_FOR_TREND:
+        what = f"arms with {FEWEST_PER_ARM} rewards or more"
+        return too_few(name, what, float(enough.sum()), FEWEST_ARMS_FOR_TREND)
+    some = stats.take(np.flatnonzero(enough))
+    related, arms = variance_trend(some.variance, some.mean)
+    if not is_trend(related, arms, TREND_SDS):
+        text = f"no connection beyond chance (rank correlation {related:.2f} over {arms:,} arms)"
+        return Finding(name, OK, related, text)
+    return Finding(name, WARNING, related, describe_trend(related))
+
+
+# ------------------------------------------------------------------------------ over time
+
+
+def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
+    """Whether an arm paid more or less in the second half of its rewards than in the first."""
+    name = "drift"
+    if summary.disorder is not None:
+        text = f"{summary.disorder}: sort the log by time, and check again"
+        return Finding(name, NOTE, None, text)
+    if not halves.arms.size:
+        most = summary.stats.n.max(initial=0)
+        return too_few(name, "rewards of any arm", most, 2 * SMALLEST_HALF)
+    p = drift_p_values(halves)
+    changed = np.unique(halves.arms[p < DRIFT_FALSE_ALARMS])
+    worst = int(p.argmin())
+    gap = float(halves.second.mean[worst] - halves.first.mean[worst])
+    variance = float(halves.first.m2[worst] + halves.second.m2[worst]) / (
+        2 * float(halves.first.n[worst]) - 2
+    )
+    sds = gap / np.sqrt(variance) if variance > 0 else 0.0
+    if not changed.size:
+        text = f"no arm pays more or less than at first, beyond chance ({_tested(halves)})"
+        return Finding(name, OK, sds, text)
+    which = _those(changed.size, np.unique(halves.arms).size)
+    return Finding(
+        name,
+        WARNING,
+        sds,
+        f"{which} drifted: {summary.labels[halves.arms[worst]]!r} paid "
+        f"{halves.first.mean[worst]:.4g} in its first {halves.first.n[worst]:,.0f} rewards and "
+        f"{halves.second.mean[worst]:.4g} in the next; find out what changed, or let old rewards "
+        f"fade with half_life ({_tested(halves)})",
+    )
+
+
+def drift_p_values(halves: Halves) -> Floats:
+    """A p-value per pair of halves, corrected for the number of arms and of sizes.
+
+    If nothing changes, x_j - y_j of a pair from both halves is as likely positive as negative,
+    whatever the rewards are, so that their sum S and the sum V^2 of their squares satisfy
+    P(|S|/V > z) <= 2 exp(-z^2/2) (Hoeffding's inequality for random signs). V^2 is taken over all
+    ways to pair the halves, on average.
+    """
+    first, second = halves.first, halves.second
+    gap = second.mean - first.mean
+    square = first.m2 + second.m2 + first.n * gap**2
+    z2 = np.divide((first.n * gap) ** 2, square, out=np.zeros_like(gap), where=square > 0)
+    p = 2 * np.exp(-z2 / 2) * np.unique(halves.arms).size * halves.levels
+    return np.asarray(np.minimum(p, 1.0))
+
+
+# ------------------------------------------------------------------------------ words
+
+
+def _with_enough(stats: ArmStats) -> ArmStats:
+    """The arms whose shape can be told; of one arm without rewards if there are none."""
+    enough = np.flatnonzero(stats.n >= FEWEST_PER_ARM)
+    return stats.take(enough) if enough.size else ArmStats.empty(1)
+
+
+def _tested(halves: Halves) -> str:
+    return f"{plural(np.unique(halves.arms).size, 'arm')}; 1 % of false alarms at most"
+
+
+def _those(some: int, all: int) -> str:
+    return f"{some:,} of {all:,} arms {'has' if some == 1 else 'have'}"

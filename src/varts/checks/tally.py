@@ -1,0 +1,333 @@
+"""A log of any length -> the summaries that the checks need, batch by batch.
+
+What is kept grows with the number of arms, not of rows. Units and ids are counted on a sample if
+they are many: those whose hash is below a limit, so that all rows of one are in it or none is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from varts._validation import Floats
+from varts.checks.decisions import DecisionSummary, Probabilities, Waiting
+from varts.checks.keys import KeySample
+from varts.checks.rewards import MOST_VALUES, SMALLEST_HALF, Halves, RewardSummary
+from varts.fitting.aggregate import COUNTS, merge_batches, merge_rows, reduce_batch
+from varts.fitting.columns import MOMENTS, STATISTICS
+from varts.stats import ArmStats
+
+ARM = ["experiment", "arm"]
+BINS_PER_OCTAVE = 4  # of times: they are known up to a factor of 1.2
+FEWEST_CHANGES = 20  # all up or all down, before rewards are taken to be sorted
+LATE = 0.99  # of the rewards have come when one is late
+MICROSECONDS = 1_000_000
+
+
+class Tally:
+    """Takes in batches of a log, in its order.
+
+    A batch has the columns `experiment`, `arm` (text), `given`, `value` and `infinite` (as
+    `select_rewards` and FINITE make them), and may have `id` and `unit` (text), `probability`,
+    `estimated`, `time` and `settled_time` (microseconds).
+
+    Args:
+        now: The time, in microseconds, that the age of a decision is counted to.
+    """
+
+    def __init__(self, now: int | None = None) -> None:
+        self.now, self.rows = now, 0
+        self.blocks: list[pl.DataFrame] = []
+        self.decided: list[pl.DataFrame] = []
+        self.ages: list[pl.DataFrame] = []
+        self.delays = Counter[int]()
+        self.values: set[float] | None = set()
+        self.units, self.ids = KeySample(), KeySample()
+        self.columns: set[str] = set()
+        self.last_time: int | None = None
+        self.ordered = True
+        self.unnamed = 0
+
+    def add(self, batch: pl.DataFrame) -> None:
+        """Take in the next rows."""
+        self.rows += batch.height
+        self.columns |= set(batch.columns)
+        named = batch.drop_nulls(ARM)
+        self.unnamed += batch.height - named.height
+        self._add_rewards(named)
+        self._add_decisions(named)
+        if "time" in named.columns:
+            self._add_times(named)
+        if "unit" in named.columns:
+            self.units.add(named.drop_nulls("unit").select(*ARM, key=_hashed("unit")).unique())
+        if "id" in named.columns:
+            self.ids.add(named.drop_nulls("id").select(*ARM, key=_hashed("id")))
+
+    # ------------------------------------------------------------------ rewards
+
+    def _add_rewards(self, batch: pl.DataFrame) -> None:
+        """Moments by arm and block of the arm's rewards, so that its halves can be told later."""
+        paid = batch.select(*ARM, "given", "value", "infinite").drop_nulls("value")
+        if not paid.height:
+            return
+        if self.values is not None:
+            self.values |= set(paid["value"].unique().to_list()[: MOST_VALUES + 1])
+            self.values = self.values if len(self.values) <= MOST_VALUES else None
+        place = pl.col("seen").fill_null(0) + pl.int_range(pl.len()).over(ARM)
+        paid = paid.join(self._seen(), ARM, "left", maintain_order="left")
+        paid = paid.with_columns(block=place)
+        paid = paid.with_columns(block=pl.Series(block_of(paid["block"].to_numpy())))
+        value, keys = pl.col("value"), [*ARM, "block"]
+        counts = {
+            "zeros": value + pl.col("origin") == 0,
+            "rises": value.diff() > 0,
+            "falls": value.diff() < 0,
+        }
+        more = [one.sum().cast(pl.Int64).alias(name) for name, one in counts.items()]
+        self.blocks.append(reduce_batch(paid.drop("seen"), keys, *more).sort(keys))
+        self.blocks = [merge_batches(self.blocks, keys, (*COUNTS, *counts))]
+
+    def _seen(self) -> pl.DataFrame:
+        """How many rewards each arm has had so far."""
+        if not self.blocks:
+            return pl.DataFrame(schema={**dict.fromkeys(ARM, pl.String), "seen": pl.Int64})
+        return self.blocks[0].group_by(ARM).agg(seen=pl.col("n").sum().cast(pl.Int64))
+
+    def reward_summary(self) -> RewardSummary:
+        """What is known of the rewards."""
+        arms = self._arms()
+        if not self.blocks:
+            nothing = np.zeros(max(arms.height, 1))
+            halves = Halves(np.zeros(0, np.int64), ArmStats.empty(1), ArmStats.empty(1), 1)
+            labels = _labels(arms) or [""]
+            stats = ArmStats.empty(nothing.size)
+            return RewardSummary(labels, stats, nothing, (), halves)
+        blocks = self.blocks[0].with_columns(mean=pl.col("mean") + pl.col("origin"))
+        totals = merge_rows(
+            _aligned(self.blocks[0], ARM), [*ARM, "origin"], ("zeros", "rises", "falls")
+        )
+        totals = totals.with_columns(mean=pl.col("mean") + pl.col("origin"))
+        totals = arms.select(ARM).join(totals, ARM, "left", maintain_order="left").fill_null(0)
+        stats = _statistics(totals)
+        values = None if self.values is None else tuple(sorted(self.values))
+        halves = _halves(blocks, arms, stats)
+        zeros = totals["zeros"].to_numpy().astype(np.float64)
+        return RewardSummary(_labels(arms), stats, zeros, values, halves, self._disorder(totals))
+
+    def _disorder(self, totals: pl.DataFrame) -> str | None:
+        """Why the rows cannot be in the order of time: they go back, or only up, or only down."""
+        if not self.ordered:
+            return "the log is not in the order of its times"
+        changes = totals.select(
+            low=pl.min_horizontal("rises", "falls"), high=pl.max_horizontal("rises", "falls")
+        )
+        telling = changes.filter(pl.col("high") >= FEWEST_CHANGES)
+        if telling.height and telling["low"].sum() == 0:
+            return "the rewards of an arm come sorted by their size"
+        return None
+
+    # ------------------------------------------------------------------ decisions
+
+    def _add_decisions(self, batch: pl.DataFrame) -> None:
+        sums = [
+            pl.len().cast(pl.Int64).alias("decided"),
+            pl.col("value").count().cast(pl.Int64).alias("rewarded"),
+            (pl.col("given").is_not_null() & pl.col("value").is_null() & _finite)
+            .sum()
+            .cast(pl.Int64)
+            .alias("not a number"),
+            pl.col("infinite").sum().cast(pl.Int64).alias("infinite"),
+        ]
+        smallest = []
+        if "probability" in batch.columns:
+            p = pl.col("probability")
+            good = ((p > 0) & (p <= 1)).fill_null(False)
+            weight = 1 / p.filter(good)
+            sums += [
+                weight.sum().alias("weight"),
+                (weight**2).sum().alias("squares"),
+                good.not_().sum().cast(pl.Int64).alias("invalid"),
+                (p.filter(good) < 0.01).sum().cast(pl.Int64).alias("small"),
+            ]
+            smallest = [p.filter(good).min().alias("smallest")]
+        if "estimated" in batch.columns:
+            sums.append(pl.col("estimated").sum().cast(pl.Int64).alias("estimated"))
+        self.decided.append(batch.group_by(ARM).agg(*sums, *smallest).sort(ARM))
+        self.decided = [_added_up(self.decided)]
+
+    def _add_times(self, batch: pl.DataFrame) -> None:
+        time = batch["time"].drop_nulls()
+        if time.len():
+            before = self.last_time is not None and int(time[0]) < self.last_time
+            self.ordered = self.ordered and time.is_sorted() and not before
+            self.last_time = int(time[-1])
+        rewarded = pl.col("value").is_not_null()
+        if self.now is not None:
+            aged = batch.drop_nulls("time").with_columns(age=_bin(self.now - pl.col("time")))
+            self.ages.append(
+                aged.group_by([*ARM, "age"])
+                .agg(
+                    pl.len().cast(pl.Int64).alias("decided"),
+                    rewarded.sum().cast(pl.Int64).alias("rewarded"),
+                )
+                .sort([*ARM, "age"])
+            )
+            self.ages = [pl.concat(self.ages).group_by([*ARM, "age"]).sum().sort([*ARM, "age"])]
+        if "settled_time" in batch.columns:
+            delay = _bin(pl.col("settled_time") - pl.col("time"))
+            counted = (
+                batch.filter(rewarded).select(delay=delay).drop_nulls()["delay"].value_counts()
+            )
+            self.delays.update(dict(counted.iter_rows()))
+
+    def decision_summary(self, sticky: bool | None, window: bool | None) -> DecisionSummary:
+        """What is known of the decisions."""
+        arms = self._arms()
+        number = {name: arms[name].to_numpy().astype(np.float64) for name in arms.columns[2:]}
+        reasons = {
+            "arm missing": self.unnamed,
+            "reward not a number": int(arms["not a number"].sum()),
+            "reward not finite": int(arms["infinite"].sum()),
+        }
+        return DecisionSummary(
+            labels=_labels(arms),
+            decided=number["decided"],
+            rewarded=number["rewarded"],
+            waiting=self._waiting(arms),
+            probabilities=self._probabilities(number),
+            units=self.units.several_arms() if "unit" in self.columns else None,
+            ids=self.ids.repeated() if "id" in self.columns else None,
+            left_out={reason: count for reason, count in reasons.items() if count},
+            sticky=sticky,
+            window=window,
+        )
+
+    def _probabilities(self, number: dict[str, Any]) -> Probabilities | None:
+        if "weight" not in number:
+            return None
+        weight, squares = number["weight"], number["squares"]
+        worth = np.divide(weight**2, squares, out=np.zeros_like(weight), where=squares > 0)
+        return Probabilities(
+            smallest=float(np.nanmin(number["smallest"])) if (weight > 0).any() else 1.0,
+            small=int(number["small"].sum()),
+            invalid=int(number["invalid"].sum()),
+            worth=worth,
+            estimated=int(number["estimated"].sum()) if "estimated" in number else None,
+        )
+
+    def _waiting(self, arms: pl.DataFrame) -> Waiting | None:
+        """Decisions older than the time within which 99 % of the rewards came."""
+        if not self.delays or not self.ages:
+            return None
+        bins = np.array(sorted(self.delays))
+        count = np.cumsum([self.delays[int(one)] for one in bins])
+        late = int(bins[np.searchsorted(count, LATE * count[-1])])
+        old = self.ages[0].filter(pl.col("age") > late).group_by(ARM).sum().drop("age")
+        old = arms.select(ARM).join(old, ARM, "left", maintain_order="left").fill_null(0)
+        decided, rewarded = (old[name].to_numpy().astype(float) for name in ("decided", "rewarded"))
+        seconds = 2 ** ((late + 1) / BINS_PER_OCTAVE) / MICROSECONDS
+        return Waiting(seconds, decided, rewarded)
+
+    def _arms(self) -> pl.DataFrame:
+        """One row per arm, sorted by name."""
+        if self.decided:
+            return self.decided[0]
+        empty = dict.fromkeys(("decided", "rewarded", "not a number", "infinite"), pl.Int64)
+        return pl.DataFrame(schema={**dict.fromkeys(ARM, pl.String), **empty})
+
+
+# ------------------------------------------------------------------------------ expressions
+
+
+_finite = pl.col("infinite").fill_null(False).not_()
+
+
+def _hashed(name: str) -> pl.Expr:
+    return pl.struct("experiment", name).hash()
+
+
+def block_of(place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The block that an arm's reward number `place` falls into; four of them for each doubling.
+
+    >>> block_of(np.array([0, 3, 4, 7, 8, 9, 10, 16, 1000])).tolist()
+    [0, 3, 4, 7, 8, 8, 9, 12, 35]
+    """
+    shift = np.maximum(np.frexp(place)[1] - 3, 0)
+    return np.asarray(4 * shift + (place >> shift), np.int64)
+
+
+def block_start(block: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first place of a block; four blocks on, it is twice that.
+
+    >>> block_start(np.array([3, 8, 9, 12, 35])).tolist()
+    [3, 8, 10, 16, 896]
+    """
+    shift = np.maximum(block // 4 - 1, 0)
+    return np.asarray((block - 4 * shift) << shift, np.int64)
+
+
+def _bin(time: pl.Expr) -> pl.Expr:
+    """The logarithm of a time in microseconds, in steps; what lies ahead counts as now."""
+    return (time.clip(1).cast(pl.Float64).log(2) * BINS_PER_OCTAVE).floor().cast(pl.Int64)
+
+
+def _added_up(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    smallest = [pl.col("smallest").min()] if "smallest" in parts[0].columns else []
+    return pl.concat(parts).group_by(ARM).agg(pl.exclude("smallest").sum(), *smallest).sort(ARM)
+
+
+def _aligned(blocks: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """Means as deviations from one origin per arm."""
+    origin = pl.col("origin").first().over(keys)
+    return blocks.with_columns(mean=pl.col("mean") + (pl.col("origin") - origin), origin=origin)
+
+
+def _statistics(arms: pl.DataFrame) -> ArmStats:
+    """With m3 and m4 unless some are too large for a number."""
+    numbers = [arms[name].to_numpy() for name in (*STATISTICS, *MOMENTS)]
+    known = 5 if np.isfinite(numbers[3:]).all() else 3
+    return ArmStats(*numbers[:known])
+
+
+def _labels(arms: pl.DataFrame) -> list[str]:
+    pairs = arms.select(ARM).iter_rows()
+    return [f"{experiment}/{arm}" if experiment else arm for experiment, arm in pairs]
+
+
+def _halves(blocks: pl.DataFrame, arms: pl.DataFrame, stats: ArmStats) -> Halves:
+    """For every arm its first m rewards and the next m, for every m that its rewards allow."""
+    levels = max(int(4 * np.log2(max(float(stats.n.sum()), 1) / (2 * SMALLEST_HALF))) + 1, 1)
+    enough = np.flatnonzero(stats.n >= 2 * SMALLEST_HALF)
+    if not enough.size:
+        return Halves(enough, ArmStats.empty(1), ArmStats.empty(1), levels)
+    # Sums over the blocks up to each one, of deviations from the arm's mean: any two differ by the
+    # sums of what lies between.
+    some = arms.select(ARM)[enough].with_columns(
+        row=pl.int_range(enough.size), center=pl.Series(stats.mean[enough])
+    )
+    joined = blocks.join(some, ARM, "inner").with_columns(gap=pl.col("mean") - pl.col("center"))
+    last = block_of(stats.n[enough].astype(np.int64))
+    n, gap, m2 = (joined[name].to_numpy() for name in ("n", "gap", "m2"))
+    sums = np.zeros((3, enough.size, int(last.max()) + 2))
+    place = joined["row"].to_numpy(), joined["block"].to_numpy() + 1
+    for total, added in zip(sums, (n, n * gap, m2 + n * gap**2), strict=True):
+        total[place] = added
+    sums = sums.cumsum(axis=2)  # [:, arm, b]: of the blocks before b
+    found = []
+    for begin in range(int(block_of(np.array([SMALLEST_HALF]))[0]), int(last.max()) - 3):
+        rows = np.flatnonzero(last >= begin + 4)
+        first, both = sums[:, rows, begin], sums[:, rows, begin + 4]
+        found.append((enough[rows], first, both - first))
+    index = np.concatenate([rows for rows, _, _ in found])
+    halves = (np.concatenate([part[i] for part in found], axis=1) for i in (1, 2))
+    first_stats, second_stats = (_from_sums(half, stats.mean[index]) for half in halves)
+    return Halves(index, first_stats, second_stats, levels)
+
+
+def _from_sums(sums: Floats, center: Floats) -> ArmStats:
+    n, gap, square = sums
+    return ArmStats(n, center + gap / n, np.maximum(square - gap**2 / n, 0))

@@ -1,0 +1,196 @@
+"""What a prior gains on arms that it was not learnt from."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import varts
+from varts import NormalGamma, fit_prior
+from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _Rewards, _Table
+from varts.fitting.history import History, read_history
+from varts.fitting.sample import LARGEST_SAMPLE
+from varts.simulation.study import simulate
+
+
+def history(J=300, n=60, seed=0, prior=None, K=3):
+    """Arms of a prior, as rewards."""
+    rng = np.random.default_rng(seed)
+    mean, lam = (prior or NormalGamma(5, 2, 4, 12)).sample(rng, J)
+    arm = np.repeat(np.arange(J), n)
+    return pl.DataFrame(
+        {
+            "experiment": arm // K,
+            "arm": arm % K,
+            "reward": mean[arm] + rng.standard_normal(J * n) / np.sqrt(lam[arm]),
+        }
+    )
+
+
+def test_the_true_kind_of_prior_is_worth_using():
+    fit = fit_prior(history())
+    trial = fit.diagnostics.held_out
+    assert (trial.verdict, trial.splits, trial.better, trial.recorded) == ("use", 20, 20, True)
+    assert trial.cut > 0.1
+    (note,) = [note for note in fit.diagnostics.notes if note.startswith("held out")]
+    assert note.endswith(": use it") and "in 20 of 20 splits; 3 arms, 300 rounds" in note
+    assert json.loads(fit.to_json())["fit"]["held_out"]["verdict"] == "use"
+
+
+def test_a_prior_that_misleads_is_said_to():
+    """The control: the same arms, and a prior that is sure of something else."""
+    read = read_history(history())
+    wrong = varts.NormalGamma(2, 200, 8, 0.2)  # every mean is 2, or next to it, and rewards too
+    trial = varts.fitting.held_out.hold_out(read, lambda part: wrong)
+    assert (trial.verdict, trial.better) == ("leave", 0)
+    assert "raises regret by" in str(trial)
+
+
+def test_a_prior_by_group_is_tried_by_group():
+    """Arms differ by their name alone: one shared prior cannot know that, one by arm does."""
+    rng = np.random.default_rng(2)
+    arm = np.tile(np.repeat(np.arange(4), 40), 30)
+    log = pl.DataFrame(
+        {
+            "experiment": np.repeat(np.arange(30), 160),
+            "arm": arm,
+            "reward": arm + 3 * rng.standard_normal(arm.size),
+        }
+    )
+    shared, by_arm = (
+        fit_prior(log, groups=groups).diagnostics.held_out for groups in (None, "arm")
+    )
+    assert by_arm.verdict == "use"
+    assert by_arm.cut > shared.cut + 0.3
+
+
+def test_ratings_whose_shape_does_not_fit_are_used_all_the_same():
+    """Ratings 1 to 5 of 600 films: no Normal-Gamma has their shape, and the prior helps."""
+    rng = np.random.default_rng(3)
+    film = np.repeat(np.arange(600), rng.integers(30, 120, 600))
+    taste = rng.choice([-0.8, 0.0, 0.5], 600, p=[0.3, 0.3, 0.4]) + rng.normal(0, 0.1, 600)
+    stars = np.clip(np.round(3.5 + taste[film] + rng.normal(0, 1, film.size)), 1, 5)
+    fit = fit_prior(pl.DataFrame({"arm": film, "reward": stars}), experiment=None)
+    assert fit.diagnostics.mean_p < 1e-4
+    text = str(fit.diagnostics)
+    assert "does not fit (p < 0.0001)" in text and "e-" not in text
+    assert ": use it, although its shape does not fit" in text
+
+
+def test_statistics_pay_gaussian_rewards():
+    log = history()
+    rows = log.group_by("experiment", "arm", maintain_order=True).agg(
+        n=pl.len(), mean=pl.col("reward").mean(), sd=pl.col("reward").std()
+    )
+    trial = fit_prior(rows).diagnostics.held_out
+    assert trial.verdict == "use" and not trial.recorded
+    assert trial.cut == pytest.approx(fit_prior(log).diagnostics.held_out.cut, abs=0.1)
+
+
+def test_the_same_history_gives_the_same_bits():
+    log = history(J=60)
+    a, b = (fit_prior(log).diagnostics.held_out for _ in range(2))
+    assert a.with_prior.tobytes() == b.with_prior.tobytes()
+    assert a.without.tobytes() == b.without.tobytes()
+
+
+def test_lower_is_better_is_the_mirror_image():
+    log = history()
+    mirror = log.with_columns(reward=-pl.col("reward"))
+    a = fit_prior(log).diagnostics.held_out
+    b = fit_prior(mirror, goal="min").diagnostics.held_out
+    assert b.cut == pytest.approx(a.cut, abs=1e-6)
+
+
+def test_too_few_arms_are_said_to_be():
+    few = fit_prior(history(J=18)).diagnostics
+    assert few.held_out is None
+    assert any("too few arms to hold out (20 with 30 rewards or more)" in n for n in few.notes)
+    thin = fit_prior(history(n=FEWEST_REWARDS - 1)).diagnostics
+    assert thin.held_out is None
+    off = fit_prior(history(), held_out=False).diagnostics
+    assert off.held_out is None and not any("held out" in note for note in off.notes)
+
+
+def test_the_bandits_are_those_of_the_simulator():
+    """Gaussian arms of a prior, played here and by the engine: mean regret of 500 and 4,000 runs,
+    with and without the prior, within 4 standard errors: 1 false alarm in 8,000."""
+    prior = NormalGamma(0, 5, 6, 6)
+    rng = np.random.default_rng(4)
+    mean, lam = prior.sample(rng, 2000)
+    arms = pl.DataFrame(
+        {
+            "experiment": np.repeat(np.arange(500), 4).astype(str),
+            "arm": np.tile(np.arange(4), 500).astype(str),
+            "n": 1e6,
+            "mean": mean,
+            "m2": (1e6 - 1) / lam,
+            "m3": np.nan,
+            "m4": np.nan,
+        }
+    )
+    bandits = [(np.arange(4 * i, 4 * i + 4), NormalGamma(*prior.per_arm(4))) for i in range(500)]
+    table = _Table(bandits, _Rewards(History(arms, 0, {})), "max")
+    tape = rng.random((500, 4, table.rounds))
+    policies = {"with": varts.VarTS(prior), "without": varts.VarTS()}
+    study = simulate(varts.GaussianBandit(prior, K=4), policies, table.rounds, 4000, threads=1)
+    for name, with_prior in (("with", True), ("without", False)):
+        here, there = table.play(with_prior, tape, rng), study.final[name]
+        error = np.sqrt(here.var() / here.size + there.var() / there.size)
+        assert abs(here.mean() - there.mean()) < 4 * error
+
+
+def test_recorded_rewards_are_drawn_evenly():
+    """An arm of 100 different rewards: each is drawn for its share of the uniform numbers."""
+    log = pl.DataFrame({"arm": "a", "experiment": "x", "reward": np.arange(100.0)})
+    rewards = _Rewards(read_history(log))
+    drawn = rewards.draw(np.zeros(1000, np.int64), (np.arange(1000) + 0.5) / 1000)
+    assert np.unique(drawn, return_counts=True)[1].tolist() == [10] * 100
+    assert rewards.mean[0] == 49.5
+
+
+def test_the_sample_of_a_long_log_is_even(monkeypatch):
+    """Every second row is of arm b, and arms come in runs: no period of the log shows."""
+    monkeypatch.setattr("varts.fitting.sample.LARGEST_SAMPLE", 1000)
+    n = 50_000
+    log = pl.DataFrame({"experiment": "x", "arm": ["a", "b"] * (n // 2), "reward": np.arange(n)})
+    sample = read_history(log).sample
+    assert LARGEST_SAMPLE == 500_000 and 500 <= sample.height <= 1000
+    count = dict(sample["arm"].value_counts().iter_rows())
+    assert count["a"] == pytest.approx(count["b"], rel=0.1)
+    gaps = np.diff(sample["value"].to_numpy())
+    assert gaps.min() > 0 and gaps.max() < 5 * gaps.mean()
+
+
+@pytest.mark.parametrize(
+    ("with_prior", "without", "verdict"),
+    [
+        ([1.0] * 20, [2.0] * 20, "use"),
+        ([2.0] * 20, [1.0] * 20, "leave"),
+        ([0.98] * 20, [1.0] * 20, "unclear"),
+        ([1.0] * 10 + [2.0] * 10, [1.5] * 20, "unclear"),
+        ([0.0] * 20, [0.0] * 20, "unclear"),
+        ([1.0] * 15 + [9.0] * 5, [2.0] * 20, "unclear"),
+    ],
+)
+def test_verdicts(with_prior, without, verdict):
+    trial = HeldOut(np.array(with_prior), np.array(without), 3, 60, True)
+    assert trial.verdict == verdict
+    assert json.loads(json.dumps(trial.to_dict()))["verdict"] == verdict
+
+
+def test_histories_carry_the_tails_of_their_rewards(tmp_path):
+    rng = np.random.default_rng(5)
+    log = history(J=30).with_columns(reward=pl.Series(rng.exponential(size=1800)))
+    fit = fit_prior(log, held_out=False)
+    rewards = [group["reward"].to_list() for _, group in log.group_by("experiment", "arm")]
+    right = varts.Tails.of(varts.ArmStats.from_rewards(rewards))
+    assert fit.prior.tails.kurtosis == pytest.approx(right.kurtosis, rel=1e-9)
+    assert fit.prior.tails.slope == pytest.approx(right.slope, rel=1e-9)
+    fit.save(tmp_path / "prior.json")
+    assert varts.NormalGamma.load(tmp_path / "prior.json").tails == fit.prior.tails
+    statistics = pl.DataFrame({"arm": list("abc"), "n": 9, "mean": [1.0, 2, 3], "sd": 1.0})
+    assert fit_prior(statistics, experiment=None).prior.tails is None
+    both = pl.concat([read_history(log).arms, read_history(log).arms[:1].with_columns(m4=np.nan)])
+    assert History(both, 0, {}).tails.n == 1800
