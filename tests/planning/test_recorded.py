@@ -83,11 +83,9 @@ def test_the_shape_of_revenue_is_what_ts14_pays_for():
     """TS14 trusts the variance of an arm that has not paid yet: the model does not show it."""
     made = plan(rewards=revenue(20_000), horizon=5000, runs=200, followed=16)
     ts14 = row(made.recorded, policy="TS14")
-    assert ts14["regret_low"] > 1.3 * ts14["normal_high"]
-    assert ts14["regret_low"] > 1.3 * ts14["prior"]
-    assert any(
-        said.startswith("TS14 loses most against what the prior") for said in made.comparison
-    )
+    assert ts14["regret_low"] > 1.2 * ts14["normal_high"]
+    assert ts14["regret_low"] > 1.2 * ts14["prior"]
+    assert made.comparison[1].startswith("TS14 loses most against what the prior expects")
     assert "96% zeros" in made.comparison[0] and "normal ones have 3" in made.comparison[0]
 
 
@@ -149,12 +147,8 @@ def test_the_text_shows_both(made):
 
 def test_notes_on_the_log():
     """Two arms whose means are 0.1 +- 1.4 apart, and rows that were left out."""
-    log = pl.DataFrame(
-        {
-            "arm": ["a"] * 12 + ["b"] * 12 + [None],
-            "reward": [*map(float, [*range(12), *range(11)]), 12.2, 1.0],
-        }
-    )
+    first, second = np.arange(12.0), [*np.arange(11.0), 12.2]
+    log = pl.DataFrame({"arm": ["a"] * 12 + ["b"] * 12 + [None], "reward": [*first, *second, 1.0]})
     notes = " | ".join(plan(NormalGamma(6, 1, 3, 30), rewards=log, **SMALL).notes)
     assert "left out: 1 of 25 rows (1 arm missing)" in notes
     assert "the two best arms are only 0.1 ± 1.4 (one standard error) apart" in notes
