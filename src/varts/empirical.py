@@ -69,7 +69,7 @@ class EmpiricalBandit(Problem):
         named = given.items() if isinstance(given, Mapping) else enumerate(given)
         rewards = [_rewards(name, each) for name, each in named]
         if arms is not None:
-            self.names, rewards = _pick(arms, self.names, rewards)
+            self.names, rewards = _pick(arm_names(arms), self.names, rewards)
         if not rewards:
             raise ValueError("table must have at least one arm, got none")
         self.K = len(rewards)
@@ -99,14 +99,23 @@ class EmpiricalBandit(Problem):
         content = self.counts.astype(np.int64).tobytes() + self.data.tobytes()
         return hashlib.sha256(content).hexdigest()
 
+    def for_arms(self, arms: Iterable[str]) -> EmpiricalBandit:
+        """Return the table of these arms, in their order.
+
+        Args:
+            arms: Their names; arms that have none are called so.
+        """
+        return self._with(*_pick(arm_names(arms), self.names, self.rewards))
+
     def mirrored(self) -> EmpiricalBandit:
-        """Return the same table with every reward times -1: what is a cost, and to be small."""
-        signed = [-each for each in self.rewards]
-        other = EmpiricalBandit(
-            signed if self.names is None else dict(zip(self.names, signed, strict=True))
-        )
-        other.rows, other.left_out = self.rows, self.left_out
-        return other
+        """Return the same table with every reward times -1, for where lower is better."""
+        return self._with(self.names, [-each for each in self.rewards])
+
+    def _with(self, names: tuple[str, ...] | None, rewards: list[Floats]) -> EmpiricalBandit:
+        """Other rewards from the same log."""
+        made = EmpiricalBandit(rewards if names is None else dict(zip(names, rewards, strict=True)))
+        made.rows, made.left_out = self.rows, self.left_out
+        return made
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         shape = size, self.K
@@ -197,9 +206,9 @@ def _rewards(name: Any, given: Any) -> Floats:
 
 
 def _pick(
-    arms: Any, names: tuple[str, ...] | None, rewards: list[Floats]
+    wanted: tuple[str, ...], names: tuple[str, ...] | None, rewards: list[Floats]
 ) -> tuple[tuple[str, ...], list[Floats]]:
-    wanted = arm_names(arms)
+    """The rewards of these arms; arms without names get them, in their order."""
     if names is None:
         if len(wanted) != len(rewards):
             raise ValueError(f"arms must name all {len(rewards)} arms, got {len(wanted)}")

@@ -10,10 +10,14 @@ import polars as pl
 from varts._text import printable
 from varts._validation import Floats, abbreviate, unknown
 from varts.fitting.aggregate import check_keys, parse_names, parse_numbers
-from varts.fitting.columns import Columns
+from varts.fitting.columns import KEYS, Columns
 from varts.fitting.sources import Source, Table, find_tables
 
 EXPERIMENTS_LISTED = 20  # in a sentence
+REASONS = (
+    *("experiment missing", "arm missing"),
+    *("reward missing", "reward not a number", "reward not finite"),
+)
 
 
 @dataclass(frozen=True)
@@ -62,14 +66,15 @@ def read_rewards(
         rows = _take_experiment(rows, only)
     elif only is not None:
         raise ValueError(f"only must be left out for a log without experiments, got {only!r}")
-    left_out = Counter[str](rows["lost"].drop_nulls().to_list())
+    counts = Counter[str](rows["lost"].drop_nulls().to_list())
+    left_out = {reason: counts[reason] for reason in REASONS if counts[reason]}
     used = rows.filter(pl.col("lost").is_null())
     if used.is_empty():
         lost = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
         raise ValueError(f"the log must have a usable reward, got {lost or 'no rows'}")
     parts = used.partition_by("arm", maintain_order=True, as_dict=True)
     arms = {str(name): part["value"].to_numpy() for (name,), part in sorted(parts.items())}
-    return RecordedRewards(arms, rows.height, dict(left_out))
+    return RecordedRewards(arms, rows.height, left_out)
 
 
 def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -> pl.DataFrame:
@@ -87,11 +92,10 @@ def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -
         rows = source.table.select(given=given, value=number, **columns.select_keys())
         rows = rows.with_columns(names)
         value = pl.col("value")
-        reasons = {f"{key} missing": pl.col(key).is_null() for key in columns.keys}
-        reasons["reward missing"] = pl.col("given").is_null()
-        reasons["reward not a number"] = value.is_null()
-        reasons["reward not finite"] = value.is_finite().not_()
-        lost = pl.coalesce(pl.when(which).then(pl.lit(why)) for why, which in reasons.items())
+        keys = [pl.col(key).is_null() if key in columns.keys else False for key in KEYS[:2]]
+        tests = *keys, pl.col("given").is_null(), value.is_null(), value.is_finite().not_()
+        reasons = zip(tests, REASONS, strict=True)
+        lost = pl.coalesce(pl.when(test).then(pl.lit(reason)) for test, reason in reasons)
         return rows.select(*columns.keys, "value", lost=lost).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = printable(str(error).splitlines()[0])
