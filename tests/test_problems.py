@@ -82,13 +82,14 @@ def test_own_beta_priors(rng):
 
 # A reward needs an arm's two numbers and the tape; ask the engine's own `pay`.
 _, pay = compilation.pay_functions(None)
+NO_DATA = np.empty(0)
 
 
 @njit
 def rewards(family, tape, a, b, count):
     tapes = [stream(tape, i) for i in range(2)]
     return np.array(
-        [[pay(family, tapes[i], j, a[i], b[i]) for i in range(2)] for j in range(count)]
+        [[pay(family, tapes[i], j, a[i], b[i], NO_DATA) for i in range(2)] for j in range(count)]
     )
 
 

@@ -13,14 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
+    from varts import anytime as anytime
     from varts import bounds as bounds
     from varts import live as live
+    from varts.anytime import Evidence as Evidence
     from varts.beliefs import Beta as Beta
     from varts.beliefs import SkewedT as SkewedT
     from varts.beliefs import StudentT as StudentT
     from varts.checks import Checks as Checks
     from varts.checks import Finding as Finding
     from varts.checks.log import check as check
+    from varts.empirical import EmpiricalBandit as EmpiricalBandit
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
@@ -54,6 +57,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.problems import BetaBandit as BetaBandit
     from varts.problems import GaussianBandit as GaussianBandit
     from varts.problems import Problem as Problem
+    from varts.revenue import RevenueBandit as RevenueBandit
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
@@ -61,11 +65,13 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
 
 __version__ = "0.1.0"
 
-_modules = ("bounds", "live")
+_modules = ("anytime", "bounds", "live")
 _homes = {
+    "varts.anytime": ("Evidence",),
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.checks": ("Checks", "Finding"),
     "varts.checks.log": ("check",),
+    "varts.empirical": ("EmpiricalBandit",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),
@@ -92,6 +98,7 @@ _homes = {
     ),
     "varts.priors": ("Normal", "NormalGamma", "Prior"),
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
+    "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
     "varts.tails": ("Tails",),

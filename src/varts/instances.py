@@ -38,7 +38,7 @@ class Instances:
             raise ValueError(
                 f"{name} of drawn instances must have the shape {(size, K)}, got {numbers.shape}"
             )
-        return numbers
+        return np.ascontiguousarray(numbers)  # else every layout would have a kernel of its own
 
 
 def gaussian_instances(mean: Floats, sigma: Floats) -> Instances:

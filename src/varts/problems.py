@@ -36,6 +36,9 @@ class Problem:
     K: int
     #: The arms' names, if they have any: `simulate` finds a policy's prior by them.
     names: tuple[str, ...] | None = None
+    #: A list of numbers that `reward` gets as a fifth argument, if there is one: what all arms
+    #: share, or what they look up. It is not compiled in, so other numbers cost no compiling.
+    data: Any = None
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         """Draw instances.
@@ -102,7 +105,13 @@ class Problem:
         some = np.linspace(0, self.K - 1, min(self.K, ARMS_CHECKED)).astype(int)
         pulls = integer("pulls", pulls, at_least=2)
         what = f"reward of {type(self).__name__}"
-        check_moments(what, self.reward, np.array(arrays)[:, some], pulls, rng)
+        check_moments(what, self._reward, np.array(arrays)[:, some], pulls, rng)
+
+    def _reward(self, a: Any, b: Any, z: Any, u: Any) -> Any:
+        """`reward`, given the data that there may be."""
+        if self.data is None:
+            return self.reward(a, b, z, u)
+        return self.reward(a, b, z, u, np.asarray(self.data, dtype=np.float64))  # type: ignore[call-arg]
 
     def describe(self) -> dict[str, Any]:
         """Return what a saved study records about the problem."""

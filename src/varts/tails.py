@@ -21,10 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from varts._validation import real
+from varts._validation import Floats, real
 from varts.stats import ArmStats
 
 GAUSSIAN_KURTOSIS = 3.0
+# How many rewards of Gaussian worth it takes before an arm's own skewness counts as much as that of
+# all arms. Chosen, as the power below, on worlds that docs/tails.md does not judge them on.
+OWN_SKEWNESS = 5.0
+# Who chooses pays for doubt by exploring, and gains by trusting a variance somewhat sooner than one
+# who reports: the worth of a reward to this power.
+CHOOSING_POWER = 0.75
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,30 @@ class Tails:
         """The same where the variance is taken to move with the mean by `slope`."""
         return float(worth_of(self.kurtosis - self.skewness**2))
 
+    @property
+    def worth_for_choosing(self) -> float:
+        """The same for who chooses arms: more than `worth`, since doubt costs exploration."""
+        return float(worth_for_choosing(self.kurtosis))
+
+    def slopes(self, stats: ArmStats) -> Floats:
+        """Return how much each arm's variance grows with its mean.
+
+        An arm's own skewness says so once it has enough rewards, before that `slope` does.
+
+        Args:
+            stats: The arms' statistics, with m3.
+
+        >>> stats = ArmStats.from_rewards([[0.0] * 900 + [1.0] * 100, [0.0, 0.0, 1.0]])
+        >>> Tails.of(stats).slopes(stats).round(2)     # 1 - 2 * 0.1 for 0/1 rewards, a tenth ones
+        array([0.8 , 0.66])
+        """
+        if stats.m3 is None:
+            return np.zeros(stats.K)
+        prior = OWN_SKEWNESS / self.worth * stats.m2.sum() / max(stats.n.sum(), 1e-300)
+        with np.errstate(invalid="ignore"):
+            own = (stats.m3 + prior * self.slope) / (stats.m2 + prior)
+        return np.where(stats.m2 + prior > 0, own, 0.0)
+
     def merge(self, other: Tails) -> Tails:
         """Both together, each by the number of rewards it was measured on.
 
@@ -156,3 +186,15 @@ def worth_of(kurtosis: Any) -> Any:
     (1.0, 0.25)
     """
     return 2 / np.maximum(kurtosis - 1, 2.0)
+
+
+def worth_for_choosing(kurtosis: Any) -> Any:
+    """Return what such a reward counts for a policy that chooses by what it learns.
+
+    Args:
+        kurtosis: At least 1.
+
+    >>> round(float(worth_for_choosing(9.0)), 3)
+    0.354
+    """
+    return worth_of(kurtosis) ** CHOOSING_POWER

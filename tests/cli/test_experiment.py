@@ -168,6 +168,7 @@ EXAMPLES = {
     "half_life": ("500", 500.0, []),
     "stop_p_best": ("0.95", 0.95, []),
     "stop_loss": ("0.01", 0.01, []),
+    "stop_error": ("0.05", 0.05, []),
     "hash_units": (True, True, []),
     "client_ids": (True, True, []),
 }
@@ -433,8 +434,9 @@ def test_report_for_scripts_has_the_numbers(done, price):
     assert (body["stop"], body["because"]) == (False, "no stop rule was set")
     assert body["version"] == 1 + len(values)
     assert [arm["arm"] for arm in body["arms"]] == ["9", "12", "15"]
-    columns = ["arm", "n", "mean", "sd", "mean_low", "mean_high", "p_best", "expected_loss"]
-    assert all(list(arm) == [*columns, "share", "pending"] for arm in body["arms"])
+    columns = ["arm", "n", "mean", "sd", "mean_low", "mean_high", "anytime_low", "anytime_high"]
+    columns += ["p_best", "expected_loss", "may_be_best", "share", "pending"]
+    assert all(list(arm) == columns for arm in body["arms"])
     for arm in body["arms"]:
         rewards = got[arm["arm"]]
         assert arm["n"] == len(rewards)

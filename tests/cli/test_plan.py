@@ -28,6 +28,41 @@ def file(tmp_path):
     return path
 
 
+@pytest.fixture
+def log(tmp_path):
+    """A log with one experiment, and one without a number."""
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward\n" + "red,0\nred,9\nblue,2\nblue,5\n" * 20 + "blue,?\n")
+    path.with_name("words.csv").write_text("arm,reward\nred,cheap\nblue,dear\n")
+    return path
+
+
+def test_a_log_is_planned_on_as_from_python(plan, log):
+    code, out, _ = plan("--from-history", log, *QUICK)
+    made = varts.plan(rewards=log, horizon=40, runs=16, followed=8)
+    assert (code, out) == (0, f"{made}\n")
+    assert "note: left out: 1 of 81 rows (1 reward not a number)" in out
+    code, out, _ = plan(NUMBERS, "--from-history", log, *QUICK, "--json")
+    body = json.loads(out)
+    assert code == 0 and body["names"] == ["blue", "red"] and body["prior"]["mu"] == [12, 12]
+    assert body["recorded_arms"]["mean"] == [3.5, 4.5]
+
+
+def test_a_prior_is_fitted_to_all_experiments_of_a_log(plan, tmp_path):
+    path = tmp_path / "slots.csv"
+    varts.fitting.example_history().write_csv(path)
+    columns = {"experiment": "route", "arm": "slot", "reward": "early"}
+    flags = [x for name, value in columns.items() for x in (f"--{name}-column", value)]
+    code, out, _ = plan("--from-history", path, "--only", "EWR-BOS", *flags, *QUICK, "--json")
+    body = json.loads(out)
+    fitted = varts.fit_prior(path, **columns).prior
+    assert code == 0
+    assert body["prior"]["mu"] == [float(fitted.mu)] * 6
+    assert body["recorded_arms"]["arm"][0] == "05-08"
+    code, _, err = plan("--from-history", path, *flags, *QUICK)
+    assert code == 2 and "the log must be of one experiment, got 82" in err
+
+
 def test_it_prints_what_the_plan_says(plan):
     code, out, err = plan(NUMBERS, "--arms", 3, *QUICK, "--seed", 7)
     made = varts.plan(varts.NormalGamma(12, 16, 11, 640), 3, 40, runs=16, followed=8, seed=7)
@@ -170,7 +205,7 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         (("gone.json", "--arms", 2), "gone.json: no such file or directory"),
         (("prior.json", "--arms", 5), "prior must have one entry per arm (5) or be shared, got 3"),
         ((NUMBERS, "--arms", 2, "--out", "prior.json"), "out must be a folder, got a file"),
-        ((), "varts: plan needs PRIOR; see varts plan --help"),
+        ((), "prior must be given, or a log with --from-history, got neither"),
         (
             (NUMBERS, "--arms", 2, "--until-sure", "soon"),
             "--until-sure must be a number, got 'soon'",
@@ -188,9 +223,19 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arm", "a", "--arms-file", "prior.json"), "must not be given together"),
         ((NUMBERS, "--arms-file", "gone.txt"), "gone.txt: no such file or directory"),
         ((NUMBERS, "--arm-groups", "gone.csv"), "gone.csv: no such file or directory"),
+        (("--from-history", "gone.csv"), "gone.csv: no such file"),
+        (("--from-history", ""), "history must be a file, folder or pattern, got ''"),
+        (("--from-history", "prior.json"), "history must be CSV or Parquet files, got "),
+        (("--from-history", "log.csv", "--reward-column", "eur"), "unknown column 'eur'"),
+        (("--from-history", "log.csv", "--only", "may"), "only must be left out for a log without"),
+        (("--from-history", "log.csv", "--arms", 3), "arms must be the 2 of the recorded rewards"),
+        (("--from-history", "log.csv", "--arm", "pink"), "unknown arm 'pink'; known: blue, red"),
+        (("--from-history", "words.csv"), "the log must have a usable reward, got 2 reward not a"),
+        ((NUMBERS, "--arms", 2, "--only", "may"), "--only must be given together with --from-hist"),
+        ((NUMBERS, "--reward-column", "x"), "--reward-column must be given together with --from"),
     ],
 )
-def test_a_mistake_is_one_sentence(plan, file, arguments, words):
+def test_a_mistake_is_one_sentence(plan, file, log, arguments, words):
     code, out, err = plan(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("varts: ") and err.count("\n") == 1 and words in err

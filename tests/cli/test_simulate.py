@@ -421,3 +421,18 @@ def test_ctrl_c_before_anything_is_done_says_so(study):
     assert code == 130 and "Traceback" not in err
     assert "stopped" in err
     assert not list(study.parent.glob("study-results/*"))
+
+
+def test_a_study_on_recorded_rewards_says_what_was_left_out(call, tmp_path):
+    (tmp_path / "log.csv").write_text("arm,reward\nred,0\nred,9\nblue,2\nblue,5\nblue,x\n,1\n")
+    path = tmp_path / "log.toml"
+    text = STUDY.replace('"gaussian"\nK = 3', '"table"\npath = "log.csv"')
+    path.write_text(text)
+    code, out, _ = call("simulate", path)
+    assert code == 0
+    assert out.endswith("left out: 2 of 6 rows (1 arm missing, 1 reward not a number)\n")
+    loaded = varts.Study.load("log-results/study.npz")
+    assert loaded.provenance["problem"]["arms"] == ["blue", "red"]
+    path.write_text(text.replace("log.csv", "lgo.csv"))
+    code, out, err = call("simulate", path)
+    assert (code, out) == (2, "") and "no such file" in err and "lgo.csv" in err

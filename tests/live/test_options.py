@@ -80,6 +80,7 @@ BAD = [
     ({"stop_p_best": 95}, "stop_p_best must be finite and > 0 and < 1, got 95"),
     ({"stop_loss": 0}, "stop_loss must be finite and > 0, got 0"),
     ({"stop_loss": "x"}, "stop_loss must be finite and > 0, got 'x'"),
+    ({"stop_error": 1}, "stop_error must be finite and > 0 and < 1, got 1"),
     ({"hash_units": 1}, "hash_units must be True or False, got 1"),
     ({"client_ids": "yes"}, "client_ids must be True or False, got 'yes'"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
@@ -104,6 +105,7 @@ GOOD = {
     "half_life": [100, 0.5],
     "stop_p_best": [0.95],
     "stop_loss": [0.01],
+    "stop_error": [0.05],
     "hash_units": [True],
     "client_ids": [True],
 }

@@ -322,3 +322,17 @@ def test_without_dask_an_executor_is_an_import_error(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match="dask is needed for a cluster: pip install"):
         simulate(problem, "UCB1", 20, 16, executor=3)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        varts.EmpiricalBandit({"a": [0.0, 0.0, 9.0], "b": [2.0, 4.0]}),
+        varts.RevenueBandit(3, chance=(0.2, 0.6)),
+        varts.RevenueBandit(3, chance=(0.2, 0.6), shape="gamma"),
+    ],
+    ids=["recorded", "lognormal", "gamma"],
+)
+def test_problems_with_data_play_the_same_on_workers(client, problem):
+    there = simulate(problem, ["VarTS", "UCB1"], 100, 60, executor=client)
+    assert there == simulate(problem, ["VarTS", "UCB1"], 100, 60, threads=1)

@@ -222,3 +222,74 @@ def test_a_study_that_is_nested_deeply_is_one_sentence(tmp_path, text, depth):
     with pytest.raises((TypeError, ValueError)) as refused:
         study_file.read(path)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+# ------------------------------------------------------------------- revenue and recorded rewards
+
+
+def log(folder, text="arm,reward\nred,0\nred,9\nblue,2\nblue,x\n"):
+    (folder / "log.csv").write_text(text)
+    return {"kind": "table", "path": "log.csv"}
+
+
+def test_the_keys_of_the_revenue_problem():
+    table = {"kind": "revenue", "chance": [0.1, 0.2], "amount": [5, 7], "arm_spread": 0,
+             "spread": 0.5, "shape": "gamma"}  # fmt: skip
+    problem = study_file.parse(body(table, {"VarTS": {"prior": "problem"}})).problem
+    expected = varts.RevenueBandit(2, chance=(0.1, 0.2), amount=[5, 7], arm_spread=0, spread=0.5,
+                                   shape="gamma")  # fmt: skip
+    assert problem.describe() == expected.describe()
+    assert study_file.parse(body({"kind": "revenue"})).problem.K == 5
+    assert study_file.parse(body({"kind": "revenue"}, arms=["a", "b"])).problem.K == 2
+
+
+def test_a_log_is_found_beside_the_study(tmp_path):
+    problem = study_file.parse(body(log(tmp_path)), tmp_path).problem
+    assert problem.names == ("blue", "red") and problem.mean.tolist() == [2.0, 4.5]
+    assert problem.left_out == {"reward not a number": 1}
+    problem = study_file.parse(body(log(tmp_path), arms=["red", "blue"]), tmp_path).problem
+    assert problem.names == ("red", "blue")
+
+
+def test_the_columns_of_a_log(tmp_path):
+    text = "test,price,eur\nmay,9,1\nmay,12,2\njune,9,3\njune,12,4\n"
+    columns = {"experiment": "test", "arm": "price", "reward": "eur", "only": "june"}
+    asked = study_file.parse(body({**log(tmp_path, text), **columns}), tmp_path)
+    assert asked.problem.names == ("12", "9") and asked.problem.mean.tolist() == [4.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "top", "said"),
+    [
+        ({"path": "lgo.csv"}, {}, "no such file"),
+        ({"path": 3}, {}, "path of a table problem must be the name of a log, got 3"),
+        ({"path": None}, {}, "path of a table problem must be the name of a log, got None"),
+        ({"arm": 3}, {}, "arm of a table problem must be a name, got 3"),
+        ({"reward": "rewrad"}, {}, "unknown column 'rewrad'; did you mean 'reward'"),
+        ({"arm": "colour"}, {}, "unknown column 'colour'; known: arm, reward"),
+        ({"reward": "arm"}, {}, "the log must have a usable reward, got 4 reward not a number"),
+        ({"only": "may"}, {}, "only must be left out for a log without experiments, got 'may'"),
+        ({"K": 2}, {}, "unknown key of a table problem 'K'; known: kind, path, arm, reward"),
+        ({}, {"arms": ["red", "pink"]}, "unknown arm 'pink'; known: blue, red"),
+    ],
+)
+def test_a_wrong_log_is_one_sentence(tmp_path, change, top, said):
+    table = {**log(tmp_path), **change}
+    table = {key: value for key, value in table.items() if value is not None}
+    with pytest.raises((TypeError, ValueError, FileNotFoundError)) as caught:
+        study_file.parse(body(table, **top), tmp_path)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"chance": 0.5}, "chance must be the least and the greatest, got 0.5"),
+        ({"shape": "weibull"}, "unknown shape 'weibull'; known: lognormal, gamma, normal"),
+        ({"spred": 1}, "unknown key of a revenue problem 'spred'; did you mean 'spread'?"),
+    ],
+)
+def test_a_wrong_revenue_problem_is_one_sentence(change, said):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        study_file.parse(body({"kind": "revenue", **change}))
+    assert str(caught.value).startswith(said)

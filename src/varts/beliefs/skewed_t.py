@@ -53,7 +53,7 @@ class SkewedT(StudentT):
 
     @property
     def _standard(self) -> StudentT:
-        return StudentT(np.zeros(self.loc.shape), 1.0, self.df)
+        return StudentT(np.zeros(self.loc.shape), np.ones(self.loc.shape), self.df)
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
         return self._moved(self._standard.sample(rng, size))

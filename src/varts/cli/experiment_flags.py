@@ -99,6 +99,7 @@ TYPED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "half_life": ("REWARDS", _read_number),
     "stop_p_best": ("P", _read_number),
     "stop_loss": ("LOSS", _read_number),
+    "stop_error": ("P", _read_number),
 }
 
 

@@ -37,8 +37,10 @@ def shown(value: Any) -> str:
 
 def report_body(found: Report) -> dict[str, Any]:
     """A report for scripts."""
-    names = ("name", "version", "goal", "level", "best", "stop", "because", "winner")
-    return {name: getattr(found, name) for name in names} | {"arms": found.frame.to_dicts()}
+    names = ["name", "version", "goal", "level", "error", "best", "possible", "stop", "because"]
+    return {name: getattr(found, name) for name in [*names, "winner"]} | {
+        "arms": found.frame.to_dicts()
+    }
 
 
 def show_report(found: Report, store_flag: list[str]) -> None:
@@ -53,8 +55,9 @@ def show_report(found: Report, store_flag: list[str]) -> None:
     wide = [row["mean_high"] - row["mean_low"] for row in rows if row["mean_low"] is not None]
     places = _places(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
     table = Table("arm", box=None, pad_edge=False)
-    interval = f"{100 * found.level:g} % interval"
-    for title in ("n", "mean", "sd", interval, "P(best)", "expected loss", "share", "pending"):
+    intervals = f"{100 * found.level:g} % interval", f"{100 * (1 - found.error):g} % at any look"
+    titles = ("n", "mean", "sd", *intervals, "P(best)", "expected loss", "share", "pending")
+    for title in titles:
         table.add_column(title, justify="right")
     for index, row in enumerate(rows):
         paused = " (paused)" if index in state.config.paused else ""
@@ -63,9 +66,8 @@ def show_report(found: Report, store_flag: list[str]) -> None:
             f"{row['n']:,}",
             _decimal(row["mean"], places),
             _decimal(row["sd"], places),
-            "-"
-            if row["mean_low"] is None
-            else f"{_decimal(row['mean_low'], places)} to {_decimal(row['mean_high'], places)}",
+            _range(row["mean_low"], row["mean_high"], places),
+            _range(row["anytime_low"], row["anytime_high"], places),
             "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
             "-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
             f"{row['share']:.1%}",
@@ -95,6 +97,12 @@ def _places(widths: Iterable[float]) -> int:
     """
     wide = [width for width in widths if 0 < width < math.inf]
     return min(max(2 - math.floor(math.log10(min(wide))), 0), 15) if wide else 2
+
+
+def _range(low: float | None, high: float | None, places: int) -> str:
+    if low is None or high is None:
+        return "-"
+    return f"{_decimal(low, places)} to {_decimal(high, places)}"
 
 
 def _decimal(value: float | None, places: int) -> str:

@@ -29,8 +29,13 @@ from varts.cli.app import (
 
 @app.command(help_epilogue="")
 def plan(
-    prior: str,
+    prior: str | None = None,
     *,
+    from_history: str | None = None,
+    only: str | None = None,
+    experiment_column: str | None = None,
+    arm_column: str = "arm",
+    reward_column: str = "reward",
     arms: str | None = None,
     arm: Annotated[list[str] | None, Parameter(negative=())] = None,
     arms_file: Lines | None = None,
@@ -57,11 +62,26 @@ def plan(
 
     Example: varts plan mu=12,kappa=16,alpha=11,beta=640 --arms 5 --until-sure 0.95
 
+    Example: varts plan --from-history log.csv --horizon 20000
+
     Parameters
     ----------
     prior
         A prior's JSON file (`varts fit` writes one), or its numbers:
-        mu=..,kappa=..,alpha=..,beta=..
+        mu=..,kappa=..,alpha=..,beta=..; may be left out with --from-history.
+    from_history
+        A log (CSV or Parquet, one row per reward): also plan on its rewards as they are, and say
+        where the prior's answer differs. The arms are those of the log; without a prior, it is
+        fitted to the log.
+    only
+        With --from-history: the experiment to take, if the log has several; a prior that is
+        fitted is fitted to all.
+    experiment_column
+        With --from-history: the column that names the experiment; "experiment" if there is one.
+    arm_column
+        With --from-history: the column that names the arm.
+    reward_column
+        With --from-history: the column of rewards.
     arms
         The number of arms, or their names with commas between; not needed when the prior has an
         entry per arm.
@@ -104,13 +124,15 @@ def plan(
     integer("limit", limit, at_least=1)
     if out is not None:
         make_folder("out", out)
-    source = prior_file(prior) or parse_prior(prior)  # a file has notes of the fit beside it
     names = _parse_arms(arms, arm, arms_file)
+    columns = {"experiment": experiment_column, "arm": arm_column, "reward": reward_column}
+    source, rewards = _read_sources(prior, from_history, only, columns)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
             names,
             horizon,
+            rewards=rewards,
             groups=read_arm_groups(arm_groups),
             goal=goal,
             runs=runs,
@@ -140,6 +162,32 @@ def plan(
         files = made.save(out)
         if not to_json:
             say("", f"written: {' '.join(str(path) for path in files)}")
+
+
+def _read_sources(
+    prior: str | None, log: str | None, only: str | None, columns: dict[str, Any]
+) -> tuple[Any, varts.EmpiricalBandit | None]:
+    """The prior and the recorded rewards, at least one of them."""
+    if log is None:
+        given = [f"--{name}-column" for name, value in columns.items() if value not in (None, name)]
+        if only is not None or given:
+            flag = "--only" if only is not None else given[0]
+            raise ValueError(f"{flag} must be given together with --from-history, got it alone")
+        if prior is None:
+            raise ValueError("prior must be given, or a log with --from-history, got neither")
+        return _read_prior(prior), None
+    rewards = varts.EmpiricalBandit(log, only=only, **columns)
+    if prior is not None:
+        return _read_prior(prior), rewards
+    if only is None:
+        return None, rewards
+    columns["experiment"] = columns["experiment"] or "experiment"
+    return varts.fit_prior(log, progress=False, **columns), rewards
+
+
+def _read_prior(text: str) -> Any:
+    """A file as its path: the notes of a fit stand in it beside the prior."""
+    return prior_file(text) or parse_prior(text)
 
 
 def _parse_arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:

@@ -108,6 +108,7 @@ def simulate(
         The policy that the others are compared with; by default the first.
     """
     from varts import plotting
+    from varts.fitting.aggregate import describe_left_out
     from varts.simulation import study_file
 
     if example:
@@ -162,6 +163,8 @@ def simulate(
         )
     show(table)
     say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
+    if isinstance(asked.problem, varts.EmpiricalBandit) and asked.problem.left_out:
+        say(describe_left_out(asked.problem.left_out, asked.problem.rows))
     if result.interrupted:
         stop("the results are of the runs that were complete")
 

@@ -6,9 +6,10 @@ rows. The same history gives the same statistics to the last bit. Rows that cann
 counted by reason, never silently dropped.
 
 `sources` finds the tables of a history, `columns` names their columns, `aggregate` reduces a table
-to arm statistics, `history` puts them together. `marginal_likelihood` is the likelihood with its
-derivatives, `estimators` has the two estimators, `pooling` the groups, `diagnostics` tests the fit,
-`result` is what comes out, and `fit` puts these together.
+to arm statistics, `history` puts them together; `rewards` reads single rewards instead.
+`marginal_likelihood` is the likelihood with its derivatives, `estimators` has the two estimators,
+`pooling` the groups, `diagnostics` tests the fit, `result` is what comes out, and `fit` puts these
+together.
 """
 
 from varts.fitting.columns import Columns

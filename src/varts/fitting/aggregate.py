@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -28,14 +28,24 @@ class Aggregate:
     sample: pl.DataFrame | None = None  #: of the rewards themselves, by arm
 
 
+def describe_left_out(left_out: Mapping[str, int], rows: int) -> str:
+    """How many rows could not be used, and why; empty if all could.
+
+    >>> describe_left_out({"reward missing": 2, "arm missing": 1}, 1000)
+    'left out: 3 of 1,000 rows (2 reward missing, 1 arm missing)'
+    """
+    if not left_out:
+        return ""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+    return f"left out: {sum(left_out.values()):,} of {rows:,} rows ({reasons})"
+
+
 def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Aggregate:
     """One pass over a table of rewards, or of statistics that were aggregated before; with `csv`,
     names lose the ' that `quote_formulas` puts before a formula."""
     try:
         schema = table.collect_schema()
-        for ours, theirs in columns.keys.items():
-            if theirs not in schema:
-                raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
+        check_keys(schema, columns)
         if columns.reward in schema:
             return _reduce_rewards(table, schema, columns, parse_names(columns, schema, csv))
         if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
@@ -156,6 +166,13 @@ def _reduce_statistics(
     left_out.update(named["reason"].drop_nulls().to_list())
     used = _select_columns(named.filter(pl.col("reason").is_null()))
     return Aggregate(used, read.height, left_out)
+
+
+def check_keys(schema: pl.Schema, columns: Columns) -> None:
+    """Refuse a table that lacks a column which identifies an arm."""
+    for ours, theirs in columns.keys.items():
+        if theirs not in schema:
+            raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
 
 
 def parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]:

@@ -11,6 +11,7 @@ from scipy import optimize, special
 
 from varts._text import printable
 from varts._validation import Floats
+from varts.fitting.aggregate import describe_left_out
 from varts.fitting.held_out import HeldOut
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
@@ -47,10 +48,8 @@ class Diagnostics:
             f"{self.rewards:,} rewards of {self.arms:,} arms, {self.experiments:,} "
             f"experiment{'s' if self.experiments > 1 else ''}"
         ]
-        lost = sum(self.left_out.values())
-        if lost:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
-            lines.append(f"left out: {lost:,} of {self.rows:,} rows ({reasons})")
+        if self.left_out:
+            lines.append(describe_left_out(self.left_out, self.rows))
         lines.append(f"{self.search}{'' if self.converged else '; NOT CONVERGED'}")
         for what, p in (("means", self.mean_p), ("variances", self.variance_p)):
             if np.isnan(p):

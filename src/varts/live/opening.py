@@ -37,7 +37,8 @@ def open_experiment(
         seed: Only for tests that repeat an experiment: who knows it knows what an id will get.
         groups: The group of each arm, for a prior that was fitted by group.
         options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
-            window, skew, missing, half_life, stop_p_best, stop_loss, hash_units, client_ids.
+            window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
+            client_ids.
 
     Raises:
         UnknownExperiment: There is none of that name, and no arms to create it with.

@@ -39,6 +39,7 @@ class GivenOptions(TypedDict, total=False):
     half_life: float | None
     stop_p_best: float | None
     stop_loss: float | None
+    stop_error: float | None
     hash_units: bool
     client_ids: bool
 
@@ -63,6 +64,8 @@ class Options:
         half_life: After this many rewards, an older one counts half.
         stop_p_best: The report says that you may stop once some arm's P(best) is this.
         stop_loss: The report says so once the smallest expected loss is this.
+        stop_error: The report says so once an arm is best for certain, with at most this chance
+            that it ever says so of a wrong one, however often one looks.
         hash_units: Whether units are stored as hashes.
         client_ids: Whether ids come from people who may want a certain arm: choices are then drawn
             from random numbers that are stored with them, and not from the ids.
@@ -88,6 +91,7 @@ class Options:
     half_life: float | None = None
     stop_p_best: float | None = None
     stop_loss: float | None = None
+    stop_error: float | None = None
     hash_units: bool = False
     client_ids: bool = False
 
@@ -140,6 +144,7 @@ class Options:
             half_life=_maybe("half_life", asked.half_life, above=0),
             stop_p_best=_maybe("stop_p_best", asked.stop_p_best, above=0, below=1),
             stop_loss=_maybe("stop_loss", asked.stop_loss, above=0),
+            stop_error=_maybe("stop_error", asked.stop_error, above=0, below=1),
             hash_units=_flag("hash_units", asked.hash_units),
             client_ids=_flag("client_ids", asked.client_ids),
         )

@@ -10,15 +10,20 @@ from numpy.typing import NDArray
 
 from varts._text import printable
 from varts._validation import Floats, real
+from varts.anytime import Evidence
+from varts.beliefs import Belief
 from varts.live.allocation import seen_by
-from varts.live.options import Options
 from varts.live.state import Config, State
+from varts.live.stop_rule import Standing, stop_rule
 from varts.live.transaction import Counts
-from varts.policies import Policy, VarTS
+from varts.policies import BernoulliTS, KnownVarianceTS, Policy, VarTS
 from varts.stats import ArmStats
+from varts.tails import Tails
 
 if TYPE_CHECKING:
     import polars as pl
+
+DEFAULT_ERROR = 0.05  # of what is said for all looks together, where no stop_error is set
 
 
 @dataclass(frozen=True, eq=False)  # a DataFrame has no == of its own that says yes or no
@@ -34,12 +39,16 @@ class Report:
         stop: Whether the stop rule is met, or the experiment was stopped.
         because: Why, or why not, in a sentence.
         winner: The arm that meets the stop rule, or that the experiment ended with.
+        error: The chance that `anytime_low` and the like are ever wrong, at any look.
 
     The columns of `frame`, beside `arm`:
 
     - n: rewards counted so far;
     - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
-    - mean_low, mean_high: the credible interval of the arm's mean, at `level`;
+    - mean_low, mean_high: the credible interval of the arm's mean, at `level`, as of now;
+    - anytime_low, anytime_high: the interval that holds at all looks together, with `error`; null
+      while the arm has said too little, and with a half-life;
+    - may_be_best: whether the arm may still be the best of those in play, by the same promise;
     - p_best, expected_loss: the chance that the arm is the best of those in play, and what playing
       it instead of the best would cost a round on average; null until every arm in play has the
       rewards the policy needs, and for paused arms;
@@ -54,6 +63,12 @@ class Report:
     stop: bool
     because: str
     winner: str | None
+    error: float
+
+    @property
+    def possible(self) -> list[str]:
+        """The arms that may still be the best, whenever one looks."""
+        return self.frame.filter("may_be_best")["arm"].to_list()
 
     @property
     def version(self) -> int:
@@ -96,23 +111,27 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     level = real("level", level, above=0, below=1)
     config, stats, count = state.config, state.statistics(), state.counts()
     options = config.options
-    K = stats.K
+    K, active = stats.K, config.active
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
     low, high, p_best, loss = np.full((4, K), np.nan)
     policy = _believer(config)
     seen = seen_by(policy, options.goal, stats)
-    owed = seen.n < policy.owed(K)
+    owed = (seen.n < policy.owed(K)) | _all_equal(policy, seen)
     known = np.flatnonzero(~owed)
     if known.size:
-        belief = policy.restricted(known).belief(seen.take(known))
-        low[known], high[known] = belief.interval(level)
-        if options.goal == "min":
-            low, high = policy.reflection - high, policy.reflection - low
-    active = config.active
+        low[known], high[known] = _belief(policy, seen, known).interval(level)
     if not owed[active].any():
-        belief = policy.restricted(active).belief(seen.take(active))
+        belief = _belief(policy, seen, active)
         p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
+    error = options.stop_error or DEFAULT_ERROR
+    anytime_low, anytime_high, possible = _at_any_look(seen, config, error)
+    if options.goal == "min":
+        low, high = policy.reflection - high, policy.reflection - low
+        anytime_low, anytime_high = (
+            policy.reflection - anytime_high,
+            policy.reflection - anytime_low,
+        )
     frame = pl.DataFrame(
         {
             "arm": list(config.arms),
@@ -121,14 +140,20 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
             "sd": _sd(stats, count),
             "mean_low": low,
             "mean_high": high,
+            "anytime_low": np.where(np.isfinite(anytime_low), anytime_low, np.nan),
+            "anytime_high": np.where(np.isfinite(anytime_high), anytime_high, np.nan),
             "p_best": p_best,
             "expected_loss": loss,
+            "may_be_best": possible,
             "share": made / max(made.sum(), 1),
             "pending": pending,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))
-    winner, because = _stop_rule(options, p_best, loss, best)
+    standing = Standing(
+        config, seen, policy.reflection, made, pending, p_best, loss, best, possible
+    )
+    winner, because = stop_rule(standing)
     stop = winner is not None
     if config.stopped:
         winner, stop, because = config.winner, True, "the experiment was stopped"
@@ -141,6 +166,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
         stop,
         because,
         None if winner is None else config.arms[winner],
+        error,
     )
 
 
@@ -154,23 +180,48 @@ def _sd(stats: ArmStats, count: NDArray[np.int64]) -> Floats:
 
 
 def _believer(config: Config) -> Policy:
-    """The policy whose beliefs are reported: VarTS where that of the experiment has none, as UCB1,
-    or is not known in this process."""
-    known = config.options.policy_is_known and config.policy.samples
-    return config.policy if known else VarTS()
+    """The policy whose beliefs are reported.
+
+    Bernoulli-TS knows its rewards to be 0 or 1, and KnownVarianceTS is told their variances. For
+    all others it is VarTS, whatever chose the arms: its `inference` minds the rewards' tails, and
+    no other believer here does.
+    """
+    known = config.options.policy_is_known  # or it cannot be made in this process
+    own = known and type(config.policy) in (VarTS, BernoulliTS, KnownVarianceTS)
+    return config.policy if own else VarTS()
 
 
-def _stop_rule(
-    options: Options, p_best: Floats, loss: Floats, best: int | None
-) -> tuple[int | None, str]:
-    """The arm that meets the rule, if one does, and a sentence that says why (not)."""
-    if options.stop_p_best is None and options.stop_loss is None:
-        return None, "no stop rule was set"
-    if best is None:
-        return None, "some arm has too few rewards to compare"
-    if options.stop_p_best is not None and p_best[best] >= options.stop_p_best:
-        return best, f"P(best) is {p_best[best]:.4f}, at least {options.stop_p_best:g}"
-    least = int(np.nanargmin(loss))
-    if options.stop_loss is not None and loss[least] <= options.stop_loss:
-        return least, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
-    return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
+def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:
+    """What is said of these arms."""
+    restricted = policy.restricted(arms)
+    if isinstance(restricted, VarTS):
+        return restricted.inference(seen.take(arms))
+    return restricted.belief(seen.take(arms))
+
+
+def _all_equal(policy: Policy, seen: ArmStats) -> bool:
+    """Whether nothing at all is known of the rewards' spread: neither a prior nor two of them that
+    differ."""
+    return isinstance(policy, VarTS) and policy.prior is None and not seen.pooled().m2[0] > 0
+
+
+def _at_any_look(
+    seen: ArmStats, config: Config, error: float
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Intervals and the arms that may be best, which hold at all looks together.
+
+    Paused arms are not compared, but their pairs keep their part of the error: which arms are left
+    may have been decided by looking.
+    """
+    nothing = np.full((2, seen.K), np.nan)
+    active = np.zeros(seen.K, dtype=bool)
+    active[config.active] = True
+    if config.options.half_life is not None:
+        return *nothing, active
+    kurtosis = Tails.of(seen).kurtosis
+    low, high = Evidence(seen, kurtosis).mean_intervals(1 - error)
+    pairs = (active.sum() - 1) / max(seen.K - 1, 1)
+    if pairs > 0:
+        in_play = Evidence(seen.take(config.active), kurtosis)
+        active[config.active] = in_play.possible_best(error * pairs)
+    return low, high, active

@@ -20,7 +20,7 @@ from varts._progress import Progress
 from varts._validation import Floats
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma
-from varts.problems import GaussianBandit
+from varts.problems import Problem
 from varts.stats import ArmStats
 
 CHECKPOINT_RATIO = 1.2  # of the rounds at one checkpoint to those at the one before
@@ -76,7 +76,7 @@ class Identification:
 class SimulatedRuns:
     """Runs of one policy, judged by the posterior of `prior`, whatever the policy itself knows."""
 
-    problem: GaussianBandit
+    problem: Problem
     policy: Policy
     prior: NormalGamma
     count: int

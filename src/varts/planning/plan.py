@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from varts import bounds
 from varts._progress import Progress, show_progress
 from varts._validation import choice, integer, reals
-from varts.planning import tables
+from varts.empirical import EmpiricalBandit, RewardTable
+from varts.planning import recorded, tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import fit_notes, write_notes
@@ -24,10 +26,11 @@ SMALLEST_ALPHA = 0.05  # below it, drawn rewards overflow
 
 
 def plan(
-    prior: PriorLike,
+    prior: PriorLike | None = None,
     arms: int | Iterable[str] | None = None,
     horizon: int = 2000,
     *,
+    rewards: EmpiricalBandit | RewardTable | None = None,
     groups: Mapping[str, str] | None = None,
     goal: str = "max",
     runs: int = 1000,
@@ -39,9 +42,13 @@ def plan(
     """Simulate an experiment whose arms are drawn from a prior, to see what to expect of it.
 
     Args:
-        prior: A NormalGamma, its fields, the JSON file of one, or what `fit_prior` returned.
-        arms: The number of arms or their names; not needed if the prior has one entry per arm.
+        prior: A NormalGamma, its fields, the JSON file of one, or what `fit_prior` returned; by
+            default what `fit_prior` makes of the recorded rewards.
+        arms: The number of arms or their names; not needed if the prior has one entry per arm, or
+            with recorded rewards.
         horizon: The rounds of an experiment.
+        rewards: Recorded rewards to plan on as well, and to say where the prior's answer differs:
+            an `EmpiricalBandit`, or what it is made from. The arms are those of the rewards.
         groups: The group of each arm, for a prior that was fitted by group; without `arms`, the
             arms are those that it names.
         goal: "max" if higher rewards are better, "min" if lower ones are.
@@ -59,8 +66,26 @@ def plan(
     >>> regret = dict(expected.table.select("policy", "regret").iter_rows())
     >>> regret["VarTS"] < regret["Even-Split"] < expected.bound["printed"]
     True
+
+    Rewards that are not normal can cost more or less than the prior expects:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sales = {name: 20 * rng.exponential(size=400) * (rng.random(400) < 0.04) for name in "abc"}
+    >>> expected = plan(rewards=sales, horizon=200, runs=64, followed=16)
+    >>> expected.recorded_arms["zeros"].round(2).to_list()
+    [0.96, 0.94, 0.96]
     """
     choice("goal", goal, ("max", "min"))
+    log = None if rewards is None else recorded.find_rewards(rewards, arms)
+    fitted = prior is None
+    if prior is None:
+        if log is None:
+            raise TypeError("prior must be given where there are no recorded rewards, got None")
+        prior = log.own_prior()
+    if log is not None:
+        recorded.check_order(prior_from(prior, NormalGamma), log, arms)
+        arms = log.names or log.K
     given, unmatched = _prior_of(prior, arms, groups)
     inner = given if goal == "max" else given.mirrored()
     integer("runs", runs, at_least=2)  # one run has no interval
@@ -89,6 +114,15 @@ def plan(
             followed_runs = SimulatedRuns(problem, misled[what], other, followed, seed, threads)
             at_end[what] = followed_runs.identify(checkpoints[-1:])
             bar.at(done)
+        table = tables.policy_table(study, list(named), inner, goal)
+        sure = tables.sure_table(identified)
+        on_rewards: dict[str, Any] = {}
+        if log is not None:
+            log = log if goal == "max" else log.mirrored()
+            numbers = (horizon, runs, seed, threads)
+            played = recorded.play(log, named, inner, numbers, (checkpoints, followed), bar)
+            on_rewards = recorded.make_tables(log, played, table, sure, goal)
+            unmatched += recorded.write_notes(log, fitted)
     return Plan(
         prior=given,
         names=given.names,
@@ -97,14 +131,15 @@ def plan(
         runs=runs,
         followed=followed,
         seed=seed,
-        table=tables.policy_table(study, list(named), inner, goal),
-        sure=tables.sure_table(identified),
+        table=table,
+        sure=sure,
         identified=tables.identified_table(identified),
         wrong=tables.wrong_table(study, at_end),
         arms=tables.arm_table(given, inner, given.names),
         curves=tables.curve_table(study, list(named)),
         bound=_bound(inner, horizon),
         notes=unmatched + fit_notes(prior) + write_notes(inner, goal, len(checkpoints)),
+        **on_rewards,
     )
 
 

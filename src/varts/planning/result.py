@@ -55,6 +55,11 @@ class Plan:
         curves: Regret over rounds.
         bound: Theorem 2, printed and corrected; None if it gives no bound.
         notes: What to keep in mind, one sentence each.
+        recorded: On recorded rewards, if there were any, one row per policy: its regret there, on
+            normal rewards of the same means and variances (`normal`), and from the prior (`prior`).
+        recorded_sure: As `sure`, on the recorded rewards.
+        recorded_arms: Number, mean and sd of every arm's rewards, their zeros and their kurtosis.
+        comparison: Where the recorded rewards and the model differ, one sentence each.
     """
 
     prior: NormalGamma
@@ -72,6 +77,10 @@ class Plan:
     curves: pl.DataFrame
     bound: Mapping[str, float] | None
     notes: tuple[str, ...]
+    recorded: pl.DataFrame | None = None
+    recorded_sure: pl.DataFrame | None = None
+    recorded_arms: pl.DataFrame | None = None
+    comparison: tuple[str, ...] = ()
 
     @property
     def K(self) -> int:
@@ -170,10 +179,12 @@ class Plan:
             if body.pop("type") != "Plan":
                 raise ValueError
             for name, schema in tables.SCHEMAS.items():
-                body[name] = pl.DataFrame(body[name], schema=schema)
+                if name not in tables.OPTIONAL or body.get(name) is not None:
+                    body[name] = pl.DataFrame(body[name], schema=schema)
             body["prior"] = prior_from(body["prior"])
             body["names"] = None if body["names"] is None else tuple(body["names"])
             body["notes"] = tuple(body["notes"])
+            body["comparison"] = tuple(body.get("comparison", ()))
             return cls(**body)
         except (
             ValueError,
@@ -208,9 +219,11 @@ class Plan:
             ("wrong_prior", self.wrong),
             ("arms", self.arms),
             ("regret", self.curves),
+            *((name, getattr(self, name)) for name in tables.OPTIONAL),
         ):
-            paths.append(out / f"{stem}.csv")
-            write_csv(paths[-1], table)
+            if table is not None:
+                paths.append(out / f"{stem}.csv")
+                write_csv(paths[-1], table)
         drawn: Any = self.plot()[0].figure
         return [*paths, *plotting.save(drawn, out / "plan")]
 

@@ -41,8 +41,16 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "identified": _F, "identified_low": _F, "identified_high": _F,
     },
     "arms": {"arm": _S, "mu": _F, "mean_sd": _F, "p_best": _F},
+    "recorded": {
+        "policy": _S, "regret": _F, "regret_low": _F, "regret_high": _F, "median": _F, "q95": _F,
+        "reward": _F, "inferior": _F, "normal": _F, "normal_low": _F, "normal_high": _F,
+        "prior": _F, "assumes": _S,
+    },
+    "recorded_arms": {"arm": _S, "n": _I, "mean": _F, "sd": _F, "zeros": _F, "kurtosis": _F},
     "curves": {"policy": _S, "round": _I, "regret": _F, "regret_low": _F, "regret_high": _F},
 }  # fmt: skip
+SCHEMAS["recorded_sure"] = SCHEMAS["sure"]
+OPTIONAL = ("recorded", "recorded_sure", "recorded_arms")  # in a plan without recorded rewards
 
 
 def policy_table(study: Study, labels: list[str], inner: NormalGamma, goal: str) -> pl.DataFrame:
@@ -62,7 +70,7 @@ def policy_table(study: Study, labels: list[str], inner: NormalGamma, goal: str)
         row += [inferior[0], max(inferior[1], 0.0), min(inferior[2], 1.0)]
         row += [None] * 3 if label == MAIN else against
         rows.append([label, *row, ASSUMES.get(label)])
-    return _frame("table", rows).sort(
+    return make_frame("table", rows).sort(
         pl.col("policy") != MAIN, pl.col("policy") == EVEN, "regret", maintain_order=True
     )
 
@@ -81,7 +89,7 @@ def sure_table(identifications: Mapping[str, Identification]) -> pl.DataFrame:
                 right = list(share_interval(float(is_right.sum()), hits))
             reached = share_interval(hits, n)
             rows.append([label, level, *reached, quartiles[0], *median, quartiles[1], *right])
-    return _frame("sure", rows)
+    return make_frame("sure", rows)
 
 
 def identified_table(identifications: Mapping[str, Identification]) -> pl.DataFrame:
@@ -92,7 +100,7 @@ def identified_table(identifications: Mapping[str, Identification]) -> pl.DataFr
             loss = mean_interval(one.simple_regret[:, column])
             p_best = one.p_best[:, column].mean()
             rows.append([label, n, p_best, *one.share_identified(column), *loss])
-    return _frame("identified", rows).with_columns(pl.col("loss_low").clip(0))
+    return make_frame("identified", rows).with_columns(pl.col("loss_low").clip(0))
 
 
 def wrong_table(study: Study, at_end: Mapping[str, Identification]) -> pl.DataFrame:
@@ -107,7 +115,7 @@ def wrong_table(study: Study, at_end: Mapping[str, Identification]) -> pl.DataFr
             extra = [mean, low, high, mean / right.mean() if right.mean() > 0 else None]
         q95, p_best = np.quantile(regret, 0.95), end.p_best.mean()
         rows.append([what, regret.mean(), *extra, q95, p_best, *end.share_identified(0)])
-    return _frame("wrong", rows)
+    return make_frame("wrong", rows)
 
 
 def arm_table(
@@ -117,7 +125,7 @@ def arm_table(
     K = given.mu.size
     labels = names or [str(i + 1) for i in range(K)]
     chances = inner.belief().p_best()
-    return _frame("arms", zip(labels, given.mu, finite_mean_sd(given), chances, strict=True))
+    return make_frame("arms", zip(labels, given.mu, finite_mean_sd(given), chances, strict=True))
 
 
 def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
@@ -130,7 +138,7 @@ def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
         regret, half = study.regret[label][at], factor * study.se[label][at]
         for n, middle, width in zip(study.rounds[at], regret, half, strict=True):
             rows.append([label, n, middle, middle - width, middle + width])
-    return _frame("curves", rows)
+    return make_frame("curves", rows)
 
 
 # --------------------------------------------------------------------------------------- numbers
@@ -146,7 +154,7 @@ def round_or_none(x: float) -> int | None:
     return int(x) if math.isfinite(x) else None
 
 
-def _frame(name: str, rows: Iterable[Any]) -> pl.DataFrame:
+def make_frame(name: str, rows: Iterable[Any]) -> pl.DataFrame:
     """A table with the columns of SCHEMAS; NaN and infinity become null."""
     return pl.DataFrame(
         [list(map(_null_unless_finite, row)) for row in rows], SCHEMAS[name], orient="row"

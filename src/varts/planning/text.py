@@ -26,6 +26,7 @@ def plan_text(plan: Plan) -> str:
         _describe_sure(plan),
         _describe_end(plan),
         _describe_wrong(plan),
+        _describe_recorded(plan),
         "\n".join(f"note: {printable(note)}" for note in plan.notes),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -155,6 +156,48 @@ def _describe_wrong(plan: Plan) -> str:
             ]
         )
     return align_columns("what a wrong prior costs VarTS", rows)
+
+
+def _describe_recorded(plan: Plan) -> str:
+    """The same experiment on recorded rewards; empty if there are none."""
+    if plan.recorded is None or plan.recorded_sure is None or plan.recorded_arms is None:
+        return ""
+    table = plan.recorded
+    digits = count_decimals(table["regret_high"][0] - table["regret"][0])
+    rows = [
+        [
+            "policy", "regret", "interval", "median", "1 in 20 above", "on worse arms",
+            "if normal", "from the prior",
+        ]
+    ]  # fmt: skip
+    for row in table.iter_rows(named=True):
+        rows.append(
+            [
+                row["policy"] + (" *" if row["assumes"] else ""),
+                format_number(row["regret"], digits),
+                format_interval(row["regret_low"], row["regret_high"], digits),
+                format_number(row["median"], digits),
+                format_number(row["q95"], digits),
+                _format_percent(row["inferior"]),
+                format_number(row["normal"], digits),
+                format_number(row["prior"], digits),
+            ]
+        )
+    count = plan.recorded_arms["n"].sum()
+    title = f"the same on {count:,} recorded rewards of these arms"
+    sure = [["policy", "P(best)", "reached it", "was right then"]]
+    for row in plan.recorded_sure.iter_rows(named=True):
+        right = [row[name] for name in ("right", "right_low", "right_high")]
+        sure.append(
+            [
+                row["policy"],
+                f"{row['level']:.0%}",
+                _format_share(row["reached"], row["reached_low"], row["reached_high"]),
+                "-" if right[0] is None else _format_share(*right),
+            ]
+        )
+    parts = [align_columns(title, rows), align_columns("how sure one may be there", sure)]
+    return "\n\n".join([*parts, "\n".join(map(printable, plan.comparison))])
 
 
 # ------------------------------------------------------------------------------ numbers and columns

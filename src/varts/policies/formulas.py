@@ -61,12 +61,23 @@ def tailed_belief(
 def unit_free_tailed_belief(
     n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any, worth: Any
 ) -> tuple[Any, Any, Any]:
-    """The same without a prior: `unit_free_belief` for rewards with tails.
+    """The same without a prior: `unit_free_belief` for rewards with tails."""
+    prior = unit_free_prior(all_n, all_mean, all_m2)
+    loc, scale, df = tailed_belief(n, mean, m2, *prior, worth)
+    scale, df = spread_or_pooled(n, m2, scale, df, all_n, all_m2, worth)
+    return loc, scale, df
 
-    An arm whose rewards are all equal needs no exception here: where rewards are mostly 0 they are
-    worth little, and the pooled variance stands.
+
+def spread_or_pooled(
+    n: Any, m2: Any, scale: Any, df: Any, all_n: Any, all_m2: Any, worth: Any
+) -> tuple[Any, Any]:
+    """Scale and df, from all rewards together for an arm whose own are all equal.
+
+    Equal rewards say nothing about a variance, as in `unit_free_belief`.
     """
-    return tailed_belief(n, mean, m2, *unit_free_prior(all_n, all_mean, all_m2), worth)
+    pooled_df = np.maximum(worth * all_n, 1.0)
+    pooled_scale = np.sqrt(all_m2 / all_n / (1 + n))
+    return np.where(m2 > 0, scale, pooled_scale), np.where(m2 > 0, df, pooled_df)
 
 
 def unit_free_prior(all_n: Any, all_mean: Any, all_m2: Any) -> tuple[Any, Any, Any, Any]:
@@ -81,24 +92,15 @@ SKEWNESS_SHOWN = 2 / 3
 
 
 def skewed_belief(
-    n: Any,
-    mean: Any,
-    m2: Any,
-    mu: Any,
-    kappa: Any,
-    alpha: Any,
-    beta: Any,
-    worth: Any,
-    slope: Any,
+    loc: Any, scale: Any, df: Any, weight: Any, slope: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """What to say of an arm whose rewards have tails: location, scale, df and skew of a `SkewedT`.
+    """A belief of `tailed_belief` whose variance moves with the mean: a `SkewedT`.
 
-    The variance is learnt at the rate the tails allow, and moves with the mean by `slope`. The skew
-    fades as the degrees of freedom fall to 2, by the factor that keeps the belief's mean where it
-    is with infinitely many: a variance that nobody knows yet must not make the mean infinite.
+    `weight` is kappa + n. The skew fades as the degrees of freedom fall to 2, by the factor that
+    keeps the belief's mean where it is with infinitely many: a variance that nobody knows yet must
+    not make the mean infinite.
     """
-    loc, scale, df = tailed_belief(n, mean, m2, mu, kappa, alpha, beta, worth)
-    skew = SKEWNESS_SHOWN * slope / (kappa + n) * np.maximum(1 - 2 / df, 0.0)
+    skew = SKEWNESS_SHOWN * slope / weight * np.maximum(1 - 2 / df, 0.0)
     return loc, scale, df, skew
 
 

@@ -24,7 +24,6 @@ from varts.policies.formulas import (
     tailed_belief,
     unit_free_belief,
     unit_free_known_belief,
-    unit_free_prior,
     unit_free_tailed_belief,
 )
 from varts.policies.registry import register
@@ -54,7 +53,7 @@ class VarTS(BeliefPolicy):
     array([0.7815, 0.6292])
     >>> sales = ArmStats.from_rewards([[0.0] * 40 + [30.0], [0.0] * 40 + [20.0]])
     >>> VarTS().belief(sales).df.round(1), VarTS(tails=True).belief(sales).df.round(1)
-    (array([42., 42.]), array([3.2, 3.2]))
+    (array([42., 42.]), array([5.5, 5.5]))
     """
 
     prior: NormalGamma | None = None
@@ -115,12 +114,14 @@ class VarTS(BeliefPolicy):
         """
         self._ready(stats)
         tails = self.tails_of(stats)
-        if self.prior is None:
-            prior = unit_free_prior(*pooled_rows(stats).T)
-        else:
-            prior = tuple(self.prior.per_arm(stats.K))
-        worth = tails.worth_beside_mean
-        made = skewed_belief(stats.n, stats.mean, stats.m2, *prior, worth, tails.slope)
+        believe: Any = unit_free_tailed_belief
+        rows, kappa = pooled_rows(stats).T, np.ones(stats.K)
+        if self.prior is not None:
+            believe, rows = tailed_belief, np.stack(self.prior.per_arm(stats.K))
+            kappa = rows[1]
+        t = believe(stats.n, stats.mean, stats.m2, *rows, tails.worth_beside_mean)
+        loc, scale, df = t
+        made = skewed_belief(loc, scale, df, kappa + stats.n, tails.slopes(stats))
         return SkewedT(*made)
 
     def owed(self, K: int) -> NDArray[np.int64]:
@@ -135,7 +136,7 @@ class VarTS(BeliefPolicy):
             rows = np.stack(self.prior.per_arm(stats.K), axis=1)
         if not self.tails:
             return rows
-        return np.column_stack([rows, np.full(stats.K, self.tails_of(stats).worth)])
+        return np.column_stack([rows, np.full(stats.K, self.tails_of(stats).worth_for_choosing)])
 
 
 @register

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from varts._validation import abbreviate, choice, integer, unknown
+from varts.empirical import EmpiricalBandit
 from varts.policies import KnownVarianceTS, Policy, VarTS, make
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
+from varts.revenue import RevenueBandit
 
 EXAMPLE = """\
 # varts simulate study.toml
@@ -23,11 +25,13 @@ seed = 0
 # arm_groups = "groups.csv"     # the group of each arm (or a table), for priors that go by group
 
 [problem]
-kind = "gaussian"     # gaussian, bernoulli or beta
+kind = "gaussian"     # gaussian, bernoulli, beta, revenue, or table: rewards from a log
 K = 10                # arms; without more, the priors are the paper's
 # prior = { mu = 12.0, kappa = 16.0, alpha = 11.0, beta = 640.0 }    # or a prior's JSON file
 # prior = { mu = 0.0, sigma = 1.0 }   with   sigma = 0.5             # known variances
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
+# chance = [0.02, 0.06], amount = 30.0, spread = 0.8    # revenue: few pay, very different amounts
+# path = "log.csv"                    # table: arms pay what the log has; columns arm and reward
 
 [policies]            # label = options; `varts policies` lists both
 VarTS = { prior = "problem" }          # the problem's own prior, or a table, or a JSON file
@@ -42,6 +46,8 @@ PROBLEM_KEYS = {
     "bernoulli": ("kind", "K", "a", "b"),
     "beta": ("kind", "K", "s", "a", "b"),
     "gaussian": ("kind", "K", "prior", "sigma"),
+    "revenue": ("kind", "K", "chance", "amount", "arm_spread", "spread", "shape"),
+    "table": ("kind", "path", "arm", "reward", "experiment", "only"),
 }
 
 
@@ -142,6 +148,8 @@ def _problem(table: dict[str, Any], arms: Arms) -> Problem:
     kind = choice("problem kind", table.get("kind"), PROBLEM_KEYS)
     _only(f"key of a {kind} problem", table, PROBLEM_KEYS[kind])
     options = {key: value for key, value in table.items() if key != "kind"}
+    if kind == "table":
+        return _table(options, arms)
     if arms.names is not None:
         K = options.setdefault("K", len(arms.names))
         if len(arms.names) != K:
@@ -152,10 +160,22 @@ def _problem(table: dict[str, Any], arms: Arms) -> Problem:
         return BernoulliBandit(**options)
     if kind == "beta":
         return BetaBandit(**options)
+    if kind == "revenue":
+        return RevenueBandit(**options)
     if "prior" not in options:
         _only("key of a gaussian problem without a prior", table, ("kind", "K"))
         return GaussianBandit(**options)
     return GaussianBandit(arms.prior(options.pop("prior")), **options)
+
+
+def _table(options: dict[str, Any], arms: Arms) -> EmpiricalBandit:
+    """The rewards of a log; names of arms say which to take."""
+    for name, value in {"path": None, **options}.items():
+        if not isinstance(value, str):
+            rule = "the name of a log" if name == "path" else "a name"
+            raise TypeError(f"{name} of a table problem must be {rule}, got {abbreviate(value)}")
+    path = arms.folder / options.pop("path")
+    return EmpiricalBandit(path, arms=arms.names, **options)
 
 
 def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:

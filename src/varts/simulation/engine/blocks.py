@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from varts import _seeding
 from varts._validation import Floats
+from varts.empirical import EmpiricalBandit
 from varts.policies import BeliefPolicy, Policy
 from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
+from varts.revenue import REVENUES, RevenueBandit
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
 from varts.simulation.engine.diagnosis import diagnose
 from varts.simulation.engine.kernel import (
     Kernel,
+    data_array,
     kernel_of,
     parameter_array,
     reward_kind,
@@ -39,7 +42,8 @@ RUNS_PER_BLOCK = 8
 BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
 MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
 
-BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed)  # known to pay what they state
+# Known to pay what they state.
+BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed, EmpiricalBandit, RevenueBandit)
 _checked: set[tuple[Any, ...]] = set()  # other problems, by their reward and a drawn instance
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
@@ -82,6 +86,11 @@ class Work:
         }
 
     @cached_property
+    def data(self) -> Floats:
+        """What the problem's rewards look up."""
+        return data_array(self.problem)
+
+    @cached_property
     def blocks_per_call(self) -> int:
         """How many blocks to play in one call of a kernel: short ones together, to save calls."""
         rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
@@ -99,17 +108,20 @@ class Work:
             self._play(label, 0, np.zeros((3, 0, self.problem.K)))
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
-            compiled = kernel or Kernel("index", reward=reward_of(self.problem))
+            has_data = self.problem.data is not None
+            compiled = kernel or Kernel("index", reward=reward_of(self.problem), has_data=has_data)
             raise ValueError(diagnose(compiled, error)) from error
 
     def check_problem(self) -> None:
         """Hold a user's own problem against what it states, the first time that it is met."""
         problem, reward = self.problem, reward_of(self.problem)
-        if type(problem) in BUILT_IN and reward is None:
+        known = reward is None or problem.reward in REVENUES.values()
+        if type(problem) in BUILT_IN and known:
             return
         drawn = problem.draw(_seeding.generator(0, _seeding.PROBLEM_CHECK), 1)
         arrays = (drawn.array(name, 1, problem.K) for name in ("mean", "variance", "a", "b"))
-        instance = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
+        content = b"".join(array.tobytes() for array in (*arrays, self.data))
+        instance = hashlib.sha256(content).digest()
         met = reward_kind(problem), reward, instance
         if met not in _checked:
             problem.check()
@@ -204,6 +216,7 @@ class Work:
             parameters.copy(),
             allocate(self.problem.K) if scratch is None else scratch,
             reward_kind(self.problem),
+            self.data,
             *instances,
             self.rounds,
             np.zeros(1, dtype=np.uint8) if stop is None else stop,

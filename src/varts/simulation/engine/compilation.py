@@ -41,7 +41,7 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
     kernel = kernel_of(policy, problem, naive)
     if kernel is not None:
         return compiled_loop(kernel)
-    return interpreted_loop(policy, pay_functions(reward_of(problem))[1])
+    return interpreted_loop(policy, pay_functions(reward_of(problem), problem.data is not None)[1])
 
 
 @functools.cache
@@ -65,7 +65,7 @@ def kept_on_disk(function: Any, name: str, **bound: Any) -> Callable[..., Any]:
 
 
 def _hooks(kernel: Kernel) -> Hooks:
-    pay, first_pay = pay_functions(kernel.reward)
+    pay, first_pay = pay_functions(kernel.reward, kernel.has_data)
     transform, sound, observe = selectors.keep, selectors.sound, selectors.observe_nothing
     if kernel.family in ("index", "growing"):
         select, refresh, begin, sound = _index_hooks(kernel)
@@ -169,9 +169,11 @@ def for_numbers(value: Any) -> Any:
 
 
 @functools.cache
-def pay_functions(reward: Formula | None) -> tuple[Any, Any]:
+def pay_functions(reward: Formula | None, has_data: bool = False) -> tuple[Any, Any]:
     """`loop.pay`, with a user's reward function in it if there is one: inlined, and as a call."""
+    plain = loop.pay_by_data if has_data else loop.pay
     if reward is None:
-        return inlined(specialise(loop.pay)), jit(specialise(loop.pay))
-    pay = specialise(loop.pay, f"pay_{reward.content}", custom_reward=formula_jit(reward))
+        return inlined(specialise(plain)), jit(specialise(plain))
+    name = f"{plain.__name__}_{reward.content}"
+    pay = specialise(plain, name, custom_reward=formula_jit(reward))
     return inlined(pay), jit(pay)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
@@ -21,13 +21,13 @@ WAY_OUT = "write a closed form, or a policy in plain Python: subclass Policy and
 def diagnose(kernel: Kernel, error: Exception) -> str:
     """Why a kernel's formulas do not compile."""
     found = list(_formulas(kernel))
-    for formula, size, results in found:
-        problem = _on_numbers(formula, size, results)
+    for formula, arguments, results in found:
+        problem = _on_numbers(formula, arguments, results)
         if problem is not None:
             return f"{formula.what} {problem}"
-    for formula, size, _ in found:
+    for formula, arguments, _ in found:
         try:
-            formula_jit(formula).compile((types.float64,) * size)
+            formula_jit(formula).compile(tuple(map(typeof, arguments)))
         except Exception as reason:
             culprits = list(_unknown_to_numba(formula))
             got = f"{culprits[0]}; {WAY_OUT}" if culprits else _first_line(reason)
@@ -35,27 +35,30 @@ def diagnose(kernel: Kernel, error: Exception) -> str:
     return f"the loop of this policy could not be compiled: {_first_line(error)}"
 
 
-def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, int, int]]:
-    """The formulas with the number of their arguments and of their results."""
+def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int]]:
+    """The formulas with arguments as they may occur, and the number of their results."""
     if kernel.reward is not None:
-        yield kernel.reward, 4, 1
+        yield kernel.reward, (*_numbers(4), *[np.ones(1)] * kernel.has_data), 1
     if kernel.terms is not None:
-        yield kernel.terms, 3 + kernel.parameters, kernel.term_count
+        yield kernel.terms, _numbers(3 + kernel.parameters), kernel.term_count
     if kernel.clock is not None:
-        yield kernel.clock, 1, 1
+        yield kernel.clock, _numbers(1), 1
     if kernel.formula is not None:
         size = 3 + kernel.parameters + (kernel.family != "belief")
         size = size if kernel.terms is None else kernel.term_count + 1
-        yield kernel.formula, size, 3 if kernel.family == "belief" else 1
+        yield kernel.formula, _numbers(size), 3 if kernel.family == "belief" else 1
 
 
-def _on_numbers(formula: Formula, size: int, results: int) -> str | None:
+def _numbers(size: int) -> tuple[float, ...]:
+    return (9.0, 0.5, 2.0, 30.0, *[1.0] * size)[:size]
+
+
+def _on_numbers(formula: Formula, arguments: tuple[Any, ...], results: int) -> str | None:
     """What is wrong with the formula as Python runs it, on numbers as they may occur."""
-    numbers = (9.0, 0.5, 2.0, 30.0, *[1.0] * size)[:size]
     try:
         with np.errstate(all="ignore"):
-            made = formula.function(*numbers)
-    except ArithmeticError:
+            made = formula.function(*arguments)
+    except (ArithmeticError, IndexError):
         return None  # not with these numbers
     except Exception as error:
         return f"must be plain arithmetic, got {type(error).__name__}: {error}"

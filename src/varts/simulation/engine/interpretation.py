@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import cloudpickle
+from numba import cloudpickle, typeof
 
 from varts._validation import real
 from varts.policies import Policy
@@ -25,13 +25,14 @@ from varts.simulation.engine.specialisation import specialise
 from varts.stats import ArmStats, merged_moments
 
 
-def interpreted_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., int]:
+def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
     """`loop.play` for a policy in plain Python; `pay` is the compiled one of the problem."""
     before = attributes_of(policy)
 
     def play(seed: Any, first_run: int, *rest: Any) -> int:
         *numbers, true_mean, a, b, rounds, stop, counter, final, best_share, curve = rest
-        pay(numbers[-1], np.uint64(0), np.int64(0), 1.0, 1.0)  # compiles it, if there are no runs
+        kind, data = numbers[-2:]
+        pay.compile(tuple(map(typeof, (kind, np.uint64(0), np.int64(0), 1.0, 1.0, data))))
         for r in range(len(true_mean)):
             row = slice(r, r + 1)
             hooks = _hooks(policy, pay, np.uint64(stream(seed, first_run + r)), true_mean.shape[1])

@@ -10,13 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from varts._validation import Floats
+from varts._validation import Floats, reals
+from varts.empirical import EmpiricalBandit
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
 from varts.policies.evaluation import name_of, terms_of
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
+from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS
+from varts.simulation.results import read_only
 from varts.stats import ArmStats
 
 Family = Literal["index", "growing", "belief", "beta", "mean_variance"]
@@ -36,6 +39,8 @@ REWARD_KINDS: dict[Any, int] = {
     GaussianBandit.reward: loop.GAUSSIAN,
     BernoulliBandit.reward: loop.BERNOULLI,
     BetaBandit.reward: loop.BETA,
+    EmpiricalBandit.reward: loop.RECORDED,
+    gamma_revenue: loop.GAMMA_REVENUE,
 }
 
 
@@ -52,6 +57,7 @@ class Kernel:
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
     term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
     reward: Formula | None = None  # as in `reward_of`
+    has_data: bool = False  # whether rewards look something up, which is not compiled in
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
 
     @property
@@ -63,8 +69,8 @@ class Kernel:
 def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
     package = Path(__file__).parents[2]
-    files = [package / name for name in ("problems.py", "stats.py", "tails.py")]
-    files += package.glob("priors/*.py")
+    names = "problems.py", "empirical.py", "revenue.py", "stats.py", "tails.py"
+    files = [*(package / name for name in names), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
     return sorted([*files, package / "beliefs" / "stirling.py"])
 
@@ -105,6 +111,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         parameters=given.shape[1],
         term_count=term_count,
         reward=reward_of(problem),
+        has_data=problem.data is not None,
         naive=naive,
     )
 
@@ -137,6 +144,18 @@ def family_of(policy: Policy) -> Family | None:
 def reward_kind(problem: Problem) -> int:
     """Which branch of `loop.pay` draws this problem's rewards."""
     return REWARD_KINDS.get(problem.reward, loop.CUSTOM)
+
+
+def data_array(problem: Problem) -> Floats:
+    """The problem's data as the kernel takes them, not copied if need not be; empty for none."""
+    if problem.data is None:
+        return read_only(np.empty(0))
+    what, data = f"data of {type(problem).__name__}", problem.data
+    if not isinstance(data, np.ndarray) or data.dtype != np.float64:
+        data = reals(what, data)
+    if data.ndim != 1 or not data.size:
+        raise ValueError(f"{what} must be a list of numbers, got the shape {data.shape}")
+    return read_only(np.ascontiguousarray(data))  # always read-only: it is part of the type
 
 
 def parameter_array(policy: Policy, K: int) -> Floats:

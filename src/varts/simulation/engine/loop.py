@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from varts import stats
+from varts.empirical import EmpiricalBandit
 from varts.problems import BernoulliBandit, GaussianBandit
 from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.rng import below, beta, jit, normal, stream, uniform
+from varts.simulation.engine.rng import below, beta, jit, log_gamma, normal, stream, uniform
 from varts.simulation.engine.specialisation import UNBOUND
 
 
@@ -37,7 +38,7 @@ class Hooks:
     #: (arm, reward, n, mean, m2, params): takes in a reward that the statistics do not know yet,
     #: for policies that need more of it than they keep.
     observe: Callable[..., Any]
-    #: (kind, tape, pull, a, b) -> reward: what a pull pays.
+    #: (kind, tape, pull, a, b, data) -> reward: what a pull pays.
     pay: Callable[..., Any]
     #: `refresh` and `pay` again, as plain calls, for what is done once per run and arm: a second
     #: copy in the loop would cost it registers.
@@ -52,7 +53,7 @@ hooks: Hooks = UNBOUND
 
 # Purposes of a run's streams, and kinds of rewards. Part of every result: append, never renumber.
 CHOICES, REWARDS, MEMORY = np.int64(0), np.int64(1), np.int64(2)
-GAUSSIAN, BERNOULLI, BETA, CUSTOM = 0, 1, 2, 3
+GAUSSIAN, BERNOULLI, BETA, CUSTOM, RECORDED, GAMMA_REVENUE = 0, 1, 2, 3, 4, 5
 STOPPED, DONE, NO_REWARD, UNSOUND = 0, 1, 2, 3  # how `play` ended
 
 STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
@@ -61,10 +62,11 @@ merged = jit(stats.merged)
 merged_moments = jit(stats.merged_moments)
 gaussian_reward = jit(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)
+recorded_reward = jit(EmpiricalBandit.reward)
 
 
 @jit
-def no_custom_reward(a, b, z, u):
+def no_custom_reward(a, b, z, u, data=None):
     """Stands in for a user's reward function where there is none."""
     return np.nan
 
@@ -72,10 +74,11 @@ def no_custom_reward(a, b, z, u):
 custom_reward = no_custom_reward
 
 
-def pay(kind, tape, pull, a, b):
+def pay(kind, tape, pull, a, b, data):
     """What a pull of an arm pays, by the arm's tape: the same for every policy, whenever pulled.
 
-    Pulls are 2^20 steps of the generator apart, more than one reward ever takes.
+    Pulls are 2^20 steps of the generator apart, more than one reward ever takes. Problems with data
+    have `pay_by_data`, so that this one, which is part of the loop, has no array to carry along.
     """
     state = tape + np.uint64(pull) * STRIDE
     if kind == GAUSSIAN:
@@ -90,6 +93,23 @@ def pay(kind, tape, pull, a, b):
     z, state = normal(state)
     u, state = uniform(state)
     return float(custom_reward(a, b, z, u))
+
+
+def pay_by_data(kind, tape, pull, a, b, data):
+    """`pay` for a problem whose rewards look something up in its data."""
+    state = tape + np.uint64(pull) * STRIDE
+    if kind == RECORDED:
+        u, state = uniform(state)
+        return recorded_reward(a, b, 0.0, u, data)
+    if kind == GAMMA_REVENUE:  # `gamma_revenue` without an inversion
+        u, state = uniform(state)
+        if u >= a:
+            return 0.0
+        log, state = log_gamma(1 / data[0] ** 2, state)
+        return b * data[0] ** 2 * np.exp(log)
+    z, state = normal(state)
+    u, state = uniform(state)
+    return float(custom_reward(a, b, z, u, data))
 
 
 def allocate(K):
@@ -109,8 +129,8 @@ def allocate(K):
 
 
 def play(
-    seed, first_run, horizon, owed, params, scratch, kind, true_mean, a, b, rounds, stop, counter,
-    final, best_share, curve,
+    seed, first_run, horizon, owed, params, scratch, kind, data, true_mean, a, b, rounds, stop,
+    counter, final, best_share, curve,
 ):  # fmt: skip
     """Play one run per row of `true_mean` and say how it ended; set `stop` to end it early.
 
@@ -132,7 +152,7 @@ def play(
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
             tapes[i] = stream(tape, i)
-            next_reward[i] = hooks.first_pay(kind, tapes[i], np.int64(0), a[r, i], b[r, i])
+            next_reward[i] = hooks.first_pay(kind, tapes[i], np.int64(0), a[r, i], b[r, i], data)
             still_owed[i] = owed[i]
             if still_owed[i] > 0:
                 owed_arms[owed_count] = i
@@ -160,7 +180,7 @@ def play(
             state = np.uint64(state)
             hooks.observe(arm, x, n, mean, m2, params)
             n[i] += 1
-            next_reward[i] = hooks.pay(kind, tapes[i], np.int64(n[i]), a[r, i], b[r, i])
+            next_reward[i] = hooks.pay(kind, tapes[i], np.int64(n[i]), a[r, i], b[r, i], data)
             step = x - mean[i]
             mean[i] += step / n[i]
             m2[i] += step * (x - mean[i])

@@ -27,8 +27,8 @@ from varts.simulation.engine.rng import (
     unlikely,
     where,
 )
-from varts.simulation.engine.specialisation import UNBOUND
-from varts.tails import kurtosis_of, worth_of
+from varts.simulation.engine.specialisation import UNBOUND, specialise
+from varts.tails import kurtosis_of, worth_for_choosing, worth_of
 
 PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes
 TERMS: tuple[float, ...] = UNBOUND  # a zero for each number that `terms` makes of an arm
@@ -275,7 +275,8 @@ def pool(n, mean, m2, params):
 # Beliefs that learn variances by the rewards' tails keep of every arm, behind the parameters of
 # their formula, m3 and m4, and what is known of other rewards: their kurtosis and number.
 M3, M4, KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS = 0, 1, 2, 3, 4
-kurtosis_of_arm, worth_of_reward = jit(kurtosis_of), jit(worth_of)
+kurtosis_of_arm = jit(kurtosis_of)
+worth_of_reward = jit(specialise(worth_for_choosing, worth_of=jit(worth_of)))
 
 
 def observe_moments(arm, x, n, mean, m2, params):

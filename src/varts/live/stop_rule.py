@@ -1,0 +1,103 @@
+"""When an experiment may be stopped, and why not yet: a sentence for each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._text import printable
+from varts._validation import Floats
+from varts.live.state import Config
+from varts.stats import ArmStats
+
+MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards are too few to speak
+LIKELY_SDS = 3.0  # a reward that lies so far from the mean of all may still be one
+ARMS_NAMED = 5  # in a sentence
+
+
+class Standing(NamedTuple):
+    """Where the arms stand, one entry each; `seen` has the statistics of which higher is better."""
+
+    config: Config
+    seen: ArmStats
+    reflection: float  # minus the reward it is, where lower is better
+    made: NDArray[np.int64]  # decisions
+    pending: NDArray[np.int64]  # those without a reward
+    p_best: Floats
+    loss: Floats
+    best: int | None  # the arm of the largest P(best), if that is known
+    possible: NDArray[np.bool_]  # whether it may be best, at any look
+
+
+def stop_rule(at: Standing) -> tuple[int | None, str]:
+    """The arm that meets the rule, if one does, and a sentence that says why (not)."""
+    options = at.config.options
+    rules = (options.stop_p_best, options.stop_loss, options.stop_error)
+    if all(rule is None for rule in rules):
+        return None, "no stop rule was set"
+    if at.best is None:
+        active = at.config.active
+        if at.seen.n[active].sum() > 1 and not at.seen.take(active).pooled().m2[0] > 0:
+            return None, "all rewards so far are equal: nothing to compare"
+        return None, "some arm has too few rewards to compare"
+    winner, because = _met(at, at.best)
+    if winner is None:
+        return None, because
+    doubt = _pending_doubt(at, winner)
+    return (None, doubt) if doubt else (winner, because)
+
+
+def _met(at: Standing, best: int) -> tuple[int | None, str]:
+    options, p_best, loss = at.config.options, at.p_best, at.loss
+    if options.stop_p_best is not None and p_best[best] >= options.stop_p_best:
+        return best, f"P(best) is {p_best[best]:.4f}, at least {options.stop_p_best:g}"
+    least = int(np.nanargmin(loss))
+    if options.stop_loss is not None and loss[least] <= options.stop_loss:
+        return least, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
+    if options.stop_error is None:
+        return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
+    left = np.flatnonzero(at.possible)
+    error = f"an error of {100 * options.stop_error:g} % at any look"
+    if options.half_life is not None:
+        return None, "stop_error needs rewards that count alike, not a half-life"
+    if len(left) == 1:
+        return int(left[0]), f"all other arms are ruled out, with {error}"
+    names = ", ".join(printable(at.config.arms[arm]) for arm in left[:ARMS_NAMED])
+    more = f" and {len(left) - ARMS_NAMED} more" if len(left) > ARMS_NAMED else ""
+    hint = "; without a floor that may remain so for ever" if options.floor == 0 else ""
+    return None, f"{names}{more} may still be best, with {error}{hint}"
+
+
+def _pending_doubt(at: Standing, winner: int) -> str | None:
+    """Why rewards that have not come yet could turn the answer; None if they could not.
+
+    They may be those of visitors who buy nothing, and never come. So they are counted as what
+    `missing` says, or as 0 where that is a likely reward (0 stars are not): if then another arm has
+    the highest mean, it is too early.
+    """
+    options, active = at.config.options, at.config.active
+    made, pending = int(at.made[active].sum()), int(at.pending[active].sum())
+    if pending > MOST_PENDING * made:
+        return (
+            f"{pending / made:.0%} of the decisions have no reward yet, so the others may mislead: "
+            "set window and missing?"
+        )
+    given = 0.0 if options.missing is None else options.missing
+    paid = given if options.goal == "max" else at.reflection - given
+    in_play = at.seen.take(active)
+    everything = in_play.pooled()
+    sd = np.sqrt(everything.m2[0] / everything.n[0])
+    if options.missing is None and abs(paid - everything.mean[0]) > LIKELY_SDS * sd:
+        return None
+    n, waiting = in_play.n, at.pending[active]
+    mean = (n * in_play.mean + waiting * paid) / np.maximum(n + waiting, 1)
+    leader = int(active[mean.argmax()])
+    before = int(active[in_play.mean.argmax()])
+    if leader in (winner, before):
+        return None
+    return (
+        f"{pending:,} decisions have no reward yet; if all of them came to {given:g}, "
+        f"{printable(at.config.arms[leader])} would be ahead"
+    )
