@@ -225,7 +225,10 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arm-groups", "gone.csv"), "gone.csv: no such file or directory"),
         (("--from-history", "gone.csv"), "gone.csv: no such file"),
         (("--from-history", ""), "history must be a file, folder or pattern, got ''"),
-        (("--from-history", "prior.json"), "history must be CSV or Parquet files, got "),
+        (
+            ("--from-history", "prior.json"),
+            "history must be CSV, TSV, Parquet or NDJSON files, got ",
+        ),
         (("--from-history", "log.csv", "--reward-column", "eur"), "unknown column 'eur'"),
         (("--from-history", "log.csv", "--only", "may"), "only must be left out for a log without"),
         (("--from-history", "log.csv", "--arms", 3), "arms must be the 2 of the recorded rewards"),

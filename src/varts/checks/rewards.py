@@ -220,7 +220,7 @@ def describe_trend(correlation: float) -> str:
     return (
         f"the arms' variances {'rise' if correlation > 0 else 'fall'} with their means (rank "
         f"correlation {correlation:.2f}), which the model does not expect: {CHOOSE}, and plan "
-        "on the recorded rewards"
+        "on the recorded rewards (varts plan --from-history)"
     )
 
 
