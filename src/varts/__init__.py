@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts import live as live
     from varts.beliefs import Beta as Beta
     from varts.beliefs import StudentT as StudentT
+    from varts.drift import Cycle as Cycle
+    from varts.drift import Steps as Steps
+    from varts.drift import Walk as Walk
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
@@ -34,6 +37,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.policies import BeliefPolicy as BeliefPolicy
     from varts.policies import BernoulliTS as BernoulliTS
     from varts.policies import EvenSplit as EvenSplit
+    from varts.policies import Fading as Fading
     from varts.policies import GaussianTS as GaussianTS
     from varts.policies import IndexPolicy as IndexPolicy
     from varts.policies import KnownVarianceTS as KnownVarianceTS
@@ -59,6 +63,7 @@ __version__ = "0.1.0"
 _modules = ("bounds", "live")
 _homes = {
     "varts.beliefs": ("Beta", "StudentT"),
+    "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),
@@ -73,6 +78,7 @@ _homes = {
         "BeliefPolicy",
         "BernoulliTS",
         "EvenSplit",
+        "Fading",
         "GaussianTS",
         "IndexPolicy",
         "KnownVarianceTS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 # What a stream is for. The numbers are part of every result: append, never renumber.
-INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK = 0, 1, 2
+INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK, DRIFT = 0, 1, 2, 3
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:

@@ -102,16 +102,16 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     low, high, p_best, loss = np.full((4, K), np.nan)
     policy = _believer(config)
     seen = seen_by(policy, options.goal, stats)
-    owed = seen.n < policy.owed(K)
+    owed = state.owed(policy, seen)
     known = np.flatnonzero(~owed)
     if known.size:
-        belief = policy.restricted(known).belief(seen.take(known))
+        belief = policy.restricted(known).believed(seen.take(known))
         low[known], high[known] = belief.interval(level)
         if options.goal == "min":
             low, high = policy.reflection - high, policy.reflection - low
     active = config.active
     if not owed[active].any():
-        belief = policy.restricted(active).belief(seen.take(active))
+        belief = policy.restricted(active).believed(seen.take(active))
         p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
     frame = pl.DataFrame(
         {

@@ -17,7 +17,7 @@ from varts._caching import computed_once
 from varts._validation import choice
 from varts.live.options import Options
 from varts.policies import Policy
-from varts.stats import ArmStats
+from varts.stats import ArmStats, faded
 
 # What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a
 # decision without one, REPAIR says how the caches differed from the log; the others change the
@@ -96,11 +96,6 @@ class Row(NamedTuple):
         return self._replace(n=self.n * fade, m2=self.m2 * fade, at=at)
 
 
-def faded(rewards: int, half_life: float | None) -> float:
-    """What a weight of 1 is worth after so many rewards more."""
-    return 1.0 if half_life is None else 2.0 ** (-rewards / half_life)
-
-
 @dataclass(frozen=True)
 class Config:
     """What the changes of configuration add up to."""
@@ -117,11 +112,6 @@ class Config:
     def policy(self) -> Policy:
         """The policy for all the arms."""
         return self.options.build(len(self.arms))
-
-    @computed_once
-    def owed(self) -> NDArray[np.int64]:
-        """How many rewards the policy needs of every arm before it has a say."""
-        return self.policy.owed(len(self.arms))
 
     @computed_once
     def active(self) -> NDArray[np.int64]:
@@ -243,6 +233,11 @@ class State:
                 raise ValueError(f"arm of the statistics must be below {len(n)}, got {arm}; verify")
             n[arm], mean[arm], m2[arm] = row.n, row.origin + row.mean, row.m2
         return ArmStats._trusted(n, mean, m2)
+
+    def owed(self, policy: Policy, stats: ArmStats) -> NDArray[np.bool_]:
+        """Which arms are owed pulls: they had too few rewards, or too little of them is left."""
+        K = stats.K
+        return (self.counts() < policy.owed(K)) | (stats.n < policy.least_weight(K))
 
     def counts(self) -> NDArray[np.int64]:
         """How many rewards each arm has had."""

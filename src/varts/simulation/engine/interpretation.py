@@ -18,7 +18,7 @@ from numba import cloudpickle
 from varts._validation import real
 from varts.policies import Policy
 from varts.policies.evaluation import chosen_arm, name_of
-from varts.simulation.engine import loop, selectors
+from varts.simulation.engine import drifting, loop, selectors
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.rng import bits, stream
 from varts.simulation.engine.specialisation import specialise
@@ -43,6 +43,20 @@ def interpreted_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., i
             if status != loop.DONE:
                 return int(status)
         return loop.DONE
+
+    return play
+
+
+def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., int]:
+    """`drifting.play` for such a policy."""
+    before = attributes_of(policy)
+
+    def play(seed: Any, run: int, horizon: int, owed: Any, *rest: Any) -> int:
+        hooks = _hooks(policy, pay, np.uint64(stream(seed, run)), len(owed))
+        pay(rest[2], np.uint64(0), np.int64(0), 1.0, 1.0)  # compiles it, if there are no rounds
+        status = specialise(drifting.play, hooks=hooks)(seed, run, horizon, owed, *rest)
+        _refuse_changes(policy, before)
+        return int(status)
 
     return play
 

@@ -11,8 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from varts._validation import Floats
+from varts.drift import Drifting
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy
 from varts.policies.evaluation import name_of, terms_of
+from varts.policies.fading import split_fading
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.engine import loop
 from varts.simulation.engine.formula import Formula
@@ -51,6 +53,8 @@ class Kernel:
     term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
     reward: Formula | None = None  # as in `reward_of`
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
+    drifting: bool = False  # whether it is `drifting.play`
+    fading: bool = False  # whether every reward moves all statistics, too
 
     @property
     def digest(self) -> str:
@@ -61,7 +65,8 @@ class Kernel:
 def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
     package = Path(__file__).parents[2]
-    files = [package / "problems.py", package / "stats.py", *package.glob("priors/*.py")]
+    names = ("drift.py", "problems.py", "stats.py")
+    files = [*(package / name for name in names), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
     return sorted([*files, package / "beliefs" / "stirling.py"])
 
@@ -77,6 +82,8 @@ def sources_digest() -> str:
 
 def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel | None:
     """The kernel of a policy on a problem; None for a policy in plain Python."""
+    policy, fade = split_fading(policy)
+    fading = fade < 1
     family = family_of(policy)
     if family is None:
         return None
@@ -85,7 +92,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
     if family == "index":
         assert isinstance(policy, IndexPolicy)
         formula, terms, clock = (_formula(policy, name) for name in ("index", "terms", "clock"))
-        if policy.grows and problem.K >= MIN_ARMS_GROWING:
+        if policy.grows and problem.K >= MIN_ARMS_GROWING and not fading:
             family = "growing"
     elif family == "belief":
         assert isinstance(policy, BeliefPolicy)
@@ -101,6 +108,8 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         term_count=term_count,
         reward=reward_of(problem),
         naive=naive,
+        drifting=fading or isinstance(problem, Drifting),
+        fading=fading,
     )
 
 
@@ -140,7 +149,7 @@ def parameter_array(policy: Policy, K: int) -> Floats:
     For a policy with terms it is a column per arm, with room for the terms below the parameters:
     so they lie side by side as the vectors of the index's loop want them.
     """
-    given, term_count = _parameters(policy, K)
+    given, term_count = _parameters(split_fading(policy)[0], K)
     return np.vstack([given.T, np.zeros((term_count, K))]) if term_count else given
 
 

@@ -139,6 +139,13 @@ def refresh_nothing(arm, n, mean, m2, params, memory):
 
 
 refresh_index = refresh_nothing  # or `refresh_terms`
+refresh_one: Any = UNBOUND  # what brings one arm up to date
+
+
+def refresh_every(arm, n, mean, m2, params, memory):
+    """Where every reward moves the statistics of all arms."""
+    for i in range(len(n)):
+        refresh_one(i, n, mean, m2, params, memory)
 
 
 @jit
