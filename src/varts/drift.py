@@ -120,6 +120,8 @@ class Steps(Drifting):
         at: Sequence[int] | None = None,
     ):
         listed = [phases] if isinstance(phases, Problem) else _listed(phases)
+        if not listed:
+            raise ValueError("phases must have at least one problem, got none")
         super().__init__(listed[0])
         for other in listed[1:]:
             Drifting(other)  # which refuses what is no problem, or drifts itself

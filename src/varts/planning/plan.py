@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from varts import bounds
 from varts._progress import Progress, show_progress
 from varts._validation import choice, integer, reals
-from varts.planning import tables
+from varts.planning import forgetting, tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import write_notes
@@ -30,6 +30,7 @@ def plan(
     *,
     groups: Mapping[str, str] | None = None,
     goal: str = "max",
+    drift: str | Mapping[str, float] | None = None,
     runs: int = 1000,
     followed: int | None = None,
     seed: int = 0,
@@ -45,6 +46,9 @@ def plan(
         groups: The group of each arm, for a prior that was fitted by group; without `arms`, the
             arms are those that it names.
         goal: "max" if higher rewards are better, "min" if lower ones are.
+        drift: Also compare half-lives for arms that change: "steps=2000" if their means are drawn
+            anew about every 2,000 rounds, "cycle=1000" if they rise and fall with that period,
+            "walk=0.02" if they wander by 0.02 a round; or {"steps": 2000}.
         runs: How many experiments to simulate; every policy plays the same ones.
         followed: In how many of them to follow P(best), to see how sure one may be, and when; by
             default 240, fewer with more than 100 arms.
@@ -61,6 +65,7 @@ def plan(
     True
     """
     choice("goal", goal, ("max", "min"))
+    asked = None if drift is None else forgetting.read_drift(drift)
     given, unmatched = _prior_of(prior, arms, groups)
     inner = given if goal == "max" else given.mirrored()
     integer("runs", runs, at_least=2)  # one run has no interval
@@ -72,6 +77,9 @@ def plan(
     followed = min(runs, integer("followed", followed, at_least=1))
 
     problem = GaussianBandit(inner)
+    half_lives = tables.empty_table("half_lives")
+    if asked is not None:
+        forgetting.drifting_problem(inner, *asked)  # refuse it before anything is simulated
     named, wrong = make_policies(inner, goal), make_wrong_priors(inner, goal)
     misled: dict[str, Policy] = {what: VarTS(other) for what, other in wrong.items()}
     identified: dict[str, Identification] = {}
@@ -89,6 +97,10 @@ def plan(
             followed_runs = SimulatedRuns(problem, misled[what], other, followed, seed, threads)
             at_end[what] = followed_runs.identify(checkpoints[-1:])
             bar.at(done)
+        if asked is not None:
+            half_lives = forgetting.compare_half_lives(
+                inner, *asked, horizon, runs, seed, threads, bar
+            )
     return Plan(
         prior=given,
         names=given.names,
@@ -105,6 +117,8 @@ def plan(
         curves=tables.curve_table(study, list(named)),
         bound=_bound(inner, horizon),
         notes=unmatched + write_notes(inner, goal, len(checkpoints)),
+        drift=None if asked is None else f"{asked[0]}={asked[1]:g}",
+        half_lives=half_lives,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "arms": {"arm": _S, "mu": _F, "mean_sd": _F, "p_best": _F},
     "curves": {"policy": _S, "round": _I, "regret": _F, "regret_low": _F, "regret_high": _F},
+    "half_lives": {
+        "half_life": _I, "regret": _F, "regret_low": _F, "regret_high": _F,
+        "difference": _F, "difference_low": _F, "difference_high": _F,
+        "still": _F, "still_low": _F, "still_high": _F,
+        "cost": _F, "cost_low": _F, "cost_high": _F,
+    },
 }  # fmt: skip
 
 
@@ -133,6 +139,19 @@ def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
     return _frame("curves", rows)
 
 
+def half_life_table(drifting: Study, still: Study, half_lives: Sequence[int]) -> pl.DataFrame:
+    """Regret by half-life, none first: under drift and, for comparison, without any."""
+    rows: list[list[Any]] = []
+    for label, half_life in zip(drifting.labels, [None, *half_lives], strict=True):
+        row: list[Any] = [half_life]
+        for study in (drifting, still):
+            regret = study.final[label]
+            against = mean_interval(regret - study.final[drifting.labels[0]])
+            row += [*mean_interval(regret), *([None] * 3 if half_life is None else against)]
+        rows.append(row)
+    return _frame("half_lives", rows)
+
+
 # --------------------------------------------------------------------------------------- numbers
 
 
@@ -144,6 +163,11 @@ def round_or_none(x: float) -> int | None:
     """
     x = max(x, 0.0)
     return int(x) if math.isfinite(x) else None
+
+
+def empty_table(name: str) -> pl.DataFrame:
+    """A table of SCHEMAS without a row."""
+    return _frame(name, ())
 
 
 def _frame(name: str, rows: Iterable[Any]) -> pl.DataFrame:
