@@ -36,6 +36,7 @@ UNTRACED = (
     "simulation/engine/test_compilation.py",
     "simulation/engine/test_lazy_argmax.py",
     "simulation/engine/test_selectors.py",
+    "simulation/test_drift.py",
     "simulation/test_extending.py",
     "simulation/test_regret_against_naive.py",
     "test_docs.py",

@@ -171,8 +171,8 @@ def test_help_names_every_option_and_shows_an_example(plan):
     assert (code, err) == (0, "")
     for word in (
         "PRIOR", "--arms", "--arm ", "--arms-file", "--arm-groups", "--horizon", "--goal",
-        "--until-loss", "--until-sure", "--share", "--limit", "--runs", "--followed", "--seed",
-        "--out", "--json", "--threads", "Example",
+        "--drift", "--until-loss", "--until-sure", "--share", "--limit", "--runs", "--followed",
+        "--seed", "--out", "--json", "--threads", "Example",
     ):  # fmt: skip
         assert word in out
 
@@ -218,6 +218,10 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arms", "10.5"), "--arms must be a whole number, got '10.5'"),
         ((NUMBERS, "--arms", ""), "--arms must be a number or names, got ''"),
         ((NUMBERS, "--arms", "a,,b"), "--arms must be a number or names, got 'a,,b'"),
+        ((NUMBERS, "--arms", 2, "--drift", "steps"), "drift must be one of steps=ROUNDS, cycle="),
+        ((NUMBERS, "--arms", 2, "--drift", "wlak=1"), "unknown drift 'wlak'; did you mean 'walk'?"),
+        ((NUMBERS, "--arms", 2, "--drift", "steps=0"), "steps of drift must be finite and >= 1"),
+        ((NUMBERS, "--arms", 2, "--drift", "walk=3"), "walk of drift must be below the sd of the"),
         (("a=1/gone.json", "--arms", 2), "prior must be numbers like mu=0,kappa=1"),
         ((NUMBERS, "--arms", 2, "--arm", "a"), "--arms must not be given together with --arm"),
         ((NUMBERS, "--arm", "a", "--arms-file", "prior.json"), "must not be given together"),

@@ -42,6 +42,7 @@ def plan(
     arm_groups: ArmGroups = None,
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
+    drift: str | None = None,
     until_loss: float | None = None,
     until_sure: float | None = None,
     share: float = 0.5,
@@ -63,6 +64,8 @@ def plan(
     Example: varts plan mu=12,kappa=16,alpha=11,beta=640 --arms 5 --until-sure 0.95
 
     Example: varts plan --from-history log.csv --horizon 20000
+
+    Example: varts plan prior.json --arms 5 --horizon 10000 --drift steps=2000
 
     Parameters
     ----------
@@ -93,6 +96,10 @@ def plan(
         Rounds per experiment.
     goal
         max if a higher reward is better, min if a lower one is.
+    drift
+        Also compare half-lives for arms that change: steps=2000 if their means are drawn anew about
+        every 2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they
+        wander by 0.02 a round.
     until_loss
         Also find the round from which on VarTS loses less than this per round on average.
     until_sure
@@ -135,6 +142,7 @@ def plan(
             rewards=rewards,
             groups=read_arm_groups(arm_groups),
             goal=goal,
+            drift=drift,
             runs=runs,
             followed=followed,
             seed=seed,

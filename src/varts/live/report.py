@@ -122,7 +122,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     low, high, p_best, loss = np.full((4, K), np.nan)
     policy = _believer(config)
     seen = seen_by(policy, options.goal, stats)
-    owed = (seen.n < policy.owed(K)) | _all_equal(policy, seen)
+    owed = state.owed(policy, seen) | _all_equal(policy, seen)
     known = np.flatnonzero(~owed)
     if known.size:
         low[known], high[known] = _belief(policy, seen, known).interval(level)

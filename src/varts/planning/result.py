@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from varts._progress import Progress, show_progress
 from varts._validation import integer, make_folder, real, unknown
 from varts.planning import tables
 from varts.planning.comparators import MAIN, make_policies
+from varts.planning.forgetting import best_half_life
 from varts.planning.identification import SimulatedRuns
 from varts.planning.rounds_needed import (
     ROUND_LIMIT,
@@ -60,6 +61,9 @@ class Plan:
         recorded_sure: As `sure`, on the recorded rewards.
         recorded_arms: Number, mean and sd of every arm's rewards, their zeros and their kurtosis.
         comparison: Where the recorded rewards and the model differ, one sentence each.
+        drift: What the arms were taken to do, as in "steps=2000"; None if they stay as they are.
+        half_lives: With drift, the regret of VarTS by half-life; null is none. `still` is the
+            regret if there is no drift at all, `cost` what the half-life then adds to it.
     """
 
     prior: NormalGamma
@@ -81,11 +85,19 @@ class Plan:
     recorded_sure: pl.DataFrame | None = None
     recorded_arms: pl.DataFrame | None = None
     comparison: tuple[str, ...] = ()
+    drift: str | None = None
+    half_lives: pl.DataFrame = field(default_factory=lambda: tables.empty_table("half_lives"))
 
     @property
     def K(self) -> int:
         """The number of arms."""
         return int(self.prior.mu.size)
+
+    @property
+    def half_life(self) -> int | None:
+        """The half-life to use under the drift; None if none is for certain better than that."""
+        best = best_half_life(self.half_lives)
+        return None if best is None else int(best["half_life"])
 
     def rounds_to_loss(
         self,
@@ -158,13 +170,13 @@ class Plan:
     def to_json(self) -> str:
         """Everything as one JSON object, tables by column."""
         body: dict[str, Any] = {"type": "Plan"}
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if isinstance(value, pl.DataFrame):
                 value = value.to_dict(as_series=False)
             elif isinstance(value, NormalGamma):
                 value = value.to_dict()
-            body[field.name] = value
+            body[each.name] = value
         return json.dumps(body, allow_nan=False)
 
     @classmethod
@@ -179,7 +191,7 @@ class Plan:
             if body.pop("type") != "Plan":
                 raise ValueError
             for name, schema in tables.SCHEMAS.items():
-                if name not in tables.OPTIONAL or body.get(name) is not None:
+                if name in body and (name not in tables.OPTIONAL or body[name] is not None):
                     body[name] = pl.DataFrame(body[name], schema=schema)
             body["prior"] = prior_from(body["prior"])
             body["names"] = None if body["names"] is None else tuple(body["names"])
@@ -219,6 +231,7 @@ class Plan:
             ("wrong_prior", self.wrong),
             ("arms", self.arms),
             ("regret", self.curves),
+            ("half_lives", self.half_lives if self.half_lives.height else None),
             *((name, getattr(self, name)) for name in tables.OPTIONAL),
         ):
             if table is not None:
