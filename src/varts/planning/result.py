@@ -21,6 +21,7 @@ from varts.planning.identification import SimulatedRuns
 from varts.planning.rounds_needed import (
     ROUND_LIMIT,
     RoundsNeeded,
+    find_rounds_to_certain,
     find_rounds_to_loss,
     find_rounds_to_sure,
 )
@@ -156,6 +157,39 @@ class Plan:
         runs = self._runs(policy, self.followed, threads)
         with show_progress(progress) as bar:
             return find_rounds_to_sure(runs, policy, level, share, self.horizon, limit, bar)
+
+    def rounds_to_certain(
+        self,
+        error: float = 0.05,
+        share: float = 0.5,
+        policy: str = MAIN,
+        limit: int = ROUND_LIMIT,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> RoundsNeeded:
+        """Find the number of rounds until all arms but one are ruled out for certain.
+
+        That is the answer of `Evidence.certain_best`, which may be looked at after every reward.
+        A policy that gives poor arms little traffic may never get there, and a plan has no floor:
+        the rounds of an even split are the fewest to hope for.
+
+        Args:
+            error: The chance of ever naming an arm that is not the best.
+            share: The share of runs that have to get there.
+            policy: The label of a policy in `table`.
+            limit: How many rounds to simulate at most.
+            threads: How many threads to use; all cores by default.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Returns:
+            The rounds with their interval, or how many runs got there within `limit` rounds.
+        """
+        error = real("error", error, above=0, below=1)
+        share = real("share", share, above=0, below=1)
+        limit = integer("limit", limit, at_least=1)
+        runs = self._runs(policy, self.followed, threads)
+        with show_progress(progress) as bar:
+            return find_rounds_to_certain(runs, policy, error, share, self.horizon, limit, bar)
 
     def plot(self, axes: Any = None) -> list[Axes]:
         """Draw regret, how sure one may be, and the price of a wrong prior, side by side.
