@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,11 +55,17 @@ bench: install  ## times beside C, NumPy and other packages, into docs/benchmark
 bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
 	$(BIN)/python benchmarks/fitting.py $(BENCH)
 
+bench-real: install  ## reports and choices on rewards the model did not make, into docs/tails.md
+	$(BIN)/python benchmarks/real.py $(BENCH)
+
 bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
 	$(BIN)/python benchmarks/live.py $(BENCH)
 
 bench-large: install  ## long runs with many arms
 	$(BIN)/python benchmarks/large.py $(BENCH)
+
+bench-anytime: install  ## errors and detection times of always-valid inference, into docs/anytime.md
+	$(BIN)/python benchmarks/anytime.py $(BENCH)
 
 lint: install
 	$(BIN)/ruff check .

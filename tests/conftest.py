@@ -26,6 +26,7 @@ from varts import cli, policies
 # Slow because they compile, compute or run other processes: not traced for coverage, which would
 # take half as long again and see nothing new. A file of tests/ per line.
 UNTRACED = (
+    "anytime/test_looks.py",
     "beliefs/test_best_arm_statistics.py",
     "beliefs/test_samplers.py",
     "fitting/test_fit_statistics.py",
@@ -36,6 +37,7 @@ UNTRACED = (
     "simulation/engine/test_compilation.py",
     "simulation/engine/test_lazy_argmax.py",
     "simulation/engine/test_selectors.py",
+    "simulation/test_drift.py",
     "simulation/test_extending.py",
     "simulation/test_regret_against_naive.py",
     "test_docs.py",

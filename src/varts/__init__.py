@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.checks import Checks as Checks
     from varts.checks import Finding as Finding
     from varts.checks.log import check as check
+    from varts.drift import Cycle as Cycle
+    from varts.drift import Steps as Steps
+    from varts.drift import Walk as Walk
     from varts.empirical import EmpiricalBandit as EmpiricalBandit
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
@@ -41,6 +44,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.policies import BeliefPolicy as BeliefPolicy
     from varts.policies import BernoulliTS as BernoulliTS
     from varts.policies import EvenSplit as EvenSplit
+    from varts.policies import Fading as Fading
     from varts.policies import GaussianTS as GaussianTS
     from varts.policies import IndexPolicy as IndexPolicy
     from varts.policies import KnownVarianceTS as KnownVarianceTS
@@ -71,6 +75,7 @@ _homes = {
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.checks": ("Checks", "Finding"),
     "varts.checks.log": ("check",),
+    "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
@@ -86,6 +91,7 @@ _homes = {
         "BeliefPolicy",
         "BernoulliTS",
         "EvenSplit",
+        "Fading",
         "GaussianTS",
         "IndexPolicy",
         "KnownVarianceTS",

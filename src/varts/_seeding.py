@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 # What a stream is for. The numbers are part of every result: append, never renumber.
-INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK = 0, 1, 2
-HELD_OUT = 4
+INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK, DRIFT, HELD_OUT = 0, 1, 2, 3, 4
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:

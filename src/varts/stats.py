@@ -242,6 +242,15 @@ def merged(n: Any, mean: Any, m2: Any, n2: Any, mean2: Any, m22: Any) -> tuple[A
     return total, mean + gap * share, m2 + m22 + gap * gap * n * share
 
 
+def faded(rewards: int, half_life: float | None) -> float:
+    """What a weight of 1 is worth after so many rewards more; None is a half-life without end.
+
+    >>> faded(500, 500.0), faded(500, None)
+    (0.5, 1.0)
+    """
+    return 1.0 if half_life is None else 2.0 ** (-rewards / half_life)
+
+
 def merged_moments(
     n: Any,
     mean: Any,

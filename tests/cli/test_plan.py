@@ -73,7 +73,7 @@ def test_it_prints_what_the_plan_says(plan):
 def test_json_is_the_plan_and_the_rounds_needed(plan):
     code, out, _ = plan(
         NUMBERS, "--arms", 3, *QUICK, "--json", "--until-loss", 3, "--until-sure", 0.8, "--share",
-        0.25, "--limit", 500,
+        0.25, "--limit", 500, "--until-error", 0.2,
     )  # fmt: skip
     assert code == 0
     body = json.loads(out, parse_constant=pytest.fail)
@@ -84,7 +84,11 @@ def test_json_is_the_plan_and_the_rounds_needed(plan):
         ("loss", "VarTS"),
         ("sure", "VarTS"),
         ("sure", "Even-Split"),
+        *[("certain", one["policy"]) for one in needed[3:]],
     ]
+    assert {one["policy"] for one in needed[3:]} == {"VarTS", "Even-Split"}
+    certain = made.rounds_to_certain(0.2, 0.25, limit=500)
+    assert (needed[3]["rounds"], needed[3]["reached"]) == (certain.rounds, certain.reached)
     assert needed[0]["rounds"] == made.rounds_to_loss(3, limit=500).rounds
     assert needed[1]["rounds"] == made.rounds_to_sure(0.8, 0.25, limit=500).rounds
 
@@ -171,8 +175,8 @@ def test_help_names_every_option_and_shows_an_example(plan):
     assert (code, err) == (0, "")
     for word in (
         "PRIOR", "--arms", "--arm ", "--arms-file", "--arm-groups", "--horizon", "--goal",
-        "--until-loss", "--until-sure", "--share", "--limit", "--runs", "--followed", "--seed",
-        "--out", "--json", "--threads", "Example",
+        "--drift", "--until-loss", "--until-sure", "--until-error", "--share", "--limit", "--runs",
+        "--followed", "--seed", "--out", "--json", "--threads", "Example",
     ):  # fmt: skip
         assert word in out
 
@@ -197,6 +201,7 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arms", 2, "--runs", 1), "runs must be a whole number >= 2, got 1"),
         ((NUMBERS, "--arms", 2, "--horizon", 1.5), "--horizon must be a whole number, got '1.5'"),
         ((NUMBERS, "--arms", 2, "--until-sure", 95), "until-sure must be finite and > 0 and < 1"),
+        ((NUMBERS, "--arms", 2, "--until-error", 0), "until-error must be finite and > 0 and < 1"),
         ((NUMBERS, "--arms", 2, "--until-loss", 0), "until-loss must be finite and > 0, got 0"),
         ((NUMBERS, "--arms", 2, "--share", 1), "share must be finite and > 0 and < 1, got 1"),
         ((NUMBERS, "--arms", 2, "--goal", "best"), "--goal"),
@@ -218,6 +223,10 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arms", "10.5"), "--arms must be a whole number, got '10.5'"),
         ((NUMBERS, "--arms", ""), "--arms must be a number or names, got ''"),
         ((NUMBERS, "--arms", "a,,b"), "--arms must be a number or names, got 'a,,b'"),
+        ((NUMBERS, "--arms", 2, "--drift", "steps"), "drift must be one of steps=ROUNDS, cycle="),
+        ((NUMBERS, "--arms", 2, "--drift", "wlak=1"), "unknown drift 'wlak'; did you mean 'walk'?"),
+        ((NUMBERS, "--arms", 2, "--drift", "steps=0"), "steps of drift must be finite and >= 1"),
+        ((NUMBERS, "--arms", 2, "--drift", "walk=3"), "walk of drift must be below the sd of the"),
         (("a=1/gone.json", "--arms", 2), "prior must be numbers like mu=0,kappa=1"),
         ((NUMBERS, "--arms", 2, "--arm", "a"), "--arms must not be given together with --arm"),
         ((NUMBERS, "--arm", "a", "--arms-file", "prior.json"), "must not be given together"),

@@ -279,8 +279,9 @@ def test_who_rewards_only_buyers_is_told_so():
     found = exp.report()
     assert found.best == "b"
     assert not found.stop
-    assert "% of the decisions have no reward yet" in found.because
+    assert " % of the decisions have no reward yet" in found.because
     assert found.because.endswith("set window and missing?")
+    assert found.because in found.notes
 
 
 def test_pending_decisions_that_could_turn_the_answer():

@@ -1,10 +1,13 @@
 """How many rounds it takes, within the horizon and beyond it."""
 
+import numpy as np
 import pytest
 
 import varts
 from tests.planning.shared import PRIOR, row, small
 from varts import GaussianBandit, VarTS
+from varts.planning.identification import space_checkpoints
+from varts.simulation.engine.blocks import Work
 
 
 def test_rounds_to_loss_is_where_the_curve_falls_below(expected):
@@ -79,4 +82,60 @@ def test_a_limit_that_so_few_experiments_do_not_give_is_not_made_up():
 def test_a_wrong_argument_is_one_sentence(expected, ask, sentence):
     with pytest.raises((TypeError, ValueError)) as error:
         ask(expected)
+    assert sentence in str(error.value)
+
+
+# --------------------------------------------------------------------------------------- certainty
+
+
+def test_rounds_to_certain_are_those_of_the_runs_themselves():
+    """The median of 16 runs of an even split, each asked at every checkpoint by another loop."""
+    made = small(arms=2, horizon=2000, followed=16)
+    found = made.rounds_to_certain(0.1, 0.5, "Even-Split", limit=2000)
+    problem = GaussianBandit(PRIOR, K=2)
+    times = [float("inf")] * 16
+    for n in reversed(space_checkpoints(2, 2000)[1:].tolist()):
+        work = Work(problem, {"": varts.EvenSplit()}, n, 16, 0, np.array([n]))
+        ends = [end for block in range(work.blocks) for end in work.endings("", block)]
+        for run, (_, stats) in enumerate(ends):
+            if varts.Evidence(stats, kurtosis=3).certain_best(0.1) is not None:
+                times[run] = n
+    assert found.rounds == sorted(times)[7] and np.isfinite(found.rounds)
+    assert found.reached == np.isfinite(times).mean()
+
+
+def test_certainty_is_rarely_wrong_and_comes_later_than_being_sure():
+    """Errors of 5 % and 240 runs: more than 23 wrong ones have a probability of 1e-3 at most."""
+    runs = small(arms=3, horizon=4000)._runs("Even-Split", 240, None)
+    certain, wrong = runs.are_certain(0.05, 4000)
+    assert certain.mean() > 0.3 and wrong.sum() <= 23 and not (wrong & ~certain).any()
+    made = small(arms=3, horizon=1000, followed=40)
+    sure = made.rounds_to_sure(0.95, 0.3, "Even-Split")
+    found = made.rounds_to_certain(0.05, 0.3, "Even-Split")
+    assert found.rounds > sure.rounds
+    assert found.rounds <= made.rounds_to_certain(0.01, 0.3, "Even-Split").rounds
+    assert "Even-Split, to name the best arm with an error of 5% in 30% of cases: " in str(found)
+
+
+def test_without_a_floor_certainty_may_never_come():
+    never = small(arms=2, horizon=50).rounds_to_certain(limit=500)
+    assert never.rounds is None and never.simulated == 500 and never.criterion == "certain"
+    assert str(never).endswith("of cases; without a floor it may never be certain")
+    even = small(arms=2, horizon=50).rounds_to_certain(policy="Even-Split", limit=50)
+    assert str(even).endswith("of cases")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"error": 0}, "error must be finite and > 0 and < 1, got 0"),
+        ({"error": "5%"}, "error must be finite and > 0 and < 1, got '5%'"),
+        ({"share": 1}, "share must be finite and > 0 and < 1, got 1"),
+        ({"limit": 0}, "limit must be a whole number >= 1, got 0"),
+        ({"policy": "Even"}, "unknown policy 'Even'"),
+    ],
+)
+def test_a_wrong_argument_of_rounds_to_certain_is_one_sentence(expected, options, sentence):
+    with pytest.raises((TypeError, ValueError)) as error:
+        expected.rounds_to_certain(**options)
     assert sentence in str(error.value)

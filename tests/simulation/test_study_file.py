@@ -293,3 +293,61 @@ def test_a_wrong_revenue_problem_is_one_sentence(change, said):
     with pytest.raises((TypeError, ValueError)) as caught:
         study_file.parse(body({"kind": "revenue", **change}))
     assert str(caught.value).startswith(said)
+
+
+# ------------------------------------------------------------------------------------------- drift
+
+
+def gaussian(**drift):
+    return {"kind": "gaussian", "K": 2, "prior": NORMAL_GAMMA, "drift": drift}
+
+
+def test_the_kinds_of_drift():
+    steps = study_file.parse(body(gaussian(kind="steps", every=40, random=True))).problem
+    assert isinstance(steps, varts.Steps) and (steps.every, steps.random) == (40, True)
+    assert study_file.parse(body(gaussian(kind="steps", at=[5, 9]))).problem.at.tolist() == [5, 9]
+    cycle = study_file.parse(body(gaussian(kind="cycle", period=7, amplitude=[1, 2]))).problem
+    assert isinstance(cycle, varts.Cycle) and cycle.amplitude.tolist() == [1, 2]
+    walk = study_file.parse(body(gaussian(kind="walk", step=0.1, spread=2, center=12))).problem
+    assert isinstance(walk, varts.Walk) and walk.spread.tolist() == [2, 2]
+    assert walk.problem.prior == varts.NormalGamma(**NORMAL_GAMMA).for_arms(2)
+
+
+def test_any_policy_may_have_a_half_life():
+    table = {
+        "VarTS": {"prior": "problem", "half_life": 50},
+        "slow": {"policy": "UCB1", "half_life": 500},
+        "never": {"policy": "UCB1", "half_life": float("inf")},
+    }
+    made = study_file.parse(body(gaussian(kind="walk", step=0.1), table)).policies
+    assert made["VarTS"].half_life == 50
+    assert made["VarTS"].policy.prior == varts.NormalGamma(**NORMAL_GAMMA).for_arms(2)
+    assert made["slow"] == varts.Fading("UCB1", 500)
+    assert made["never"].fade == 1
+    known = {"kind": "gaussian", "K": 2, "prior": NORMAL, "sigma": 0.5}
+    known["drift"] = {"kind": "walk", "step": 0.1}
+    table = {"KnownVarianceTS": {"prior": "problem"}}
+    assert study_file.parse(body(known, table)).policies["KnownVarianceTS"].sigma == 0.5
+
+
+@pytest.mark.parametrize(
+    ("drift", "kind", "words"),
+    [
+        ("fast", TypeError, "drift must be a table with a kind, got 'fast'"),
+        ({}, TypeError, "unknown drift kind None; known: steps, cycle, walk"),
+        ({"kind": "jump"}, ValueError, "unknown drift kind 'jump'; known: steps, cycle, walk"),
+        ({"kind": "walk"}, ValueError, "drift by walk must have step, got none"),
+        ({"kind": "cycle", "period": 5}, ValueError, "drift by cycle must have amplitude"),
+        ({"kind": "steps", "step": 5}, ValueError, "unknown key of drift by steps 'step'"),
+        ({"kind": "steps"}, ValueError, "every or at must be given, and not both"),
+    ],
+)
+def test_a_mistake_in_the_drift_is_one_sentence(drift, kind, words):
+    table = {"kind": "gaussian", "K": 2, "prior": NORMAL_GAMMA, "drift": drift}
+    with pytest.raises(kind, match=words):
+        study_file.parse(body(table))
+
+
+def test_a_half_life_must_be_positive():
+    with pytest.raises(ValueError, match="half_life must be a number and > 0, got 0"):
+        study_file.parse(body(policies={"UCB1": {"half_life": 0}}))

@@ -37,10 +37,9 @@ def shown(value: Any) -> str:
 
 def report_body(found: Report) -> dict[str, Any]:
     """A report for scripts."""
-    names = ["name", "version", "goal", "level", "error", "best", "possible", "stop", "because"]
-    return {name: getattr(found, name) for name in [*names, "winner"]} | {
-        "arms": found.frame.to_dicts()
-    }
+    names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
+    body = {name: getattr(found, name) for name in (*names, "winner", "notes")}
+    return {**body, "arms": found.frame.to_dicts()}
 
 
 def show_report(found: Report, store_flag: list[str]) -> None:
@@ -75,6 +74,7 @@ def show_report(found: Report, store_flag: list[str]) -> None:
         )
     show(table, uncut=True)
     say(_verdict(found, store_flag))
+    say(*(f"note: {note}" for note in found.notes))
 
 
 def _verdict(found: Report, store_flag: list[str]) -> str:

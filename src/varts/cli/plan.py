@@ -26,6 +26,8 @@ from varts.cli.app import (
     say,
 )
 
+NEARLY_ALL = 0.95  # of the experiments: one in 20 takes longer to be certain
+
 
 @app.command(help_epilogue="")
 def plan(
@@ -42,8 +44,10 @@ def plan(
     arm_groups: ArmGroups = None,
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
+    drift: str | None = None,
     until_loss: float | None = None,
     until_sure: float | None = None,
+    until_error: float | None = None,
     share: float = 0.5,
     limit: Whole = 100_000,
     runs: Whole = 1000,
@@ -63,6 +67,8 @@ def plan(
     Example: varts plan mu=12,kappa=16,alpha=11,beta=640 --arms 5 --until-sure 0.95
 
     Example: varts plan --from-history log.csv --horizon 20000
+
+    Example: varts plan prior.json --arms 5 --horizon 10000 --drift steps=2000
 
     Parameters
     ----------
@@ -93,14 +99,21 @@ def plan(
         Rounds per experiment.
     goal
         max if a higher reward is better, min if a lower one is.
+    drift
+        Also compare half-lives for arms that change: steps=2000 if their means are drawn anew about
+        every 2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they
+        wander by 0.02 a round.
     until_loss
         Also find the round from which on VarTS loses less than this per round on average.
     until_sure
         Also find the rounds until P(best) of some arm reaches this, for VarTS and an even split.
+    until_error
+        Also find the rounds until one arm is the best for certain, with at most this error however
+        often one looks, in --share and in 19 of 20 experiments, for VarTS and an even split.
     share
-        With --until-sure: the share of experiments that have to reach it.
+        With --until-sure and --until-error: the share of experiments that have to get there.
     limit
-        The most rounds that --until-loss and --until-sure simulate.
+        The most rounds that --until-loss, --until-sure and --until-error simulate.
     runs
         How many experiments to simulate.
     followed
@@ -116,7 +129,7 @@ def plan(
     """
     from varts.planning.comparators import EVEN, MAIN
 
-    for name, value in (("until-sure", until_sure), ("share", share)):
+    for name, value in (("until-sure", until_sure), ("until-error", until_error), ("share", share)):
         if value is not None:
             real(name, value, above=0, below=1)
     if until_loss is not None:
@@ -135,6 +148,7 @@ def plan(
             rewards=rewards,
             groups=read_arm_groups(arm_groups),
             goal=goal,
+            drift=drift,
             runs=runs,
             followed=followed,
             seed=seed,
@@ -151,6 +165,15 @@ def plan(
                 needed.append(
                     made.rounds_to_sure(until_sure, share, label, limit, threads, progress=bar)
                 )
+        if until_error is not None:
+            for label in (MAIN, EVEN):
+                for often in sorted({share, NEARLY_ALL}):
+                    found = made.rounds_to_certain(
+                        until_error, often, label, limit, threads, progress=bar
+                    )
+                    needed.append(found)
+                    if found.rounds is None:  # nor will more experiments get there
+                        break
     if to_json:
         body: dict[str, Any] = json.loads(made.to_json())
         print(json.dumps({**body, "rounds_needed": [asdict(one) for one in needed]}))

@@ -101,7 +101,7 @@ class Allocation:
         self.active = state.config.active
         self.policy = state.config.policy
         self.stats = seen_by(self.policy, self.options.goal, state.statistics())
-        owed = self.stats.n[self.active] < state.config.owed[self.active]
+        owed = state.owed(self.policy, self.stats)[self.active]
         self.owed, self.ready = self.active[owed], self.active[~owed]
         # Of the traffic that the floor leaves over, the share of the arms that are owed pulls.
         self.forced = len(self.owed) / len(self.active)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
-from varts.policies import Policy, PolicyLike, known, make, options_of
+from varts.policies import Fading, Policy, PolicyLike, known, make, options_of
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_WINDOW = 100 * 365.25 * 86400  # seconds: a century
@@ -286,6 +286,11 @@ def _stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
     if isinstance(policy, dict):
         policy = make(policy.get("label", ""), **{k: v for k, v in policy.items() if k != "label"})
     policy = make(policy)
+    if isinstance(policy, Fading):
+        raise ValueError(
+            "policy must be given without its half-life, which is the option half_life of an "
+            f"experiment, got {policy.label!r}"
+        )
     if known().get(policy.label) is not type(policy):
         raise ValueError(
             f"policy must be registered under its label to be found again, got {policy.label!r}; "

@@ -12,9 +12,11 @@ from varts._text import printable
 from varts._validation import Floats, real
 from varts.anytime import Evidence
 from varts.beliefs import Belief
+from varts.checks.finding import WARNING
+from varts.checks.rewards import RewardSummary, check_rewards
 from varts.live.allocation import seen_by
 from varts.live.state import Config, State
-from varts.live.stop_rule import Standing, stop_rule
+from varts.live.stop_rule import Standing, pending_share, stop_rule
 from varts.live.transaction import Counts
 from varts.policies import BernoulliTS, KnownVarianceTS, Policy, VarTS
 from varts.stats import ArmStats
@@ -40,6 +42,7 @@ class Report:
         because: Why, or why not, in a sentence.
         winner: The arm that meets the stop rule, or that the experiment ended with.
         error: The chance that `anytime_low` and the like are ever wrong, at any look.
+        notes: What to know of the rewards, a sentence each; `Experiment.check` says more.
 
     The columns of `frame`, beside `arm`:
 
@@ -64,6 +67,7 @@ class Report:
     because: str
     winner: str | None
     error: float
+    notes: tuple[str, ...]
 
     @property
     def possible(self) -> list[str]:
@@ -101,7 +105,8 @@ class Report:
             float_precision=4,
         ):
             names = pl.Series("arm", map(printable, self.frame["arm"]), pl.String)
-            return f"{printable(self.name)}: {self.because}\n{self.frame.with_columns(names)}"
+            lines = [f"{self.name}: {self.because}", *(f"note: {note}" for note in self.notes)]
+            return "\n".join([*map(printable, lines), str(self.frame.with_columns(names))])
 
 
 def report(name: str, state: State, decided: Counts, settled: Counts, level: float) -> Report:
@@ -117,7 +122,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     low, high, p_best, loss = np.full((4, K), np.nan)
     policy = _believer(config)
     seen = seen_by(policy, options.goal, stats)
-    owed = (seen.n < policy.owed(K)) | _all_equal(policy, seen)
+    owed = state.owed(policy, seen) | _all_equal(policy, seen)
     known = np.flatnonzero(~owed)
     if known.size:
         low[known], high[known] = _belief(policy, seen, known).interval(level)
@@ -167,7 +172,16 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
         because,
         None if winner is None else config.arms[winner],
         error,
+        _notes(standing, stats),
     )
+
+
+def _notes(standing: Standing, stats: ArmStats) -> tuple[str, ...]:
+    """What the checks warn of, as far as the statistics tell."""
+    waiting = pending_share(standing)
+    summary = RewardSummary(standing.config.arms, stats)
+    warned = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
+    return (*(() if waiting is None else (waiting,)), *warned)
 
 
 def _sd(stats: ArmStats, count: NDArray[np.int64]) -> Floats:

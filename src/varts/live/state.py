@@ -17,7 +17,7 @@ from varts._caching import computed_once
 from varts._validation import choice
 from varts.live.options import Options
 from varts.policies import Policy
-from varts.stats import ArmStats, merged_moments
+from varts.stats import ArmStats, faded, merged_moments
 
 LARGEST_REWARD = 1e70  # more counts as this: its fourth power must fit into a float, n times
 
@@ -116,11 +116,6 @@ def limited(value: float) -> float:
     return min(max(value, -LARGEST_REWARD), LARGEST_REWARD)
 
 
-def faded(rewards: int, half_life: float | None) -> float:
-    """What a weight of 1 is worth after so many rewards more."""
-    return 1.0 if half_life is None else 2.0 ** (-rewards / half_life)
-
-
 @dataclass(frozen=True)
 class Config:
     """What the changes of configuration add up to."""
@@ -137,11 +132,6 @@ class Config:
     def policy(self) -> Policy:
         """The policy for all the arms."""
         return self.options.build(len(self.arms))
-
-    @computed_once
-    def owed(self) -> NDArray[np.int64]:
-        """How many rewards the policy needs of every arm before it has a say."""
-        return self.policy.owed(len(self.arms))
 
     @computed_once
     def active(self) -> NDArray[np.int64]:
@@ -264,6 +254,11 @@ class State:
                 raise ValueError(f"arm of the statistics must be below {known}, got {arm}; verify")
             moments[:, arm] = row.n, row.origin + row.mean, row.m2, row.m3, row.m4
         return ArmStats._trusted(*moments)
+
+    def owed(self, policy: Policy, stats: ArmStats) -> NDArray[np.bool_]:
+        """Which arms are owed pulls: they had too few rewards, or too little of them is left."""
+        K = stats.K
+        return (self.counts() < policy.owed(K)) | (stats.n < policy.least_weight(K))
 
     def counts(self) -> NDArray[np.int64]:
         """How many rewards each arm has had."""

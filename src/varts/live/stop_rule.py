@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from varts._text import printable
 from varts._validation import Floats
+from varts.checks.finding import percent
 from varts.live.state import Config
 from varts.stats import ArmStats
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards are too few to speak
+FEWEST_DECISIONS = 20  # before a share is worth a sentence
 LIKELY_SDS = 3.0  # a reward that lies so far from the mean of all may still be one
 ARMS_NAMED = 5  # in a sentence
 
@@ -70,6 +72,18 @@ def _met(at: Standing, best: int) -> tuple[int | None, str]:
     return None, f"{names}{more} may still be best, with {error}{hint}"
 
 
+def pending_share(at: Standing) -> str | None:
+    """A sentence if most decisions have no reward; None if enough have one."""
+    active = at.config.active
+    made, pending = int(at.made[active].sum()), int(at.pending[active].sum())
+    if made < FEWEST_DECISIONS or pending <= MOST_PENDING * made:
+        return None
+    return (
+        f"{percent(pending / made)} of the decisions have no reward yet, so those that came may "
+        "mislead: set window and missing?"
+    )
+
+
 def _pending_doubt(at: Standing, winner: int) -> str | None:
     """Why rewards that have not come yet could turn the answer; None if they could not.
 
@@ -78,12 +92,9 @@ def _pending_doubt(at: Standing, winner: int) -> str | None:
     the highest mean, it is too early.
     """
     options, active = at.config.options, at.config.active
-    made, pending = int(at.made[active].sum()), int(at.pending[active].sum())
-    if pending > MOST_PENDING * made:
-        return (
-            f"{pending / made:.0%} of the decisions have no reward yet, so the others may mislead: "
-            "set window and missing?"
-        )
+    pending = int(at.pending[active].sum())
+    if missing := pending_share(at):
+        return missing
     given = 0.0 if options.missing is None else options.missing
     paid = given if options.goal == "max" else at.reflection - given
     in_play = at.seen.take(active)

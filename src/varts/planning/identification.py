@@ -8,6 +8,7 @@ spaced geometrically, so that all the short runs together cost as much as a few 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 from varts._intervals import Interval, share_interval
 from varts._progress import Progress
 from varts._validation import Floats
+from varts.anytime import Evidence
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Problem
 from varts.stats import ArmStats
 
+GAUSSIAN_KURTOSIS = 3.0  # the rewards of a plan; a live experiment finds about as much
 CHECKPOINT_RATIO = 1.2  # of the rounds at one checkpoint to those at the one before
 
 
@@ -87,6 +90,35 @@ class SimulatedRuns:
         self, rounds: NDArray[np.int64], bar: Progress | None = None, only: Any = None
     ) -> Identification:
         """Recommend an arm after each of these numbers of rounds; runs not in `only` are NaN."""
+        judge = VarTS(self.prior)
+
+        def recommend(truth: Floats, stats: ArmStats) -> tuple[float, float]:
+            chances = judge.believed(stats).p_best()
+            arm = int(chances.argmax())
+            return chances[arm], truth.max() - truth[arm]
+
+        return Identification(rounds, *self._ask(recommend, rounds, bar, only))
+
+    def are_certain(
+        self, error: float, rounds: int, bar: Progress | None = None, only: Any = None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which runs are certain of an arm after so many rounds, and which of a wrong one."""
+
+        def decide(truth: Floats, stats: ArmStats) -> tuple[float, float]:
+            arm = Evidence(stats, GAUSSIAN_KURTOSIS).certain_best(error)
+            return (0.0, np.nan) if arm is None else (1.0, truth.max() - truth[arm])
+
+        certain, loss = (x[:, 0] for x in self._ask(decide, np.array([rounds]), bar, only))
+        return np.asarray(certain == 1), np.asarray(loss > 0)
+
+    def _ask(
+        self,
+        question: Callable[[Floats, ArmStats], tuple[float, float]],
+        rounds: NDArray[np.int64],
+        bar: Progress | None,
+        only: Any,
+    ) -> tuple[Floats, Floats]:
+        """Two answers from the true means and the statistics of each run at each checkpoint."""
         from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
 
         keep = np.ones(self.count, dtype=bool) if only is None else only
@@ -95,27 +127,23 @@ class SimulatedRuns:
             Work(self.problem, named, int(n), self.count, self.seed, np.array([n]))
             for n in np.maximum(rounds, 1)
         ]
-        judge = VarTS(self.prior)
-        p_best, simple_regret = np.full((2, self.count, len(rounds)), np.nan)
+        first, second = np.full((2, self.count, len(rounds)), np.nan)
 
-        def identify_block(block: int) -> int:
+        def ask_block(block: int) -> int:
             for column, work in enumerate(works):
                 for i, (truth, stats) in enumerate(work.endings("", block), block * RUNS_PER_BLOCK):
                     if keep[i]:
                         known = stats if rounds[column] > 0 else ArmStats.empty(stats.K)
-                        chances = judge.believed(known).p_best()
-                        arm = int(chances.argmax())
-                        p_best[i, column] = chances[arm]
-                        simple_regret[i, column] = truth.max() - truth[arm]
+                        first[i, column], second[i, column] = question(truth, known)
             return block
 
         needed = np.unique(np.flatnonzero(keep) // RUNS_PER_BLOCK)
         with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
             try:
-                for done, _ in enumerate(pool.map(identify_block, needed.tolist()), 1):
+                for done, _ in enumerate(pool.map(ask_block, needed.tolist()), 1):
                     if bar is not None:
                         bar.at(done / len(needed))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return Identification(rounds, p_best, simple_regret)
+        return first, second

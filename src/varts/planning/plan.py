@@ -9,7 +9,7 @@ from varts import bounds
 from varts._progress import Progress, show_progress
 from varts._validation import choice, integer, reals
 from varts.empirical import EmpiricalBandit, RewardTable
-from varts.planning import recorded, tables
+from varts.planning import forgetting, recorded, tables
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import fit_notes, write_notes
@@ -33,6 +33,7 @@ def plan(
     rewards: EmpiricalBandit | RewardTable | None = None,
     groups: Mapping[str, str] | None = None,
     goal: str = "max",
+    drift: str | Mapping[str, float] | None = None,
     runs: int = 1000,
     followed: int | None = None,
     seed: int = 0,
@@ -52,6 +53,9 @@ def plan(
         groups: The group of each arm, for a prior that was fitted by group; without `arms`, the
             arms are those that it names.
         goal: "max" if higher rewards are better, "min" if lower ones are.
+        drift: Also compare half-lives for arms that change: "steps=2000" if their means are drawn
+            anew about every 2,000 rounds, "cycle=1000" if they rise and fall with that period,
+            "walk=0.02" if they wander by 0.02 a round; or {"steps": 2000}.
         runs: How many experiments to simulate; every policy plays the same ones.
         followed: In how many of them to follow P(best), to see how sure one may be, and when; by
             default 240, fewer with more than 100 arms.
@@ -77,6 +81,7 @@ def plan(
     [0.96, 0.94, 0.96]
     """
     choice("goal", goal, ("max", "min"))
+    asked = None if drift is None else forgetting.read_drift(drift)
     log = None if rewards is None else recorded.find_rewards(rewards, arms)
     fitted = prior is None
     if prior is None:
@@ -97,6 +102,9 @@ def plan(
     followed = min(runs, integer("followed", followed, at_least=1))
 
     problem = GaussianBandit(inner)
+    half_lives = tables.empty_table("half_lives")
+    if asked is not None:
+        forgetting.drifting_problem(inner, *asked)  # refuse it before anything is simulated
     named, wrong = make_policies(inner, goal), make_wrong_priors(inner, goal)
     misled: dict[str, Policy] = {what: VarTS(other) for what, other in wrong.items()}
     identified: dict[str, Identification] = {}
@@ -123,6 +131,10 @@ def plan(
             played = recorded.play(log, named, inner, numbers, (checkpoints, followed), bar)
             on_rewards = recorded.make_tables(log, played, table, sure, goal)
             unmatched += recorded.write_notes(log, fitted)
+        if asked is not None:
+            half_lives = forgetting.compare_half_lives(
+                inner, *asked, horizon, runs, seed, threads, bar
+            )
     return Plan(
         prior=given,
         names=given.names,
@@ -139,6 +151,8 @@ def plan(
         curves=tables.curve_table(study, list(named)),
         bound=_bound(inner, horizon),
         notes=unmatched + fit_notes(prior) + write_notes(inner, goal, len(checkpoints)),
+        drift=None if asked is None else f"{asked[0]}={asked[1]:g}",
+        half_lives=half_lives,
         **on_rewards,
     )
 

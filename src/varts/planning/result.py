@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from varts._progress import Progress, show_progress
 from varts._validation import integer, make_folder, real, unknown
 from varts.planning import tables
 from varts.planning.comparators import MAIN, make_policies
+from varts.planning.forgetting import best_half_life
 from varts.planning.identification import SimulatedRuns
 from varts.planning.rounds_needed import (
     ROUND_LIMIT,
     RoundsNeeded,
+    find_rounds_to_certain,
     find_rounds_to_loss,
     find_rounds_to_sure,
 )
@@ -60,6 +62,9 @@ class Plan:
         recorded_sure: As `sure`, on the recorded rewards.
         recorded_arms: Number, mean and sd of every arm's rewards, their zeros and their kurtosis.
         comparison: Where the recorded rewards and the model differ, one sentence each.
+        drift: What the arms were taken to do, as in "steps=2000"; None if they stay as they are.
+        half_lives: With drift, the regret of VarTS by half-life; null is none. `still` is the
+            regret if there is no drift at all, `cost` what the half-life then adds to it.
     """
 
     prior: NormalGamma
@@ -81,11 +86,19 @@ class Plan:
     recorded_sure: pl.DataFrame | None = None
     recorded_arms: pl.DataFrame | None = None
     comparison: tuple[str, ...] = ()
+    drift: str | None = None
+    half_lives: pl.DataFrame = field(default_factory=lambda: tables.empty_table("half_lives"))
 
     @property
     def K(self) -> int:
         """The number of arms."""
         return int(self.prior.mu.size)
+
+    @property
+    def half_life(self) -> int | None:
+        """The half-life to use under the drift; None if none is for certain better than that."""
+        best = best_half_life(self.half_lives)
+        return None if best is None else int(best["half_life"])
 
     def rounds_to_loss(
         self,
@@ -145,6 +158,39 @@ class Plan:
         with show_progress(progress) as bar:
             return find_rounds_to_sure(runs, policy, level, share, self.horizon, limit, bar)
 
+    def rounds_to_certain(
+        self,
+        error: float = 0.05,
+        share: float = 0.5,
+        policy: str = MAIN,
+        limit: int = ROUND_LIMIT,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> RoundsNeeded:
+        """Find the number of rounds until all arms but one are ruled out for certain.
+
+        That is the answer of `Evidence.certain_best`, which may be looked at after every reward.
+        A policy that gives poor arms little traffic may never get there, and a plan has no floor:
+        the rounds of an even split are the fewest to hope for.
+
+        Args:
+            error: The chance of ever naming an arm that is not the best.
+            share: The share of runs that have to get there.
+            policy: The label of a policy in `table`.
+            limit: How many rounds to simulate at most.
+            threads: How many threads to use; all cores by default.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Returns:
+            The rounds with their interval, or how many runs got there within `limit` rounds.
+        """
+        error = real("error", error, above=0, below=1)
+        share = real("share", share, above=0, below=1)
+        limit = integer("limit", limit, at_least=1)
+        runs = self._runs(policy, self.followed, threads)
+        with show_progress(progress) as bar:
+            return find_rounds_to_certain(runs, policy, error, share, self.horizon, limit, bar)
+
     def plot(self, axes: Any = None) -> list[Axes]:
         """Draw regret, how sure one may be, and the price of a wrong prior, side by side.
 
@@ -158,13 +204,13 @@ class Plan:
     def to_json(self) -> str:
         """Everything as one JSON object, tables by column."""
         body: dict[str, Any] = {"type": "Plan"}
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if isinstance(value, pl.DataFrame):
                 value = value.to_dict(as_series=False)
             elif isinstance(value, NormalGamma):
                 value = value.to_dict()
-            body[field.name] = value
+            body[each.name] = value
         return json.dumps(body, allow_nan=False)
 
     @classmethod
@@ -179,7 +225,7 @@ class Plan:
             if body.pop("type") != "Plan":
                 raise ValueError
             for name, schema in tables.SCHEMAS.items():
-                if name not in tables.OPTIONAL or body.get(name) is not None:
+                if name in body and (name not in tables.OPTIONAL or body[name] is not None):
                     body[name] = pl.DataFrame(body[name], schema=schema)
             body["prior"] = prior_from(body["prior"])
             body["names"] = None if body["names"] is None else tuple(body["names"])
@@ -219,6 +265,7 @@ class Plan:
             ("wrong_prior", self.wrong),
             ("arms", self.arms),
             ("regret", self.curves),
+            ("half_lives", self.half_lives if self.half_lives.height else None),
             *((name, getattr(self, name)) for name in tables.OPTIONAL),
         ):
             if table is not None:

@@ -1,7 +1,8 @@
-"""How many rounds it takes until a policy loses little enough, or is sure enough of an arm."""
+"""How many rounds it takes until a policy loses little enough, or is sure or certain of an arm."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from varts._intervals import Interval, quantile_interval, share_interval, t_factor
 from varts._progress import Progress
 from varts._validation import Floats
+from varts.planning.comparators import EVEN
 from varts.planning.identification import SimulatedRuns, space_checkpoints
 from varts.planning.tables import round_or_none
 from varts.planning.text import count_decimals, format_number, format_round
@@ -25,10 +27,11 @@ class RoundsNeeded:
     """How many rounds it takes; `print` it for a sentence.
 
     Args:
-        criterion: "loss" (the average regret per round falls below `target`) or "sure" (P(best) of
-            some arm reaches `target` in a `share` of the runs).
+        criterion: "loss" (the average regret per round falls below `target`), "sure" (P(best) of
+            some arm reaches `target` in a `share` of the runs) or "certain" (all arms but one are
+            ruled out, at an error of `target` over all looks, in a `share` of the runs).
         policy: The label of the policy.
-        target: The loss per round, or the P(best).
+        target: The loss per round, the P(best), or the error.
         share: The share of the runs; None for "loss".
         rounds: The rounds needed; None if `simulated` rounds were not enough.
         low: The lower end of the 95 % interval of `rounds`.
@@ -59,15 +62,19 @@ class RoundsNeeded:
             digits = count_decimals((self.reached_high - self.reached_low) / 2)
             here = "it loses {} [{}, {}] a round".format(*(format_number(x, digits) for x in ends))
         else:
-            sure, often = 100 * self.target, 100 * (self.share or 0)
-            what = f"be {sure:g}% sure of an arm in {often:g}% of cases"
+            percent, often = 100 * self.target, 100 * (self.share or 0)
+            what = f"be {percent:g}% sure of an arm in {often:g}% of cases"
+            if self.criterion == "certain":
+                what = f"name the best arm with an error of {percent:g}% in {often:g}% of cases"
             here = "it was in {:.0%} [{:.0%}, {:.0%}] of cases".format(*ends)
         if self.rounds is None:
             after = f"more than {self.simulated:,} rounds, after which {here}"
+            if self.criterion == "certain" and self.policy != EVEN:
+                after += "; without a floor it may never be certain"
             return f"{self.policy}, to {what}: {after}"
         if self.high is not None:
             high = f"{self.high:,}"
-        elif self.criterion == "sure" and self.reached == 1:  # every run was: more would be needed
+        elif self.criterion != "loss" and self.reached == 1:  # every run was: more would be needed
             high = "no limit from so few cases"
         else:
             high = f"more than {self.simulated:,}"
@@ -107,20 +114,62 @@ def find_rounds_to_sure(
     bar: Progress,
 ) -> RoundsNeeded:
     """Go from checkpoint to checkpoint until P(best) has reached the level in enough runs."""
+
+    def are_sure(rounds: int, unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        bar.stage(f"P(best) of {label} after {rounds:,} rounds", 1.0)
+        return np.asarray(runs.identify(np.array([rounds]), bar, unsure).p_best[:, 0] >= level)
+
+    times, simulated = _first_times(runs, are_sure, share, horizon, limit)
+    return _rounds_of_share("sure", label, level, share, times, simulated)
+
+
+def find_rounds_to_certain(
+    runs: SimulatedRuns,
+    label: str,
+    error: float,
+    share: float,
+    horizon: int,
+    limit: int,
+    bar: Progress,
+) -> RoundsNeeded:
+    """Go from checkpoint to checkpoint until enough runs have one arm left that may be best."""
+
+    def are_certain(rounds: int, unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        bar.stage(f"certainty of {label} after {rounds:,} rounds", 1.0)
+        return runs.are_certain(error, rounds, bar, unsure)[0]
+
+    times, simulated = _first_times(runs, are_certain, share, horizon, limit)
+    return _rounds_of_share("certain", label, error, share, times, simulated)
+
+
+def _first_times(
+    runs: SimulatedRuns,
+    are_there: Callable[[int, NDArray[np.bool_]], NDArray[np.bool_]],
+    share: float,
+    horizon: int,
+    limit: int,
+) -> tuple[Floats, int]:
+    """The checkpoint at which each run first is there, infinite if none, and the last checkpoint.
+
+    It is asked about runs that were not there before, until the quantile of this share is known.
+    """
     K = runs.problem.K
     times = np.full(runs.count, np.inf)
     early, late = space_checkpoints(K, min(horizon, limit)), space_checkpoints(K, limit)
     for simulated in [*early.tolist(), *late[late > early[-1]].tolist()]:
-        bar.stage(f"P(best) of {label} after {simulated:,} rounds", 1.0)
-        unsure = np.isinf(times)
-        p_best = runs.identify(np.array([simulated]), bar, unsure).p_best[:, 0]
-        times[unsure & (p_best >= level)] = simulated
-        found = quantile_interval(times, share)
-        if np.isfinite(found.high) or not np.isinf(times).any():
+        missing = np.isinf(times)
+        times[missing & are_there(simulated, missing)] = simulated
+        if np.isfinite(quantile_interval(times, share).high) or not np.isinf(times).any():
             break
-    reached = share_interval(float(np.isfinite(times).sum()), runs.count)
-    n, low, high = map(round_or_none, found)
-    return RoundsNeeded("sure", label, level, share, n, low, high, simulated, *reached)
+    return times, simulated
+
+
+def _rounds_of_share(
+    criterion: str, label: str, target: float, share: float, times: Floats, simulated: int
+) -> RoundsNeeded:
+    n, low, high = map(round_or_none, quantile_interval(times, share))
+    reached = share_interval(float(np.isfinite(times).sum()), times.size)
+    return RoundsNeeded(criterion, label, target, share, n, low, high, simulated, *reached)
 
 
 def _last_crossing(rounds: NDArray[np.int64], regret: Floats, target: float) -> int | None:

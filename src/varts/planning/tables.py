@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "recorded_arms": {"arm": _S, "n": _I, "mean": _F, "sd": _F, "zeros": _F, "kurtosis": _F},
     "curves": {"policy": _S, "round": _I, "regret": _F, "regret_low": _F, "regret_high": _F},
+    "half_lives": {
+        "half_life": _I, "regret": _F, "regret_low": _F, "regret_high": _F,
+        "difference": _F, "difference_low": _F, "difference_high": _F,
+        "still": _F, "still_low": _F, "still_high": _F,
+        "cost": _F, "cost_low": _F, "cost_high": _F,
+    },
 }  # fmt: skip
 SCHEMAS["recorded_sure"] = SCHEMAS["sure"]
 OPTIONAL = ("recorded", "recorded_sure", "recorded_arms")  # in a plan without recorded rewards
@@ -141,6 +147,19 @@ def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
     return make_frame("curves", rows)
 
 
+def half_life_table(drifting: Study, still: Study, half_lives: Sequence[int]) -> pl.DataFrame:
+    """Regret by half-life, none first: under drift and, for comparison, without any."""
+    rows: list[list[Any]] = []
+    for label, half_life in zip(drifting.labels, [None, *half_lives], strict=True):
+        row: list[Any] = [half_life]
+        for study in (drifting, still):
+            regret = study.final[label]
+            against = mean_interval(regret - study.final[drifting.labels[0]])
+            row += [*mean_interval(regret), *([None] * 3 if half_life is None else against)]
+        rows.append(row)
+    return make_frame("half_lives", rows)
+
+
 # --------------------------------------------------------------------------------------- numbers
 
 
@@ -152,6 +171,11 @@ def round_or_none(x: float) -> int | None:
     """
     x = max(x, 0.0)
     return int(x) if math.isfinite(x) else None
+
+
+def empty_table(name: str) -> pl.DataFrame:
+    """A table of SCHEMAS without a row."""
+    return make_frame(name, ())
 
 
 def make_frame(name: str, rows: Iterable[Any]) -> pl.DataFrame:

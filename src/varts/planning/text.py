@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from varts._text import printable
+from varts.planning.forgetting import best_half_life, describe_drift
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
@@ -27,6 +28,7 @@ def plan_text(plan: Plan) -> str:
         _describe_end(plan),
         _describe_wrong(plan),
         _describe_recorded(plan),
+        _describe_drift(plan),
         "\n".join(f"note: {printable(note)}" for note in plan.notes),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -198,6 +200,50 @@ def _describe_recorded(plan: Plan) -> str:
         )
     parts = [align_columns(title, rows), align_columns("how sure one may be there", sure)]
     return "\n\n".join([*parts, "\n".join(map(printable, plan.comparison))])
+
+
+def _describe_drift(plan: Plan) -> str:
+    """Empty without drift."""
+    table = plan.half_lives
+    if plan.drift is None:
+        return ""
+    digits = count_decimals(table["regret_high"][0] - table["regret"][0])
+    rows = [
+        [
+            "half-life", "regret", "interval", "minus none", "interval", "without drift",
+            "it costs", "interval",
+        ]
+    ]  # fmt: skip
+    for row in table.iter_rows(named=True):
+        rows.append(
+            [
+                "none" if row["half_life"] is None else f"{row['half_life']:,}",
+                format_number(row["regret"], digits),
+                format_interval(row["regret_low"], row["regret_high"], digits),
+                format_number(row["difference"], digits, sign=True),
+                format_interval(row["difference_low"], row["difference_high"], digits, sign=True),
+                format_number(row["still"], digits),
+                format_number(row["cost"], digits, sign=True),
+                format_interval(row["cost_low"], row["cost_high"], digits, sign=True),
+            ]
+        )
+    title = f"what VarTS should forget, if {describe_drift(plan.drift)}"
+    return f"{align_columns(title, rows)}\n{_advise_half_life(plan, digits)}"
+
+
+def _advise_half_life(plan: Plan, digits: int) -> str:
+    best, none = best_half_life(plan.half_lives), plan.half_lives.row(0, named=True)
+    if best is None:
+        return (
+            "use no half-life: under this drift none of these is certain to have less regret than "
+            "remembering everything"
+        )
+    saved = (none["regret"] - best["regret"]) / none["regret"]
+    return (
+        f"use a half-life of {best['half_life']:,}: it saves {saved:.0%} of the regret under this "
+        f"drift; if the arms do not drift at all, it costs {format_number(best['cost'], digits)} "
+        f"{format_interval(best['cost_low'], best['cost_high'], digits)} more"
+    )
 
 
 # ------------------------------------------------------------------------------ numbers and columns

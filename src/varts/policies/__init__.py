@@ -14,6 +14,7 @@ from varts.policies.thompson import (
 # isort: split
 from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
 from varts.policies.baselines import baselines
+from varts.policies.fading import Fading
 from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
 from varts.policies.registry import PolicyLike, choose, known, make, options_of, register
 
@@ -26,6 +27,7 @@ __all__ = [
     "BeliefPolicy",
     "BernoulliTS",
     "EvenSplit",
+    "Fading",
     "GaussianTS",
     "IndexPolicy",
     "KnownVarianceTS",

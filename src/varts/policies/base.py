@@ -52,6 +52,16 @@ class Policy:
         """
         return np.full(K, self.forced, dtype=np.int64)
 
+    def least_weight(self, K: int) -> Floats:
+        """Return the weight below which an arm is pulled again, where old rewards fade.
+
+        It is what the policy's formulas need; by default as much as the pulls that it owes.
+
+        Args:
+            K: The number of arms.
+        """
+        return self.owed(K).astype(np.float64)
+
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull, once no arm is owed a pull.
 

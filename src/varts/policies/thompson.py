@@ -129,6 +129,9 @@ class VarTS(BeliefPolicy):
             return np.full(K, 2, dtype=np.int64)
         return np.asarray(self.prior.per_arm(K)[1] == 0, dtype=np.int64)
 
+    def least_weight(self, K: int) -> Floats:
+        return least_weight_of(self, K)
+
     def parameters(self, stats: ArmStats) -> Floats:
         if self.prior is None:
             rows = pooled_rows(stats)
@@ -182,6 +185,9 @@ class KnownVarianceTS(BeliefPolicy):
     def owed(self, K: int) -> NDArray[np.int64]:
         return np.full(K, 1 if self.prior is None else 0, dtype=np.int64)
 
+    def least_weight(self, K: int) -> Floats:
+        return least_weight_of(self, K)
+
     def parameters(self, stats: ArmStats) -> Floats:
         sigma = np.asarray(self.sigma)
         if sigma.size not in (1, stats.K):
@@ -193,6 +199,11 @@ class KnownVarianceTS(BeliefPolicy):
             return np.column_stack([pooled_rows(stats), sigma])
         mu, sigma0 = self.prior.per_arm(stats.K)
         return np.column_stack([mu, (sigma / sigma0) ** 2, sigma])
+
+
+def least_weight_of(policy: BeliefPolicy, K: int) -> Floats:
+    """None where the belief falls back to that of all rewards: it widens, and is drawn from."""
+    return np.zeros(K) if policy.pooled and policy.samples else policy.owed(K).astype(np.float64)
 
 
 @register

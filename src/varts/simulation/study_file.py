@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from varts._validation import abbreviate, choice, integer, unknown
+from varts.drift import Cycle, Drifting, Steps, Walk
 from varts.empirical import EmpiricalBandit
-from varts.policies import KnownVarianceTS, Policy, VarTS, make
+from varts.policies import Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
@@ -32,6 +34,9 @@ K = 10                # arms; without more, the priors are the paper's
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
 # chance = [0.02, 0.06], amount = 30.0, spread = 0.8    # revenue: few pay, very different amounts
 # path = "log.csv"                    # table: arms pay what the log has; columns arm and reward
+# drift = { kind = "steps", every = 500, random = true }             # arms drawn anew
+# drift = { kind = "cycle", period = 100, amplitude = 0.5 }          # means that rise and fall
+# drift = { kind = "walk", step = 0.02, spread = 0.5 }               # means that wander
 
 [policies]            # label = options; `varts policies` lists both
 VarTS = { prior = "problem" }          # the problem's own prior, or a table, or a JSON file
@@ -39,6 +44,7 @@ VarTS = { prior = "problem" }          # the problem's own prior, or a table, or
 UCB1-Tuned = {}
 UCB-V = { zeta = 1.2 }
 TS14 = {}
+# "VarTS, 500" = { policy = "VarTS", half_life = 500 }               # any policy: old rewards fade
 """
 
 TOP = ("horizon", "runs", "seed", "arms", "arm_groups", "problem", "policies")
@@ -48,6 +54,11 @@ PROBLEM_KEYS = {
     "gaussian": ("kind", "K", "prior", "sigma"),
     "revenue": ("kind", "K", "chance", "amount", "arm_spread", "spread", "shape"),
     "table": ("kind", "path", "arm", "reward", "experiment", "only"),
+}
+DRIFTS: dict[str, tuple[type[Drifting], tuple[str, ...]]] = {
+    "steps": (Steps, ("every", "random", "at")),
+    "cycle": (Cycle, ("period", "amplitude", "phase")),
+    "walk": (Walk, ("step", "spread", "center")),
 }
 
 
@@ -145,8 +156,25 @@ def _arms(names: Any, groups: Any, folder: Path) -> Arms:
 
 
 def _problem(table: dict[str, Any], arms: Arms) -> Problem:
+    table = dict(table)
+    drift = table.pop("drift", None)
+    problem = _undrifting(table, arms)
+    if drift is None:
+        return problem
+    if not isinstance(drift, dict):
+        raise TypeError(f"drift must be a table with a kind, got {abbreviate(drift)}")
+    name = choice("drift kind", drift.get("kind"), DRIFTS)
+    kind, keys = DRIFTS[name]
+    _only(f"key of drift by {name}", drift, ("kind", *keys))
+    for key, option in inspect.signature(kind).parameters.items():
+        if key in keys and option.default is option.empty and key not in drift:
+            raise ValueError(f"drift by {name} must have {key}, got none")
+    return kind(problem, **{key: value for key, value in drift.items() if key != "kind"})
+
+
+def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
     kind = choice("problem kind", table.get("kind"), PROBLEM_KEYS)
-    _only(f"key of a {kind} problem", table, PROBLEM_KEYS[kind])
+    _only(f"key of a {kind} problem", table, (*PROBLEM_KEYS[kind], "drift"))
     options = {key: value for key, value in table.items() if key != "kind"}
     if kind == "table":
         return _table(options, arms)
@@ -185,11 +213,13 @@ def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
         )
     options = dict(options)
     name = options.pop("policy", label)
+    half_life = options.pop("half_life", None)
     if options.get("prior") == "problem":
         options |= _own_prior(label, name, problem)
     elif "prior" in options:
         options["prior"] = arms.prior(options["prior"])
-    return make(name, **options)
+    made = make(name, **options)
+    return made if half_life is None else Fading(made, half_life)
 
 
 def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
@@ -197,6 +227,7 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     kind = type(make(name))
     if kind is VarTS:
         return {"prior": problem.own_prior()}
+    problem = problem.problem if isinstance(problem, Drifting) else problem
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}

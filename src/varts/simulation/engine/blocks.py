@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 
 from varts import _seeding
 from varts._validation import Floats
+from varts.drift import Drifting, Path
 from varts.empirical import EmpiricalBandit
 from varts.policies import BeliefPolicy, Policy
+from varts.policies.fading import split_fading
 from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
 from varts.revenue import REVENUES, RevenueBandit
+from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
 from varts.simulation.engine.diagnosis import diagnose
 from varts.simulation.engine.kernel import (
@@ -31,7 +34,7 @@ from varts.simulation.engine.kernel import (
     reward_kind,
     reward_of,
 )
-from varts.simulation.engine.loop import NO_REWARD, STOPPED, UNSOUND, allocate
+from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
 from varts.simulation.results import PolicyResult, RegretCurve
@@ -55,6 +58,9 @@ class Prepared(NamedTuple):
     loop: Loop
     owed: NDArray[np.int64]  # the pulls it owes each arm
     parameters: Floats
+    drifting: bool  # whether the loop is that of `drifting.py`
+    fade: float  # what a reward multiplies the weights of older ones by
+    least: Floats  # the weight below which an arm is pulled again
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,18 @@ class Work:
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
         """The policies made ready, by label."""
-        problem, K = self.problem, self.problem.K
-        return {
-            label: Prepared(
-                loop_of(policy, problem, self.naive), policy.owed(K), parameter_array(policy, K)
-            )
-            for label, policy in self.policies.items()
-        }
+        return {label: self._prepare(policy) for label, policy in self.policies.items()}
+
+    def _prepare(self, policy: Policy) -> Prepared:
+        problem, K, fade = self.problem, self.problem.K, split_fading(policy)[1]
+        return Prepared(
+            loop_of(policy, problem, self.naive),
+            policy.owed(K),
+            parameter_array(policy, K),
+            fade < 1 or isinstance(problem, Drifting),
+            fade,
+            np.asarray(policy.least_weight(K), dtype=np.float64),
+        )
 
     @cached_property
     def data(self) -> Floats:
@@ -105,7 +116,10 @@ class Work:
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            self._play(label, 0, np.zeros((3, 0, self.problem.K)))
+            if self.prepared[label].drifting:
+                replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
+            else:
+                self._play(label, 0, np.zeros((3, 0, self.problem.K)))
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
             has_data = self.problem.data is not None
@@ -114,13 +128,19 @@ class Work:
 
     def check_problem(self) -> None:
         """Hold a user's own problem against what it states, the first time that it is met."""
-        problem, reward = self.problem, reward_of(self.problem)
+        problem = self.problem
+        for part in problem.parts if isinstance(problem, Drifting) else (problem,):
+            self._check(part)
+
+    @staticmethod
+    def _check(problem: Problem) -> None:
+        reward = reward_of(problem)
         known = reward is None or problem.reward in REVENUES.values()
         if type(problem) in BUILT_IN and known:
             return
         drawn = problem.draw(_seeding.generator(0, _seeding.PROBLEM_CHECK), 1)
         arrays = (drawn.array(name, 1, problem.K) for name in ("mean", "variance", "a", "b"))
-        content = b"".join(array.tobytes() for array in (*arrays, self.data))
+        content = b"".join(array.tobytes() for array in (*arrays, data_array(problem)))
         instance = hashlib.sha256(content).digest()
         met = reward_kind(problem), reward, instance
         if met not in _checked:
@@ -170,14 +190,17 @@ class Work:
     def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
         """The arms' true means and their statistics at the horizon, for each run of a block.
 
+        Where means drift, they are those of the last round.
+
         A run does not depend on how long it goes on: the statistics in the middle of a long run are
         those at the end of a short one.
         """
         first_run, instances, result = block * RUNS_PER_BLOCK, self._draw(block, 1), []
         for r in range(min(RUNS_PER_BLOCK, self.runs - first_run)):
-            scratch = allocate(self.problem.K)  # a run leaves its statistics there
+            scratch = self._allocate(label)  # a run leaves its statistics there
             self._play(label, first_run + r, instances[:, r : r + 1], scratch=scratch)
-            result.append((instances[0, r], ArmStats._trusted(*scratch[:3])))
+            truth = scratch[3] if self.prepared[label].drifting else instances[0, r]
+            result.append((truth, ArmStats._trusted(*scratch[:3])))
         return result
 
     def _draw(self, first: int, count: int) -> Floats:
@@ -204,35 +227,61 @@ class Work:
         scratch: Any = None,
     ) -> tuple[Floats, Floats, Floats] | None:
         """Per run the regret at the horizon, the share of a best arm, and the regret's curve."""
-        loop, owed, parameters = self.prepared[label]
-        runs = instances.shape[1]
+        prepared, runs = self.prepared[label], instances.shape[1]
         final, best_share = np.empty(runs), np.empty(runs)
         curves = np.empty((runs, len(self.rounds)))
-        status = loop(
-            np.uint64(stream(np.uint64(self.seed), 0)),
-            first_run,
-            self.horizon,
-            owed,
-            parameters.copy(),
-            allocate(self.problem.K) if scratch is None else scratch,
-            reward_kind(self.problem),
-            self.data,
-            *instances,
-            self.rounds,
-            np.zeros(1, dtype=np.uint8) if stop is None else stop,
-            np.zeros(1, dtype=np.int64) if counter is None else counter,
-            final,
-            best_share,
-            curves,
-        )
+        stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
+        counter = np.zeros(1, dtype=np.int64) if counter is None else counter
+        scratch = self._allocate(label) if scratch is None else scratch
+
+        def call(rows: slice, arms: Any, *more: Any) -> int:
+            return prepared.loop(
+                np.uint64(stream(np.uint64(self.seed), 0)),
+                first_run + rows.start,
+                self.horizon,
+                prepared.owed,
+                prepared.parameters.copy(),
+                scratch,
+                reward_kind(self.problem),
+                self.data,
+                *arms,
+                self.rounds,
+                stop,
+                counter,
+                final[rows],
+                best_share[rows],
+                curves[rows],
+                *more,
+            )
+
+        if not prepared.drifting:
+            status = call(slice(0, runs), instances)
+        for r in range(runs) if prepared.drifting else ():  # a path of its own for every run
+            path = self._path(instances[:, r], first_run + r)
+            by_round = isinstance(self.problem, Drifting)
+            drift = by_round, path.starts, path.motion, path.numbers, prepared.fade, prepared.least
+            status = call(slice(r, r + 1), (path.mean, path.a, path.b), *drift)
+            if status != DONE:
+                break
         if status == NO_REWARD:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
         if status == UNSOUND:
             rule = "a number, got NaN"
-            if isinstance(self.policies[label], BeliefPolicy):
+            if isinstance(split_fading(self.policies[label])[0], BeliefPolicy):
                 rule = "a finite location, a scale >= 0 and degrees of freedom > 0, got others"
             raise ValueError(f"{label} must give every arm {rule}")
         return None if status == STOPPED else (final, best_share, curves)
+
+    def _allocate(self, label: str) -> Any:
+        """Room for a run of the policy."""
+        allocating = drifting.allocate if self.prepared[label].drifting else allocate
+        return allocating(self.problem.K)
+
+    def _path(self, start: Floats, run: int) -> Path:
+        """How the arms of a run drift; those of a problem that does not stay as they start."""
+        if isinstance(self.problem, Drifting):
+            return self.problem.path(start, max(self.horizon, 1), self.seed, run)
+        return Path(np.ones(1, dtype=np.int64), *(row[None] for row in start))
 
 
 def average_curves(curves: Floats) -> RegretCurve:

@@ -18,12 +18,24 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from varts.drift import Drifting
 from varts.policies import Policy
+from varts.policies.fading import split_fading
 from varts.problems import Problem
-from varts.simulation.engine import beta_envelope, lazy_argmax, loop, selectors, student_envelope
+from varts.simulation.engine import (
+    beta_envelope,
+    drifting,
+    lazy_argmax,
+    loop,
+    selectors,
+    student_envelope,
+)
 from varts.simulation.engine.envelope import Envelope
 from varts.simulation.engine.formula import Formula
-from varts.simulation.engine.interpretation import interpreted_loop
+from varts.simulation.engine.interpretation import (
+    interpreted_drifting_loop,
+    interpreted_loop,
+)
 from varts.simulation.engine.kernel import Kernel, kernel_of, reward_of, sources_digest
 from varts.simulation.engine.kernel_cache import KernelCache
 from varts.simulation.engine.loop import Hooks
@@ -41,14 +53,19 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
     kernel = kernel_of(policy, problem, naive)
     if kernel is not None:
         return compiled_loop(kernel)
-    return interpreted_loop(policy, pay_functions(reward_of(problem), problem.data is not None)[1])
+    pay = pay_functions(reward_of(problem), problem.data is not None)[1]
+    plain, fade = split_fading(policy)
+    if fade < 1 or isinstance(problem, Drifting):
+        return interpreted_drifting_loop(plain, pay)
+    return interpreted_loop(plain, pay)
 
 
 @functools.cache
 def compiled_loop(kernel: Kernel) -> Loop:
     """The loop of a kernel; policies with equal kernels share it."""
     name = f"{kernel.family}_{kernel.digest}"
-    return kept_on_disk(loop.play, name, hooks=as_module(_hooks(kernel)))
+    play = drifting.play if kernel.drifting else loop.play
+    return kept_on_disk(play, name, hooks=as_module(_hooks(kernel)))
 
 
 @functools.cache
@@ -66,7 +83,8 @@ def kept_on_disk(function: Any, name: str, **bound: Any) -> Callable[..., Any]:
 
 def _hooks(kernel: Kernel) -> Hooks:
     pay, first_pay = pay_functions(kernel.reward, kernel.has_data)
-    transform, sound, observe = selectors.keep, selectors.sound, selectors.observe_nothing
+    transform, sound = selectors.keep, selectors.sound
+    observe, fade = selectors.observe_nothing, selectors.fade_nothing
     if kernel.family in ("index", "growing"):
         select, refresh, begin, sound = _index_hooks(kernel)
     elif kernel.family == "mean_variance":
@@ -82,13 +100,17 @@ def _hooks(kernel: Kernel) -> Hooks:
             envelope, learn = STUDENT, student_learn(believe, kernel.parameters)
             sound = selectors.sound_beliefs
         # Where every reward moves every belief there is nothing to be lazy about.
-        lazy = not (kernel.pooled or kernel.tails or kernel.naive)
+        lazy = not (kernel.pooled or kernel.tails or kernel.naive or kernel.fading)
         shared = {"POOLED": kernel.pooled, "TAILS": kernel.tails, "PARAMETERS": kernel.parameters}
         select, update = sampler(envelope, learn, lazy, **shared)
         refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
         if kernel.tails:
             observe = inlined(specialise(selectors.observe_moments, **shared))
-    return Hooks(select, refresh, transform, observe, pay, begin, first_pay, sound)
+            fade = inlined(specialise(selectors.fade_moments, **shared))
+    if kernel.fading and not (kernel.pooled or kernel.tails):
+        name = f"refresh_every_{kernel.digest}"
+        refresh = jit(specialise(selectors.refresh_every, name, refresh_one=refresh))
+    return Hooks(select, refresh, transform, observe, fade, pay, begin, first_pay, sound)
 
 
 def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:

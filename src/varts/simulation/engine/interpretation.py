@@ -18,7 +18,7 @@ from numba import cloudpickle, typeof
 from varts._validation import real
 from varts.policies import Policy
 from varts.policies.evaluation import chosen_arm, name_of
-from varts.simulation.engine import loop, selectors
+from varts.simulation.engine import drifting, loop, selectors
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.rng import bits, stream
 from varts.simulation.engine.specialisation import specialise
@@ -44,6 +44,21 @@ def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
             if status != loop.DONE:
                 return int(status)
         return loop.DONE
+
+    return play
+
+
+def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., int]:
+    """`drifting.play` for such a policy."""
+    before = attributes_of(policy)
+
+    def play(seed: Any, run: int, horizon: int, owed: Any, *rest: Any) -> int:
+        hooks = _hooks(policy, pay, np.uint64(stream(seed, run)), len(owed))
+        kind, data = rest[2], rest[3]
+        pay(kind, np.uint64(0), np.int64(0), 1.0, 1.0, data)  # compiles it, if there are no rounds
+        status = specialise(drifting.play, hooks=hooks)(seed, run, horizon, owed, *rest)
+        _refuse_changes(policy, before)
+        return int(status)
 
     return play
 
@@ -75,6 +90,10 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
         before = n[arm], mean[arm], m2[arm], m3[arm], m4[arm]
         *_, m3[arm], m4[arm] = merged_moments(*before, 1.0, x, 0.0, 0.0, 0.0)
 
+    def fade(weight: float, params: Any) -> None:
+        np.multiply(m3, weight, out=m3)
+        np.multiply(m4, weight, out=m4)
+
     def refresh(arm: int, *_: Any) -> None:
         nonlocal memory_state
         if has_memory:
@@ -82,7 +101,7 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
             policy.update(int(arm), float(recorded), rng)
 
     nothing = selectors.refresh_nothing
-    return Hooks(select, refresh, transform, observe, pay, nothing, pay, selectors.sound)
+    return Hooks(select, refresh, transform, observe, fade, pay, nothing, pay, selectors.sound)
 
 
 def _copied(policy: Policy) -> Policy:

@@ -11,9 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from varts._validation import Floats, reals
+from varts.drift import Drifting
 from varts.empirical import EmpiricalBandit
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
 from varts.policies.evaluation import name_of, terms_of
+from varts.policies.fading import split_fading
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop
@@ -59,6 +61,8 @@ class Kernel:
     reward: Formula | None = None  # as in `reward_of`
     has_data: bool = False  # whether rewards look something up, which is not compiled in
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
+    drifting: bool = False  # whether it is `drifting.play`
+    fading: bool = False  # whether every reward moves all statistics, too
 
     @property
     def digest(self) -> str:
@@ -69,7 +73,7 @@ class Kernel:
 def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
     package = Path(__file__).parents[2]
-    names = "problems.py", "empirical.py", "revenue.py", "stats.py", "tails.py"
+    names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "tails.py"
     files = [*(package / name for name in names), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
     return sorted([*files, package / "beliefs" / "stirling.py"])
@@ -86,6 +90,8 @@ def sources_digest() -> str:
 
 def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel | None:
     """The kernel of a policy on a problem; None for a policy in plain Python."""
+    policy, fade = split_fading(policy)
+    fading = fade < 1
     family = family_of(policy)
     if family is None:
         return None
@@ -94,7 +100,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
     if family == "index":
         assert isinstance(policy, IndexPolicy)
         formula, terms, clock = (_formula(policy, name) for name in ("index", "terms", "clock"))
-        if policy.grows and problem.K >= MIN_ARMS_GROWING:
+        if policy.grows and problem.K >= MIN_ARMS_GROWING and not fading:
             family = "growing"
     elif family == "belief":
         assert isinstance(policy, BeliefPolicy)
@@ -113,6 +119,8 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         reward=reward_of(problem),
         has_data=problem.data is not None,
         naive=naive,
+        drifting=fading or isinstance(problem, Drifting),
+        fading=fading,
     )
 
 
@@ -165,6 +173,7 @@ def parameter_array(policy: Policy, K: int) -> Floats:
     so they lie side by side as the vectors of the index's loop want them. For one that minds the
     rewards' tails, room for them follows the parameters.
     """
+    policy = split_fading(policy)[0]
     given, term_count = _parameters(policy, K)
     if isinstance(policy, VarTS) and policy.tailed:
         kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))

@@ -38,6 +38,8 @@ class Hooks:
     #: (arm, reward, n, mean, m2, params): takes in a reward that the statistics do not know yet,
     #: for policies that need more of it than they keep.
     observe: Callable[..., Any]
+    #: (weight, params): what a policy keeps of all rewards so far counts that much from here on.
+    fade: Callable[..., Any]
     #: (kind, tape, pull, a, b, data) -> reward: what a pull pays.
     pay: Callable[..., Any]
     #: `refresh` and `pay` again, as plain calls, for what is done once per run and arm: a second

@@ -53,6 +53,11 @@ def observe_nothing(arm, x, n, mean, m2, params):
     """Where a policy is content with the statistics."""
 
 
+@inlined
+def fade_nothing(weight, params):
+    """Where nothing is kept that could fade."""
+
+
 # ----------------------------------------------------------------------------------------- index
 
 
@@ -146,6 +151,13 @@ def refresh_nothing(arm, n, mean, m2, params, memory):
 
 
 refresh_index = refresh_nothing  # or `refresh_terms`
+refresh_one: Any = UNBOUND  # what brings one arm up to date
+
+
+def refresh_every(arm, n, mean, m2, params, memory):
+    """Where every reward moves the statistics of all arms."""
+    for i in range(len(n)):
+        refresh_one(i, n, mean, m2, params, memory)
 
 
 @jit
@@ -287,6 +299,13 @@ def observe_moments(arm, x, n, mean, m2, params):
     _, _, _, kept[M3], kept[M4] = merged_moments(
         n[arm], mean[arm], m2[arm], kept[M3], kept[M4], 1.0, x, 0.0, 0.0, 0.0
     )
+
+
+def fade_moments(weight, params):
+    """Where older rewards count less."""
+    for i in range(len(params)):
+        params[i, PARAMETERS + M3] *= weight
+        params[i, PARAMETERS + M4] *= weight
 
 
 @jit
