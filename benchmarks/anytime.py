@@ -24,7 +24,6 @@ from scipy import special
 
 import varts
 from varts._intervals import share_interval
-from varts.anytime import pooled_kurtosis
 
 PAGE = Path(__file__).parents[1] / "docs" / "anytime.md"
 GAP = 0.2  # sds
@@ -46,7 +45,8 @@ def width_ratio(states):
     """The median width of the interval of a difference at the end, over that of Welch's."""
     ratios = []
     for n, mean, m2, m4 in states[:, -1].transpose(0, 2, 1):
-        found = varts.Evidence(varts.ArmStats(n, mean, m2), kurtosis=pooled_kurtosis(n, m2, m4))
+        arms = varts.ArmStats(n, mean, m2, np.zeros_like(m4), m4)
+        found = varts.Evidence(arms, kurtosis=varts.Tails.of(arms).kurtosis)
         low, high = found.difference_interval(0, 1)
         v = m2[:2] / (n[:2] - 1) / n[:2]
         df = v.sum() ** 2 / (v**2 / (n[:2] - 1)).sum()

@@ -16,6 +16,15 @@ def test_of_agrees_with_scipy_for_one_arm():
     assert tails.n == 500
 
 
+def test_arms_count_by_their_rewards():
+    """And those that have shown one reward only not at all."""
+    rng = np.random.default_rng(6)
+    rewards = [rng.exponential(size=70), 50 + 3 * rng.normal(size=30), np.ones(9)]
+    own = [scipy_stats.kurtosis(x, fisher=False) for x in rewards[:2]]
+    found = Tails.of(ArmStats.from_rewards(rewards))
+    assert found.kurtosis == pytest.approx((70 * own[0] + 30 * own[1]) / 100)
+
+
 def test_arms_of_different_means_and_variances_have_no_tails():
     """Within arms all are Gaussian. The kurtosis of 20,000 rewards has a standard error of 0.035;
     seen as one arm they have a kurtosis of 6, the control."""

@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 
 from tests.anytime import plain
 from varts import ArmStats, Evidence
-from varts.anytime import burn_in, martingale, pooled_kurtosis
+from varts.anytime import burn_in, martingale
 
 WORKED = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
 C2 = martingale.mixture_for(1000)
@@ -256,15 +256,6 @@ def test_large_means_and_many_rewards():
 # ------------------------------------------------------------------------------------------- skewed
 
 
-def test_the_kurtosis_is_that_of_scipy(rng):
-    rewards = [rng.exponential(size=70), 50 + 3 * rng.normal(size=30), np.ones(9)]
-    n = [x.size for x in rewards]
-    m2, m4 = ([((x - x.mean()) ** k).sum() for x in rewards] for k in (2, 4))
-    own = [stats.kurtosis(x, fisher=False) for x in rewards[:2]]
-    assert pooled_kurtosis(n, m2, m4) == pytest.approx((70 * own[0] + 30 * own[1]) / 100)
-    assert pooled_kurtosis([5, 0], [0, 0], [0, 0]) == math.inf
-
-
 def test_an_arm_is_not_heard_before_its_time():
     pairs, means = burn_in(18.05)
     arms = ArmStats([pairs - 1, pairs, means - 1, means], [5, 5, 0, 0], [200, 200, 200, 200])
@@ -311,11 +302,6 @@ def test_an_arm_is_not_heard_before_its_time():
             "a must be an index from 0 to 2 or several, got 0.0",
         ),
         (lambda e: e.against(0, 1, math.nan), ValueError, "difference must be finite, got nan"),
-        (
-            lambda e: pooled_kurtosis([1, 2], [1, 2], [1, 2, 3]),
-            ValueError,
-            "n, m2, m4 must be numbers or have one entry per arm",
-        ),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(ask, error, sentence):

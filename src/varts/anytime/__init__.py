@@ -6,6 +6,6 @@ its assumptions and what was measured are in docs/anytime.md.
 """
 
 from varts.anytime.evidence import Evidence
-from varts.anytime.kurtosis import burn_in, pooled_kurtosis
+from varts.anytime.kurtosis import burn_in
 
-__all__ = ["Evidence", "burn_in", "pooled_kurtosis"]
+__all__ = ["Evidence", "burn_in"]

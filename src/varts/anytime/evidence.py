@@ -38,7 +38,7 @@ class Evidence:
 
     Args:
         stats: The statistics of all arms that ever took part.
-        kurtosis: That of the rewards, from `pooled_kurtosis`: an arm is heard only after
+        kurtosis: That of the rewards, from `Tails.of(stats)`: an arm is heard only after
             `burn_in(kurtosis)` rewards. None if they are Gaussian for certain.
         n_opt: The rewards per arm at which intervals should be narrowest, chosen before the first
             look. A factor of 3 costs 5 % of width.
