@@ -210,7 +210,7 @@ def test_bernoulli_statistics_hold_the_tossed_rewards():
         ({"stop_p_best": 0.999, "stop_loss": 10.0}, True, "at most 10"),
         ({"stop_error": 0.05}, False, "a, b, c may still be best, with an error of 5 % at any"),
         ({"stop_error": 0.05}, False, "without a floor that may remain so for ever"),
-        ({"stop_error": 0.05, "half_life": 50.0}, False, "stop_error needs rewards that count"),
+        ({"stop_error": 0.05, "half_life": 50.0}, False, "nothing holds at any look with a half"),
     ],
 )
 def test_the_stop_rule_flags_and_never_acts(rule, stop, because):
@@ -330,7 +330,7 @@ def test_certainty_is_kept_apart_from_p_best():
     exp.pause_arm("c")
     found = exp.report()
     assert (found.stop, found.winner, found.possible) == (True, "b", ["b"])
-    assert found.because == "all other arms are ruled out, with an error of 5 % at any look"
+    assert found.because == "all arms but b are ruled out, with an error of 5 % at any look"
 
 
 def test_lower_is_better_at_any_look_too():

@@ -202,7 +202,8 @@ def check_units(units: Keys, sticky: bool | None) -> Finding:
     """Units that got several arms."""
     name, about = "units", "about " if units.sampled else ""
     if units.several == 0:
-        return Finding(name, OK, 0.0, f"each of {about}{plural(units.all, 'unit')} has one arm")
+        text = f"each of {about}{plural(units.all, 'unit')} has one arm"
+        return Finding(name, OK, 0.0, text if units.all else "no decision names its unit")
     text = f"{about}{units.several:,.0f} of {plural(units.all, 'unit')} got several arms"
     if sticky:
         return Finding(

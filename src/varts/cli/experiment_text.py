@@ -38,7 +38,7 @@ def shown(value: Any) -> str:
 def report_body(found: Report) -> dict[str, Any]:
     """A report for scripts."""
     names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
-    body = {name: getattr(found, name) for name in (*names, "winner", "notes")}
+    body = {name: getattr(found, name) for name in (*names, "winner", "certainty", "notes")}
     return {**body, "arms": found.frame.to_dicts()}
 
 
@@ -74,6 +74,8 @@ def show_report(found: Report, store_flag: list[str]) -> None:
         )
     show(table, uncut=True)
     say(_verdict(found, store_flag))
+    if found.certainty != found.because and found.best is not None:
+        say(found.certainty)
     say(*(f"note: {note}" for note in found.notes))
 
 

@@ -16,7 +16,7 @@ from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
 from varts.live.allocation import seen_by
 from varts.live.state import Config, State
-from varts.live.stop_rule import Standing, pending_share, stop_rule
+from varts.live.stop_rule import Standing, at_any_look, pending_share, stop_rule
 from varts.live.transaction import Counts
 from varts.policies import BernoulliTS, KnownVarianceTS, Policy, VarTS
 from varts.stats import ArmStats
@@ -42,6 +42,7 @@ class Report:
         because: Why, or why not, in a sentence.
         winner: The arm that meets the stop rule, or that the experiment ended with.
         error: The chance that `anytime_low` and the like are ever wrong, at any look.
+        certainty: Which arms may still be best, whenever one looks, in a sentence.
         notes: What to know of the rewards, a sentence each; `Experiment.check` says more.
 
     The columns of `frame`, beside `arm`:
@@ -67,6 +68,7 @@ class Report:
     because: str
     winner: str | None
     error: float
+    certainty: str
     notes: tuple[str, ...]
 
     @property
@@ -105,8 +107,12 @@ class Report:
             float_precision=4,
         ):
             names = pl.Series("arm", map(printable, self.frame["arm"]), pl.String)
-            lines = [f"{self.name}: {self.because}", *(f"note: {note}" for note in self.notes)]
-            return "\n".join([*map(printable, lines), str(self.frame.with_columns(names))])
+            shown = self.frame.drop("anytime_low", "anytime_high", "may_be_best")
+            lines = [f"{self.name}: {self.because}"]
+            if self.certainty != self.because and self.best is not None:
+                lines.append(self.certainty)
+            lines += [f"note: {note}" for note in self.notes]
+            return "\n".join([*map(printable, lines), str(shown.with_columns(names))])
 
 
 def report(name: str, state: State, decided: Counts, settled: Counts, level: float) -> Report:
@@ -156,7 +162,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
     best = None if np.isnan(p_best).all() else int(np.nanargmax(p_best))
     standing = Standing(
-        config, seen, policy.reflection, made, pending, p_best, loss, best, possible
+        config, seen, policy.reflection, made, pending, p_best, loss, best, possible, error
     )
     winner, because = stop_rule(standing)
     stop = winner is not None
@@ -172,6 +178,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
         because,
         None if winner is None else config.arms[winner],
         error,
+        at_any_look(standing),
         _notes(standing, stats),
     )
 

@@ -31,6 +31,7 @@ class Standing(NamedTuple):
     loss: Floats
     best: int | None  # the arm of the largest P(best), if that is known
     possible: NDArray[np.bool_]  # whether it may be best, at any look
+    error: float  # the chance that this is ever wrong
 
 
 def stop_rule(at: Standing) -> tuple[int | None, str]:
@@ -61,15 +62,22 @@ def _met(at: Standing, best: int) -> tuple[int | None, str]:
     if options.stop_error is None:
         return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
     left = np.flatnonzero(at.possible)
-    error = f"an error of {100 * options.stop_error:g} % at any look"
+    certain = len(left) == 1 and options.half_life is None
+    return int(left[0]) if certain else None, at_any_look(at)
+
+
+def at_any_look(at: Standing) -> str:
+    """Which arms may still be best, whenever one looks: a sentence."""
+    options, left = at.config.options, np.flatnonzero(at.possible)
     if options.half_life is not None:
-        return None, "stop_error needs rewards that count alike, not a half-life"
+        return "nothing holds at any look with a half-life: rewards must count alike for that"
+    error = f"an error of {100 * at.error:g} % at any look"
     if len(left) == 1:
-        return int(left[0]), f"all other arms are ruled out, with {error}"
+        return f"all arms but {printable(at.config.arms[left[0]])} are ruled out, with {error}"
     names = ", ".join(printable(at.config.arms[arm]) for arm in left[:ARMS_NAMED])
     more = f" and {len(left) - ARMS_NAMED} more" if len(left) > ARMS_NAMED else ""
     hint = "; without a floor that may remain so for ever" if options.floor == 0 else ""
-    return None, f"{names}{more} may still be best, with {error}{hint}"
+    return f"{names}{more} may still be best, with {error}{hint}"
 
 
 def pending_share(at: Standing) -> str | None:

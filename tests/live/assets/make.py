@@ -53,7 +53,7 @@ def fill(url):
     plain.pause_arm("a")
     play(plain, 5)
     plain.resume_arm("a")
-    plain.configure(floor=0.1, stop_p_best=0.9)
+    plain.configure(floor=0.1, stop_p_best=0.9, stop_error=0.05)
     play(plain, 10)
     made.append(plain)
 
