@@ -76,9 +76,9 @@ def plan(
         A prior's JSON file (`varts fit` writes one), or its numbers:
         mu=..,kappa=..,alpha=..,beta=..; may be left out with --from-history.
     from_history
-        A log (as varts fit takes it, one row per reward): also plan on its rewards as they are, and say
-        where the prior's answer differs. The arms are those of the log; without a prior, it is
-        fitted to the log.
+        A log (as varts fit takes it, one row per reward): also plan on its rewards as they are,
+        and say where the prior's answer differs. The arms are those of the log; without a prior,
+        it is fitted to the log.
     only
         With --from-history: the experiment to take, if the log has several; a prior that is
         fitted is fitted to all.
