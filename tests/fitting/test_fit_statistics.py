@@ -439,10 +439,11 @@ def test_a_shape_that_does_not_fit_is_seen():
     lam = rng.gamma(4, 1, 300)
     found = fit_prior(table_of(3 * side, lam, n, rng)).diagnostics
     assert found.mean_p < 1e-3
-    assert any("means do not have the shape" in note for note in found.notes)
+    assert "shape of the means: does not fit (p < 0.0001)" in str(found)
+    assert any("the shape does not fit, and nothing was held out" in note for note in found.notes)
     found = fit_prior(table_of(rng.standard_normal(300), np.exp(3 * side), n, rng)).diagnostics
     assert found.variance_p < 1e-3
-    assert any("variances do not have the shape" in note for note in found.notes)
+    assert "shape of the variances: does not fit (p < 0.0001)" in str(found)
 
 
 def test_chi_square_sums():
