@@ -72,14 +72,14 @@ def false_alarms(runs):
     rows = []
     for K in (2, 5):
         for world in WORLDS:
-            for floor in (0.0, 0.05):
-                noted, states = experiments(world, K, floor, runs=runs, seed=2026)
+            for floor, tails in ((0.0, False), (0.05, False), (0.0, True)):
+                noted, states = experiments(world, K, floor, runs=runs, seed=2026, tails=tails)
                 ever = (noted > 0).sum(axis=0)
                 few = min(P_BEST_RUNS, runs)
                 ratio = width_ratio(states)
                 rows.append(
                     [
-                        world.name, K, f"{floor:g}",
+                        world.name, K, f"{floor:g}, tails" if tails else f"{floor:g}",
                         *(percent(ever[what], runs)
                           for what in (BEST_RULED_OUT, SOME_RULED_OUT, MEAN_MISSED)),
                         f"{100 * ever[IMPATIENT] / runs:.1f}", f"{100 * ever[WELCH] / runs:.0f}",

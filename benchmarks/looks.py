@@ -15,10 +15,11 @@ from numba import njit
 from scipy import special
 
 from varts.anytime import evidence, kurtosis, martingale
-from varts.policies.formulas import unit_free_belief
+from varts.policies.formulas import unit_free_belief, unit_free_tailed_belief
 from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.rng import exponential, normal, stream, student, uniform
+from varts.tails import worth_for_choosing
 
 HORIZON, RUNS, ERROR = 10_000, 1000, 0.05
 CHUNK = 25  # experiments of a compiled call
@@ -30,6 +31,8 @@ GAUSSIAN, ONE, EXPONENTIAL, LOGNORMAL = range(4)
 
 jit = njit(nogil=True, error_model="numpy")
 belief = formula_jit(Formula.of(unit_free_belief, "belief"))
+tailed_belief = formula_jit(Formula.of(unit_free_tailed_belief, "belief"))
+worth = formula_jit(Formula.of(worth_for_choosing, "worth"))
 mean_evidence = formula_jit(Formula.of(martingale.mean_evidence, "evidence"))
 
 
@@ -92,7 +95,18 @@ def draw_reward(kind, log_sd, rate, scale, shift, state):
 
 
 @jit
-def choose(t, n, mean, m2, floor, state):
+def pooled_kurtosis(n, m2, m4):
+    """That of `Tails.of`; at least one arm has shown two different rewards."""
+    weighted, shown = 0.0, 0.0
+    for a in range(len(n)):
+        if m2[a] > 0:
+            weighted += n[a] * n[a] * m4[a] / m2[a] ** 2
+            shown += n[a]
+    return weighted / shown if shown > 0 else 3.0
+
+
+@jit
+def choose(t, n, mean, m2, m4, floor, tails, state):
     """Two rewards of every arm, then its share or the largest of VarTS's draws."""
     K = len(n)
     if t < 2 * K:
@@ -109,9 +123,13 @@ def choose(t, n, mean, m2, floor, state):
     if all_m2 == 0:
         u, state = uniform(state)
         return int(u * K), state
+    weight = worth(pooled_kurtosis(n, m2, m4)) if tails else 1.0
     best, largest = 0, -np.inf
     for i in range(K):
-        loc, scale, df = belief(n[i], mean[i], m2[i], all_n, all_mean, all_m2)
+        if tails:
+            loc, scale, df = tailed_belief(n[i], mean[i], m2[i], all_n, all_mean, all_m2, weight)
+        else:
+            loc, scale, df = belief(n[i], mean[i], m2[i], all_n, all_mean, all_m2)
         x, _, state = student(loc, scale, df, state)
         if x > largest:
             best, largest = i, x
@@ -180,7 +198,20 @@ def is_welch(n, mean, m2, t_quantiles):
 
 @jit
 def look(
-    seed, runs, kind, log_sd, arms, floor, horizon, rule, t_quantiles, truth, ends, noted, states
+    seed,
+    runs,
+    kind,
+    log_sd,
+    arms,
+    floor,
+    tails,
+    horizon,
+    rule,
+    t_quantiles,
+    truth,
+    ends,
+    noted,
+    states,
 ):
     """Run experiments and look after every reward; `states` gets what is known at some rounds."""
     rate, scale, shift = arms
@@ -192,7 +223,7 @@ def look(
         n, mean, m2, m3, m4 = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
         decided = np.zeros((K, K), np.bool_)
         for t in range(horizon):
-            i, state = choose(t, n, mean, m2, floor, state)
+            i, state = choose(t, n, mean, m2, m4, floor, tails, state)
             x, state = draw_reward(kind, log_sd, rate[i], scale[i], shift[i], state)
             add(x, i, n, mean, m2, m3, m4)
             if (t + 1) % every == 0:
@@ -213,12 +244,8 @@ def look(
                 and mean_evidence(n[0], mean[0] - truth, m2[0], c2) >= mean_threshold
             )  # fmt: skip
             if missed or not undecided:
-                weighted, shown = 0.0, 0.0
-                for a in range(K):
-                    if m2[a] > 0:
-                        weighted += n[a] * n[a] * m4[a] / m2[a] ** 2
-                        shown += n[a]
-                needed = pair_wait * weighted / shown
+                kurtosis = pooled_kurtosis(n, m2, m4)
+                needed = pair_wait * kurtosis
                 out = 0
                 for a in range(K):
                     ruled_out = False
@@ -236,7 +263,7 @@ def look(
                         break
                 if not undecided and noted[r, IMPATIENT] == 0:
                     noted[r, IMPATIENT] = t + 1
-                if missed and n[0] >= mean_wait * weighted / shown and noted[r, MEAN_MISSED] == 0:
+                if missed and n[0] >= mean_wait * kurtosis and noted[r, MEAN_MISSED] == 0:
                     noted[r, MEAN_MISSED] = t + 1
             if noted[r, WELCH] == 0 and is_welch(n, mean, m2, t_quantiles):
                 noted[r, WELCH] = t + 1
@@ -246,7 +273,16 @@ def look(
 
 
 def experiments(
-    world, K, floor, gap=0.0, runs=RUNS, horizon=HORIZON, seed=0, error=ERROR, kept=STATES
+    world,
+    K,
+    floor,
+    gap=0.0,
+    runs=RUNS,
+    horizon=HORIZON,
+    seed=0,
+    error=ERROR,
+    kept=STATES,
+    tails=False,
 ):
     """When what was first so in each experiment; n, mean, m2, m4 of its arms at `kept` rounds.
 
@@ -271,8 +307,8 @@ def experiments(
     def play(first):
         some = np.arange(first, min(first + CHUNK, runs))
         look(
-            seed, some, world.kind, world.log_sd, arms, floor, horizon, rule, t_quantiles, truth,
-            gap != 0, noted, states,
+            seed, some, world.kind, world.log_sd, arms, floor, tails, horizon, rule, t_quantiles,
+            truth, gap != 0, noted, states,
         )  # fmt: skip
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -355,3 +355,16 @@ def test_skewed_rewards_are_not_taken_for_gaussian():
     belief = varts.VarTS().belief(varts.ArmStats.from_rewards([rewards]))
     low, high = (float(end[0]) for end in belief.interval())
     assert low < 0.1 < row["mean_low"] < row["mean"] < high < row["mean_high"]
+
+
+def test_an_arm_that_is_nearly_forgotten_is_reported_with_what_is_left():
+    exp = opened(["a", "b"], half_life=5.0)
+    rng = np.random.default_rng(5)
+    for i in range(300):
+        d = exp.decide(id=f"d{i}")
+        exp.reward(d.id, float(rng.normal(0.0 if d.arm == "a" else 9.0)))
+    frame = exp.report().frame
+    assert exp.state.statistics().n.min() < 0.5  # of what was two rewards and more
+    for name in ("mean_low", "mean_high", "p_best", "expected_loss"):
+        assert frame[name].null_count() == 0
+    assert frame["anytime_low"].null_count() == 2

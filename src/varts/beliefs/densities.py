@@ -172,7 +172,7 @@ class SkewedStudents(Students):
         )
 
     def above(self, t: Floats, S: Floats) -> Floats:
-        """E[(mu - x)^+] at x = loc + t, for df > 2.
+        """E[(mu - x)^+] at x = loc + t, for df > 2, or df > 1 where nothing is skewed.
 
         It is E[c z^2/2 + z sqrt(s^2 + z^2 c^2/4); z > a] - t S. The first term has a closed form.
         In the second, whose integrand is odd, r = (1 + a^2/df) / (1 + z^2/df) makes an integral
@@ -180,6 +180,13 @@ class SkewedStudents(Students):
         y = -(p + 1/2) log r less what would not decay, it is left to Gauss-Laguerre nodes. That has
         some eight digits, and twelve where df is above 4; all of it is only used for remainders.
         """
+        plain = self.skew == 0
+        if plain.any():
+            out = np.empty(t.shape)
+            out[plain] = Students.above(self.take(plain), t[plain], S[plain])
+            if not plain.all():
+                out[~plain] = self.take(~plain).above(t[~plain], S[~plain])
+            return out
         df, scale, skew = (x[:, None, None] for x in (self.df, self.scale, self.skew))
         a = self._standardised(t)[..., None]
         inside = np.abs(a[..., 0]) < 1e50  # else next to all of the arm is on one side of x

@@ -112,7 +112,8 @@ class VarTS(BeliefPolicy):
         >>> [end.round(1) for end in VarTS().inference(sales).interval()]
         [array([0.4]), array([3.6])]
         """
-        self._ready(stats)
+        if (stats.n < self.least_weight(stats.K)).any() or stats.n.sum() < self.owed(stats.K).max():
+            self._ready(stats)  # which says what is missing; weights may have faded below that
         tails = self.tails_of(stats)
         believe: Any = unit_free_tailed_belief
         rows, kappa = pooled_rows(stats).T, np.ones(stats.K)
