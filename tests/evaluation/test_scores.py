@@ -1,5 +1,7 @@
 """The estimators against values worked out by hand, and against a loop over the rows."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -102,6 +104,47 @@ def test_late_rewards_and_units_against_a_loop():
     # Control: with rewards known too soon the numbers are others.
     soon = Scores(decisions(arm, log.reward, chances, unit=log.unit, vectors=False))
     assert abs(soon.doubly_robust(shares).value - robust) > 1e-3
+
+
+def expected(estimate, peeking=False):
+    """The expectation over all ways that four adaptive decisions can go, each with its probability.
+
+    What either arm would pay at each decision is fixed; the last one to pay more is likelier next.
+    """
+    pays = np.array([[1.0, 4.0], [2.0, 0.5], [7.0, 3.0], [0.0, 5.0]])
+    total = 0.0
+    for arms in product((0, 1), repeat=4):
+        reward = pays[np.arange(4), arms]
+        chances, p = np.full((4, 2), 0.5), 1.0
+        for t in range(4):
+            if t:
+                better = arms[t - 1] if reward[t - 1] > 2 else 1 - arms[t - 1]
+                chances[t] = np.where(np.arange(2) == better, 0.8, 0.2)
+            p *= chances[t, arms[t]]
+        log = decisions(arms, reward, chances, known=np.full(4, 9) if peeking else None)
+        total += p * estimate(Scores(log, start=0.0))
+    return total, pays.mean(axis=0)
+
+
+@pytest.mark.parametrize("name", ["doubly_robust", "inverse_probability"])
+def test_expectations_are_exact(name):
+    """Unbiased under adaptive sampling, to the last digits: no simulation."""
+    for shares in np.array([[1.0, 0.0], [0.3, 0.7]]):
+        found, means = expected(lambda one, s=shares: getattr(one, name)(s).value)
+        assert found == pytest.approx(shares @ means, rel=1e-12)
+
+
+def test_expectations_of_what_is_biased_are_not():
+    """Controls: rewards that were not known yet, and the plain mean of an arm's rewards."""
+
+    def naive(scores):
+        mine = scores.log.reward[scores.log.arm == 0]
+        return mine.mean() if len(mine) else scores.log.reward.mean()
+
+    always = np.array([1.0, 0.0])
+    found, means = expected(lambda one: one.doubly_robust(always).value, peeking=True)
+    assert abs(found - means[0]) > 0.1
+    assert abs(expected(naive)[0] - means[0]) > 0.1
 
 
 def test_standard_errors_add_a_units_decisions_up():

@@ -27,6 +27,7 @@ class Decisions:
         settled: At which point its own reward became known.
         unit: A number for whom it was for; every decision its own where that is not known.
         chances: How likely every arm was, a row per decision; None if the log does not say.
+        in_play: Whether every arm was in play, a row per decision; None if the log does not say.
         after_end: How many decisions an experiment made after it had ended with a winner.
         estimated: How many probabilities were estimated.
         rows: How many rows the log has.
@@ -41,6 +42,7 @@ class Decisions:
     settled: Floats
     unit: NDArray[np.int64]
     chances: Floats | None = None
+    in_play: NDArray[np.bool_] | None = None
     after_end: int = 0
     estimated: int = 0
     rows: int = 0

@@ -162,15 +162,15 @@ def _arm_mean(scores: Scores, arm: int, bounded: Callable[[Estimated], Estimate]
 
 def _refuse_blindness(log: Decisions, shares: Floats, weights: Floats, target: str) -> None:
     """Without chance in the choices, or without the arm, nothing can be weighed."""
-    certain = int((log.probability == 1).sum()) - log.after_end
-    if shares.max() < 1 or not (log.arm[log.probability == 1] == shares.argmax(axis=-1)).all():
-        others = len(log) - log.after_end
-        if certain > MOST_CERTAIN * others:
-            raise ValueError(
-                f"the log cannot tell what {target} would have earned: {certain:,} of {others:,} "
-                "decisions were certain (probability 1), as those of index policies are; a floor "
-                "makes them comparable"
-            )
+    sure = log.probability == 1
+    certain, others = int(sure.sum()) - log.after_end, len(log) - log.after_end
+    same = shares.ndim == 1 and bool((shares[log.arm[sure]] == 1).all())  # as the target decides
+    if certain > MOST_CERTAIN * others and not same:
+        raise ValueError(
+            f"the log cannot tell what {target} would have earned: {certain:,} of {others:,} "
+            "decisions were certain (probability 1), as those of index policies are; a floor "
+            "makes them comparable"
+        )
     for arm in played_arms(shares):
         if not (weights[log.arm == arm] > 0).any():
             raise ValueError(

@@ -51,7 +51,7 @@ def make_decisions(table: pl.DataFrame, arms: Sequence[str] | None = None) -> De
     """The rows that can be used, in the order of their decisions.
 
     Columns are arm, given, value and probability, and what there is of unit, time, settled_time,
-    version, settled_version, estimated, reason, settled and chance_0, chance_1, ...
+    version, settled_version, estimated, reason, settled, chance_0, chance_1, ... and in_play_0, ...
     """
     has = set(table.columns)
     order = next((name for name in ("version", "time") if name in has), None)
@@ -74,8 +74,9 @@ def make_decisions(table: pl.DataFrame, arms: Sequence[str] | None = None) -> De
     if "estimated" in has:
         estimated = used["estimated"].fill_null(False).to_numpy()
     known, settled = _moments(used)
-    chances = [f"chance_{i}" for i in range(len(names))]
-    vectors = used.select(chances) if set(chances) <= has else None
+    chances, in_play = (
+        _by_arm(used, [f"{what}_{i}" for i in range(len(names))]) for what in ("chance", "in_play")
+    )
     return Decisions(
         names,
         np.array([place[name] for name in used["arm"].to_list()], dtype=np.int64),
@@ -84,12 +85,21 @@ def make_decisions(table: pl.DataFrame, arms: Sequence[str] | None = None) -> De
         known,
         settled,
         _units(used),
-        None if vectors is None or any(vectors.null_count().row(0)) else vectors.to_numpy(),
+        chances,
+        in_play,
         int((used["reason"] == WINNER).sum()) if "reason" in has else 0,
         int(estimated.sum()),
         table.height,
         dict(Counter(reasons.drop_nulls().to_list())),
     )
+
+
+def _by_arm(used: pl.DataFrame, columns: list[str]) -> Any:
+    """A column per arm, if there is one for each, and a value in every row."""
+    if not set(columns) <= set(used.columns):
+        return None
+    values = used.select(columns)
+    return None if any(values.null_count().row(0)) else values.to_numpy()
 
 
 def _left_out(has: set[str]) -> pl.Expr:

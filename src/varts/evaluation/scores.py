@@ -41,7 +41,7 @@ def weighted_mean(scores: Floats, weights: Floats) -> Estimated:
     (3.0, 1.2472)
     """
     total = weights.sum()
-    value = float(weights @ scores / total)
+    value = float((weights * scores).sum() / total)  # a dot product may depend on the threads
     return Estimated(value, weights * (scores - value) / total)
 
 
@@ -94,7 +94,8 @@ class Scores:
         log = self.log
         if log.chances is not None:
             return np.asarray(log.chances[:, arm] > 0)
-        return np.asarray((log.probability < 1) | (log.arm == arm))
+        left_to_chance = np.asarray((log.probability < 1) | (log.arm == arm))
+        return left_to_chance if log.in_play is None else left_to_chance & log.in_play[:, arm]
 
     def of_arm(self, arm: int) -> Floats:
         """The known mean, corrected by 1 / probability of its error where the arm was chosen."""
