@@ -120,6 +120,14 @@ def test_notes():
     assert note == "1,000 of the probabilities were estimated from draws"
 
 
+def test_skewed_rewards_are_noted():
+    """One in a hundred pays 1: a kurtosis of about 98, which takes 20 times as many rewards."""
+    ones = pl.when(pl.int_range(pl.len()) % 100 == 0).then(1.0).otherwise(0.0)
+    (note,) = varts.evaluate(table(4000).with_columns(reward=ones), varts.always("b")).notes
+    assert note.startswith("the intervals of this policy and arm b may hold less often")
+    assert not varts.evaluate(table(20_000).with_columns(reward=ones), varts.always("b")).notes
+
+
 def test_estimated_probabilities_have_a_least():
     log = table(10).with_columns(probability=pl.lit(1e-9), estimated=pl.lit(True))
     assert (read_decisions(log).probability == 1e-3).all()

@@ -84,7 +84,8 @@ def test_index_policies_are_refused_without_a_floor():
     exp = run(policy="UCB1")
     with pytest.raises(ValueError, match="decisions were certain"):
         exp.evaluate(varts.always("12"))
-    assert run(policy="UCB1", floor=0.1).evaluate(varts.always("12")).notes == ()
+    found = run(policy="UCB1", floor=0.1).evaluate(varts.always("12"))
+    assert found.low < PAYS["12"] < found.high  # this seed's; 95 % of all do
 
 
 def test_what_is_refused():

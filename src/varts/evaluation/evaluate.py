@@ -12,12 +12,15 @@ from scipy import special
 
 from varts._intervals import CONFIDENCE
 from varts._validation import Floats, real
+from varts.anytime.kurtosis import burn_in
 from varts.checks.decisions import NOTED_MISSING, SMALL_PROBABILITY
 from varts.checks.finding import percent, plural
 from varts.evaluation.decisions import Decisions
 from varts.evaluation.result import ArmMean, Estimate, Evaluation
 from varts.evaluation.scores import Estimated, Scores, played_arms, weighted_mean
 from varts.evaluation.targets import ROUNDING, Target, check_target, describe_target, shares_of
+from varts.stats import ArmStats
+from varts.tails import Tails
 
 if TYPE_CHECKING:
     from varts.fitting.sources import Table
@@ -179,6 +182,21 @@ def _refuse_blindness(log: Decisions, shares: Floats, weights: Floats, target: s
             )
 
 
+def _note_tails(found: Evaluation, log: Decisions) -> Iterator[str]:
+    """Normal intervals of skewed rewards hold once there are enough of them."""
+    by_arm = [log.reward[log.arm == arm] for arm in range(len(log.arms))]
+    kurtosis = Tails.of(ArmStats.from_rewards(by_arm)).kurtosis
+    _, needed = burn_in(kurtosis)
+    few = [one.arm for one in found.arms if 0 < one.n < needed]
+    if found.worth < needed or few:
+        who = ["this policy"] if found.worth < needed else []
+        who += [f"arm{'s' if len(few) > 1 else ''} {', '.join(few)}"] if few else []
+        yield (
+            f"the intervals of {' and '.join(who)} may hold less often than they say: rewards of "
+            f"kurtosis {kurtosis:.3g} (3 is Gaussian) take {needed:,.0f} of them"
+        )
+
+
 def _notes(found: Evaluation, log: Decisions) -> Iterator[str]:
     if found.worth < FEWEST_WORTH:
         yield (
@@ -191,6 +209,7 @@ def _notes(found: Evaluation, log: Decisions) -> Iterator[str]:
             f"stands for {1 / found.smallest_probability:,.0f}; a floor of "
             f"{percent(SMALL_PROBABILITY)} or more from the start avoids that"
         )
+    yield from _note_tails(found, log)
     if abs(found.mean_weight - 1) > MOST_ERRORS * found.mean_weight_se + ROUNDING:
         yield (
             f"the mean weight is {found.mean_weight:.3f} and should be 1: the probabilities are "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from varts._text import printable
+from varts._text import decimal, places_for, printable
 
 
 class Estimate(NamedTuple):
@@ -116,19 +116,24 @@ class Evaluation:
 
     def __str__(self) -> str:
         interval = f"{100 * self.level:g} % interval"
+        known = [*self.estimates.values(), *(one.mean for one in self.arms if one.mean)]
+        places = places_for(one.high - one.low for one in known)
         lines = [
-            f"{self.name}: {self.target}: {shown(self.estimates[self.headline])} a decision "
-            f"({interval}, {self.headline})",
-            f"against {self.against}: {shown(self.difference, sign='+')}",
+            f"{self.name}: {self.target}: {shown(self.estimates[self.headline], places)} "
+            f"a decision ({interval}, {self.headline})",
+            f"against {self.against}: {shown(self.difference, places, '+')}",
             "",
             *columns(
                 ["estimator", "value", "se", interval],
-                [[name, *cells(one)] for name, one in self.estimates.items()],
+                [[name, *cells(one, places)] for name, one in self.estimates.items()],
             ),
             "",
             *columns(
                 ["arm", "rewards", "naive mean", "mean", "se", interval],
-                [[one.arm, f"{one.n:,}", number(one.naive), *cells(one.mean)] for one in self.arms],
+                [
+                    [one.arm, f"{one.n:,}", decimal(one.naive, places), *cells(one.mean, places)]
+                    for one in self.arms
+                ],
             ),
             "",
             f"{self.used:,} of {self.rows:,} decisions used, worth {self.worth:,.0f} of this policy"
@@ -142,29 +147,21 @@ class Evaluation:
         return "\n".join(printable(line).rstrip() for line in lines)
 
 
-def number(value: float | None, sign: str = "") -> str:
-    """Four digits, and never a power of ten where a person would not write one."""
-    if value is None:
-        return "-"
-    text = f"{value:{sign}.4g}"
-    return f"{value:{sign},.0f}" if "e+" in text and abs(value) < 1e9 else text
-
-
-def cells(estimate: Estimate | None) -> list[str]:
+def cells(estimate: Estimate | None, places: int) -> list[str]:
     """Value, standard error and interval."""
     if estimate is None:
         return ["-", "-", "-"]
-    value, se, low, high = (number(part) for part in estimate)
+    value, se, low, high = (decimal(part, places) for part in estimate)
     return [value, se, f"{low} to {high}"]
 
 
-def shown(estimate: Estimate, sign: str = "") -> str:
+def shown(estimate: Estimate, places: int, sign: str = "") -> str:
     """Value and interval.
 
-    >>> shown(Estimate(5.25, 0.5, 4.25, 6.25), "+")
-    '+5.25 [+4.25, +6.25]'
+    >>> shown(Estimate(5.25, 0.5, 4.25, 6.25), 1, "+")
+    '+5.2 [+4.2, +6.2]'
     """
-    value, _, low, high = (number(part, sign) for part in estimate)
+    value, _, low, high = (decimal(part, places, sign) for part in estimate)
     return f"{value} [{low}, {high}]"
 
 
