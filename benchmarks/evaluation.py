@@ -13,16 +13,20 @@ from pathlib import Path
 
 import numpy as np
 from adaptive_logs import play, sd_of
+from scipy import special
 
+import varts
 from varts._intervals import standard_error
+from varts.anytime import burn_in
 from varts.evaluation.scores import Scores
 
 PAGE = Path(__file__).parents[1] / "docs" / "evaluation.md"
-LOGS, LEVEL = 1000, 1.959963984540054
+LOGS, REACH = 1000, float(special.ndtri(0.975))  # standard errors of a 95 % interval
 WORLDS = {
-    "Gaussian, five equal arms": ("gaussian", [1.0] * 5, 2000),
-    "Gaussian, one better by 0.2 sd": ("gaussian", [1.0] * 4 + [1.2], 2000),
-    "revenue, five equal arms": ("revenue", [1.0] * 5, 5000),
+    "Gaussian, five equal arms": ("gaussian", [1.0] * 5, 2000, 0.02),
+    "Gaussian, one better by 0.2 sd": ("gaussian", [1.0] * 4 + [1.2], 2000, 0.02),
+    "the same, no floor": ("gaussian", [1.0] * 4 + [1.2], 2000, 0.0),
+    "revenue, five equal arms": ("revenue", [1.0] * 5, 5000, 0.02),
 }
 ESTIMATORS = (
     "naive mean",
@@ -52,25 +56,29 @@ def estimate(log):
     return out
 
 
-def one_log(kind, means, decisions, seed):
-    """Errors in sds, whether the intervals hold, and which arm was played least."""
+def one_log(kind, means, decisions, floor, seed):
+    """Errors in sds, whether the intervals hold, which arm was played least, and which arms have
+    too few rewards for their kurtosis and get a note."""
     means = np.array(means)
-    log = play(np.random.default_rng(seed), means, kind, decisions)
+    log = play(np.random.default_rng(seed), means, kind, decisions, floor)
     found = estimate(log)
     sds = np.array([sd_of(mean, kind) for mean in means])[:, None]
     errors = found[..., 0] - means[:, None]
-    holds = np.abs(errors) <= LEVEL * found[..., 1]
-    return errors / sds, holds, np.bincount(log.arm, minlength=len(means)).argmin()
+    holds = np.abs(errors) <= REACH * found[..., 1]
+    count = np.bincount(log.arm, minlength=len(means))
+    arms = varts.ArmStats.from_rewards([log.reward[log.arm == a] for a in range(len(means))])
+    noted = count < burn_in(varts.Tails.of(arms).kurtosis)[1]
+    return errors / sds, holds, count.argmin(), noted
 
 
 def table(logs):
-    heads = ["rewards", "estimator", "bias", "rmse", "95 % holds", "holds, arm played least"]
-    lines = [heads, ["---", "---", *["---:"] * 4]]
-    for number, (world, (kind, means, decisions)) in enumerate(WORLDS.items()):
+    heads = ["rewards", "estimator", "bias", "rmse", "95 % holds", "arm played least", "no note"]
+    lines = [heads, ["---", "---", *["---:"] * 5]]
+    for number, (world, setting) in enumerate(WORLDS.items()):
         seeds = [[2026, number, run] for run in range(logs)]
         with ProcessPoolExecutor(os.cpu_count()) as pool:
-            done = list(pool.map(partial(one_log, kind, means, decisions), seeds, chunksize=10))
-        errors, holds = (np.array([one[i] for one in done]) for i in (0, 1))
+            done = list(pool.map(partial(one_log, *setting), seeds, chunksize=10))
+        errors, holds, noted = (np.array([one[i] for one in done]) for i in (0, 1, 3))
         least = holds[np.arange(logs), [one[2] for one in done]]
         for e, name in enumerate(ESTIMATORS):
             by_log = errors[:, :, e].mean(axis=1)
@@ -82,6 +90,7 @@ def table(logs):
                     f"{np.sqrt(np.square(errors[:, :, e]).mean()):.3f}",
                     f"{100 * holds[:, :, e].mean():.1f} %",
                     f"{100 * least[:, e].mean():.1f} %",
+                    f"{100 * holds[~noted][:, e].mean():.1f} %",
                 ]
             )
             print(*lines[-1], sep=" | ", flush=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FEWEST_WORTH = 100  # decisions of the target that a log must be worth
 MOST_ERRORS = 4  # standard errors that the mean weight may be from 1
 MOST_CERTAIN = 0.5  # of the decisions that chance had no part in
+ARMS_NAMED = 5  # in a note; more are counted
 ADAPTIVE, DOUBLY_ROBUST = "adaptive", "doubly robust"
 SELF_NORMALISED, INVERSE_PROBABILITY = "self-normalised", "inverse probability"
 
@@ -190,7 +191,10 @@ def _note_tails(found: Evaluation, log: Decisions) -> Iterator[str]:
     few = [one.arm for one in found.arms if 0 < one.n < needed]
     if found.worth < needed or few:
         who = ["this policy"] if found.worth < needed else []
-        who += [f"arm{'s' if len(few) > 1 else ''} {', '.join(few)}"] if few else []
+        if len(few) > ARMS_NAMED:
+            who.append(plural(len(few), "arm"))
+        elif few:
+            who.append(f"arm{'s' if len(few) > 1 else ''} {', '.join(few)}")
         yield (
             f"the intervals of {' and '.join(who)} may hold less often than they say: rewards of "
             f"kurtosis {kurtosis:.3g} (3 is Gaussian) take {needed:,.0f} of them"
