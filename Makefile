@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,9 @@ bench-large: install  ## long runs with many arms
 
 bench-anytime: install  ## errors and detection times of always-valid inference, into docs/anytime.md
 	$(BIN)/python benchmarks/anytime.py $(BENCH)
+
+bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation.md
+	$(BIN)/python benchmarks/evaluation.py $(BENCH)
 
 lint: install
 	$(BIN)/ruff check .

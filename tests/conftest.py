@@ -47,6 +47,7 @@ UNTRACED = (
 # What `make test-fast` leaves out, besides everything on PostgreSQL.
 SLOW = (
     *UNTRACED,
+    "evaluation/test_statistics.py",
     "live/test_experiment_sessions.py",
     "live/test_migrations.py",
     "live/test_store.py",

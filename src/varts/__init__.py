@@ -27,6 +27,10 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.drift import Steps as Steps
     from varts.drift import Walk as Walk
     from varts.empirical import EmpiricalBandit as EmpiricalBandit
+    from varts.evaluation import Evaluation as Evaluation
+    from varts.evaluation import always as always
+    from varts.evaluation import with_floor as with_floor
+    from varts.evaluation.evaluate import evaluate as evaluate
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
@@ -77,6 +81,8 @@ _homes = {
     "varts.checks.log": ("check",),
     "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
+    "varts.evaluation": ("Evaluation", "always", "with_floor"),
+    "varts.evaluation.evaluate": ("evaluate",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
     "varts.live": ("Decision", "Experiment", "open"),

@@ -1,8 +1,11 @@
-"""Text that comes from data, made harmless for those who show it: terminals and spreadsheets."""
+"""Text that comes from data, made harmless for those who show it, terminals and spreadsheets; and
+how numbers are written."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,3 +50,24 @@ def unquote_formula(cell: str) -> str:
     ['=1+1', "'-x", "'tis", '-x']
     """
     return re.sub(f"^'({FORMULA})", r"\1", cell)
+
+
+def places_for(widths: Iterable[float]) -> int:
+    """Decimals that show the smallest of these with three digits.
+
+    >>> places_for([12.5, 0.031])
+    4
+    """
+    wide = [width for width in widths if 0 < width < math.inf]
+    return min(max(2 - math.floor(math.log10(min(wide))), 0), 15) if wide else 2
+
+
+def decimal(value: float | None, places: int, sign: str = "") -> str:
+    """A number with so many decimals; - for none.
+
+    >>> decimal(5.25, 3, "+"), decimal(None, 3)
+    ('+5.250', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:{sign}.{places}f}" if abs(value) < 1e15 else f"{value:{sign}.6g}"

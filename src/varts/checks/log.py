@@ -102,16 +102,21 @@ def _select(source: Source, experiment: str | None, arm: str, reward: str) -> pl
         for name in OPTIONAL
         if name in schema
         and name not in (arm, reward, own)
-        and (made := _read(name, schema[name], source.csv)) is not None
+        and (made := read_column(name, schema[name], source.csv)) is not None
     }
     table = source.table.select(**columns.select_keys(), **select_rewards(reward, schema), **more)
     table = table.with_columns(*parse_names(columns, schema, source.csv), *FINITE)
     return table if own is not None else table.with_columns(experiment=pl.lit(""))
 
 
-def _read(name: str, dtype: pl.DataType, csv: bool) -> pl.Expr | None:
-    """An optional column as the tally takes it; None if it holds something else."""
-    column = pl.col(name)
+def read_column(
+    name: str, dtype: pl.DataType, csv: bool, called: str | None = None
+) -> pl.Expr | None:
+    """An optional column as the tally takes it; None if it holds something else.
+
+    `called` is the log's own name for it.
+    """
+    column = pl.col(called or name)
     if name in ("id", "unit"):
         if dtype.is_nested():
             return None
@@ -129,7 +134,7 @@ def _read(name: str, dtype: pl.DataType, csv: bool) -> pl.Expr | None:
             return column.cast(pl.String).str.to_lowercase().is_in(TRUE_WORDS)
         return column == 1 if dtype.is_numeric() else None
     if is_text(dtype) or dtype.is_numeric():
-        return parse_numbers(name, dtype)[1]
+        return parse_numbers(called or name, dtype)[1]
     return None
 
 

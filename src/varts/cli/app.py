@@ -75,6 +75,7 @@ Examples:
     varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
     varts plan prior.json --arms 10      what to expect before you start
     varts check log.parquet              do the rewards suit the model?
+    varts evaluate log.csv --always 12   what would that have earned?
     varts policies                       every algorithm with its options
     varts experiment --help              live: decide, reward, report
 """

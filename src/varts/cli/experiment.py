@@ -15,6 +15,7 @@ from cyclopts import App, Parameter
 from rich.table import Table
 
 import varts
+from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts.cli.app import (
     EXPERIMENT_HELP,
@@ -29,6 +30,7 @@ from varts.cli.app import (
     say,
     show,
 )
+from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
@@ -215,6 +217,32 @@ def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
         print_json(found.to_dict())
     else:
         say(*str(found).split("\n"))
+
+
+@experiment.command(help_epilogue="")
+def evaluate(
+    name: Name,
+    /,
+    *,
+    target: TargetFlags = NO_TARGET,
+    level: float = CONFIDENCE,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Say what another way of deciding would have earned a decision, from the log.
+
+    Example: varts experiment evaluate price --always 12
+
+    Example: varts experiment evaluate price --shares 9=0.2,12=0.8 --against 15
+
+    Parameters
+    ----------
+    level
+        Of the intervals.
+    """
+    policy, against = target.policy(), target.compared()
+    with open_experiment(name, store) as exp:
+        tell(exp.evaluate(policy, against, level), as_json)
 
 
 @experiment.command(help_epilogue="")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from varts._text import decimal, places_for
 from varts.cli.app import cell, say, show
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def show_report(found: Report, store_flag: list[str]) -> None:
         f"{pending:,} pending, epoch {state.config.epoch}, {status(state)}"
     )
     wide = [row["mean_high"] - row["mean_low"] for row in rows if row["mean_low"] is not None]
-    places = _places(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
+    places = places_for(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
     table = Table("arm", box=None, pad_edge=False)
     intervals = f"{100 * found.level:g} % interval", f"{100 * (1 - found.error):g} % at any look"
     titles = ("n", "mean", "sd", *intervals, "P(best)", "expected loss", "share", "pending")
@@ -63,8 +62,8 @@ def show_report(found: Report, store_flag: list[str]) -> None:
         table.add_row(
             cell(row["arm"]) + paused,
             f"{row['n']:,}",
-            _decimal(row["mean"], places),
-            _decimal(row["sd"], places),
+            decimal(row["mean"], places),
+            decimal(row["sd"], places),
             _range(row["mean_low"], row["mean_high"], places),
             _range(row["anytime_low"], row["anytime_high"], places),
             "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
@@ -91,23 +90,7 @@ def _verdict(found: Report, store_flag: list[str]) -> str:
     return f"best so far: {found.best}; {found.because}"
 
 
-def _places(widths: Iterable[float]) -> int:
-    """Decimals that show the smallest of these with three digits.
-
-    >>> _places([12.5, 0.031])
-    4
-    """
-    wide = [width for width in widths if 0 < width < math.inf]
-    return min(max(2 - math.floor(math.log10(min(wide))), 0), 15) if wide else 2
-
-
 def _range(low: float | None, high: float | None, places: int) -> str:
     if low is None or high is None:
         return "-"
-    return f"{_decimal(low, places)} to {_decimal(high, places)}"
-
-
-def _decimal(value: float | None, places: int) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.{places}f}" if abs(value) < 1e15 else f"{value:.6g}"
+    return f"{decimal(low, places)} to {decimal(high, places)}"

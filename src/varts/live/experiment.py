@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from varts._intervals import CONFIDENCE
 from varts._validation import integer, unknown
 from varts.live.assignment import Decision, decide
 from varts.live.check import check
 from varts.live.errors import StoreError
+from varts.live.evaluate import evaluate
 from varts.live.expiry import expire, expire_all, sweeps_missed_some
 from varts.live.export import export
 from varts.live.options import GivenOptions, Options, stored_prior
@@ -26,6 +28,8 @@ from varts.priors import PriorLike
 
 if TYPE_CHECKING:
     from varts.checks import Checks
+    from varts.evaluation import Evaluation
+    from varts.evaluation.targets import Target
 
 
 class Experiment:
@@ -164,6 +168,28 @@ class Experiment:
             log = self._snapshot.log(transaction)
         config = state.config
         return check(self.name, log, config.arms, config.options, head.time)
+
+    def evaluate(
+        self, policy: Target, against: Target | None = None, level: float = CONFIDENCE
+    ) -> Evaluation:
+        """Say what another way of deciding would have earned a decision.
+
+        Reads the whole log, page by page.
+
+        Args:
+            policy: `always("12")`, shares of the arms such as `{"9": 0.2, "12": 0.8}`,
+                `EvenSplit()` or `with_floor(0.05)`; the last one takes as long as
+                `verify(replay=True)`.
+            against: The same, to compare with; None compares with what was collected.
+            level: The probability of the intervals.
+        """
+        expire_all(self._snapshot)
+        with self._snapshot.reading() as transaction:
+            state, _ = self._snapshot.reload(transaction)
+            self._decided(transaction, state)
+            log = self._snapshot.log(transaction)
+        seed, arms = self._snapshot.seed, state.config.arms
+        return evaluate(self.name, log, seed, arms, policy, against, level)
 
     def verify(self, replay: bool = False, repair: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare.

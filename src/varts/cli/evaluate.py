@@ -1,0 +1,152 @@
+"""Other ways of deciding on the command line: evaluate, and `varts experiment evaluate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+import varts
+from varts._intervals import CONFIDENCE
+from varts.cli.app import Json, app, print_json, say
+
+if TYPE_CHECKING:
+    from varts.evaluation import Evaluation
+    from varts.evaluation.targets import Target
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TargetFlags:
+    """A way of deciding.
+
+    Parameters
+    ----------
+    always
+        Play this arm at every decision.
+    even
+        Split evenly.
+    shares
+        Shares of the arms that add up to 1, such as 9=0.2,12=0.8.
+    floor
+        Decide as logged, with this share for every arm in play on top.
+    against
+        Compare with always playing this arm; without it, with what was collected.
+    """
+
+    always: str | None = None
+    even: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    shares: str | None = None
+    floor: float | None = None
+    against: str | None = None
+
+    def policy(self) -> Target:
+        """The one that was asked for."""
+        given = [
+            flag
+            for flag, value in (
+                ("--always", self.always is not None),
+                ("--even", self.even),
+                ("--shares", self.shares is not None),
+                ("--floor", self.floor is not None),
+            )
+            if value
+        ]
+        if len(given) != 1:
+            raise ValueError(
+                "evaluate needs one of --always, --even, --shares and --floor, got "
+                f"{' and '.join(given) or 'none'}"
+            )
+        if self.always is not None:
+            return varts.always(self.always)
+        if self.shares is not None:
+            return parse_shares(self.shares)
+        return varts.EvenSplit() if self.floor is None else varts.with_floor(self.floor)
+
+    def compared(self) -> Target | None:
+        """What it is compared with."""
+        return None if self.against is None else varts.always(self.against)
+
+
+NO_TARGET = TargetFlags()
+
+
+def parse_shares(text: str) -> dict[str, float]:
+    """Read shares; the name of an arm may have an = in it.
+
+    >>> parse_shares("9=0.2,12=0.8")
+    {'9': 0.2, '12': 0.8}
+    """
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        arm, equals, share = part.rpartition("=")
+        try:
+            number = float(share)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ValueError(f"--shares must be like 9=0.2,12=0.8, got {text!r}")
+        if arm.strip() in shares:
+            raise ValueError(f"--shares must give every arm once, got {text!r}")
+        shares[arm.strip()] = number
+    return shares
+
+
+def tell(found: Evaluation, as_json: bool) -> None:
+    """Print an evaluation."""
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(*str(found).split("\n"))
+
+
+@app.command(help_epilogue="")
+def evaluate(
+    log: str,
+    /,
+    *,
+    target: TargetFlags = NO_TARGET,
+    level: float = CONFIDENCE,
+    arm: str = "arm",
+    reward: str | None = None,
+    probability: str = "probability",
+    unit: str = "unit",
+    as_json: Json = False,
+) -> None:
+    """Say what another way of deciding would have earned, from the log of one experiment.
+
+    The log is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern, with a row per
+    decision and the probability that its arm had; `varts experiment export` writes one. The log of
+    another system needs rows in the order of their decisions, or a column time.
+
+    Example: varts evaluate log.parquet --always 12
+
+    Example: varts evaluate log.csv --shares 9=0.2,12=0.8 --reward revenue --probability propensity
+
+    Parameters
+    ----------
+    log
+        The file, folder or pattern.
+    level
+        Of the intervals.
+    arm
+        The column that names the arm.
+    reward
+        The column of rewards; `value` where there is one, else `reward`.
+    probability
+        The column of the chosen arm's probability.
+    unit
+        The column that names who a decision was for.
+    """
+    found = varts.evaluate(
+        log,
+        target.policy(),
+        against=target.compared(),
+        level=level,
+        arm=arm,
+        reward=reward,
+        probability=probability,
+        unit=unit,
+    )
+    tell(found, as_json)

@@ -1,0 +1,229 @@
+"""`evaluate`: what another way of deciding would have earned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from varts._intervals import CONFIDENCE
+from varts._validation import Floats, real
+from varts.anytime.kurtosis import burn_in
+from varts.checks.decisions import NOTED_MISSING, SMALL_PROBABILITY
+from varts.checks.finding import percent, plural
+from varts.evaluation.decisions import Decisions
+from varts.evaluation.result import ArmMean, Estimate, Evaluation
+from varts.evaluation.scores import Estimated, Scores, played_arms, weighted_mean
+from varts.evaluation.targets import ROUNDING, Target, check_target, describe_target, shares_of
+from varts.stats import ArmStats
+from varts.tails import Tails
+
+if TYPE_CHECKING:
+    from varts.fitting.sources import Table
+
+FEWEST_WORTH = 100  # decisions of the target that a log must be worth
+MOST_ERRORS = 4  # standard errors that the mean weight may be from 1
+MOST_CERTAIN = 0.5  # of the decisions that chance had no part in
+ARMS_NAMED = 5  # in a note; more are counted
+ADAPTIVE, DOUBLY_ROBUST = "adaptive", "doubly robust"
+SELF_NORMALISED, INVERSE_PROBABILITY = "self-normalised", "inverse probability"
+
+
+def evaluate(
+    log: Table,
+    policy: Target,
+    *,
+    against: Target | None = None,
+    level: float = CONFIDENCE,
+    arm: str = "arm",
+    reward: str | None = None,
+    probability: str = "probability",
+    unit: str = "unit",
+    chances: Mapping[str, str] | None = None,
+) -> Evaluation:
+    """Say what another way of deciding would have earned, from the log of one experiment.
+
+    Every row of the log has the probability that its arm had. Beside the columns that are named it
+    uses what it finds of time, settled_time, version, settled_version, estimated, reason and
+    settled, as `Experiment.export` writes them; without any of these, rows must be in their order
+    and every reward known before the next row. The log is read into memory.
+
+    Args:
+        log: A polars or pandas DataFrame, a LazyFrame, or a path to CSV, TSV, Parquet or NDJSON
+            files (a file, a folder or a pattern), with a row per decision.
+        policy: `always("12")`, shares of the arms such as `{"9": 0.2, "12": 0.8}`, `EvenSplit()` or
+            `with_floor(0.05)`. A policy that learns is refused: simulate it on the log's rewards.
+        against: The same, to compare with; None compares with what was collected.
+        level: The probability of the intervals.
+        arm: The column that names the arm.
+        reward: The column of rewards; None is `value` where there is one, else `reward`.
+        probability: The column of the chosen arm's probability.
+        unit: The column that names who a decision was for; a log may do without.
+        chances: The column of every arm's probability, where the log has them all.
+
+    Returns:
+        The estimates, the means of all arms, and what makes them doubtful: `print` it.
+
+    >>> import polars as pl
+    >>> from varts.evaluation import always
+    >>> log = pl.DataFrame({"arm": ["a", "b"] * 200, "reward": [1.0, 3.0, 2.0, 6.0] * 100})
+    >>> found = evaluate(log.with_columns(probability=0.5), always("b"))
+    >>> round(found.value, 2), round(found.se, 2), found.worth
+    (4.5, 0.11, 200.0)
+    """
+    from varts.evaluation.log import read_decisions
+
+    name = os.path.basename(os.fspath(log)) if isinstance(log, (str, os.PathLike)) else "log"
+    check_targets(policy, against)
+    decisions = read_decisions(
+        log, arm=arm, reward=reward, probability=probability, unit=unit, chances=chances
+    )
+    return evaluate_decisions(name, decisions, policy, against, level)
+
+
+def check_targets(policy: object, against: object) -> None:
+    """Before anything is read."""
+    check_target("policy", policy)
+    if against is not None:
+        check_target("against", against)
+
+
+def evaluate_decisions(
+    name: str, log: Decisions, policy: Target, against: Target | None, level: float
+) -> Evaluation:
+    """The same for decisions that have been read."""
+    z = float(special.ndtri((1 + real("level", level, above=0, below=1)) / 2))
+
+    def bounded(found: Estimated) -> Estimate:
+        se = found.standard_error(log.unit)
+        return Estimate(found.value, se, found.value - z * se, found.value + z * se)
+
+    scores, shares = Scores(log), shares_of(policy, log)
+    weights, comparable = scores.weights(shares), scores.comparable(shares)
+    _refuse_blindness(log, shares, weights, describe_target(policy))
+    found = _estimate(scores, shares)
+    headline = ADAPTIVE if ADAPTIVE in found and shares.max() == 1 else DOUBLY_ROBUST
+    other = scores.collected(shares)
+    if against is not None:
+        other_shares = shares_of(against, log)
+        _refuse_blindness(log, other_shares, scores.weights(other_shares), describe_target(against))
+        others = _estimate(scores, other_shares)
+        # The difference of two arms' means is adaptive, too; mixtures are compared unweighted.
+        alike = headline if headline in others and other_shares.max() == 1 else DOUBLY_ROBUST
+        found_alike, other = found[alike], others[alike]
+    else:
+        found_alike = found[headline]
+    mean_weight = weighted_mean(weights, comparable.astype(np.float64))
+    by_unit = np.bincount(log.unit, weights)
+    heavy = weights > 0
+    used, unused = int(comparable.sum()), int((~comparable).sum())
+    left_out = dict(log.left_out) | ({"without a choice": unused} if unused else {})
+    evaluation = Evaluation(
+        name=name,
+        target=describe_target(policy),
+        against="what was collected" if against is None else describe_target(against),
+        level=level,
+        headline=headline,
+        estimates={each: bounded(one) for each, one in found.items()},
+        difference=bounded(found_alike.minus(other)),
+        arms=tuple(_arm_mean(scores, arm, bounded) for arm in range(len(log.arms))),
+        worth=float(by_unit.sum() ** 2 / np.square(by_unit).sum()),
+        largest_weight=float(weights.max()),
+        largest_share=float(weights.max() / weights.sum()),
+        mean_weight=mean_weight.value,
+        mean_weight_se=mean_weight.standard_error(log.unit),
+        smallest_probability=float(log.probability[heavy].min()),
+        used=used,
+        rows=log.rows,
+        left_out=left_out,
+        notes=(),
+    )
+    return replace(evaluation, notes=tuple(_notes(evaluation, log)))
+
+
+def _estimate(scores: Scores, shares: Floats) -> dict[str, Estimated]:
+    """By every estimator; shares that differ from decision to decision have no adaptive one."""
+    found = {ADAPTIVE: scores.adaptive(shares)} if shares.ndim == 1 else {}
+    return found | {
+        DOUBLY_ROBUST: scores.doubly_robust(shares),
+        SELF_NORMALISED: scores.self_normalised(shares),
+        INVERSE_PROBABILITY: scores.inverse_probability(shares),
+    }
+
+
+def _arm_mean(scores: Scores, arm: int, bounded: Callable[[Estimated], Estimate]) -> ArmMean:
+    log = scores.log
+    rewards = log.reward[log.arm == arm]
+    if not len(rewards):
+        return ArmMean(log.arms[arm], 0, None, None)
+    seen = bounded(scores.adaptive_mean(arm))
+    return ArmMean(log.arms[arm], len(rewards), float(rewards.mean()), seen)
+
+
+def _refuse_blindness(log: Decisions, shares: Floats, weights: Floats, target: str) -> None:
+    """Without chance in the choices, or without the arm, nothing can be weighed."""
+    sure = log.probability == 1
+    certain, others = int(sure.sum()) - log.after_end, len(log) - log.after_end
+    same = shares.ndim == 1 and bool((shares[log.arm[sure]] == 1).all())  # as the target decides
+    if certain > MOST_CERTAIN * others and not same:
+        raise ValueError(
+            f"the log cannot tell what {target} would have earned: {certain:,} of {others:,} "
+            "decisions were certain (probability 1), as those of index policies are; a floor "
+            "makes them comparable"
+        )
+    for arm in played_arms(shares):
+        if not (weights[log.arm == arm] > 0).any():
+            raise ValueError(
+                f"the log cannot tell what {target} would have earned: it has no reward of arm "
+                f"{log.arms[arm]!r} that was left to chance"
+            )
+
+
+def _note_tails(found: Evaluation, log: Decisions) -> Iterator[str]:
+    """Normal intervals of skewed rewards hold once there are enough of them."""
+    by_arm = [log.reward[log.arm == arm] for arm in range(len(log.arms))]
+    kurtosis = Tails.of(ArmStats.from_rewards(by_arm)).kurtosis
+    _, needed = burn_in(kurtosis)
+    few = [one.arm for one in found.arms if 0 < one.n < needed]
+    if found.worth < needed or few:
+        who = ["this policy"] if found.worth < needed else []
+        if len(few) > ARMS_NAMED:
+            who.append(plural(len(few), "arm"))
+        elif few:
+            who.append(f"arm{'s' if len(few) > 1 else ''} {', '.join(few)}")
+        yield (
+            f"the intervals of {' and '.join(who)} may hold less often than they say: rewards of "
+            f"kurtosis {kurtosis:.3g} (3 is Gaussian) take {needed:,.0f} of them"
+        )
+
+
+def _notes(found: Evaluation, log: Decisions) -> Iterator[str]:
+    if found.worth < FEWEST_WORTH:
+        yield (
+            f"the log cannot tell: it is worth {plural(round(found.worth), 'decision')} of this "
+            f"policy, and it takes {FEWEST_WORTH}"
+        )
+    if found.smallest_probability < SMALL_PROBABILITY:
+        yield (
+            f"the smallest probability is {found.smallest_probability:.2g}: one such decision "
+            f"stands for {1 / found.smallest_probability:,.0f}; a floor of "
+            f"{percent(SMALL_PROBABILITY)} or more from the start avoids that"
+        )
+    yield from _note_tails(found, log)
+    if abs(found.mean_weight - 1) > MOST_ERRORS * found.mean_weight_se + ROUNDING:
+        yield (
+            f"the mean weight is {found.mean_weight:.3f} and should be 1: the probabilities are "
+            "not those of the choices, or an arm was not in play all the time"
+        )
+    waiting = sum(log.left_out.get(why, 0) for why in ("pending", "expired", "reward missing"))
+    if waiting > NOTED_MISSING * log.rows:
+        yield (
+            f"{percent(waiting / log.rows)} of the decisions have no reward and were left out, "
+            "which is right only if rewards do not depend on whether they come"
+        )
+    if log.estimated:
+        yield f"{log.estimated:,} of the probabilities were estimated from draws"

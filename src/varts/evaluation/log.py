@@ -1,0 +1,194 @@
+"""A log in a table or in files -> decisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from varts._text import printable
+from varts._validation import Floats, unknown
+from varts.checks.log import read_column
+from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
+from varts.fitting.aggregate import is_text, parse_names, parse_numbers, select_rewards
+from varts.fitting.columns import Columns
+from varts.fitting.sources import Source, Table, find_tables
+
+WINNER = "winner"  # the reason of a decision after the end
+NUMBERS = ("version", "settled_version")
+OPTIONAL = ("unit", "time", "settled_time", "estimated")
+
+
+def read_decisions(
+    log: Table,
+    *,
+    arm: str = "arm",
+    reward: str | None = None,
+    probability: str = "probability",
+    unit: str = "unit",
+    chances: Mapping[str, str] | None = None,
+) -> Decisions:
+    """The decisions of a log; `chances` has the column of each arm's probability."""
+    sources = find_tables(log)
+    try:
+        tables = [
+            _select(source, arm, reward, probability, unit, chances or {}) for source in sources
+        ]
+        table = pl.concat([one.collect() for one in tables], how="diagonal")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = printable(str(error).splitlines()[0])
+        raise ValueError(f"the log cannot be read: {reason}") from None
+    if "experiment" in table.columns and table["experiment"].n_unique() > 1:
+        count = table["experiment"].n_unique()
+        raise ValueError(f"log must be of one experiment, got {count}; filter it first")
+    return make_decisions(table, arms=None if chances is None else list(chances))
+
+
+def make_decisions(table: pl.DataFrame, arms: Sequence[str] | None = None) -> Decisions:
+    """The rows that can be used, in the order of their decisions.
+
+    Columns are arm, given, value and probability, and what there is of unit, time, settled_time,
+    version, settled_version, estimated, reason, settled, chance_0, chance_1, ... and in_play_0, ...
+    """
+    has = set(table.columns)
+    order = next((name for name in ("version", "time") if name in has), None)
+    if order is not None:
+        table = table.sort(order, maintain_order=True)
+    reasons = table.select(reason=_left_out(has))["reason"]
+    used = table.filter(reasons.is_null())
+    if not used.height:
+        raise ValueError(
+            f"log must have decisions with an arm, a reward and a probability, got none in "
+            f"{table.height:,} rows"
+        )
+    names = tuple(arms) if arms is not None else tuple(used["arm"].unique().sort().to_list())
+    place = {name: i for i, name in enumerate(names)}
+    for name in used["arm"].unique().to_list():
+        if name not in place:
+            raise ValueError(unknown("arm", name, names))
+    probability = used["probability"].to_numpy().astype(np.float64)
+    estimated = np.zeros(used.height, dtype=bool)
+    if "estimated" in has:
+        estimated = used["estimated"].fill_null(False).to_numpy()
+    known, settled = _moments(used)
+    chances, in_play = (
+        _by_arm(used, [f"{what}_{i}" for i in range(len(names))]) for what in ("chance", "in_play")
+    )
+    return Decisions(
+        names,
+        np.array([place[name] for name in used["arm"].to_list()], dtype=np.int64),
+        used["value"].to_numpy().astype(np.float64),
+        np.where(estimated, np.maximum(probability, SMALLEST_ESTIMATE), probability),
+        known,
+        settled,
+        _units(used),
+        chances,
+        in_play,
+        int((used["reason"] == WINNER).sum()) if "reason" in has else 0,
+        int(estimated.sum()),
+        table.height,
+        dict(Counter(reasons.drop_nulls().to_list())),
+    )
+
+
+def _by_arm(used: pl.DataFrame, columns: list[str]) -> Any:
+    """A column per arm, if there is one for each, and a value in every row."""
+    if not set(columns) <= set(used.columns):
+        return None
+    values = used.select(columns)
+    return None if any(values.null_count().row(0)) else values.to_numpy()
+
+
+def _left_out(has: set[str]) -> pl.Expr:
+    """Why a row cannot be used; null if it can."""
+    value, chance = pl.col("value"), pl.col("probability")
+    missing: Any = pl.lit("reward missing")
+    if "settled" in has:
+        missing = (
+            pl.when(pl.col("settled").is_null())
+            .then(pl.lit("pending"))
+            .when(pl.col("settled") == "expired")
+            .then(pl.lit("expired"))
+            .otherwise(missing)
+        )
+    return (
+        pl.when(pl.col("arm").is_null())
+        .then(pl.lit("arm missing"))
+        .when(pl.col("given").is_null())
+        .then(missing)
+        .when(value.is_null())
+        .then(pl.lit("reward not a number"))
+        .when(value.is_finite().not_())
+        .then(pl.lit("reward not finite"))
+        .when(chance.is_null())
+        .then(pl.lit("probability missing"))
+        .when(((chance > 0) & (chance <= 1)).not_())
+        .then(pl.lit("probability not in (0, 1]"))
+    )
+
+
+def _moments(used: pl.DataFrame) -> tuple[Floats, Floats]:
+    """What each decision could know, and when its own reward became known.
+
+    By the versions of a live log, which count its events; else by times; else every reward is known
+    before the next row.
+    """
+    for now, then, instant in (("version", "settled_version", 0), ("time", "settled_time", 1)):
+        if {now, then} <= set(used.columns) and not any(used.select(now, then).null_count().row(0)):
+            known = used[now].to_numpy().astype(np.float64) - instant
+            return known, used[then].to_numpy().astype(np.float64)
+    row = np.arange(used.height, dtype=np.float64)
+    return row - 1, row
+
+
+def _units(used: pl.DataFrame) -> Any:
+    """A number per unit; a decision without one is its own."""
+    row = np.arange(used.height, dtype=np.int64)
+    if "unit" not in used.columns:
+        return row
+    names = used["unit"]
+    first = {name: i for i, name in reversed(list(enumerate(names.to_list())))}
+    return np.array(
+        [i if name is None else first[name] for i, name in enumerate(names.to_list())],
+        dtype=np.int64,
+    )
+
+
+def _select(
+    source: Source,
+    arm: str,
+    reward: str | None,
+    probability: str,
+    unit: str,
+    chances: Mapping[str, str],
+) -> pl.LazyFrame:
+    """The columns that `make_decisions` takes, under its names."""
+    schema = source.table.collect_schema()
+    if reward is None:  # what counts, in our own logs
+        reward = "value" if "value" in schema else "reward"
+    needed = [("arm", arm), ("reward", reward), ("probability", probability)]
+    if unit != "unit":
+        needed.append(("unit", unit))
+    for ours, theirs in (*needed, *(("probability of an arm", one) for one in chances.values())):
+        if theirs not in schema:
+            raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
+    columns = Columns(None, arm, reward)
+    more: dict[str, Any] = {"probability": parse_numbers(probability, schema[probability])[1]}
+    for name in OPTIONAL:
+        theirs = unit if name == "unit" else name
+        if theirs in schema:
+            read = read_column(name, schema[theirs], source.csv, theirs)
+            more |= {} if read is None else {name: read}
+    for name in (name for name in NUMBERS if name in schema):
+        more[name] = parse_numbers(name, schema[name])[1]
+    for name in ("reason", "settled", "experiment"):
+        if name in schema and is_text(schema[name]):
+            text = pl.col(name).cast(pl.String)
+            more[name] = pl.when(text != "").then(text)
+    for i, column in enumerate(chances.values()):
+        more[f"chance_{i}"] = parse_numbers(column, schema[column])[1]
+    table = source.table.select(**columns.select_keys(), **select_rewards(reward, schema), **more)
+    return table.with_columns(*parse_names(columns, schema, source.csv))

@@ -1,0 +1,157 @@
+"""The estimators, all of one form: a weighted mean of scores, with a standard error by units.
+
+A score of an arm is a number per decision whose expectation, given everything known before the arm
+was drawn, is the arm's mean. Weights may depend on what was known then and on nothing later. Then
+the errors of the weighted mean add up like those of a martingale, however the experiment adapted:
+Hadad, Hirshberg, Zhan, Wager and Athey, Confidence intervals for policy evaluation in adaptive
+experiments, PNAS 118 (2021).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats
+from varts.evaluation.decisions import Decisions
+
+
+class Estimated(NamedTuple):
+    """A number, and what every decision contributes to its error."""
+
+    value: float
+    errors: Floats
+
+    def minus(self, other: Estimated) -> Estimated:
+        """The difference of two estimates from the same log."""
+        return Estimated(self.value - other.value, self.errors - other.errors)
+
+    def standard_error(self, unit: NDArray[np.int64]) -> float:
+        """The decisions of a unit are added up first: they may depend on each other."""
+        return float(np.sqrt(np.square(np.bincount(unit, self.errors)).sum()))
+
+
+def weighted_mean(scores: Floats, weights: Floats) -> Estimated:
+    """Their mean, and each one's part of its error.
+
+    >>> found = weighted_mean(np.array([1.0, 2.0, 6.0]), np.ones(3))
+    >>> found.value, round(found.standard_error(np.arange(3)), 4)    # sqrt(14) / 3
+    (3.0, 1.2472)
+    """
+    total = weights.sum()
+    value = float((weights * scores).sum() / total)  # a dot product may depend on the threads
+    return Estimated(value, weights * (scores - value) / total)
+
+
+def played_arms(shares: Floats) -> list[int]:
+    """The arms that have a share, at some decision at least."""
+    found: list[int] = np.flatnonzero(shares.reshape(-1, shares.shape[-1]).any(axis=0)).tolist()
+    return found
+
+
+class Scores:
+    """The scores of a log's arms.
+
+    Args:
+        log: The decisions.
+        start: What an arm is taken to pay before its first reward is known; by default the mean of
+            all rewards, so that a shift of all rewards shifts all estimates.
+    """
+
+    def __init__(self, log: Decisions, start: float | None = None) -> None:
+        self.log = log
+        self.start = float(log.reward.mean()) if start is None else start
+        self.first = log.first_of_unit()
+
+    def known_means(self, arm: int) -> Floats:
+        """The mean of the arm's rewards that were known when each decision was drawn."""
+        log, mine = self.log, self.log.arm == arm
+        order = np.argsort(log.settled[mine], kind="stable")
+        gaps = np.cumsum((log.reward[mine] - self.start)[order])
+        means = np.concatenate([[0.0], gaps / np.arange(1, len(gaps) + 1)]) + self.start
+        count = np.searchsorted(log.settled[mine][order], log.known[self.first], side="right")
+        return np.asarray(means[count])
+
+    def known_chances(self, arm: int) -> Floats:
+        """How likely the arm was at each decision, as far as was known before it was drawn.
+
+        Where a log has the probability of the chosen arm alone, it is the arm's last one in the log
+        so far: a weight may be any number that was known in time.
+        """
+        log = self.log
+        if log.chances is not None:
+            return log.chances[:, arm]
+        rows = np.flatnonzero(log.arm == arm)
+        before = np.searchsorted(rows, self.first, side="left") - 1
+        last = log.probability[rows[np.maximum(before, 0)]]
+        guess = np.where(before >= 0, last, 1 / len(log.arms))
+        return np.where(self.possible(arm), guess, 0.0)
+
+    def possible(self, arm: int) -> NDArray[np.bool_]:
+        """Where the arm could have been chosen, as far as the log tells."""
+        log = self.log
+        if log.chances is not None:
+            return np.asarray(log.chances[:, arm] > 0)
+        left_to_chance = np.asarray((log.probability < 1) | (log.arm == arm))
+        return left_to_chance if log.in_play is None else left_to_chance & log.in_play[:, arm]
+
+    def of_arm(self, arm: int) -> Floats:
+        """The known mean, corrected by 1 / probability of its error where the arm was chosen."""
+        log, means = self.log, self.known_means(arm)
+        surprise = (log.reward - means) / log.probability
+        return means + np.where(log.arm == arm, surprise, 0.0)
+
+    def adaptive_mean(self, arm: int) -> Estimated:
+        """Scores weighted by the root of the arm's probability.
+
+        A score's variance goes as 1 / probability: decisions that hardly ever choose the arm count
+        less, and the sum of squares of the weighted scores grows evenly.
+        """
+        return weighted_mean(self.of_arm(arm), np.sqrt(self.known_chances(arm)))
+
+    # ------------------------------------------------------------------ of shares of the arms
+
+    def weights(self, shares: Floats) -> Floats:
+        """How much more often the shares choose what was chosen; 0 where the log cannot tell."""
+        log = self.log
+        of_chosen = shares[log.arm] if shares.ndim == 1 else shares[np.arange(len(log)), log.arm]
+        return np.where(self.comparable(shares), of_chosen / log.probability, 0.0)
+
+    def comparable(self, shares: Floats) -> NDArray[np.bool_]:
+        """Where every arm that has a share could have been chosen."""
+        played = shares.reshape(-1, shares.shape[-1]) > 0
+        out = np.ones(len(self.log), dtype=bool)
+        for arm in played_arms(shares):
+            out &= self.possible(arm) | ~played[:, arm]
+        return out
+
+    def adaptive(self, shares: Floats) -> Estimated:
+        """The arms' adaptive means, in these shares."""
+        value, errors = 0.0, np.zeros(len(self.log))
+        for arm in played_arms(shares):
+            one = self.adaptive_mean(arm)
+            value += float(shares[arm]) * one.value
+            errors += shares[arm] * one.errors
+        return Estimated(value, errors)
+
+    def doubly_robust(self, shares: Floats) -> Estimated:
+        """The mean of the arms' scores in these shares (AIPW): unbiased."""
+        total: Floats = np.zeros(len(self.log))
+        for arm in played_arms(shares):
+            total = total + shares[..., arm] * self.of_arm(arm)
+        return weighted_mean(total, self.comparable(shares).astype(np.float64))
+
+    def self_normalised(self, shares: Floats) -> Estimated:
+        """The mean of the rewards by their weights (SNIPS)."""
+        return weighted_mean(self.log.reward, self.weights(shares))
+
+    def inverse_probability(self, shares: Floats) -> Estimated:
+        """The mean of the weighted rewards (IPS)."""
+        weights, comparable = self.weights(shares), self.comparable(shares)
+        return weighted_mean(weights * self.log.reward, comparable.astype(np.float64))
+
+    def collected(self, shares: Floats) -> Estimated:
+        """What the log's own decisions earned, where the shares can be compared with them."""
+        return weighted_mean(self.log.reward, self.comparable(shares).astype(np.float64))

@@ -1,0 +1,121 @@
+"""Ways of deciding that do not learn: what share each arm gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from varts._text import printable
+from varts._validation import Floats, abbreviate, real, reals, unknown
+from varts.evaluation.decisions import Decisions
+from varts.policies import EvenSplit, Policy
+from varts.policies.evaluation import name_of
+
+ROUNDING = 1e-9  # by which shares may differ from 1 in all
+
+
+@dataclass(frozen=True)
+class WithFloor:
+    """The logged policy with a floor on top: see `with_floor`."""
+
+    floor: float
+
+
+Target: TypeAlias = "Mapping[str, float] | EvenSplit | WithFloor"
+
+
+def always(arm: str) -> dict[str, float]:
+    """The policy that always plays one arm, for `evaluate`.
+
+    Args:
+        arm: Its name.
+
+    >>> always("12")
+    {'12': 1.0}
+    """
+    if not isinstance(arm, str):
+        raise TypeError(f"arm must be the name of an arm, got {abbreviate(arm)}")
+    return {arm: 1.0}
+
+
+def with_floor(floor: float) -> WithFloor:
+    """The policy that was logged, with a floor on top, for `evaluate`.
+
+    Every arm in play gets this share, and the logged probabilities divide the rest. The beliefs are
+    those of the log: what they would have become with other rewards is for a simulation to say.
+
+    Args:
+        floor: The share of the traffic that every arm in play gets beside.
+
+    >>> with_floor(0.05)
+    WithFloor(floor=0.05)
+    """
+    return WithFloor(real("floor", floor, at_least=0, below=1))
+
+
+def check_target(name: str, policy: object) -> None:
+    """Refuse what is no way of deciding that a log can be weighed for."""
+    if isinstance(policy, (Mapping, EvenSplit, WithFloor)):
+        return
+    if isinstance(policy, Policy):
+        raise ValueError(
+            f"{name} must not learn, got {name_of(policy)}, which would have decided by other "
+            "rewards than these; play it on the log's rewards instead: "
+            "varts.simulate(varts.EmpiricalBandit(log), policy, horizon=...)"
+        )
+    raise TypeError(
+        f'{name} must be always("arm"), shares of the arms, EvenSplit() or with_floor(...), '
+        f"got {abbreviate(policy)}"
+    )
+
+
+def shares_of(policy: Target, log: Decisions) -> Floats:
+    """The share of every arm, or a row of them per decision."""
+    if isinstance(policy, Mapping):
+        return _fixed_shares(policy, log.arms)
+    if isinstance(policy, WithFloor):
+        return _floored_shares(policy.floor, log)
+    return np.full(len(log.arms), 1 / len(log.arms))
+
+
+def describe_target(policy: object) -> str:
+    """A way of deciding in a few words.
+
+    >>> describe_target({"9": 0.2, "12": 0.8}), describe_target(always("12"))
+    ('20 % 9, 80 % 12', 'always 12')
+    """
+    if isinstance(policy, Mapping):
+        played = {arm: share for arm, share in policy.items() if share}
+        if len(played) == 1:
+            return printable(f"always {next(iter(played))}")
+        return printable(", ".join(f"{100 * share:g} % {arm}" for arm, share in played.items()))
+    if isinstance(policy, WithFloor):
+        return f"a floor of {100 * policy.floor:g} % on top"
+    return "an even split"
+
+
+def _fixed_shares(given: Mapping[str, float], arms: tuple[str, ...]) -> Floats:
+    place = {name: i for i, name in enumerate(arms)}
+    shares = np.zeros(len(arms))
+    for name, share in given.items():
+        if name not in place:
+            raise ValueError(unknown("arm", name, arms))
+        shares[place[name]] = real(f"share of {name!r}", share, at_least=0, at_most=1)
+    if abs(shares.sum() - 1) > ROUNDING:
+        raise ValueError(f"shares must add up to 1, got {shares.sum():g}")
+    return shares
+
+
+def _floored_shares(floor: float, log: Decisions) -> Floats:
+    if log.chances is None:
+        raise ValueError(
+            "another floor needs the probabilities of all arms at every decision, and this log has "
+            "that of the chosen arm alone"
+        )
+    in_play = log.chances > 0
+    count = in_play.sum(axis=1, keepdims=True)
+    reals("floor", floor, at_most=1 / float(count.max()))
+    return np.where(in_play, floor + (1 - count * floor) * log.chances, 0.0)

@@ -1,0 +1,137 @@
+"""Another way of deciding, from a live experiment's own log, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from varts._validation import Floats
+from varts.live.allocation import HOLDOUT, STICKY, WINNER, Allocation
+from varts.live.errors import StoreError
+from varts.live.log import ROWS_PER_PAGE, Log
+from varts.live.verify import DAMAGE, Fold, Verification, describe
+
+if TYPE_CHECKING:
+    from varts.evaluation import Evaluation
+    from varts.evaluation.targets import Target
+
+COLUMNS = (
+    "arm", "value", "probability", "estimated", "unit", "version", "settled", "settled_version",
+    "reason",
+)  # fmt: skip
+
+
+def evaluate(
+    name: str,
+    log: Log,
+    seed: int,
+    arms: Sequence[str],
+    policy: Target,
+    against: Target | None,
+    level: float,
+) -> Evaluation:
+    """What `varts.evaluate` says; arms in play, and if needed their probabilities, are made again
+    from the events."""
+    import polars as pl
+
+    from varts.evaluation.evaluate import check_targets, evaluate_decisions
+    from varts.evaluation.log import make_decisions
+    from varts.evaluation.targets import WithFloor
+
+    check_targets(policy, against)
+    past = Past(name, log, seed, len(arms))
+    what, trace = "in_play", past.in_play
+    if isinstance(policy, WithFloor) or isinstance(against, WithFloor):
+        what, trace = "chance", past.chances
+    numbers, text = (pl.Int64, pl.Float64, pl.Float64, pl.Boolean), pl.String
+    types = dict(zip(COLUMNS, (*numbers, text, pl.Int64, text, pl.Int64, text), strict=True))
+    names = pl.Series("arm", list(arms), pl.String)
+    rows, pages = log.decisions(order="version"), []
+    while page := list(islice(rows, ROWS_PER_PAGE)):
+        columns = dict(zip(page[0]._fields, zip(*page, strict=True), strict=True))
+        table = pl.DataFrame(
+            [pl.Series(each, columns[each], dtype, strict=False) for each, dtype in types.items()]
+        )
+        by_arm = np.array([past.at_the_draw(row, trace) for row in page]).T
+        pages.append(
+            table.with_columns(
+                arm=names.gather(table["arm"]),
+                given="value",
+                **{f"{what}_{i}": pl.Series(one) for i, one in enumerate(by_arm)},
+            )
+        )
+    if not pages:
+        raise ValueError(f"experiment {name!r} must have decisions to evaluate, got none")
+    return evaluate_decisions(name, make_decisions(pl.concat(pages), arms), policy, against, level)
+
+
+class Past:
+    """The experiment as each of its decisions saw it, in the order of their versions."""
+
+    def __init__(self, name: str, log: Log, seed: int, K: int) -> None:
+        self.name, self.seed, self.K, self.repaired = name, seed, K, log.repaired
+        self.told = Verification()
+        self.fold = Fold(log.events(), seed, self.told)
+        self.fold.step()
+        self.units: dict[str, Any] = {}  # what a sticky unit's arm was drawn from
+        self.seen: Any = None  # a version, and what every decision at it saw
+
+    def at_the_draw(self, row: Any, trace: Any) -> Any:
+        """A number per arm, as of when the arm of this decision was drawn."""
+        self._go_to(row.version)
+        if row.reason == STICKY and row.unit in self.units:
+            return self.units[row.unit]
+        out = trace(row)
+        if row.unit is not None and self._state().config.options.sticky:
+            self.units[row.unit] = out
+        return out
+
+    def in_play(self, row: Any) -> Any:
+        """Whether each arm was in play."""
+        if self.seen is None:
+            self.seen = np.zeros(self.K, dtype=bool)
+            self.seen[self._state().config.active] = True
+        return self.seen
+
+    def chances(self, row: Any) -> Floats:
+        """How likely each arm was."""
+        if self.repaired is not None and row.version < self.repaired:
+            raise ValueError(
+                "another floor needs the probabilities of all arms at every decision, and those "
+                f"from before a repair of experiment {self.name!r} cannot be made again"
+            )
+        if row.reason == WINNER:
+            return np.asarray(np.arange(self.K) == row.arm, dtype=np.float64)
+        try:
+            if self.seen is None:
+                self.seen = Allocation(self.seed, self._state())
+            out = np.zeros(self.K)
+            if row.reason == HOLDOUT:
+                out[self.seen.active] = 1 / len(self.seen.active)
+            else:
+                out[: self.seen.stats.K] = self.seen.probabilities
+        except DAMAGE as error:
+            raise StoreError(
+                f"decision {row.id!r} of experiment {self.name!r} cannot be made again: "
+                f"{describe(error)}"
+            ) from None
+        return out
+
+    def _go_to(self, version: int) -> None:
+        while self._state().version < version:
+            if not self.fold.step():
+                raise StoreError(
+                    f"the log of experiment {self.name!r} cannot be followed to version {version}; "
+                    "verify tells more"
+                )
+            self.seen = None
+
+    def _state(self) -> Any:
+        if self.fold.state is None:
+            raise StoreError(
+                f"the log of experiment {self.name!r} cannot be followed; verify tells more"
+            )
+        return self.fold.state
