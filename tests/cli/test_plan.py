@@ -40,8 +40,9 @@ def log(tmp_path):
 def test_a_log_is_planned_on_as_from_python(plan, log):
     code, out, _ = plan("--from-history", log, *QUICK)
     made = varts.plan(rewards=log, horizon=40, runs=16, followed=8)
-    assert (code, out) == (0, f"{made}\n")
-    assert "note: left out: 1 of 81 rows (1 reward not a number)" in out
+    words = "1 reward is not a number, such as '?', and was left out"
+    assert (code, out) == (0, f"{words}\n\n{made}\n")
+    assert "note: left out: 1 of 81 rows (1 reward not a number, such as '?')" in out
     code, out, _ = plan(NUMBERS, "--from-history", log, *QUICK, "--json")
     body = json.loads(out)
     assert code == 0 and body["names"] == ["blue", "red"] and body["prior"]["mu"] == [12, 12]
