@@ -260,3 +260,18 @@ def test_a_terminal_obeys_no_name_of_an_arm(call, tmp_path):
     code, out, err = call("plan", "prior.json", "--horizon", 50, "--runs", 20, "--out", "plan")
     assert code == 0 and r"a\u001b[2J" in out and r"b\u009b\n" in out
     assert (out + err).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("beta", ["6.4e-6", "640", "6.4e14"])
+def test_tables_fit_into_120_columns(plan, beta):
+    """Ten policies, with rewards in units of any size; sentences may be longer."""
+    code, out, _ = plan(f"mu=12,kappa=16,alpha=11,beta={beta}", "--arms", 10, *QUICK)
+    lines = out.splitlines()
+    rows = [line for line in lines if line.startswith("  ")]
+    assert code == 0 and len(rows) > 30 and max(map(len, rows)) <= 120
+    end = next(i for i, line in enumerate(lines) if line.startswith("* depends"))
+    table = lines[lines.index("what it costs to learn") + 1 : end]
+    heads = [line for line in table if line.split()[:1] == ["policy"]]
+    assert sum(line.count("interval") for line in heads) == 2
+    if beta == "6.4e14":  # the control: in one piece it would be wider
+        assert len(heads) == 2 and "minus VarTS" in heads[1]

@@ -711,8 +711,9 @@ class StoreConformance:
                 exp.reward("c", wrong)
         found = exp.reward_each([("c", 3.0), ("c", 0.0)])
         assert [type(one) for one in found] == [InvalidReward, bool]
+        arm = ARMS.index(exp.decide(id="d").arm)
         with exp._snapshot.changing() as change:  # as versions before this one recorded it
-            change.apply(REWARD, "d", ARMS.index(exp.decide(id="d").arm), 1, 7.0, 1.0)
+            change.apply(REWARD, "d", arm, 1, 7.0, 1.0)
         assert exp.verify(replay=True)
         assert exp.reward("d", 7.0) is False  # a retry from then
         exp.configure(clip=(0, 1))
@@ -725,18 +726,18 @@ class StoreConformance:
         says = "^arm must be text without tabs and line breaks, got "
         with pytest.raises(ValueError, match=says):
             varts.open("named", ["a", name], store="memory://")
-        exp = begin()
+        exp, older = begin(), f"older {name!r}"
         with pytest.raises(ValueError, match=says):
             exp.add_arm(name)
         with monkeypatch.context() as before:  # an experiment from before that was refused
             before.setattr("varts.live.opening.check_new_arms", check_arms)
             before.setattr("varts.live.experiment.check_new_arms", check_arms)
-            varts.open("older", ["a", name], store=exp.store)
+            varts.open(older, ["a", name], store=exp.store)
             exp.add_arm(name)
         assert begin().arms == [*ARMS, name]
-        older = varts.open("older", ["a", name], store=exp.store)
-        older.pause_arm("a")
-        assert older.decide().arm == name and older.verify(replay=True)
+        opened = varts.open(older, ["a", name], store=exp.store)
+        opened.pause_arm("a")
+        assert opened.decide().arm == name and opened.verify(replay=True)
 
     def test_ids_alone_say_how_many(self, begin):
         exp = begin()
