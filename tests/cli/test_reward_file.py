@@ -79,10 +79,10 @@ def test_a_bad_line_fails_no_other(reward, exp, tmp_path):
     exp.reward("v5", 5.0)
     lines = ["id,reward", "v0,1", "v1,n/a", "who,1", "v5,6", "v5,5", "v2,inf", "v3", ",4", "v4,4"]
     (tmp_path / "r.csv").write_text("\n".join(lines))
-    code, said, err = reward("--file", "r.csv")
-    assert (code, err) == (1, "")
+    code, (summary,), err = reward("--file", "r.csv")
+    assert (code, summary) == (1, "applied 2, duplicates 1, refused 6")
+    said = err.splitlines()
     assert said == [
-        "applied 2, duplicates 1, refused 6",
         "line 3: reward must be a finite number, got 'n/a'",
         "line 4: unknown decision 'who' in experiment 'price'",
         "line 5: decision 'v5' already has the reward 5.0, got 6.0",
@@ -93,22 +93,22 @@ def test_a_bad_line_fails_no_other(reward, exp, tmp_path):
     assert rewards_of(exp) == {"v0": 1.0, "v5": 5.0, "v4": 4.0}
     body = json.loads(reward("--file", "r.csv", "--json")[1][0])
     assert (body["applied"], body["duplicates"], body["refused"]) == (0, 3, 6)
-    assert body["refusals"][1] == {"line": 4, "error": said[2].removeprefix("line 4: ")}
+    assert body["refusals"][1] == {"line": 4, "error": said[1].removeprefix("line 4: ")}
     assert exp.verify(replay=True)
 
 
 def test_bytes_and_objects_that_make_no_sense_are_refused_line_by_line(reward, exp, tmp_path):
     (tmp_path / "r.csv").write_bytes(b'id,reward\n\xff,1\nv0,1\n"v1,2\n')
-    code, said, _ = reward("--file", "r.csv")
-    assert code == 1 and said[0] == "applied 1, duplicates 0, refused 2"
-    assert said[1].startswith("line 2: id must be text that UTF-8 can hold")
-    assert said[2].startswith("line 4: line must be one of a CSV file")
+    code, said, err = reward("--file", "r.csv")
+    assert (code, said) == (1, ["applied 1, duplicates 0, refused 2"])
+    assert err.startswith("line 2: id must be text that UTF-8 can hold")
+    assert err.splitlines()[1].startswith("line 4: line must be one of a CSV file")
     lines = ['{"id": "v2", "rewards": 1}', "[", "7", '{"id": "v2", "reward": true}', "[" * 10**5]
     (tmp_path / "r.jsonl").write_text("\n".join([*lines, '{"id": "v2", "reward": 1}']))
-    code, said, _ = reward("--file", "r.jsonl")
-    assert code == 1 and said[0] == "applied 1, duplicates 0, refused 5"
-    assert said[1].startswith("line 1: unknown column 'reward'; did you mean 'rewards'?")
-    assert said[4] == "line 4: reward must be a finite number, got True"
+    code, said, err = reward("--file", "r.jsonl")
+    assert (code, said) == (1, ["applied 1, duplicates 0, refused 5"])
+    assert err.startswith("line 1: unknown column 'reward'; did you mean 'rewards'?")
+    assert err.splitlines()[3] == "line 4: reward must be a finite number, got True"
 
 
 def test_batches_are_transactions_of_their_own(reward, exp, tmp_path, monkeypatch):
@@ -137,9 +137,9 @@ def test_an_export_can_be_read_back(reward, exp):
     exp.decide_many(ids=strange)
     exp.reward_many((id, i / 7) for i, id in enumerate(strange))
     exp.export("log.csv")
-    code, said, _ = reward("--file", "log.csv")
-    assert (code, said[0]) == (1, "applied 0, duplicates 5, refused 10")  # v0 to v9 have none yet
-    assert said[1] == "line 2: reward must be a finite number, got ''"
+    code, said, err = reward("--file", "log.csv")
+    assert (code, said) == (1, ["applied 0, duplicates 5, refused 10"])  # v0 to v9 have none yet
+    assert err.startswith("line 2: reward must be a finite number, got ''\n")
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,8 @@ def reward(
     """Record what decisions earned: prints `applied`, or `duplicate` if it was there already.
 
     Typed ones are recorded in one transaction: all, or none if one is refused. Of a file every
-    line counts by itself, once however often the file is read; what was refused is counted, with
-    the first lines of it, and the exit code is then 1.
+    line counts by itself, once however often the file is read; if some are refused, the first of
+    them are named on standard error, and the exit code is 1.
 
     Example: varts experiment reward price visit-1 11.70
 
@@ -196,7 +196,9 @@ def reward(
     if as_json:
         print_json(asdict(outcome))
     else:
-        say(*str(outcome).split("\n"))
+        say(str(outcome))
+        for line in outcome.complaints():
+            print(printable(line), file=sys.stderr)
     if outcome.refused:
         sys.exit(1)
 

@@ -53,13 +53,13 @@ class Outcome:
             self.refusals.append({"line": number, "error": sentence})
 
     def __str__(self) -> str:
-        lines = [
-            f"applied {self.applied:,}, duplicates {self.duplicates:,}, refused {self.refused:,}"
-        ]
-        lines += [f"line {one['line']:,}: {one['error']}" for one in self.refusals]
-        if self.refused > len(self.refusals):
-            lines.append(f"and {self.refused - len(self.refusals):,} more")
-        return "\n".join(lines)
+        return f"applied {self.applied:,}, duplicates {self.duplicates:,}, refused {self.refused:,}"
+
+    def complaints(self) -> list[str]:
+        """The first lines that were refused, and how many more there are."""
+        lines = [f"line {one['line']:,}: {one['error']}" for one in self.refusals]
+        more = self.refused - len(self.refusals)
+        return [*lines, f"and {more:,} more"] if more else lines
 
 
 def record_file(exp: Experiment, lines: Iterable[Line]) -> Outcome:
