@@ -25,6 +25,7 @@ from varts.cli.experiment import experiment
 from varts.cli.experiment_flags import STORE, TYPED, Flags
 from varts.fitting.columns import Columns
 from varts.live import Options
+from varts.live.validation import check_arms
 from varts.policies import registry
 
 COMMAND = str(Path(sys.executable).with_name("varts"))
@@ -535,9 +536,11 @@ HOSTILE = "red\x1b]0;gone\x07\x9b2J\r\n\u202eblue\u2028\x7f"
 WRITTEN = r"red\u001b]0;gone\u0007\u009b2J\r\n\u202eblue\u2028\u007f"
 
 
-def test_a_terminal_obeys_no_name(call, done):
+def test_a_terminal_obeys_no_name(call, done, monkeypatch):
     """Of an experiment, an arm, an id, a unit, a file or a store: what is printed is text, and the
     line ends and tabs of the command itself."""
+    for module in ("opening", "experiment"):  # arms from before line breaks were refused
+        monkeypatch.setattr(f"varts.live.{module}.check_new_arms", check_arms)
     exp, arm, id = (f"{HOSTILE} {what}" for what in ("exp", "arm", "id"))
     url = f"sqlite:///{HOSTILE}.db"
     calls = [
