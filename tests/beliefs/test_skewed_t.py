@@ -147,6 +147,10 @@ def test_extremes():
     left = SkewedT([0.0, 1.0], [1.0, 1.0], [1.8, 9.0], [-0.5, 0.5]).expected_loss()
     assert np.isinf(left[0])
     assert np.isfinite(left[1])
+    with pytest.raises(
+        ValueError, match="skew must be at most 30 scales, got 31 with a scale of 1"
+    ):
+        SkewedT([0.0], [1.0], [5.0], [31.0])
     with pytest.raises(ValueError, match="scale of a skewed belief"):
         SkewedT([0.0], [np.inf], [5.0], [0.1])
 

@@ -36,6 +36,7 @@ VERBS = [
     "report",
     "export",
     "verify",
+    "check",
     "list",
     "add-arm",
     "pause-arm",
@@ -144,7 +145,8 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     out = done(verb, "--help")
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
-    assert ("--json" in out) == (verb in ("decide", "reward", "report", "verify", "list"))
+    speaking = ("decide", "reward", "report", "verify", "check", "list")
+    assert ("--json" in out) == (verb in speaking)
 
 
 def test_the_guide_shows_every_verb():
@@ -504,7 +506,8 @@ def test_the_stop_rule_is_told_and_never_acts(done):
     arms = [line.split("\t")[0] for line in told.splitlines()]
     worth = {"9": 1, "12": 5}
     done("reward", "price", *(word for i in range(20) for word in (i, worth[arms[i]] + i / 10)))
-    out = done("report", "price").splitlines()[-1]
+    *_, out, certainty = done("report", "price").splitlines()
+    assert certainty == "9, 12 may still be best, with an error of 5 % at any look"
     assert re.fullmatch(
         r"the stop rule is met: P\(best\) is [01]\.\d{4}, at least 0\.9; "
         r"to follow it: varts experiment stop price --winner 12",
@@ -853,7 +856,8 @@ def test_the_advice_to_stop_can_be_run(done, monkeypatch):
     with varts.open("my exp", arms, store=url, seed=1, stop_p_best=0.9, floor=0.4) as exp:
         for i, d in enumerate(exp.decide_many(20)):
             exp.reward(d.id, 100 * arms.index(d.arm) + i % 3)
-    advice = done("report", "my exp", "--store", url).splitlines()[-1].split("to follow it: ")[1]
+    said = done("report", "my exp", "--store", url)
+    advice = re.search("to follow it: (.*)", said)[1]
     words = shlex.split(advice)
     assert words[:4] == ["varts", "experiment", "stop", "my exp"] and words[-2:] == ["--store", url]
     monkeypatch.setenv("VARTS_STORE", url)

@@ -1074,6 +1074,11 @@ class StoreConformance:
         assert report.frame["sd"].to_list() == pytest.approx([(5 / 3) ** 0.5] * 3)
         assert report.frame["pending"].to_list() == [len(ids[arm]) - 4 for arm in ARMS]
         assert report.frame["share"].to_list() == [len(ids[arm]) / 60 for arm in ARMS]
+        assert (report.best, report.stop) == ("15", False)  # for 80 % of the decisions are pending
+        assert report.because.startswith("80 % of the decisions have no reward yet")
+        for i, arm in enumerate(ARMS):
+            exp.reward_many((id, 10.0 * i + k % 4) for k, id in enumerate(ids[arm]) if k >= 4)
+        report = begin().report()
         assert report.best == "15" and report.stop
         assert report.because.endswith("at least 0.9")
 

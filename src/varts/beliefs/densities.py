@@ -222,7 +222,7 @@ def stretch(z: Floats, scale: Floats, skew: Floats) -> Floats:
     """
     half = 0.5 * skew * z
     root = np.hypot(scale, half)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         short = z * scale * (scale / (root - half))
     return np.where(half < 0, short, z * (root + half))
 

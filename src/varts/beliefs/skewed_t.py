@@ -14,6 +14,8 @@ from varts.beliefs.densities import SkewedStudents, stretch
 from varts.beliefs.quadrature import POINT_SCALE
 from varts.beliefs.student_t import StudentT
 
+MOST_SKEW = 30.0  # scales: the quadrature takes an arm to be as wide as its scale, more or less
+
 
 @dataclass(frozen=True, eq=False)
 class SkewedT(StudentT):
@@ -30,7 +32,7 @@ class SkewedT(StudentT):
         loc: The medians, one number or one per arm.
         scale: The scales, at least 0; 0 is a point.
         df: The degrees of freedom, positive, or infinite.
-        skew: How much the squared scale grows with each unit of the mean.
+        skew: How much the squared scale grows with each unit of the mean; at most 30 scales.
 
     >>> belief = SkewedT(loc=[1.0], scale=[0.5], df=[np.inf], skew=[0.2])
     >>> low, high = belief.interval(0.95)
@@ -47,6 +49,12 @@ class SkewedT(StudentT):
         for name, array in zip(("loc", "scale", "df", "skew"), arrays, strict=True):
             object.__setattr__(self, name, array)
         object.__setattr__(self, "skew", np.where(self.scale > 0, self.skew, 0.0))
+        wide = np.abs(self.skew) > MOST_SKEW * self.scale
+        if wide.any():
+            raise ValueError(
+                f"skew must be at most {MOST_SKEW:g} scales, got {self.skew[wide].flat[0]:g} "
+                f"with a scale of {self.scale[wide].flat[0]:g}"
+            )
 
     def _moved(self, z: Floats) -> Floats:
         return np.asarray(self.loc + stretch(z, self.scale, self.skew))

@@ -216,8 +216,8 @@ def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:
     """What is said of these arms."""
     restricted = policy.restricted(arms)
     if isinstance(restricted, VarTS):
-        return restricted.inference(seen.take(arms))
-    return restricted.belief(seen.take(arms))
+        return restricted.inferred(seen.take(arms))
+    return restricted.believed(seen.take(arms))
 
 
 def _all_equal(policy: Policy, seen: ArmStats) -> bool:

@@ -89,6 +89,9 @@ def unit_free_prior(all_n: Any, all_mean: Any, all_m2: Any) -> tuple[Any, Any, A
 # order these are z + skewness (2 z^2 + 1) / (6 sqrt(n)) (Johnson 1978; Hall 1992), and a third of
 # skewness z^2 / sqrt(n) is two thirds of the z^2 / 2 that `SkewedT` has.
 SKEWNESS_SHOWN = 2 / 3
+# An arm of hardly any spread beside one of huge rewards has no use for the slope of these: no belief
+# is more skewed than so many of its scales. (Revenue that few have paid comes to 2 or 3.)
+LARGEST_SKEW = 10.0
 
 
 def skewed_belief(
@@ -101,7 +104,8 @@ def skewed_belief(
     not make the mean infinite.
     """
     skew = SKEWNESS_SHOWN * slope / weight * np.maximum(1 - 2 / df, 0.0)
-    return loc, scale, df, skew
+    most = LARGEST_SKEW * scale
+    return loc, scale, df, np.minimum(np.maximum(skew, -most), most)
 
 
 def unit_free_known_belief(

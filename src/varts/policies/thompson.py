@@ -112,8 +112,15 @@ class VarTS(BeliefPolicy):
         >>> [end.round(1) for end in VarTS().inference(sales).interval()]
         [array([0.4]), array([3.6])]
         """
-        if (stats.n < self.least_weight(stats.K)).any() or stats.n.sum() < self.owed(stats.K).max():
-            self._ready(stats)  # which says what is missing; weights may have faded below that
+        self._ready(stats)
+        return self.inferred(stats)
+
+    def inferred(self, stats: ArmStats) -> SkewedT:
+        """Return `inference(stats)`, for a caller who knows that no arm is owed a pull.
+
+        Args:
+            stats: The arms' statistics; weights may have faded below the forced pulls.
+        """
         tails = self.tails_of(stats)
         believe: Any = unit_free_tailed_belief
         rows, kappa = pooled_rows(stats).T, np.ones(stats.K)
@@ -138,7 +145,7 @@ class VarTS(BeliefPolicy):
             rows = pooled_rows(stats)
         else:
             rows = np.stack(self.prior.per_arm(stats.K), axis=1)
-        if not self.tails:
+        if not self.tailed:
             return rows
         return np.column_stack([rows, np.full(stats.K, self.tails_of(stats).worth_for_choosing)])
 
