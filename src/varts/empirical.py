@@ -40,10 +40,12 @@ class EmpiricalBandit(Problem):
         only: In a log of several experiments: the one whose rewards to take.
         arm: In a log: the column that names the arm.
         reward: In a log: the column of rewards.
+        separator: In a CSV file: what stands between its cells; found by default.
 
     Attributes:
         rows: How many rows of a log were read; the number of rewards otherwise.
         left_out: How many of them could not be used, by reason.
+        word: One of the rewards that are not numbers, as it stands there; None if all are.
 
     >>> problem = EmpiricalBandit({"red": [0, 0, 9], "blue": [2, 4]})
     >>> problem
@@ -63,8 +65,11 @@ class EmpiricalBandit(Problem):
         only: str | None = None,
         arm: str = "arm",
         reward: str = "reward",
+        separator: str | None = None,
     ) -> None:
-        given, self.rows, self.left_out = _read(table, experiment, only, arm, reward)
+        columns = {"experiment": experiment, "only": only, "arm": arm, "reward": reward}
+        read = _read(table, **columns, separator=separator)
+        given, self.rows, self.left_out, self.word = read
         self.names = arm_names(given) if isinstance(given, Mapping) else None
         named = given.items() if isinstance(given, Mapping) else enumerate(given)
         rewards = [_rewards(name, each) for name, each in named]
@@ -114,7 +119,7 @@ class EmpiricalBandit(Problem):
     def _with(self, names: tuple[str, ...] | None, rewards: list[Floats]) -> EmpiricalBandit:
         """Other rewards from the same log."""
         made = EmpiricalBandit(rewards if names is None else dict(zip(names, rewards, strict=True)))
-        made.rows, made.left_out = self.rows, self.left_out
+        made.rows, made.left_out, made.word = self.rows, self.left_out, self.word
         return made
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -174,15 +179,16 @@ class EmpiricalBandit(Problem):
 
 
 def _read(
-    table: Any, experiment: str | None, only: str | None, arm: str, reward: str
-) -> tuple[Mapping[str, Any] | Sequence[Any], int, dict[str, int]]:
-    """The rewards of each arm; of a log, also how many rows were read and how many are lost."""
+    table: Any, experiment: str | None, only: str | None, **columns: Any
+) -> tuple[Mapping[str, Any] | Sequence[Any], int, dict[str, int], str | None]:
+    """The rewards of each arm; of a log, also how many rows were read, how many are lost, and a
+    reward that is not a number."""
     is_path = isinstance(table, (str, os.PathLike))
     if is_path or hasattr(type(table), "columns"):  # asking a LazyFrame itself would read it
         from varts.fitting.rewards import read_rewards
 
-        read = read_rewards(table, experiment=experiment, only=only, arm=arm, reward=reward)
-        return read.arms, read.rows, read.left_out
+        read = read_rewards(table, experiment=experiment, only=only, **columns)
+        return read.arms, read.rows, read.left_out, read.word
     if not isinstance(table, (Mapping, Sequence, np.ndarray)) or isinstance(table, bytes):
         raise TypeError(
             "table must be the rewards of each arm, a DataFrame or the path of a log, "
@@ -193,7 +199,7 @@ def _read(
             "experiment and only must be left out where rewards are given arm by arm, "
             f"got {abbreviate(experiment)} and {abbreviate(only)}"
         )
-    return table if isinstance(table, Mapping) else list(table), 0, {}
+    return table if isinstance(table, Mapping) else list(table), 0, {}, None
 
 
 def _rewards(name: Any, given: Any) -> Floats:

@@ -251,7 +251,7 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\na,yes\n,3\na,inf\na,\n")
     found = varts.check(tmp_path / "log.csv")["rows"]
     assert found.sentence == (
-        "3 rows left out: 1 arm missing, 1 reward not a number, 1 reward not finite"
+        "3 rows left out: 1 reward not a number, such as 'yes', 1 arm missing, 1 reward not finite"
     )
 
 

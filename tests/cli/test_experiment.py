@@ -25,6 +25,7 @@ from varts.cli.experiment import experiment
 from varts.cli.experiment_flags import STORE, TYPED, Flags
 from varts.fitting.columns import Columns
 from varts.live import Options
+from varts.live.validation import check_arms
 from varts.policies import registry
 
 COMMAND = str(Path(sys.executable).with_name("varts"))
@@ -144,7 +145,8 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     out = done(verb, "--help")
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
-    assert ("--json" in out) == (verb in ("decide", "report", "verify", "check", "list"))
+    speaking = ("decide", "reward", "report", "verify", "check", "list")
+    assert ("--json" in out) == (verb in speaking)
 
 
 def test_the_guide_shows_every_verb():
@@ -459,7 +461,36 @@ def test_report_for_people(done, price):
     assert "95 % interval" in out[1] and "P(best)" in out[1] and "expected loss" in out[1]
     assert re.match(rf"9 +{len(got['9'])} +10000000\d\d\.\d", out[2])  # digits where they differ
     assert re.match(r"15 \(paused\) .* - +- ", out[4])
-    assert re.match(r"best so far: (9|12); no stop rule was set$", out[5])
+    assert out[5] in (
+        *(f"best so far: {arm}; no stop rule was set" for arm in ("9", "12")),
+        "too early to say which arm is best; no stop rule was set",
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ({"a": [0, 1] * 3, "b": [5, 6] * 3}, "too early to say which arm is best"),  # six are few
+        ({"a": [0, 1] * 8, "b": [5, 6] * 8}, "best so far: b"),
+        ({"a": [0, 1] * 8, "b": [0, 1] * 8}, "too early to say which arm is best"),  # even odds
+        ({"a": [0, 1] * 2, "b": [5, 6] * 20}, "best so far: b"),  # a has been given up
+        ({arm: [0, 1] * 8 for arm in "abcdefg"}, "too early to say which arm is best"),
+        ({"a": [1, 2] * 8, **{arm: [0, 1] * 8 for arm in "bcdefg"}}, "best so far: a"),
+    ],
+)
+def test_an_arm_is_named_once_something_is_known(done, values, verdict):
+    done("create", "named", *values)
+    with varts.open("named", store="sqlite:///varts.db") as exp:
+        wanted = {arm: list(rewards) for arm, rewards in values.items()}
+        while any(wanted.values()):
+            for decision in exp.decide_many(20):
+                if wanted[decision.arm]:
+                    exp.reward(decision.id, float(wanted[decision.arm].pop()))
+            exp.configure(floor=1 / len(values))  # an even split: every arm gets its rewards
+        found = exp.report()
+    out = done("report", "named").splitlines()
+    assert out[1 + len(values) + 1].startswith(f"{verdict}; ")
+    assert found.best is not None  # scripts get the numbers, whatever they say
 
 
 def test_a_report_before_any_reward(done, price):
@@ -508,9 +539,11 @@ HOSTILE = "red\x1b]0;gone\x07\x9b2J\r\n\u202eblue\u2028\x7f"
 WRITTEN = r"red\u001b]0;gone\u0007\u009b2J\r\n\u202eblue\u2028\u007f"
 
 
-def test_a_terminal_obeys_no_name(call, done):
+def test_a_terminal_obeys_no_name(call, done, monkeypatch):
     """Of an experiment, an arm, an id, a unit, a file or a store: what is printed is text, and the
     line ends and tabs of the command itself."""
+    for module in ("opening", "experiment"):  # arms from before line breaks were refused
+        monkeypatch.setattr(f"varts.live.{module}.check_new_arms", check_arms)
     exp, arm, id = (f"{HOSTILE} {what}" for what in ("exp", "arm", "id"))
     url = f"sqlite:///{HOSTILE}.db"
     calls = [

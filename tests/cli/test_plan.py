@@ -40,8 +40,9 @@ def log(tmp_path):
 def test_a_log_is_planned_on_as_from_python(plan, log):
     code, out, _ = plan("--from-history", log, *QUICK)
     made = varts.plan(rewards=log, horizon=40, runs=16, followed=8)
-    assert (code, out) == (0, f"{made}\n")
-    assert "note: left out: 1 of 81 rows (1 reward not a number)" in out
+    words = "1 reward is not a number, such as '?', and was left out"
+    assert (code, out) == (0, f"{words}\n\n{made}\n")
+    assert "note: left out: 1 of 81 rows (1 reward not a number, such as '?')" in out
     code, out, _ = plan(NUMBERS, "--from-history", log, *QUICK, "--json")
     body = json.loads(out)
     assert code == 0 and body["names"] == ["blue", "red"] and body["prior"]["mu"] == [12, 12]
@@ -259,3 +260,18 @@ def test_a_terminal_obeys_no_name_of_an_arm(call, tmp_path):
     code, out, err = call("plan", "prior.json", "--horizon", 50, "--runs", 20, "--out", "plan")
     assert code == 0 and r"a\u001b[2J" in out and r"b\u009b\n" in out
     assert (out + err).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("beta", ["6.4e-6", "640", "6.4e14"])
+def test_tables_fit_into_120_columns(plan, beta):
+    """Ten policies, with rewards in units of any size; sentences may be longer."""
+    code, out, _ = plan(f"mu=12,kappa=16,alpha=11,beta={beta}", "--arms", 10, *QUICK)
+    lines = out.splitlines()
+    rows = [line for line in lines if line.startswith("  ")]
+    assert code == 0 and len(rows) > 20 and max(map(len, rows)) <= 120
+    end = next(i for i, line in enumerate(lines) if line.startswith("* depends"))
+    table = lines[lines.index("what it costs to learn") + 1 : end]
+    heads = [line for line in table if line.split()[:1] == ["policy"]]
+    assert sum(line.count("interval") for line in heads) == 2
+    if beta == "6.4e14":  # the control: in one piece it would be wider
+        assert len(heads) == 2 and "minus VarTS" in heads[1]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from varts.fitting import sources
+from varts.fitting.aggregate import describe_left_out, describe_words
 from varts.fitting.columns import Columns
 from varts.fitting.history import History, example_history, read_history
 
@@ -436,7 +437,8 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(LOG.drop("experiment"), "unknown column 'experiment'", "arm, reward")
     refusal(LOG, "unknown column 'colour'", columns=Columns(arm="colour"))
     refusal(LOG, "unknown column 'grup'", columns=Columns(group="grup"))
-    refusal(LOG.drop("reward"), "column 'reward', or n, mean and sd or m2", "got experiment, arm")
+    refusal(LOG.drop("reward"), "unknown column 'reward'; known: experiment, arm", "or n, mean")
+    refusal(LOG.rename({"reward": "rewards"}), "'reward'; did you mean 'rewards'?", "or n, mean")
     refusal(LOG.with_columns(reward=pl.date(2020, 1, 1)), "'reward' must hold numbers, got Date")
     refusal(LOG.with_columns(arm=pl.concat_list("arm")), "'arm' must hold names, got List")
     refusal(LOG.with_columns(pl.col("reward") * 1e200), "small enough to be squared")
@@ -500,3 +502,52 @@ def test_repr():
     log = LOG.with_columns(reward=pl.when(pl.col("reward") < 6).then("reward"))
     assert repr(read_history(log)) == "History(4 arms, 7 rows, 1 left out)"
     assert isinstance(read_history(log), History)
+
+
+# ------------------------------------------------------------------------------ separators, words
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_of_a_csv_file_is_found(tmp_path, separator):
+    LOG.write_csv(tmp_path / "log.csv", separator=separator)
+    found = read_history(tmp_path / "log.csv")
+    assert rows(found) == ARMS and found.rows == 7
+    packed = tmp_path / "log.csv.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "log.csv").read_bytes()))
+    assert rows(read_history(packed)) == ARMS
+
+
+def test_files_of_several_separators_are_read_together(tmp_path):
+    LOG.head(3).write_csv(tmp_path / "x.csv", separator=";")
+    LOG.tail(4).write_csv(tmp_path / "y.csv")
+    assert rows(read_history(tmp_path)) == ARMS
+
+
+def test_a_separator_may_be_given(tmp_path):
+    LOG.rename({"arm": "arm|or|variant|of|it"}).write_csv(tmp_path / "log.csv")
+    columns = Columns(arm="arm|or|variant|of|it")
+    refusal(tmp_path / "log.csv", "unknown column", columns=columns)  # it looks as if it were |
+    assert rows(read_history(tmp_path / "log.csv", columns, separator=",")) == ARMS
+    LOG.write_csv(tmp_path / "stars.csv", separator="*")
+    assert rows(read_history(tmp_path / "stars.csv", separator="*")) == ARMS
+    with pytest.raises(ValueError, match=r"^separator must be one ASCII character"):
+        read_history(tmp_path / "stars.csv", separator="**")
+
+
+def test_a_reward_that_is_a_word_is_kept_as_an_example(tmp_path):
+    words = pl.Series("reward", ["1", "n/a", "3,5", "inf", "much", None, "2"])
+    log = LOG.with_columns(words)
+    log.write_csv(tmp_path / "log.csv")
+    for source in (log, tmp_path / "log.csv"):
+        found = read_history(source)
+        assert found.left_out == {
+            "reward missing": 2, "reward not a number": 2, "reward not finite": 1,
+        }  # fmt: skip
+        assert found.word == "3,5"
+        lost = describe_left_out(found.left_out, found.rows, found.word)
+        assert lost.startswith("left out: 5 of 7 rows (2 reward not a number, such as '3,5', 2 ")
+        assert describe_words(found.left_out, found.word) == (
+            "2 rewards are not numbers, such as '3,5', and were left out"
+        )
+    assert read_history(LOG).word is None
+    assert describe_words(read_history(LOG).left_out, None) == ""

@@ -12,6 +12,7 @@ experiments already: every test has a name of its own. Nothing here knows SQL.
 """
 
 import json
+import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from varts.live import (
 )
 from varts.live.allocation import Allocation
 from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
+from varts.live.validation import check_arms
 
 ARMS = ["9", "12", "15"]
 START = 1_700_000_000_000_000  # microseconds: 14 November 2023
@@ -679,10 +681,71 @@ class StoreConformance:
         for unit, d in zip(units, exp.decide_many(units), strict=True):
             stays = first[unit].arm if first[unit].arm != away else moved[unit].arm
             assert d.arm == moved[unit].arm == stays != away
-        twice = exp.decide_many(["new", "new", None, None])
+        twice = exp.decide_many(["new", "new", "newer"], ["t0", "t1", "t2"])
         assert twice[0].arm == twice[1].arm
-        assert [d.reason == "sticky" for d in twice] == [False, True, False, False]
+        assert [d.reason == "sticky" for d in twice] == [False, True, False]
         assert exp.verify(replay=True)
+
+    def test_a_sticky_experiment_needs_a_unit_for_every_new_decision(self, begin):
+        exp = begin(sticky=True)
+        first = exp.decide("ann", "d")
+        for call in (lambda: exp.decide(), lambda: exp.decide_many(["bob", None], ["e", "f"])):
+            with pytest.raises(
+                ValueError, match=r"^unit must be given, since .* is sticky, got none"
+            ):
+                call()
+        assert exp.report().frame["pending"].sum() == 1  # bob's was not made either
+        assert exp.decide(id="d") == first  # a retry need not know the unit any more
+        exp.stop(winner=ARMS[0])
+        assert exp.decide().arm == ARMS[0]  # everybody gets it: there is nothing to keep
+
+    def test_bernoulli_refuses_what_it_cannot_toss(self, begin):
+        exp = begin(policy="Bernoulli-TS")
+        ids = ["a", "b", "c", "d"]
+        exp.decide_many(ids=ids)
+        assert exp.reward("a", 1.0) and exp.reward("b", 0.25)
+        for wrong in (-0.5, 1.0000001, 30.0):
+            with pytest.raises(
+                InvalidReward, match=f"^reward must be from 0 to 1 .* got {wrong!r}"
+            ):
+                exp.reward("c", wrong)
+        found = exp.reward_each([("c", 3.0), ("c", 0.0)])
+        assert [type(one) for one in found] == [InvalidReward, bool]
+        arm = ARMS.index(exp.decide(id="d").arm)
+        with exp._snapshot.changing() as change:  # as versions before this one recorded it
+            change.apply(REWARD, "d", arm, 1, 7.0, 1.0)
+        assert exp.verify(replay=True)
+        assert exp.reward("d", 7.0) is False  # a retry from then
+        exp.configure(clip=(0, 1))
+        exp.decide(id="e")
+        assert exp.reward("e", 5.0) is True  # asked for: a reward outside is the nearer end
+        assert exp.verify(replay=True)
+
+    @pytest.mark.parametrize("name", ["a\tb", "a\nb", "b\n", "\r", "a\u2028b"])
+    def test_a_new_arm_has_no_tab_and_no_line_break(self, begin, monkeypatch, name):
+        says = "^arm must be text without tabs and line breaks, got "
+        with pytest.raises(ValueError, match=says):
+            varts.open("named", ["a", name], store="memory://")
+        exp, older = begin(), f"older {name!r}"
+        with pytest.raises(ValueError, match=says):
+            exp.add_arm(name)
+        with monkeypatch.context() as before:  # an experiment from before that was refused
+            before.setattr("varts.live.opening.check_new_arms", check_arms)
+            before.setattr("varts.live.experiment.check_new_arms", check_arms)
+            varts.open(older, ["a", name], store=exp.store)
+            exp.add_arm(name)
+        assert begin().arms == [*ARMS, name]
+        opened = varts.open(older, ["a", name], store=exp.store)
+        opened.pause_arm("a")
+        assert opened.decide().arm == name and opened.verify(replay=True)
+
+    def test_ids_alone_say_how_many(self, begin):
+        exp = begin()
+        made = exp.decide_many(ids=(id for id in ("x", "y", "z")))
+        assert [d.id for d in made] == ["x", "y", "z"] and exp.decide_many(ids=[]) == []
+        assert exp.decide_many(3, ["x", "y", "z"]) == made
+        with pytest.raises(TypeError, match=r"^units must be a whole number >= 0, got None"):
+            exp.decide_many()
 
     def test_sticky_may_be_switched_off_and_on(self, begin):
         exp = begin(sticky=True)
@@ -1075,7 +1138,8 @@ class StoreConformance:
 
 def earn(exp, count, ids=None):
     """So many decisions, each with a reward that depends on its arm and number."""
-    made = exp.decide_many(count, ids)
+    own = [f"guest {secrets.token_hex(8)}" for _ in range(count)]
+    made = exp.decide_many(own if exp.options.sticky else count, ids)
     arms = exp.arms
     exp.reward_many((d.id, arms.index(d.arm) + (i * 7 % 5) / 3) for i, d in enumerate(made))
 

@@ -130,6 +130,9 @@ class Sessions(RuleBasedStateMachine):
         low, high = self.options["clip"] or (-1e70, 1e70)
         return min(max(raw, low, -1e70), high, 1e70)
 
+    def uncountable(self, raw):
+        return self.tossing and not 0 <= self.counted(raw) <= 1
+
     def log(self):
         return log_of(self.processes[0])
 
@@ -181,6 +184,12 @@ class Sessions(RuleBasedStateMachine):
             return self.follow()
         exp = self.processes[who]
         knew = exp.options.window == self.options["window"]
+        new = [unit for unit, id in zip(units, ids, strict=True) if id not in self.decisions]
+        if self.options["sticky"] and self.winner is None and None in new:
+            with pytest.raises(ValueError, match=r"^unit must be given, since .* is sticky"):
+                exp.decide_many(units, ids)
+            self.follow()
+            units = [unit or f"guest {self.number + i}" for i, unit in enumerate(units)]
         made = exp.decide_many(units, ids)
         self.follow()
         assert not (knew and self.open_and_overdue())
@@ -247,6 +256,11 @@ class Sessions(RuleBasedStateMachine):
             with pytest.raises(UnknownDecision, match="expired"):
                 self.processes[who].reward(id, value)
             return self.follow()
+        if self.uncountable(value):
+            with pytest.raises(InvalidReward, match=r"^reward must be from 0 to 1"):
+                self.processes[who].reward(id, value)
+            self.follow()
+            value = 0.25
         assert self.processes[who].reward(id, value) is True
         self.follow((REWARD, id, value))
 
@@ -292,6 +306,8 @@ class Sessions(RuleBasedStateMachine):
                 error = error or RewardConflict
             elif kind is not None or self.overdue(id):
                 error = error or UnknownDecision
+            elif self.uncountable(value):
+                error = error or InvalidReward
             else:
                 given[id] = REWARD, value
                 expected.append((REWARD, id, value))
@@ -301,6 +317,32 @@ class Sessions(RuleBasedStateMachine):
                 self.processes[who].reward_many(asked)
             return self.follow()
         assert self.processes[who].reward_many(asked) == out
+        self.follow(*expected)
+
+    @rule(who=WHO, pairs=st.lists(st.tuples(PICK, st.one_of(REWARDS, BAD)), max_size=6))
+    def reward_each(self, who, pairs):
+        """The same, but what is refused keeps nothing else from counting."""
+        if not self.decisions:
+            return
+        asked = [(self.some(pick), value) for pick, value in pairs]
+        given, expected, out = dict(self.settled), [], []
+        for id, value in asked:
+            kind, raw = given.get(id, (None, None))
+            if type(value) is not float or not np.isfinite(value):
+                out.append(InvalidReward)
+            elif kind == REWARD:
+                out.append(bool if raw == value else RewardConflict)
+            elif kind is not None or self.overdue(id):
+                out.append(UnknownDecision)
+            elif self.uncountable(value):
+                out.append(InvalidReward)
+            else:
+                given[id] = REWARD, value
+                expected.append((REWARD, id, value))
+                out.append(bool)
+        found = self.processes[who].reward_each(asked)
+        assert [type(one) for one in found] == out
+        assert sum(one is True for one in found) == len(expected)
         self.follow(*expected)
 
     # ------------------------------------------------------------------ change
@@ -401,7 +443,7 @@ class Sessions(RuleBasedStateMachine):
         step = "save" if late else "add_events"
         step, call = [
             ("add_decisions", lambda: exp.decide("ann", "broken")),
-            (step, lambda: exp.reward(id, 3.0)),
+            (step, lambda: exp.reward(id, 1.0)),
             (step, lambda: exp.configure(floor=0.05)),
             (step, lambda: exp.add_arm("x")),
             (step, lambda: exp.stop()),

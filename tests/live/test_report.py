@@ -185,7 +185,7 @@ def test_every_policy_has_a_report(policy):
 
 
 def test_bernoulli_statistics_hold_the_tossed_rewards():
-    exp, values, _ = rewarded(policy="Bernoulli-TS")  # rewards above 1 are all tossed to 1
+    exp, values, _ = rewarded(policy="Bernoulli-TS", clip=(0, 1))  # all are tossed to 1
     frame = exp.report().frame
     assert frame["mean"].to_list() == [1.0] * 3
     beta = stats.beta([1 + len(values[arm]) for arm in ARMS], 1)

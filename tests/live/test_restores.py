@@ -42,7 +42,7 @@ def test_a_process_goes_on_after_a_restore_to_an_older_state(store, again):
     exp = again()
     earn(exp, 50)
     backup = contents(store)
-    lost = exp.decide()
+    lost = exp.decide("somebody")
     earn(exp, 30)
     restore(store, backup)
     earn(exp, 5)
@@ -80,8 +80,8 @@ def test_without_the_batches_another_history_is_not_recognised(store, again, mon
         return head(self, name, seed, known)._replace(known_batch=exp.state.batch)
 
     monkeypatch.setattr(Transaction, "head", trusting)
-    for _ in range(5):
-        exp.reward(exp.decide().id, 1.0)
+    for i in range(5):
+        exp.reward(exp.decide(f"guest {i}").id, 1.0)
     monkeypatch.undo()
     assert not again().verify()
 
@@ -93,7 +93,7 @@ def test_options_and_arms_of_the_lost_history_are_forgotten(store, again):
     exp.configure(floor=0.2)
     exp.add_arm("late")
     restore(store, backup)
-    exp.decide()
+    exp.decide("somebody")
     assert exp.options.floor == 0.3 and exp.arms == ["a", "b", "c"]
     exp.configure(floor=0.1)
     exp.add_arm("later")
@@ -108,7 +108,7 @@ def test_an_experiment_that_was_created_anew_is_another_one(store, again):
     earn(exp, 5)
     restore(store, empty)
     with pytest.raises(StoreError, match=r"'restored' in store .* is gone or was created anew"):
-        exp.decide()
+        exp.decide("somebody")
     other = again(seed=2)
     for call in (exp.decide, exp.report, lambda: exp.pause_arm("a")):
         with pytest.raises(StoreError, match="open it again"):
@@ -178,7 +178,7 @@ def test_a_log_is_that_of_one_moment(again, monkeypatch, order):
     monkeypatch.setattr(log, "ROWS_PER_PAGE", 7)
     exp = again()
     earn(exp, 20)
-    waiting = exp.decide_many(10)
+    waiting = exp.decide_many([f"guest {i}" for i in range(10)])
     with exp._snapshot.reading() as transaction:
         moment = exp._snapshot.log(transaction)
     rows = moment.decisions(order)
@@ -240,7 +240,7 @@ def test_a_log_with_a_gap_is_taken_as_it_is(store, again):
     earn(exp, 20)
     rewards = [
         Event(52 + i, REWARD, 0, d.id, exp.arms.index(d.arm), 1, 1.0, 1.0)
-        for i, d in enumerate(exp.decide_many(3))
+        for i, d in enumerate(exp.decide_many(["x", "y", "z"]))
     ]
     append(exp, *rewards)
     with store._writing() as connection:

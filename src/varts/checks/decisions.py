@@ -9,7 +9,17 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats
-from varts.checks.finding import NOTE, OK, WARNING, Finding, percent, plural, too_few
+from varts.checks.finding import (
+    NOTE,
+    OK,
+    ROWS,
+    WARNING,
+    Finding,
+    list_reasons,
+    percent,
+    plural,
+    too_few,
+)
 
 FEWEST_DECISIONS = 100
 FEWEST_OF_AN_ARM = 50  # decisions, before its share of rewards is compared with the others'
@@ -83,6 +93,7 @@ class DecisionSummary:
         units: None if it has none.
         ids: None if it has none, or they cannot be repeated.
         left_out: Rows that could not be used, by reason.
+        word: One of the rewards that are not numbers, as it stands there.
         sticky: Whether a unit is meant to keep its arm; None if that is not known.
         window: Whether decisions are settled after a while; None if that is not known.
     """
@@ -95,6 +106,7 @@ class DecisionSummary:
     units: Keys | None = None
     ids: Keys | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    word: str | None = None
     sticky: bool | None = None
     window: bool | None = None
 
@@ -110,8 +122,8 @@ def check_decisions(summary: DecisionSummary) -> list[Finding]:
             found.append(check_estimated(summary, summary.probabilities.estimated))
     if summary.ids is not None:
         found.append(check_ids(summary.ids))
-    if summary.left_out:
-        found.append(check_left_out(summary.left_out))
+    if summary.left_out:  # first: what the others say is without them
+        found.insert(0, check_left_out(summary.left_out, summary.word))
     return found
 
 
@@ -283,8 +295,8 @@ def check_estimated(summary: DecisionSummary, estimated: int) -> Finding:
     )
 
 
-def check_left_out(left_out: Mapping[str, int]) -> Finding:
-    """Rows that could not be used."""
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+def check_left_out(left_out: Mapping[str, int], word: str | None = None) -> Finding:
+    """Rows that could not be used, and one of the rewards that are not numbers."""
+    reasons = list_reasons(left_out, word)
     total = sum(left_out.values())
-    return Finding("rows", WARNING, float(total), f"{plural(total, 'row')} left out: {reasons}")
+    return Finding(ROWS, WARNING, float(total), f"{plural(total, 'row')} left out: {reasons}")

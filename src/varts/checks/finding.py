@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from varts._text import printable
+from varts._validation import abbreviate
 
 OK, NOTE, WARNING = "ok", "note", "warning"
 VERDICTS = (OK, NOTE, WARNING)  # from good to bad
+ROWS = "rows"  # the check of what was left out
+WORD = "reward not a number"  # why a row is left out
 LINE = 100  # characters; longer sentences go on in the next line
 
 
@@ -119,3 +122,16 @@ def plural(count: float, word: str) -> str:
     ('1 arm', '2,000 arms')
     """
     return f"{count:,.0f} {word}{'' if count == 1 else 's'}"
+
+
+def list_reasons(left_out: Mapping[str, int], word: str | None = None) -> str:
+    """How many rows are left out for which reason; words that stand for rewards come first.
+
+    >>> list_reasons({"arm missing": 1200, "reward not a number": 3}, "1,5")
+    "3 reward not a number, such as '1,5', 1,200 arm missing"
+    """
+    shown = "" if word is None else f", such as {abbreviate(word)}"
+    reasons = sorted(left_out, key=lambda reason: reason != WORD)
+    return ", ".join(
+        f"{left_out[reason]:,} {reason}{shown if reason == WORD else ''}" for reason in reasons
+    )

@@ -11,7 +11,7 @@ from varts._progress import Progress, show_progress
 from varts._text import printable, unquote_formulas
 from varts._validation import unknown
 from varts.checks.decisions import check_decisions
-from varts.checks.finding import Checks
+from varts.checks.finding import ROWS, Checks
 from varts.checks.rewards import check_rewards
 from varts.checks.tally import Tally
 from varts.fitting.aggregate import FINITE, is_text, parse_names, parse_numbers, select_rewards
@@ -29,6 +29,7 @@ def check(
     experiment: str | None = "experiment",
     arm: str = "arm",
     reward: str = "reward",
+    separator: str | None = None,
     progress: bool | Progress | None = None,
 ) -> Checks:
     """Check a log: do its rewards suit the model, and is every decision accounted for?
@@ -43,6 +44,7 @@ def check(
         experiment: The column that names the experiment; a log without it, or None, is of one.
         arm: The column that names the arm.
         reward: The column of rewards; null where there is none.
+        separator: What stands between the cells of CSV files; found by default.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
 
     Returns:
@@ -57,7 +59,7 @@ def check(
     uses that, and VarTS needs tails=True to be as careful where 1 is rare
     """
     with show_progress(progress) as shown:
-        sources = find_tables(log)
+        sources = find_tables(log, separator)
         try:
             tables = [_select(source, experiment, arm, reward) for source in sources]
             times = [
@@ -83,8 +85,10 @@ def summarise(
     name: str, tally: Tally, sticky: bool | None = None, window: bool | None = None
 ) -> Checks:
     """All checks of what a tally has counted."""
-    found = check_rewards(tally.reward_summary())
-    return Checks(name, (*found, *check_decisions(tally.decision_summary(sticky, window))))
+    paid = check_rewards(tally.reward_summary())
+    decided = check_decisions(tally.decision_summary(sticky, window))
+    lost = [one for one in decided if one.name == ROWS]
+    return Checks(name, (*lost, *paid, *(one for one in decided if one not in lost)))
 
 
 def _select(source: Source, experiment: str | None, arm: str, reward: str) -> pl.LazyFrame:

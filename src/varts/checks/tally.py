@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.checks.decisions import DecisionSummary, Probabilities, Waiting
+from varts.checks.finding import WORD
 from varts.checks.keys import KeySample
 from varts.checks.rewards import MOST_VALUES, SMALLEST_HALF, Halves, RewardSummary
-from varts.fitting.aggregate import COUNTS, merge_batches, merge_rows, reduce_batch
+from varts.fitting.aggregate import COUNTS, find_word, merge_batches, merge_rows, reduce_batch
 from varts.fitting.columns import MOMENTS, STATISTICS
 from varts.stats import ArmStats
 
@@ -51,6 +52,7 @@ class Tally:
         self.last_time: int | None = None
         self.ordered = True
         self.unnamed = 0
+        self.word: str | None = None  # one of the rewards that are not numbers
 
     def add(self, batch: pl.DataFrame) -> None:
         """Take in the next rows."""
@@ -60,6 +62,8 @@ class Tally:
         self.unnamed += batch.height - named.height
         self._add_rewards(named)
         self._add_decisions(named)
+        if self.word is None:
+            self.word = find_word(named.lazy())
         if "time" in named.columns:
             self._add_times(named)
         if "unit" in named.columns:
@@ -190,7 +194,7 @@ class Tally:
         number = {name: arms[name].to_numpy().astype(np.float64) for name in arms.columns[2:]}
         reasons = {
             "arm missing": self.unnamed,
-            "reward not a number": int(arms["not a number"].sum()),
+            WORD: int(arms["not a number"].sum()),
             "reward not finite": int(arms["infinite"].sum()),
         }
         return DecisionSummary(
@@ -202,6 +206,7 @@ class Tally:
             units=self.units.several_arms() if "unit" in self.columns else None,
             ids=self.ids.repeated() if "id" in self.columns else None,
             left_out={reason: count for reason, count in reasons.items() if count},
+            word=self.word,
             sticky=sticky,
             window=window,
         )

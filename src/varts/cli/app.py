@@ -201,6 +201,15 @@ Json = Annotated[
 ]
 
 
+Separator = Annotated[
+    str | None,
+    Parameter(
+        allow_leading_hyphen=True,
+        help="What stands between the cells of a CSV file, such as ; or tab; found by default.",
+    ),
+]
+
+
 def say(*lines: str) -> None:
     """Print lines; what is in them that a terminal would obey is written out."""
     for line in lines:

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import varts
-from varts.cli.app import Json, app, print_json, say
+from varts.cli.app import Json, Separator, app, print_json, say
 
 
 @app.command(help_epilogue="")
@@ -19,6 +19,7 @@ def check(
     one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     arm: str = "arm",
     reward: str = "reward",
+    separator: Separator = None,
     as_json: Json = False,
 ) -> None:
     """Check a log: do its rewards suit the model, and is every decision accounted for?
@@ -46,7 +47,11 @@ def check(
         The column of rewards; empty where there is none.
     """
     found = varts.check(
-        log, experiment=None if one_experiment else experiment, arm=arm, reward=reward
+        log,
+        experiment=None if one_experiment else experiment,
+        arm=arm,
+        reward=reward,
+        separator=separator,
     )
     if as_json:
         print_json(found.to_dict())

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing, suppress
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 from rich.table import Table
@@ -22,6 +24,7 @@ from varts.cli.app import (
     ArmGroups,
     Json,
     Lines,
+    Separator,
     Whole,
     cell,
     print_json,
@@ -35,6 +38,7 @@ from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_a
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import report_body, show_report, status
+from varts.cli.reward_file import open_lines, read_number, record_file
 from varts.live import Experiment
 from varts.live.repair import repair_caches
 
@@ -44,6 +48,7 @@ Examples:
     varts experiment create price 9 12 15 --floor 0.05 --stop-p-best 0.95
     varts experiment decide price --unit user-42
     varts experiment reward price ID 11.70
+    varts experiment reward price --file rewards.csv
     varts experiment report price
     varts experiment stop price --winner 12
 
@@ -131,9 +136,8 @@ def decide(
         A file with an id a line.
     """
     who, own = read_lines("--unit and --units", unit, units), read_lines("--id and --ids", id, ids)
-    nobody: list[str | None] = [None] * (1 if own is None else len(own))
     with open_experiment(name, store) as exp:
-        for decision in exp.decide_many(nobody if who is None else who, own):
+        for decision in exp.decide_many(1 if who is None and own is None else who, own):
             if as_json:
                 print_json(decision._asdict())
             else:
@@ -141,29 +145,77 @@ def decide(
 
 
 @experiment.command(help_epilogue="")
-def reward(name: Name, /, *rewards: str, store: Url = STORE) -> None:
+def reward(
+    name: Name,
+    /,
+    *rewards: str,
+    file: Lines | None = None,
+    id_column: str | None = None,
+    reward_column: str | None = None,
+    separator: Separator = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
     """Record what decisions earned: prints `applied`, or `duplicate` if it was there already.
 
-    Several are recorded in one transaction: all, or none if one is refused.
+    Typed ones are recorded in one transaction: all, or none if one is refused. Of a file every
+    line counts by itself, once however often the file is read; if some are refused, the first of
+    them are named on standard error, and the exit code is 1.
 
     Example: varts experiment reward price visit-1 11.70
 
     Example: varts experiment reward price visit-2 0 visit-3 14.20
 
+    Example: varts experiment reward price --file rewards.csv
+
+    Example: tail -n +1 sales.ndjson | varts experiment reward price --file - --reward-column paid
+
     Parameters
     ----------
     rewards
         A decision's id and its reward, as often as you like: ID VALUE ID VALUE ...
+    file
+        A CSV, TSV or NDJSON file with a reward a line; - is standard input.
+    id_column
+        With --file: the column of ids; "id" by default.
+    reward_column
+        With --file: the column of rewards; "reward" by default.
     """
+    if file is None:
+        given = {"--id-column": id_column, "--reward-column": reward_column}
+        for flag, value in {**given, "--separator": separator}.items():
+            if value is not None:
+                raise ValueError(f"{flag} must be given together with --file, got it alone")
+        _reward_typed(name, rewards, as_json, store)
+        return
+    if rewards:
+        raise ValueError("rewards and --file must not be given together, got both")
+    with (
+        open_experiment(name, store) as exp,
+        open_lines(file, id_column or "id", reward_column or "reward", separator) as lines,
+    ):
+        outcome = record_file(exp, lines)
+    if as_json:
+        print_json(asdict(outcome))
+    else:
+        say(str(outcome))
+        for line in outcome.complaints():
+            print(printable(line), file=sys.stderr)
+    if outcome.refused:
+        sys.exit(1)
+
+
+def _reward_typed(name: str, rewards: Sequence[str], as_json: bool, store: str) -> None:
     if not rewards or len(rewards) % 2:
         raise ValueError(f"rewards must be pairs, ID VALUE, got {len(rewards)} words")
-    pairs: list[tuple[str, Any]] = list(zip(rewards[::2], rewards[1::2], strict=True))
-    for i, (one, text) in enumerate(pairs):
-        with suppress(ValueError):  # a word is refused as any other value
-            pairs[i] = one, float(text)
+    ids, texts = rewards[::2], rewards[1::2]
+    pairs = list(zip(ids, map(read_number, texts), strict=True))
     with open_experiment(name, store) as exp:
-        for (one, _), applied in zip(pairs, exp.reward_many(pairs), strict=True):
-            print(f"{'applied' if applied else 'duplicate'}\t{printable(one)}")
+        for one, applied in zip(ids, exp.reward_many(pairs), strict=True):
+            if as_json:
+                print_json({"id": one, "applied": applied})
+            else:
+                print(f"{'applied' if applied else 'duplicate'}\t{printable(one)}")
 
 
 @experiment.command(help_epilogue="")

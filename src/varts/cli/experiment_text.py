@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from varts.live import Report
     from varts.live.state import State
 
+REWARDS_PER_ARM = 10  # in play and on average, before an arm is said to be ahead
+ODDS_OF_A_LEADER = 3.0  # times those among equal arms: P(best) of 0.75 with two arms, 0.25 with ten
+
 
 def status(state: State) -> str:
     """Whether it runs, in a word or two."""
@@ -87,7 +90,18 @@ def _verdict(found: Report, store_flag: list[str]) -> str:
         chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
         advice = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *store_flag])
         return f"the stop rule is met: {found.because}; to follow it: {advice}"
+    if not _separates(found):
+        return f"too early to say which arm is best; {found.because}"
     return f"best so far: {found.best}; {found.because}"
+
+
+def _separates(found: Report) -> bool:
+    """Whether enough is known to name an arm: ten rewards for each arm in play, on average, and one
+    whose odds of being the best are three times those that it would have among equal arms."""
+    arms = found.frame.filter(found.frame["p_best"].is_not_null())
+    odds = ODDS_OF_A_LEADER / max(len(arms) - 1, 1)
+    likely = arms["p_best"].to_numpy().max() >= odds / (1 + odds)
+    return bool(arms["n"].sum() >= REWARDS_PER_ARM * len(arms) and (likely or len(arms) == 1))
 
 
 def _range(low: float | None, high: float | None, places: int) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 import varts
 from varts._validation import check_file
-from varts.cli.app import FilePath, app, cell, say, show
+from varts.cli.app import FilePath, Separator, app, cell, say, show
 
 GROUPS_SHOWN = 20
 
@@ -27,6 +27,7 @@ def fit(
     reward: str = "reward",
     group: str | None = None,
     per_group: Literal["mu", "all"] = "mu",
+    separator: Separator = None,
     held_out: bool = True,
     goal: Literal["max", "min"] = "max",
     plot: FilePath | None = None,
@@ -73,6 +74,7 @@ def fit(
         Print a history to try it on (flights from Newark, CSV) and stop.
     """
     from varts import plotting
+    from varts.fitting.aggregate import describe_words
 
     if example:
         _print_example()
@@ -93,6 +95,7 @@ def fit(
         reward=reward,
         held_out=held_out,
         goal=goal,
+        separator=separator,
     )
     if out is not None:  # files first: `varts fit ... | head` writes them too
         made.save(out)
@@ -100,6 +103,9 @@ def fit(
         drawing, axes = plotting.figure(3, height=3.4)
         made.plot(axes)
         plotting.save_figure(drawing, plot, dpi=160)
+    words = describe_words(made.diagnostics.left_out, made.diagnostics.word)
+    if words:  # before all that was made of the others
+        say(words, "")
     show(_tabulate_groups(made) if made.groups else _tabulate_shared(made))
     say("", *str(made.diagnostics).split("\n"))
     written = " and ".join(str(path) for path in (out, plot) if path is not None)

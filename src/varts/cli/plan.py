@@ -16,6 +16,7 @@ from varts.cli.app import (
     ArmGroups,
     FilePath,
     Lines,
+    Separator,
     Whole,
     app,
     parse_integer,
@@ -38,6 +39,7 @@ def plan(
     experiment_column: str | None = None,
     arm_column: str = "arm",
     reward_column: str = "reward",
+    separator: Separator = None,
     arms: str | None = None,
     arm: Annotated[list[str] | None, Parameter(negative=())] = None,
     arms_file: Lines | None = None,
@@ -127,6 +129,7 @@ def plan(
     threads
         Threads to use; all cores by default.
     """
+    from varts.fitting.aggregate import describe_words
     from varts.planning.comparators import EVEN, MAIN
 
     for name, value in (("until-sure", until_sure), ("until-error", until_error), ("share", share)):
@@ -139,7 +142,7 @@ def plan(
         make_folder("out", out)
     names = _parse_arms(arms, arm, arms_file)
     columns = {"experiment": experiment_column, "arm": arm_column, "reward": reward_column}
-    source, rewards = _read_sources(prior, from_history, only, columns)
+    source, rewards = _read_sources(prior, from_history, only, columns, separator)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
@@ -178,6 +181,9 @@ def plan(
         body: dict[str, Any] = json.loads(made.to_json())
         print(json.dumps({**body, "rounds_needed": [asdict(one) for one in needed]}))
     else:
+        words = "" if rewards is None else describe_words(rewards.left_out, rewards.word)
+        if words:  # before all that was made of the others
+            say(words, "")
         say(*str(made).split("\n"))
         if needed:
             say("", "how many rounds it takes", *(f"  {one}" for one in needed))
@@ -188,24 +194,32 @@ def plan(
 
 
 def _read_sources(
-    prior: str | None, log: str | None, only: str | None, columns: dict[str, Any]
+    prior: str | None,
+    log: str | None,
+    only: str | None,
+    columns: dict[str, Any],
+    separator: str | None,
 ) -> tuple[Any, varts.EmpiricalBandit | None]:
     """The prior and the recorded rewards, at least one of them."""
     if log is None:
         given = [f"--{name}-column" for name, value in columns.items() if value not in (None, name)]
-        if only is not None or given:
-            flag = "--only" if only is not None else given[0]
+        given += [
+            flag
+            for flag, value in (("--only", only), ("--separator", separator))
+            if value is not None
+        ]
+        for flag in given:
             raise ValueError(f"{flag} must be given together with --from-history, got it alone")
         if prior is None:
             raise ValueError("prior must be given, or a log with --from-history, got neither")
         return _read_prior(prior), None
-    rewards = varts.EmpiricalBandit(log, only=only, **columns)
+    rewards = varts.EmpiricalBandit(log, only=only, separator=separator, **columns)
     if prior is not None:
         return _read_prior(prior), rewards
     if only is None:
         return None, rewards
     columns["experiment"] = columns["experiment"] or "experiment"
-    return varts.fit_prior(log, progress=False, **columns), rewards
+    return varts.fit_prior(log, progress=False, separator=separator, **columns), rewards
 
 
 def _read_prior(text: str) -> Any:

@@ -164,7 +164,8 @@ def simulate(
     show(table)
     say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
     if isinstance(asked.problem, varts.EmpiricalBandit) and asked.problem.left_out:
-        say(describe_left_out(asked.problem.left_out, asked.problem.rows))
+        lost = asked.problem
+        say(describe_left_out(lost.left_out, lost.rows, lost.word))
     if result.interrupted:
         stop("the results are of the runs that were complete")
 

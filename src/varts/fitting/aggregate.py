@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from varts._text import printable, unquote_formulas
-from varts._validation import unknown
+from varts._validation import abbreviate, unknown
+from varts.checks.finding import WORD, list_reasons
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
 from varts.fitting.sample import RewardSample
 
@@ -26,18 +27,33 @@ class Aggregate:
     rows: int  #: rows read
     left_out: Counter[str]  #: rows that could not be used, by reason
     sample: pl.DataFrame | None = None  #: of the rewards themselves, by arm
+    word: str | None = None  #: one of the rewards that are not numbers
 
 
-def describe_left_out(left_out: Mapping[str, int], rows: int) -> str:
+def describe_left_out(left_out: Mapping[str, int], rows: int, word: str | None = None) -> str:
     """How many rows could not be used, and why; empty if all could.
 
-    >>> describe_left_out({"reward missing": 2, "arm missing": 1}, 1000)
-    'left out: 3 of 1,000 rows (2 reward missing, 1 arm missing)'
+    >>> describe_left_out({"reward missing": 2, "reward not a number": 1}, 1000, "1,5")
+    "left out: 3 of 1,000 rows (1 reward not a number, such as '1,5', 2 reward missing)"
     """
     if not left_out:
         return ""
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+    reasons = list_reasons(left_out, word)
     return f"left out: {sum(left_out.values()):,} of {rows:,} rows ({reasons})"
+
+
+def describe_words(left_out: Mapping[str, int], word: str | None) -> str:
+    """How many rewards are no numbers, for those to see first who read what was made of the others.
+
+    >>> describe_words({"reward missing": 2, "reward not a number": 3}, "1,5")
+    "3 rewards are not numbers, such as '1,5', and were left out"
+    """
+    count = left_out.get(WORD, 0)
+    if not count:
+        return ""
+    what = "1 reward is not a number" if count == 1 else f"{count:,} rewards are not numbers"
+    shown = "" if word is None else f", such as {abbreviate(word)}"
+    return f"{what}{shown}, and {'was' if count == 1 else 'were'} left out"
 
 
 def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Aggregate:
@@ -53,10 +69,8 @@ def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Ag
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = printable(str(error).splitlines()[0])
         raise ValueError(f"the history cannot be read: {reason}") from None
-    raise ValueError(
-        f"history must have a column {columns.reward!r}, or n, mean and sd or m2, "
-        f"got {printable(', '.join(schema.names()))}"
-    )
+    lacking = unknown("column", columns.reward, schema.names())
+    raise ValueError(f"{lacking} (for the reward; or n, mean and sd or m2)")
 
 
 def _reduce_rewards(
@@ -90,13 +104,21 @@ def _reduce_rewards(
     lost = pl.col("reward missing") + pl.col("reward not finite")
     arms = arms.with_columns(
         mean=pl.col("origin") + pl.col("mean"),
-        **{"reward not a number": (pl.col("rows") - pl.col("n") - lost).cast(pl.Int64)},
+        **{WORD: (pl.col("rows") - pl.col("n") - lost).cast(pl.Int64)},
     )
     named, left_out = _drop_unnamed(arms)
-    for reason in ("reward missing", "reward not a number", "reward not finite"):
+    for reason in ("reward missing", WORD, "reward not finite"):
         left_out[reason] += int(named[reason].sum())
     used = _select_columns(named.filter(pl.col("n") > 0))
-    return Aggregate(used, int(arms["rows"].sum()), +left_out, sample.frame())
+    word = find_word(rows) if left_out[WORD] else None
+    return Aggregate(used, int(arms["rows"].sum()), +left_out, sample.frame(), word)
+
+
+def find_word(rows: pl.LazyFrame) -> str | None:
+    """The first reward that is not a number, in rows of `select_rewards` and `FINITE`."""
+    words = rows.filter(pl.col("given").is_not_null() & pl.col("infinite").is_null())
+    found = words.select(pl.col("given").cast(pl.String)).head(1).collect(engine="streaming")
+    return found.item() if found.height else None
 
 
 def select_rewards(name: str, schema: pl.Schema) -> dict[str, pl.Expr]:

@@ -42,6 +42,7 @@ class Diagnostics:
     notes: tuple[str, ...]  #: warnings, one sentence each
     trend: float | None = None  #: rank correlation of variances and means, if beyond chance
     held_out: HeldOut | None = None  #: what the prior gained on arms that it was not learnt from
+    word: str | None = None  #: one of the rewards that are not numbers, as it stands there
 
     def __str__(self) -> str:
         lines = [
@@ -49,7 +50,7 @@ class Diagnostics:
             f"experiment{'s' if self.experiments > 1 else ''}"
         ]
         if self.left_out:
-            lines.append(describe_left_out(self.left_out, self.rows))
+            lines.append(describe_left_out(self.left_out, self.rows, self.word))
         lines.append(f"{self.search}{'' if self.converged else '; NOT CONVERGED'}")
         for what, p in (("means", self.mean_p), ("variances", self.variance_p)):
             if np.isnan(p):

@@ -47,6 +47,7 @@ def fit_prior(
     held_out: bool = True,
     goal: str = "max",
     progress: bool | Progress | None = None,
+    separator: str | None = None,
 ) -> FittedPrior:
     """Estimate the prior that the arms of past experiments were drawn from.
 
@@ -68,6 +69,7 @@ def fit_prior(
             VarTS with it against VarTS without one.
         goal: Whether higher or lower rewards are better, "max" or "min", for that trial alone.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
+        separator: What stands between the cells of CSV files; found by default.
 
     Returns:
         The prior, its standard errors, and how well it fits the history.
@@ -95,7 +97,7 @@ def fit_prior(
     group = arm if groups == "arm" else groups
     estimator = _Estimator(method, per_group, None if group is None else (group, group == arm))
     with show_progress(progress) as shown:
-        read = read_history(history, Columns(experiment, arm, reward, group), shown)
+        read = read_history(history, Columns(experiment, arm, reward, group), shown, separator)
         fit = estimator.fit(read, shown)
         trial = None
         if held_out:
@@ -227,4 +229,5 @@ def _diagnose(history: History, fit: _Fit, trial: HeldOut | None, tried: bool) -
         notes=tuple(notes),
         trend=trend,
         held_out=trial,
+        word=history.word,
     )

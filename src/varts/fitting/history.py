@@ -33,6 +33,7 @@ class History:
         group: The column that the groups were read from; None if there are no groups.
         sample: Up to half a million of the rewards themselves, a row each with its arm's names;
             None if only statistics were given.
+        word: One of the rewards that are not numbers, as it stands there; None if all are.
     """
 
     arms: pl.DataFrame
@@ -40,6 +41,7 @@ class History:
     left_out: dict[str, int]
     group: str | None = None
     sample: pl.DataFrame | None = None
+    word: str | None = None
 
     @property
     def stats(self) -> ArmStats:
@@ -79,6 +81,7 @@ def read_history(
     history: HistoryLike,
     columns: Columns | None = None,
     progress: bool | Progress | None = False,
+    separator: str | None = None,
 ) -> History:
     """Reduce the logs of past experiments to arm statistics, in one pass.
 
@@ -90,6 +93,7 @@ def read_history(
             is, or regrouped if `columns` ask for no group or for the arm as the group.
         columns: What the columns are called; by default experiment, arm and reward.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
+        separator: What stands between the cells of CSV files; found by default.
 
     >>> log = pl.DataFrame({"experiment": ["x"] * 5, "arm": list("aabbb"),
     ...                     "reward": [1.0, 3.0, 2.0, None, float("inf")]})
@@ -104,7 +108,7 @@ def read_history(
         return _regroup(history, columns)
     with show_progress(progress) as shown:
         tables = []
-        for source in find_tables(history):
+        for source in find_tables(history, separator):
             shown.stage(f"reading {source.name}")
             tables.append(reduce_table(source.table, columns, source.csv))
     left_out = sum((table.left_out for table in tables), Counter[str]())
@@ -113,7 +117,8 @@ def read_history(
     if columns.group == columns.arm:
         arms = arms.with_columns(group="arm")
     rows, samples = sum(table.rows for table in tables), [table.sample for table in tables]
-    return History(arms, rows, dict(left_out), columns.group, merge_samples(samples))
+    word = next((table.word for table in tables if table.word is not None), None)
+    return History(arms, rows, dict(left_out), columns.group, merge_samples(samples), word)
 
 
 def _regroup(history: History, columns: Columns) -> History:

@@ -9,6 +9,7 @@ import polars as pl
 
 from varts._text import printable
 from varts._validation import Floats, abbreviate, unknown
+from varts.checks.finding import WORD, list_reasons
 from varts.fitting.aggregate import check_keys, parse_names, parse_numbers
 from varts.fitting.columns import KEYS, Columns
 from varts.fitting.sources import Source, Table, find_tables
@@ -16,7 +17,7 @@ from varts.fitting.sources import Source, Table, find_tables
 EXPERIMENTS_LISTED = 20  # in a sentence
 REASONS = (
     *("experiment missing", "arm missing"),
-    *("reward missing", "reward not a number", "reward not finite"),
+    *("reward missing", WORD, "reward not finite"),
 )
 
 
@@ -28,11 +29,13 @@ class RecordedRewards:
         arms: The rewards of each arm in the order of the log; arms are sorted by name.
         rows: How many rows were read.
         left_out: How many of them could not be used, by reason.
+        word: One of the rewards that are not numbers, as it stands there.
     """
 
     arms: dict[str, Floats]
     rows: int
     left_out: dict[str, int]
+    word: str | None = None
 
 
 def read_rewards(
@@ -42,6 +45,7 @@ def read_rewards(
     only: str | None = None,
     arm: str = "arm",
     reward: str = "reward",
+    separator: str | None = None,
 ) -> RecordedRewards:
     """Read the rewards of one experiment; they must fit into memory.
 
@@ -52,6 +56,7 @@ def read_rewards(
         only: The experiment to take, if there are several.
         arm: The column that names the arm.
         reward: The column of rewards.
+        separator: What stands between the cells of CSV files; found by default.
 
     >>> log = pl.DataFrame({"arm": ["b", "a", "b"], "reward": ["1.5", "2", "three"]})
     >>> read = read_rewards(log)
@@ -59,7 +64,7 @@ def read_rewards(
     ({'a': array([2.]), 'b': array([1.5])}, {'reward not a number': 1})
     """
     rows = pl.concat(
-        [_read_table(source, experiment, arm, reward) for source in find_tables(log)],
+        [_read_table(source, experiment, arm, reward) for source in find_tables(log, separator)],
         how="diagonal",
     )
     if "experiment" in rows.columns:
@@ -68,13 +73,14 @@ def read_rewards(
         raise ValueError(f"only must be left out for a log without experiments, got {only!r}")
     counts = Counter[str](rows["lost"].drop_nulls().to_list())
     left_out = {reason: counts[reason] for reason in REASONS if counts[reason]}
+    word = next(iter(rows["word"].drop_nulls().head(1)), None)
     used = rows.filter(pl.col("lost").is_null())
     if used.is_empty():
-        lost = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+        lost = list_reasons(left_out, word)
         raise ValueError(f"the log must have a usable reward, got {lost or 'no rows'}")
     parts = used.partition_by("arm", maintain_order=True, as_dict=True)
     arms = {str(name): part["value"].to_numpy() for (name,), part in sorted(parts.items())}
-    return RecordedRewards(arms, rows.height, left_out)
+    return RecordedRewards(arms, rows.height, left_out, word)
 
 
 def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -> pl.DataFrame:
@@ -96,7 +102,8 @@ def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -
         tests = *keys, pl.col("given").is_null(), value.is_null(), value.is_finite().not_()
         reasons = zip(tests, REASONS, strict=True)
         lost = pl.coalesce(pl.when(test).then(pl.lit(reason)) for test, reason in reasons)
-        return rows.select(*columns.keys, "value", lost=lost).collect()
+        word = pl.when(value.is_null()).then(pl.col("given").cast(pl.String))
+        return rows.select(*columns.keys, "value", lost=lost, word=word).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = printable(str(error).splitlines()[0])
         raise ValueError(f"the log cannot be read: {reason}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import mmap
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import polars as pl
 
+from varts._separators import check_separator, find_separator
 from varts._text import printable
 from varts._validation import abbreviate
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 Table: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame | str | os.PathLike[str]"
 
 LONGEST_LINE = 2**24  # bytes, of a text file
+LONGEST_HEADER = 2**16  # bytes, of which the separator is found
 FORMATS = {
     ".csv": "CSV",
     ".csv.gz": "CSV",
@@ -29,7 +32,7 @@ FORMATS = {
     ".ndjson": "NDJSON",
     ".jsonl": "NDJSON",
 }
-SEPARATORS = {"CSV": ",", "TSV": "\t"}
+SEPARATED = ("CSV", "TSV")
 KINDS = "CSV, TSV, Parquet or NDJSON files"
 
 
@@ -41,8 +44,9 @@ class Source(NamedTuple):
     csv: bool = False  #: whether its names may be quoted, as `quote_formulas` does
 
 
-def find_tables(history: Table) -> list[Source]:
-    """The tables to read."""
+def find_tables(history: Table, separator: str | None = None) -> list[Source]:
+    """The tables to read; `separator` is that of CSV files, found by default."""
+    separator = None if separator is None else check_separator(separator)
     if isinstance(history, pl.LazyFrame):
         return [Source("history", history)]
     if isinstance(history, pl.DataFrame):
@@ -50,7 +54,7 @@ def find_tables(history: Table) -> list[Source]:
     if type(history).__module__.split(".")[0] == "pandas" and hasattr(history, "columns"):
         return [Source("history", _from_pandas(history).lazy())]
     if isinstance(history, (str, os.PathLike)):
-        return _scan(os.fspath(history))
+        return _scan(os.fspath(history), separator)
     raise TypeError(
         "history must be a polars or pandas DataFrame, a LazyFrame, a History or a path, "
         f"got {abbreviate(history)}"
@@ -69,18 +73,19 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
     )
 
 
-def _scan(path: str) -> list[Source]:
+def _scan(path: str, given: str | None) -> list[Source]:
     """One table for all files with the same columns; different ones are merged when reduced."""
     alike: dict[tuple[str, ...], list[Path]] = {}
     for file in _find_files(path):
         form = _format(file)
         if form is None:
             raise ValueError(f"history must be {KINDS}, got {str(file)!r}")
-        alike.setdefault((form, *_read_header(file, form)), []).append(file)
+        separator = given or _find_separator(file, form)
+        alike.setdefault((form, separator, *_read_header(file, form, separator)), []).append(file)
     name = Path(path).name or path
     return [
-        Source(name, _scan_files(files, form), form in SEPARATORS)
-        for (form, *_), files in alike.items()
+        Source(name, _scan_files(files, form, separator), form in SEPARATED)
+        for (form, separator, *_), files in alike.items()
     ]
 
 
@@ -108,14 +113,26 @@ def _format(path: Path) -> str | None:
     return next((form for end, form in FORMATS.items() if name.endswith(end)), None)
 
 
-def _scan_files(files: list[Path], form: str) -> pl.LazyFrame:
+def _find_separator(file: Path, form: str) -> str:
+    """What its first line says."""
+    if form != "CSV":
+        return "\t" if form == "TSV" else ""
+    try:
+        with gzip.open(file) if file.name.lower().endswith(".gz") else file.open("rb") as opened:
+            line = opened.readline(LONGEST_HEADER)
+    except (OSError, EOFError) as error:
+        raise ValueError(f"{file} must be a {form} file, got: {error}") from None
+    return find_separator(line.decode("utf-8-sig", errors="replace"))
+
+
+def _scan_files(files: list[Path], form: str, separator: str) -> pl.LazyFrame:
     """All columns of a CSV are read as text, so that a word among the rewards can be counted; so
     are those of NDJSON, whose lines need not agree on the type of a value.
 
     Patterns have been expanded already: the [1] in the name of an existing file is not a pattern.
     """
-    if form in SEPARATORS:
-        return pl.scan_csv(files, infer_schema=False, glob=False, separator=SEPARATORS[form])
+    if form in SEPARATED:
+        return pl.scan_csv(files, infer_schema=False, glob=False, separator=separator)
     if form == "NDJSON":
         literal = [glob.escape(str(file)) for file in files]
         names = pl.scan_ndjson(literal, infer_schema_length=None).collect_schema().names()
@@ -145,12 +162,12 @@ def _check_lines(file: Path) -> None:
             start = end + 1
 
 
-def _read_header(file: Path, form: str) -> tuple[str, ...]:
+def _read_header(file: Path, form: str, separator: str) -> tuple[str, ...]:
     """What two files must share to be scanned as one."""
     if form != "Parquet":
         _check_lines(file)
     try:
-        schema = _scan_files([file], form).collect_schema()
+        schema = _scan_files([file], form, separator).collect_schema()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = printable(str(error).splitlines()[0])
         raise ValueError(f"{file} must be a {form} file, got: {reason}") from None

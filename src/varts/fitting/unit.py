@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from varts._validation import Floats
+from varts.checks.finding import list_reasons
 from varts.fitting.history import History
 from varts.fitting.marginal_likelihood import ALPHA, KAPPA, MU, V
 from varts.priors import NormalGamma
@@ -49,7 +50,7 @@ class Unit:
 def standardise(history: History) -> tuple[ArmStats, Unit, list[str]]:
     """The statistics in the history's own unit; too little history is refused."""
     if history.arms.height == 0:
-        lost = ", ".join(f"{count} {reason}" for reason, count in history.left_out.items())
+        lost = list_reasons(history.left_out, history.word)
         raise ValueError(f"history must have a usable reward, got {lost or 'no rows'}")
     stats = history.stats
     several = stats.n > 1

@@ -84,10 +84,15 @@ def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(entropy, "little")))
 
 
+def clipped(config: Config, raw: float) -> float:
+    """A reward within the option `clip`."""
+    low, high = config.options.clip or (raw, raw)
+    return limited(min(max(raw, low), high))
+
+
 def counted(seed: int, config: Config, id: str, raw: float) -> float:
     """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
-    low, high = config.options.clip or (raw, raw)
-    value = limited(min(max(raw, low), high))
+    value = clipped(config, raw)
     if type(config.policy).transform is Policy.transform:
         return value
     return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))

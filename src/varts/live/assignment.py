@@ -97,6 +97,10 @@ def _new_rows(
         if id not in found:
             wanted.setdefault(id, unit)
     sticky = config.options.sticky and config.winner is None
+    if sticky and None in wanted.values():
+        raise ValueError(
+            f"unit must be given, since experiment {snapshot.name!r} is sticky, got none"
+        )
     named = {unit for unit in wanted.values() if unit is not None} if sticky else set()
     kept = _kept(transaction, state, named)
     first: dict[str, str] = {}  # the id that chooses for a unit that has no arm in play

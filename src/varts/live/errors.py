@@ -25,7 +25,7 @@ class RewardConflict(LiveError, ValueError):  # noqa: N818
 
 
 class InvalidReward(LiveError, ValueError):  # noqa: N818
-    """A reward that is not a finite number."""
+    """A reward that is not a finite number, or none that the policy can count."""
 
 
 class ExperimentStopped(LiveError, ValueError):  # noqa: N818

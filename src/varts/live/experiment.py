@@ -17,12 +17,12 @@ from varts.live.export import export
 from varts.live.options import GivenOptions, Options, stored_prior
 from varts.live.repair import repair_caches
 from varts.live.report import Report, report
-from varts.live.rewards import record
+from varts.live.rewards import record, record_each
 from varts.live.snapshot import Snapshot
 from varts.live.state import ADD_ARM, CONFIGURE, PAUSE, RESUME, STOP, Config, State
 from varts.live.store import Store
 from varts.live.transaction import Counts, Transaction
-from varts.live.validation import check_arms, check_list, check_pair, check_text, match_priors
+from varts.live.validation import check_list, check_new_arms, check_pair, check_text, match_priors
 from varts.live.verify import Verification, verify
 from varts.priors import PriorLike
 
@@ -71,26 +71,30 @@ class Experiment:
         """Choose the arm for one unit.
 
         Args:
-            unit: Who it is for (a user, a session); needed by sticky experiments alone.
+            unit: Who it is for (a user, a session); sticky experiments refuse to do without.
             id: One of your own; the same id gets the same decision again. Made by default.
         """
-        return self._decide([unit], None if id is None else [id])[0]
+        return self._decide([unit], None if id is None else [check_text("id", id)])[0]
 
     def decide_many(
-        self, units: int | Sequence[str | None], ids: Iterable[str] | None = None
+        self,
+        units: int | Sequence[str | None] | None = None,
+        ids: Iterable[str] | None = None,
     ) -> list[Decision]:
         """Make several decisions in one transaction.
 
         Args:
-            units: Who they are for, or how many without a unit.
+            units: Who they are for, or how many without a unit; by default as many as ids.
             ids: One per unit; made by default.
         """
-        if isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
-            units = [None] * integer("units", units, at_least=0)
-        return self._decide(units, ids)
-
-    def _decide(self, units: Sequence[str | None], ids: Iterable[str] | None) -> list[Decision]:
         own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
+        if units is None and own is not None:
+            units = [None] * len(own)
+        elif isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
+            units = [None] * integer("units", units, at_least=0)
+        return self._decide(units, own)
+
+    def _decide(self, units: Sequence[str | None], own: list[str] | None) -> list[Decision]:
         if own is not None and len(own) != len(units):
             raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
         units = [None if unit is None else check_text("unit", unit) for unit in units]
@@ -109,7 +113,7 @@ class Experiment:
         Raises:
             UnknownDecision: It was never made, or its window has passed.
             RewardConflict: It has another reward already.
-            InvalidReward: The value is not a finite number.
+            InvalidReward: The value is not a finite number, or the policy cannot count it.
         """
         return self.reward_many([(id, value)])[0]
 
@@ -125,6 +129,41 @@ class Experiment:
             return []
         expire(self._snapshot, beside=len(checked))
         return record(self._snapshot, checked)
+
+    def reward_each(
+        self, rewards: Mapping[str, float] | Iterable[tuple[str, float]]
+    ) -> list[bool | Exception]:
+        """Record several rewards in one transaction; one that is refused keeps none from counting.
+
+        Args:
+            rewards: Decisions' ids with their rewards.
+
+        Returns:
+            For each of them True if it was applied, False if it was there already, or the error
+            that `reward` would have raised.
+
+        >>> import varts
+        >>> exp = varts.open("price", ["9", "12"], store="memory://")
+        >>> made = exp.decide_many(ids=["visit-1", "visit-2"])
+        >>> exp.reward_each([("visit-1", 9.0), ("visit-3", 0.0), ("visit-2", 12.0)])
+        [True, UnknownDecision("unknown decision 'visit-3' in experiment 'price'"), True]
+        """
+        pairs = rewards.items() if isinstance(rewards, Mapping) else rewards
+        outcomes: list[bool | Exception] = []
+        places, checked = [], []
+        for pair in check_list("rewards", pairs):
+            try:
+                checked.append(check_pair(pair))
+                places.append(len(outcomes))
+                outcomes.append(False)
+            except (TypeError, ValueError) as error:
+                outcomes.append(error)
+        if checked:
+            expire(self._snapshot, beside=len(checked))
+            found = record_each(self._snapshot, checked)
+            for place, outcome in zip(places, found, strict=True):
+                outcomes[place] = outcome
+        return outcomes
 
     # ------------------------------------------------------------------ what is known
 
@@ -245,7 +284,7 @@ class Experiment:
             prior: Its prior; needed if every arm has its own, else it gets the shared one.
             groups: The group of the arm, for a prior that was fitted by group.
         """
-        (name,) = check_arms([arm])
+        (name,) = check_new_arms([arm])
         given = stored_prior(match_priors({"prior": prior}, [name], groups).get("prior"))
 
         def added(config: Config) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from varts.live.experiment import Experiment
 from varts.live.options import GivenOptions, Options
 from varts.live.state import Config
 from varts.live.store import Store, open_store
-from varts.live.validation import check_arms, check_text, match_priors
+from varts.live.validation import check_arms, check_new_arms, check_text, match_priors
 
 
 def open_experiment(
@@ -58,7 +58,7 @@ def open_experiment(
             raise UnknownExperiment(
                 f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
             )
-        names = check_arms(arms)
+        names = check_new_arms(arms)
         made = Options.made(**match_priors(options, names, groups))
         config = Config(tuple(names), made, initial=len(names))
         config.check()

@@ -75,6 +75,20 @@ def check_arms(arms: Any) -> list[str]:
     return names
 
 
+def check_new_arms(arms: Any) -> list[str]:
+    """Names for arms that are not there yet; older ones may have a line break or a tab.
+
+    What is printed and read has an arm a line, and tabs between its columns.
+    """
+    names = check_arms(arms)
+    for name in names:
+        if "\t" in name or len(f"{name}.".splitlines()) > 1:
+            raise ValueError(
+                f"arm must be text without tabs and line breaks, got {abbreviate(name)}"
+            )
+    return names
+
+
 def match_priors(
     options: Mapping[str, Any], arms: Sequence[str], groups: Mapping[str, str] | None = None
 ) -> dict[str, Any]:

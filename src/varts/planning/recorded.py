@@ -227,7 +227,7 @@ def write_notes(problem: EmpiricalBandit, fitted: bool) -> tuple[str, ...]:
     """What to keep in mind about the recorded rewards; `problem` is for higher is better."""
     notes = []
     if problem.left_out:
-        notes.append(describe_left_out(problem.left_out, problem.rows))
+        notes.append(describe_left_out(problem.left_out, problem.rows, problem.word))
     if fitted:
         notes.append(
             "the prior was fitted to the recorded rewards, and so knows the level and the spread "

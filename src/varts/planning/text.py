@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from varts.planning.forgetting import best_half_life, describe_drift
 if TYPE_CHECKING:
     from varts.planning.result import Plan
 
+WIDTH = 120  # characters of a line of a table
 MOST_ARMS_LISTED = 12  # more would fill the screen
 IDENTIFIED = ("identified", "identified_low", "identified_high")
 
@@ -79,7 +81,8 @@ def _describe_policies(plan: Plan) -> str:
         if row["assumes"]:
             assumed.setdefault(row["assumes"], []).append(row["policy"])
     units = "; ".join(f"{', '.join(names)}: {what}" for what, names in assumed.items())
-    lines.append(f"* depends on the unit of the rewards, made for: {units}")
+    mark = f"* depends on the unit of the rewards, made for: {units}"
+    lines.append(textwrap.fill(mark, WIDTH, subsequent_indent="  ", break_long_words=False))
     if plan.bound is not None:
         printed = format_number(plan.bound["printed"], digits)
         corrected = format_number(plan.bound["corrected"], digits)
@@ -249,22 +252,51 @@ def _advise_half_life(plan: Plan, digits: int) -> str:
 # ------------------------------------------------------------------------------ numbers and columns
 
 
-def align_columns(title: str, rows: Iterable[list[str]]) -> str:
+def align_columns(title: str, rows: Iterable[list[str]], width: int = WIDTH) -> str:
     """A title, and rows below it: the first column aligned left, the others right.
 
-    >>> print(align_columns("two", [["a", "b"], ["x", "1.50"]]))
+    Columns that do not fit into the width go on below, with the first column once more; an interval
+    stays beside its number.
+
+    >>> print(align_columns("two", [["a", "b", "interval", "c"], ["x", "1.50", "[1, 2]", "3"]], 20))
     two
-      a     b
-      x  1.50
+      a     b  interval
+      x  1.50    [1, 2]
+    <BLANKLINE>
+      a  c
+      x  3
     """
     body = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in body) for i in range(len(body[0]))]
-    lines = [title]
-    for row in body:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  " + "  ".join(cells).rstrip())
-    return "\n".join(lines)
+    parts: list[list[int]] = [[]]
+    for column in _keep_together(body[0]):
+        wide = sum(2 + widths[i] for i in (0, *parts[-1], *column))
+        if parts[-1] and wide > width:
+            parts.append([])
+        parts[-1] += column
+    blocks = []
+    for part in parts:
+        lines = []
+        for row in body:
+            cells = [row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]
+            lines.append("  " + "  ".join(cells).rstrip())
+        blocks.append("\n".join(lines))
+    return f"{title}\n" + "\n\n".join(blocks)
+
+
+def _keep_together(titles: list[str]) -> list[list[int]]:
+    """The columns after the first, each with the interval that follows it.
+
+    >>> _keep_together(["policy", "regret", "interval", "median"])
+    [[1, 2], [3]]
+    """
+    columns: list[list[int]] = []
+    for i, title in enumerate(titles[1:], 1):
+        if title == "interval" and columns:
+            columns[-1].append(i)
+        else:
+            columns.append([i])
+    return columns
 
 
 def count_decimals(half: float) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -92,10 +93,11 @@ class Threads:
 
     def prepare(self, bar: Progress) -> None:
         """Compile in the main thread, one after the other: Numba's compiler takes a lock anyway."""
+        from varts.simulation.engine.kernel_cache import announcing
+
         for label in self._work.policies:
-            if not self._work.is_compiled(label):
-                bar.stage(f"compiling {label}")
-            self._work.compile(label)
+            with announcing(partial(bar.stage, f"compiling {label}")):
+                self._work.compile(label)
 
     def submit(self) -> Iterator[Future[BlockResults]]:
         """A few short blocks a task, so that handing them out costs little.

@@ -15,7 +15,7 @@ from numba import njit
 from tests.interpreter import python
 from varts._validation import KernelCacheWarning
 from varts.simulation.engine import kernel_cache
-from varts.simulation.engine.kernel_cache import HASH_BYTES, KernelCache
+from varts.simulation.engine.kernel_cache import HASH_BYTES, KernelCache, announcing
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as another user")
@@ -53,6 +53,17 @@ def test_a_kernel_is_kept_where_only_its_user_can_write(folders):
     assert mode(folders[0]) == 0o700 and mode(only_file(folders[0])) == 0o600
     assert not folders[1].exists()
     assert hits("another") == 0
+
+
+def test_it_is_announced_before_a_kernel_is_compiled_and_not_when_it_is_loaded(folders):
+    said = []
+    with announcing(lambda: said.append("compiling")):
+        assert hits() == 0 and hits("another") == 0
+        assert said == ["compiling"]  # once for all of the body
+    with announcing(lambda: said.append("loading is not compiling")):
+        assert hits() == hits("another") == 1
+    assert hits("a third") == 0  # outside: nobody listens
+    assert said == ["compiling"]
 
 
 def test_the_folders_of_the_user(monkeypatch):

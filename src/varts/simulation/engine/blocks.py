@@ -107,10 +107,6 @@ class Work:
         rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
         return subtree_size(0, min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds))
 
-    def is_compiled(self, label: str) -> bool:
-        """Whether the policy's kernel needs no compiling or loading any more."""
-        return bool(getattr(self.prepared[label].loop, "signatures", True))
-
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
         average_curves(np.zeros((1, 1)))

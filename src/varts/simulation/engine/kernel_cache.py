@@ -16,6 +16,8 @@ import stat
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,24 @@ def cache_folders() -> list[Path]:
     return folders
 
 
+def _say_nothing() -> None:
+    """What most callers have to say before a kernel is compiled."""
+
+
+_announce: ContextVar[Callable[[], None]] = ContextVar("announce", default=_say_nothing)
+
+
+@contextlib.contextmanager
+def announcing(announce: Callable[[], None]) -> Iterator[None]:
+    """Call `announce` once, before the first kernel of the body that no folder has."""
+    calls = iter([announce])
+    token = _announce.set(lambda: next(calls, _say_nothing)())
+    try:
+        yield
+    finally:
+        _announce.reset(token)
+
+
 class KernelCache(NullCache):
     """The cache of one kernel: what Numba's dispatcher asks before it compiles, and tells after.
 
@@ -71,6 +91,7 @@ class KernelCache(NullCache):
             except Exception:  # damaged, in whatever way: it is made anew
                 with contextlib.suppress(OSError):
                     file.unlink()
+        _announce.get()()
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:

@@ -1,0 +1,181 @@
+"""A file of rewards for `varts experiment reward`: read line by line, recorded in batches.
+
+A line that cannot be used is refused by itself, with its number; the others count.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from varts._separators import check_separator, find_separator
+from varts._text import unquote_formula
+from varts._validation import abbreviate, unknown
+from varts.live import Experiment
+
+LINES_PER_BATCH = 500  # in a transaction: long enough to be fast, short enough for others to wait
+REFUSALS_SHOWN = 5
+FORMATS = {".csv": "CSV", ".tsv": "TSV", ".ndjson": "NDJSON", ".jsonl": "NDJSON"}
+STANDARD_INPUT = "-"
+
+
+class Line(NamedTuple):
+    """A reward as a file has it; `problem` says why it cannot be one."""
+
+    number: int
+    id: Any = None
+    reward: Any = None
+    problem: str | None = None
+
+
+@dataclass
+class Outcome:
+    """What came of the lines of a file."""
+
+    applied: int = 0
+    duplicates: int = 0
+    refused: int = 0
+    refusals: list[dict[str, Any]] = field(default_factory=list)  # the first of them
+
+    def refuse(self, number: int, sentence: str) -> None:
+        """Count a line that was refused."""
+        self.refused += 1
+        if len(self.refusals) < REFUSALS_SHOWN:
+            self.refusals.append({"line": number, "error": sentence})
+
+    def __str__(self) -> str:
+        return f"applied {self.applied:,}, duplicates {self.duplicates:,}, refused {self.refused:,}"
+
+    def complaints(self) -> list[str]:
+        """The first lines that were refused, and how many more there are."""
+        lines = [f"line {one['line']:,}: {one['error']}" for one in self.refusals]
+        more = self.refused - len(self.refusals)
+        return [*lines, f"and {more:,} more"] if more else lines
+
+
+def record_file(exp: Experiment, lines: Iterable[Line]) -> Outcome:
+    """Record the rewards of all lines that can be used, each once."""
+    outcome, rest = Outcome(), iter(lines)
+    while batch := list(islice(rest, LINES_PER_BATCH)):
+        usable = [line for line in batch if line.problem is None]
+        found = iter(exp.reward_each((line.id, line.reward) for line in usable))
+        for line in batch:
+            came = ValueError(line.problem) if line.problem is not None else next(found)
+            if isinstance(came, Exception):
+                outcome.refuse(line.number, str(came))
+            elif came:
+                outcome.applied += 1
+            else:
+                outcome.duplicates += 1
+    return outcome
+
+
+@contextmanager
+def open_lines(
+    file: Path, id_column: str, reward_column: str, separator: str | None
+) -> Iterator[Iterator[Line]]:
+    """The lines of a CSV, TSV or NDJSON file; - is standard input, whose format shows."""
+    separator = None if separator is None else check_separator(separator)
+    form = None if str(file) == STANDARD_INPUT else _format(file)
+    with _open_text(file) as text:
+        first = text.readline()
+        if not first.strip():
+            raise ValueError("--file must begin with a line of column names or an object, got none")
+        if form is None:
+            form = "NDJSON" if first.lstrip().startswith("{") else "CSV"
+        if form == "NDJSON" and separator is not None:
+            raise ValueError(f"--separator must be left out for NDJSON, got {separator!r}")
+        if form == "NDJSON":
+            yield _read_objects(chain([first], text), id_column, reward_column)
+            return
+        between = separator or ("\t" if form == "TSV" else find_separator(first))
+        yield _read_cells(chain([first], text), between, id_column, reward_column)
+
+
+def read_number(text: Any) -> Any:
+    """A reward that was typed, as a number; a word stays one, to be refused as any other value."""
+    if isinstance(text, str):
+        with suppress(ValueError):
+            return float(text)
+    return text
+
+
+def _format(file: Path) -> str:
+    name = file.name.lower().removesuffix(".gz")
+    for end, form in FORMATS.items():
+        if name.endswith(end):
+            return form
+    raise ValueError(f"--file must be a CSV, TSV or NDJSON file, got {str(file)!r}")
+
+
+@contextmanager
+def _open_text(file: Path) -> Iterator[TextIO]:
+    """Bytes that are no UTF-8 are kept apart, so that only the lines they are on are refused."""
+    how: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
+    if str(file) == STANDARD_INPUT:
+        text = io.TextIOWrapper(sys.stdin.buffer, **how)
+        yield text
+        text.detach()  # or it would close standard input, which is not ours
+    elif file.name.lower().endswith(".gz"):
+        with gzip.open(file, "rt", **how) as text:
+            yield text
+    else:
+        with file.open(**how) as text:
+            yield text
+
+
+def _read_cells(
+    text: Iterable[str], separator: str, id_column: str, reward_column: str
+) -> Iterator[Line]:
+    rows = csv.reader(text, delimiter=separator, strict=True)
+    try:
+        header = [name.strip() for name in next(rows, [])]
+    except csv.Error as error:
+        raise ValueError(f"--file must be a CSV file, got: {error}") from None
+    for ours, theirs in (("id", id_column), ("reward", reward_column)):
+        if theirs not in header:
+            raise ValueError(f"{unknown('column', theirs, header)} (for the {ours})")
+    at, to = header.index(id_column), header.index(reward_column)
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield Line(rows.line_num, problem=f"line must be one of a CSV file, got: {error}")
+            continue
+        if len(row) == len(header):
+            yield Line(rows.line_num, unquote_formula(row[at]), read_number(row[to].strip()))
+        elif row:  # an empty line is none
+            problem = f"line must have {len(header)} cells, as the first has, got {len(row)}"
+            yield Line(rows.line_num, problem=problem)
+
+
+def _read_objects(text: Iterable[str], id_column: str, reward_column: str) -> Iterator[Line]:
+    for number, line in enumerate(text, 1):
+        if not line.strip():
+            continue
+        try:
+            body = json.loads(line)
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            problem = f"line must be a JSON object, got {abbreviate(line.strip())}"
+            yield Line(number, problem=problem)
+            continue
+        lacking = next((name for name in (id_column, reward_column) if name not in body), None)
+        if lacking is not None:
+            yield Line(number, problem=unknown("column", lacking, body))
+            continue
+        id = body[id_column]
+        whole = isinstance(id, int) and not isinstance(id, bool)
+        yield Line(number, str(id) if whole else id, read_number(body[reward_column]))
