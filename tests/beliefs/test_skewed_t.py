@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from varts import SkewedT, StudentT
-from varts.beliefs.densities import SkewedStudents
+from varts.beliefs.skewed_densities import SkewedStudents
 
 RNG = np.random.default_rng(7)
 PAIRS = [

@@ -37,6 +37,7 @@ VERBS = [
     "export",
     "verify",
     "check",
+    "evaluate",
     "list",
     "add-arm",
     "pause-arm",
@@ -145,7 +146,7 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     out = done(verb, "--help")
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
-    speaking = ("decide", "reward", "report", "verify", "check", "list")
+    speaking = ("decide", "reward", "report", "verify", "check", "evaluate", "list")
     assert ("--json" in out) == (verb in speaking)
 
 

@@ -17,7 +17,6 @@ from cyclopts import App, Parameter
 from rich.table import Table
 
 import varts
-from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts.cli.app import (
     EXPERIMENT_HELP,
@@ -33,14 +32,13 @@ from varts.cli.app import (
     say,
     show,
 )
-from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
+from varts.cli.experiment_audit import check, evaluate, verify
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import report_body, show_report, status
 from varts.cli.reward_file import open_lines, read_number, record_file
 from varts.live import Experiment
-from varts.live.repair import repair_caches
 
 EXAMPLES = """\
 Examples:
@@ -60,7 +58,7 @@ experiment = App(
     help=EXPERIMENT_HELP,
     help_epilogue=EXAMPLES,
 )
-for command in (add_arm, pause_arm, resume_arm, configure, stop):
+for command in (check, evaluate, verify, add_arm, pause_arm, resume_arm, configure, stop):
     experiment.command(command, help_epilogue="")
 
 
@@ -255,91 +253,6 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
     """
     with open_experiment(name, store) as exp:
         say(f"{exp.export(file):,} decisions written to {file}")
-
-
-@experiment.command(help_epilogue="")
-def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
-    """Check rewards and decisions: do they suit the model, and is every one accounted for?
-
-    Example: varts experiment check price
-    """
-    with open_experiment(name, store) as exp:
-        found = exp.check()
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        say(*str(found).split("\n"))
-
-
-@experiment.command(help_epilogue="")
-def evaluate(
-    name: Name,
-    /,
-    *,
-    target: TargetFlags = NO_TARGET,
-    level: float = CONFIDENCE,
-    as_json: Json = False,
-    store: Url = STORE,
-) -> None:
-    """Say what another way of deciding would have earned a decision, from the log.
-
-    Example: varts experiment evaluate price --always 12
-
-    Example: varts experiment evaluate price --shares 9=0.2,12=0.8 --against 15
-
-    Parameters
-    ----------
-    level
-        Of the intervals.
-    """
-    policy, against = target.policy(), target.compared()
-    with open_experiment(name, store) as exp:
-        tell(exp.evaluate(policy, against, level), as_json)
-
-
-@experiment.command(help_epilogue="")
-def verify(
-    name: Name,
-    /,
-    *,
-    replay: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    repair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    as_json: Json = False,
-    store: Url = STORE,
-) -> None:
-    """Rebuild the statistics from the log and compare; exit code 1 if something differs.
-
-    Example: varts experiment verify price --replay
-
-    Parameters
-    ----------
-    replay
-        Also make every decision again from the log.
-    repair
-        Make statistics and configuration anew from the log if they differ, and note that in it.
-    """
-    repaired = []
-    if repair:  # before it is opened: it may be such that it cannot be
-        with closing(open_store(store)) as place:
-            repaired = repair_caches(name, place)
-    with open_experiment(name, store) as exp:
-        found = exp.verify(replay=replay)
-    found.repaired = repaired
-    if as_json:
-        counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}
-        print_json(
-            {
-                "ok": found.ok,
-                **counts,
-                "found": found.found,
-                "problems": found.problems,
-                "repaired": repaired,
-            }
-        )
-    else:
-        say(*str(found).split("\n"))
-    if not found.ok:
-        sys.exit(1)
 
 
 @experiment.command(name="list", help_epilogue="")

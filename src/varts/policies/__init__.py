@@ -1,15 +1,10 @@
 """Every algorithm, one definition each; importing this package fills the registry."""
 
 # The registry lists policies as they are imported: VarTS and its family first.
-from varts.policies.thompson import (
-    MVTS,
-    TS14,
-    TS20,
-    BernoulliTS,
-    GaussianTS,
-    KnownVarianceTS,
-    VarTS,
-)
+from varts.policies.var_ts import KnownVarianceTS, VarTS
+
+# isort: split
+from varts.policies.thompson import MVTS, TS14, TS20, BernoulliTS, GaussianTS
 
 # isort: split
 from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy

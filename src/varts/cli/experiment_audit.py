@@ -1,0 +1,98 @@
+"""The commands that read the whole log of an experiment: is it sound, and what else does it say?"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from varts._intervals import CONFIDENCE
+from varts.cli.app import Json, print_json, say
+from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
+from varts.cli.experiment_flags import STORE, Name, Url
+from varts.cli.experiment_store import open_experiment, open_store
+from varts.live.repair import repair_caches
+
+
+def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Check rewards and decisions: do they suit the model, and is every one accounted for?
+
+    Example: varts experiment check price
+    """
+    with open_experiment(name, store) as exp:
+        found = exp.check()
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(*str(found).split("\n"))
+
+
+def evaluate(
+    name: Name,
+    /,
+    *,
+    target: TargetFlags = NO_TARGET,
+    level: float = CONFIDENCE,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Say what another way of deciding would have earned a decision, from the log.
+
+    Example: varts experiment evaluate price --always 12
+
+    Example: varts experiment evaluate price --shares 9=0.2,12=0.8 --against 15
+
+    Parameters
+    ----------
+    level
+        Of the intervals.
+    """
+    policy, against = target.policy(), target.compared()
+    with open_experiment(name, store) as exp:
+        tell(exp.evaluate(policy, against, level), as_json)
+
+
+def verify(
+    name: Name,
+    /,
+    *,
+    replay: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    repair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Rebuild the statistics from the log and compare; exit code 1 if something differs.
+
+    Example: varts experiment verify price --replay
+
+    Parameters
+    ----------
+    replay
+        Also make every decision again from the log.
+    repair
+        Make statistics and configuration anew from the log if they differ, and note that in it.
+    """
+    repaired = []
+    if repair:  # before it is opened: it may be such that it cannot be
+        with closing(open_store(store)) as place:
+            repaired = repair_caches(name, place)
+    with open_experiment(name, store) as exp:
+        found = exp.verify(replay=replay)
+    found.repaired = repaired
+    if as_json:
+        counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}
+        print_json(
+            {
+                "ok": found.ok,
+                **counts,
+                "found": found.found,
+                "problems": found.problems,
+                "repaired": repaired,
+            }
+        )
+    else:
+        say(*str(found).split("\n"))
+    if not found.ok:
+        sys.exit(1)
