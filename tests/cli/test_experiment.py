@@ -737,7 +737,7 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
     for verb in VERBS:
         words = {"reward": ["d", "1"], "export": ["x.csv"], "list": None}.get(verb, [])
         words = ["a"] if verb.endswith("-arm") else words
-        words = ["--floor", "0.1"] if verb == "configure" else words
+        words = ["--floor", "0.1"] if verb in ("configure", "evaluate") else words
         if verb != "create":
             name = [] if words is None else ["price"]
             refused(call(verb, *name, *(words or [])), "sqlite:///varts.db", "is not there")
