@@ -186,6 +186,11 @@ def test_the_default_store_is_that_of_python():
     assert inspect.signature(varts.open).parameters["store"].default == STORE
 
 
+def test_an_option_of_a_policy_may_be_a_yes_or_no(done):
+    done("create", "sales", "a", "b", "--policy", "VarTS,tails=true")
+    assert stored(done, "sales")["options"]["policy"] == {"label": "VarTS", "tails": True}
+
+
 def test_every_option_of_an_experiment_has_a_flag(done):
     names = [field.name for field in fields(Options)]
     assert [field.name for field in fields(Flags)] == names == list(EXAMPLES)

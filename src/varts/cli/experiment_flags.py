@@ -69,11 +69,16 @@ def _read_policy(name: str, text: str) -> Any:
 
     >>> _read_policy("policy", "UCB-V,zeta=1.2")
     {'label': 'UCB-V', 'zeta': 1.2}
+    >>> _read_policy("policy", "VarTS,tails=true")
+    {'label': 'VarTS', 'tails': True}
     """
     label, *options = text.split(",")
     pairs = [option.partition("=") for option in options]
+    words = {"true": True, "false": False}
     try:
-        values = {key.strip(): float(value) for key, _, value in pairs}
+        values = {
+            key.strip(): words[value] if value in words else float(value) for key, _, value in pairs
+        }
     except ValueError:
         raise ValueError(
             f"{name} must be a label, or one with options like UCB-V,zeta=1.2, got {text!r}"
@@ -88,7 +93,7 @@ def _read_prior(name: str, text: str) -> Any:
 # How an option is typed that is not a yes or no: what the help calls its value, what reads it.
 TYPED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "goal": ("max|min", _read_text),
-    "policy": ("LABEL[,OPTION=NUMBER]", _read_policy),
+    "policy": ("LABEL[,OPTION=VALUE]", _read_policy),
     "prior": ("FILE.json|mu=..,kappa=..", _read_prior),
     "floor": ("SHARE", _read_number),
     "holdout": ("SHARE", _read_number),
