@@ -248,8 +248,8 @@ def test_an_exception_at_any_moment_leaves_the_gate_as_it_was():
 def test_real_signals_at_any_moment_leave_the_store_usable(store_url):
     """In a process that nobody traces: the exception may leave a lock of the tracer's own held.
 
-    One run of this test has hung on SQLite for a reason that is not known yet, on a busy machine; it
-    was not seen again in six runs at once. Until it is found, only two hangs in a row are a failure.
+    One run of this test has hung on SQLite, on a busy machine, for a reason that is not known yet;
+    it was not seen again in six runs at once. Until it is found, two hangs in a row are a failure.
     """
     program = f"from tests.live.test_locks import ring_alarms; ring_alarms({store_url!r})"
     command = [sys.executable, "-c", program]
