@@ -32,8 +32,13 @@ def shown(value: Any) -> str:
     """The value of an option."""
     if isinstance(value, dict) and "label" in value:
         return str(value["label"])
-    if isinstance(value, list):
-        return ",".join(f"{one:g}" for one in value)
+    if isinstance(value, dict):
+        sides = {"below": "<", "above": ">"}
+        limits = (f"{name}{sides[side]}{limit:g}" for name, (side, limit) in value.items())
+        return ",".join(limits) or "none"
+    if isinstance(value, (list, tuple)):
+        texts = (one if isinstance(one, str) else f"{one:g}" for one in value)
+        return ",".join(texts) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
