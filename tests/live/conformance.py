@@ -731,7 +731,7 @@ class StoreConformance:
             exp.add_arm(name)
         with monkeypatch.context() as before:  # an experiment from before that was refused
             before.setattr("varts.live.opening.check_new_arms", check_arms)
-            before.setattr("varts.live.experiment.check_new_arms", check_arms)
+            before.setattr("varts.live.administration.check_new_arms", check_arms)
             varts.open(older, ["a", name], store=exp.store)
             exp.add_arm(name)
         assert begin().arms == [*ARMS, name]
@@ -928,7 +928,7 @@ class StoreConformance:
             overwrite(exp, {key: row._replace(**{field: change(getattr(row, field))})})
             found = begin().verify()
             assert not found and len(found.problems) == 1
-            assert found.problems[0].startswith(f"arm {key[0]}, epoch 1: ")
+            assert found.problems[0].startswith(f"arm {key[1]}, epoch 1: ")
             overwrite(exp, {key: row})
             assert begin().verify()
 
@@ -972,7 +972,10 @@ class StoreConformance:
     @pytest.mark.parametrize(
         ("event", "said"),
         [
-            ({"kind": REWARD, "arm": 0, "epoch": 1, "raw": 1.0}, "an epoch and a value, got none"),
+            (
+                {"kind": REWARD, "arm": 0, "epoch": 1, "raw": 1.0},
+                "a reward must have a value, got none",
+            ),
             (
                 {"kind": REWARD, "arm": 99, "epoch": 1, "raw": 1.0, "value": 1.0},
                 "arm must be below",

@@ -92,6 +92,7 @@ class _Entry:
         first = _read(settled.body)
         self.first_metrics: dict[str, float] = first.get("metrics", {})
         self.in_parts = "key" in first
+        self.held: bool | None = first.get("held")  # as it was then: a unit may be forgotten since
         bodies = [first, *(_read(one.body) for one in corrections)]
         last = corrections[-1] if corrections else settled
         self.total, self.counted = last.raw, last.value
@@ -229,13 +230,10 @@ class _Book:
         part: dict[str, Any],
     ) -> None:
         """Another reward in the place of what a decision has."""
-        snapshot, change = self._snapshot, self._change
-        body = {
-            "before": entry.counted,
-            **part,
-            **holdout_mark(snapshot.seed, change.state.config, row),
-            **self._note,
-        }
+        change = self._change
+        body = {"before": entry.counted, **part, **self._note}
+        if entry.held is not None and row.epoch >= change.state.config.holdout_since:
+            body["held"] = entry.held
         if metrics:
             body["metrics"] = metrics
         if entry.metrics:
