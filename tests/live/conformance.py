@@ -26,6 +26,7 @@ import pytest
 from scipy import stats
 
 import varts
+from tests.live.corrections import CorrectionConformance
 from varts.live import (
     ExperimentStopped,
     InvalidReward,
@@ -107,7 +108,7 @@ class Interruption(Exception):  # noqa: N818
     """What a test throws into a transaction."""
 
 
-class StoreConformance:
+class StoreConformance(CorrectionConformance):
     """Inherit, and define the fixture `connect`."""
 
     @pytest.fixture
@@ -1129,6 +1130,7 @@ class StoreConformance:
             "value": 1.0,
             "settled_time": datetime.fromtimestamp(START / 1e6 + 2.5, UTC),
             "settled_version": 2,
+            "corrected_version": None,
         }
         assert rows.row(1)[:4] == ("b", moment, None, second.arm)
         assert rows.row(1)[-5:] == (None,) * 5

@@ -27,6 +27,10 @@ Url = Annotated[
 ]
 
 
+By = Annotated[str | None, Parameter(help="Who does it; the log keeps it.")]
+Why = Annotated[str | None, Parameter(help="For what reason; the log keeps it.")]
+
+
 # ------------------------------------------------------------------------------ as they are typed
 
 

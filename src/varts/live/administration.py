@@ -216,7 +216,7 @@ class Administration(Inspection):
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)
-        write_log(log, state.config.arms, Path(export))
+        write_log(log, state.config, Path(export))
         return delete(self._snapshot, log)
 
 

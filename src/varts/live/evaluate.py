@@ -128,6 +128,7 @@ class Past:
                     "verify tells more"
                 )
             self.seen = None
+        self.fold.end_transaction()
 
     def _state(self) -> Any:
         if self.fold.state is None:

@@ -10,14 +10,7 @@ from varts.live.administration import Administration
 from varts.live.assignment import Decision, decide
 from varts.live.expiry import expire
 from varts.live.rewards import Correction, Reward, record, record_each
-from varts.live.validation import (
-    check_list,
-    check_metrics,
-    check_note,
-    check_pair,
-    check_reward,
-    check_text,
-)
+from varts.live.validation import check_list, check_note, check_pair, check_part, check_text
 
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
 
@@ -94,9 +87,9 @@ class Experiment(Administration):
 
         Args:
             rewards: Decisions' ids with their rewards; where there are metrics, (id, reward,
-                {metric: number}).
+                {metric: number}), and for a part, as of `add_reward`, (id, reward, metrics, key).
         """
-        checked = [Reward(*check_pair(pair)) for pair in _pairs(rewards)]
+        checked = [Reward(*check_part(pair)) for pair in _pairs(rewards)]
         return self._record(checked)
 
     def reward_each(self, rewards: Rewards) -> list[bool | Exception]:
@@ -119,7 +112,7 @@ class Experiment(Administration):
         places, checked = [], []
         for pair in _pairs(rewards):
             try:
-                checked.append(Reward(*check_pair(pair)))
+                checked.append(Reward(*check_part(pair)))
                 places.append(len(outcomes))
                 outcomes.append(False)
             except (TypeError, ValueError) as error:
@@ -155,13 +148,7 @@ class Experiment(Administration):
         >>> exp.decision("visit-1").reward
         0.0
         """
-        part = Reward(
-            check_text("id", id),
-            check_reward(value),
-            check_metrics(metrics),
-            check_text("key", key),
-        )
-        return self._record([part])[0]
+        return self.reward_many([(id, value, metrics, check_text("key", key))])[0]
 
     def amend(
         self,

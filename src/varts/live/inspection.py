@@ -111,7 +111,7 @@ class Inspection:
             state, _ = self._snapshot.reload(transaction)
             self._decided(transaction, state)
             log = self._snapshot.log(transaction)
-        return export(log, state.config.arms, Path(path))
+        return export(log, state.config, Path(path))
 
     def check(self) -> Checks:
         """Check rewards and decisions: do they suit the model, and is every one accounted for?

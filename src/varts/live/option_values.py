@@ -12,7 +12,12 @@ from varts._validation import abbreviate, choice, real, unknown
 from varts.policies import Fading, known, make
 from varts.priors import Prior
 
-TAKEN_NAMES = ("id", "value", "reward", "key", "by", "why")  # no metric: they mean something else
+# No metric has these names: they are keywords of the calls, or columns of an exported log.
+TAKEN_NAMES = (
+    *("id", "value", "reward", "key", "by", "why", "arm", "time", "unit", "probability"),
+    *("estimated", "reason", "version", "epoch", "settled", "settled_time", "settled_version"),
+    *("corrected_version", "experiment"),
+)
 
 
 def stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:

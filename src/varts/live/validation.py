@@ -55,6 +55,14 @@ def check_pair(pair: Any) -> tuple[str, float, dict[str, float]]:
     return check_text("id", pair[0]), check_reward(pair[1]), metrics
 
 
+def check_part(pair: Any) -> tuple[str, float, dict[str, float], str | None]:
+    """`check_pair`, or the same with the key of a part at the end."""
+    if isinstance(pair, (tuple, list)) and len(pair) == 4:
+        key = None if pair[3] is None else check_text("key", pair[3])
+        return (*check_pair(pair[:3]), key)
+    return (*check_pair(pair), None)
+
+
 def check_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Numbers by the names of metrics; a metric that was not measured may be None."""
     return {

@@ -125,7 +125,8 @@ class Fold:
             event = next(self.events, None)
             if event is None and self.state is None:
                 raise ValueError("there is none")
-            self._end_transaction(event)
+            if event is None or (self.state is not None and event.batch != self.state.batch):
+                self.end_transaction()
             if event is None:
                 return False
             expected = event.version
@@ -136,13 +137,11 @@ class Fold:
             self.out.add_problem(f"event {expected} cannot be applied: {describe(error)}")
             return False
 
-    def _end_transaction(self, event: Event | None) -> None:
-        """What whoever wrote the events did at the end: nobody has seen the state before that."""
-        state = self.state
-        if state is None or not state.stale:
-            return
-        if event is None or event.batch != state.batch:
-            rebuild(state, self.log)
+    def end_transaction(self) -> None:
+        """What whoever wrote the last events did at the end: no decision has seen the state before
+        that."""
+        if self.state is not None and self.state.stale:
+            rebuild(self.state, self.log)
 
     def tell_gaps(self, out: Verification) -> None:
         """Count what is missing among the problems."""
@@ -312,6 +311,7 @@ def _replay(log: Log, fold: Fold, state: State, out: Verification) -> None:
                     )
                 return
             allocation = None
+        fold.end_transaction()
         if log.repaired is not None and decision.version < log.repaired:
             if state.config.options.sticky and decision.reason != STICKY:
                 assigned[decision.unit] = decision
