@@ -18,7 +18,7 @@ import polars as pl
 
 import varts
 from benchmarks.adaptive_logs import play
-from benchmarks.environments import HERE, python_of, version_of
+from benchmarks.environments import HERE, PeerError, python_of, version_of
 from benchmarks.report import put, table
 
 RESULTS = HERE / "results-obp.json"
@@ -127,7 +127,10 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         asked = jobs(folder)
-        found = theirs(asked, folder)
+        try:
+            found = theirs(asked, folder)
+        except PeerError as error:
+            sys.exit(f"obp does not install: {error}")
         rows = list(compare(asked, found))
     made = table(
         ["log", "policy", "estimator", "varts", "obp", "difference"],
