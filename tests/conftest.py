@@ -47,6 +47,7 @@ UNTRACED = (
 # What `make test-fast` leaves out, besides everything on PostgreSQL.
 SLOW = (
     *UNTRACED,
+    "beliefs/test_many_arms.py",
     "evaluation/test_statistics.py",
     "live/test_experiment_sessions.py",
     "live/test_migrations.py",
