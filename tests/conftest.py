@@ -50,6 +50,7 @@ SLOW = (
     "beliefs/test_many_arms.py",
     "evaluation/test_statistics.py",
     "live/test_experiment_sessions.py",
+    "live/test_gain.py",
     "live/test_migrations.py",
     "live/test_store.py",
     "live/test_waits.py",
