@@ -17,7 +17,7 @@ from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
 from varts.live.allocation import seen_by
 from varts.live.gain import Gain, gain
-from varts.live.guards import explain, measure
+from varts.live.guards import Guard, explain, measure
 from varts.live.state import Config, State
 from varts.live.stop_rule import Standing, at_any_look, pending_share, stop_rule
 from varts.live.transaction import Counts
@@ -168,11 +168,12 @@ def report(
     level: float,
     holdout: ArmStats | None = None,
     metrics: Mapping[str, ArmStats] | None = None,
+    guards: Mapping[str, Guard] | None = None,
 ) -> Report:
     """The report of a state; decisions and settled ones are counted by arm.
 
     `holdout` has the statistics of two groups, the decisions outside the holdout and those in it;
-    `metrics` those of the arms, by the name of the metric.
+    `metrics` those of the arms by the name of the metric, and `guards` the bounds that some keep.
     """
     import polars as pl
 
@@ -232,7 +233,7 @@ def report(
     certain = error if options.half_life is None else None  # nothing holds at any look with one
     measured = None
     if metrics:
-        measured = measure(config.arms, metrics, getattr(options, "guards", {}), level, certain)
+        measured = measure(config.arms, metrics, guards, level, certain)
     paused = [config.arms[arm] for arm in config.paused]
     return Report(
         name,
