@@ -58,7 +58,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
         f"{ranking['pending'].sum():,} pending, epoch {state.config.epoch}, {status(state)}"
     )
     intervals = _interval_titles(found)
-    titles = ("arm", "n", "estimate", "sd", *intervals, "P(best)", "expected loss", "share")
+    titles = ("arm", "n", "sd", "estimate", *intervals, "P(best)", "expected loss", "share")
     paused = {state.config.arms[arm] for arm in state.config.paused}
     rows = ranking.head(top).to_dicts()
     places = _places(rows, "mean_low", "mean_high")
@@ -68,8 +68,8 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
             (
                 row["arm"] + (" (paused)" if row["arm"] in paused else ""),
                 f"{row['n']:,}",
-                decimal(row["estimate"], places),
                 decimal(row["sd"], places),
+                decimal(row["estimate"], places),
                 _range(row["mean_low"], row["mean_high"], places),
                 _range(row["anytime_low"], row["anytime_high"], places),
                 "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
