@@ -477,7 +477,7 @@ def test_report_for_people(done, price):
     assert out[0] == "price: VarTS, goal max, 40 rewards, 0 pending, epoch 1, running, 1 paused"
     assert "95 % interval" in out[1] and "P(best)" in out[1] and "expected loss" in out[1]
     (nine,) = (line for line in out[2:4] if line.startswith("9 "))
-    assert re.match(rf"9 +{len(got['9'])} +10000000\d\d\.\d", nine)  # digits where they differ
+    assert re.match(rf"9 +{len(got['9'])} +\d\.\d+ +10000000\d\d\.\d", nine)  # where they differ
     assert re.match(r"15 \(paused\) .* - +- ", out[4])
     assert out[5] in (
         *(f"best so far: {arm}; no stop rule was set" for arm in ("9", "12")),
