@@ -43,6 +43,11 @@ class Beta(Belief):
     def quantile(self, p: Any) -> Floats:
         return np.asarray(special.betaincinv(self.a, self.b, reals("p", p, above=0, below=1)))
 
+    @property
+    def mean(self) -> Floats:
+        """The expected value of each arm's mean."""
+        return np.asarray(self.a / (self.a + self.b))
+
     def _arrays(self) -> tuple[Floats, ...]:
         return self.a, self.b
 

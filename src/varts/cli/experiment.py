@@ -18,6 +18,7 @@ from rich.table import Table
 
 import varts
 from varts._text import printable
+from varts._validation import integer
 from varts.cli.app import (
     EXPERIMENT_HELP,
     ArmGroups,
@@ -55,6 +56,7 @@ from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import report_body, show_report, status
 from varts.cli.reward_file import ColumnNames, open_lines, record_file
 from varts.live import Experiment
+from varts.live.report import ARMS_SHOWN
 
 EXAMPLES = """\
 Examples:
@@ -259,11 +261,21 @@ def _reward_typed(
 
 @experiment.command(help_epilogue="")
 def report(
-    name: Name, /, *, level: float = 0.95, as_json: Json = False, store: Url = STORE
+    name: Name,
+    /,
+    *,
+    level: float = 0.95,
+    top: Whole = ARMS_SHOWN,
+    as_json: Json = False,
+    store: Url = STORE,
 ) -> None:
     """A row per arm, which is best and how sure that is, and whether the stop rule is met.
 
+    The arms that are most likely the best come first, paused ones last.
+
     Example: varts experiment report price
+
+    Example: varts experiment report price --top 5
 
     Example: varts experiment report price --json | jq .best
 
@@ -271,14 +283,17 @@ def report(
     ----------
     level
         Of the credible intervals.
+    top
+        How many arms the table shows; --json has all.
     """
+    top = integer("--top", top, at_least=1)
     with open_experiment(name, store) as exp:
         found = exp.report(level)
         if as_json:
             print_json(report_body(found))
             return
         typed = store not in (STORE, os.environ.get("VARTS_STORE"))
-        show_report(found, ["--store", exp.store.address] if typed else [])
+        show_report(found, ["--store", exp.store.address] if typed else [], top)
 
 
 @experiment.command(help_epilogue="")

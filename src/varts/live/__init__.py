@@ -6,9 +6,10 @@ a state into an arm and its probability. `database` has transactions, with its `
 `locks` and what happens at `forks`; `transaction` has the queries about one experiment, `log` reads
 all of it, `clock` tells the time, and `store` puts them together. `snapshot` is what this process
 knows of an experiment, and the one place where it is changed. On it rest `assignment` (decisions),
-`rewards` and their corrections, `expiry`, `report`, `records`, `export`, `check`, `evaluate`,
-`verify`, `repair` and `forgetting`. `inspection` has the questions, `administration` the changes,
-and `experiment` puts them together; `opening` makes one, and `validation` checks what it is given.
+`rewards` and their corrections, `expiry`, `report` (with the `stop_rule`, the `gain` over a holdout
+and the `guards` of metrics), `records`, `export`, `check`, `evaluate`, `verify`, `repair` and
+`forgetting`. `inspection` has the questions, `administration` the changes, and `experiment` puts
+them together; `opening` makes one, and `validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision
@@ -25,6 +26,7 @@ from varts.live.errors import (
     UnknownExperiment,
 )
 from varts.live.experiment import Experiment
+from varts.live.gain import Gain
 from varts.live.opening import open_experiment
 from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord
@@ -41,6 +43,7 @@ __all__ = [  # but `open`: `from varts.live import *` must not replace the built
     "Experiment",
     "ExperimentStopped",
     "ExpiredDecision",
+    "Gain",
     "InvalidReward",
     "LiveError",
     "Options",

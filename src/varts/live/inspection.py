@@ -75,7 +75,16 @@ class Inspection:
         if missed:
             expire_all(self._snapshot, again=True)
             state, decided, settled, _ = self._counts()
-        return report(self.name, state, decided, settled, level)
+        return report(
+            self.name,
+            state,
+            decided,
+            settled,
+            level,
+            state.holdout_statistics(),
+            state.metric_statistics(),
+            state.config.options.guards,
+        )
 
     def decision(self, id: str) -> DecisionRecord:
         """One decision, with its reward as it is now.
