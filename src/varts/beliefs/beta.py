@@ -54,6 +54,11 @@ class Beta(Belief):
         """
         return Beta(self.b, self.a)
 
+    @property
+    def mean(self) -> Floats:
+        """The expected value of each arm's mean."""
+        return Betas(self.a, self.b).mean
+
     def _p_best(self) -> Floats:
         return best_arm.p_best(Betas(self.a, self.b))[0]
 

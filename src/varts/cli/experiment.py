@@ -35,6 +35,7 @@ from varts.cli.app import (
 from varts.cli.experiment_audit import check, evaluate, verify
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
+from varts.cli.experiment_history import history
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import report_body, show_report, status
 from varts.cli.reward_file import open_lines, read_number, record_file
@@ -58,7 +59,7 @@ experiment = App(
     help=EXPERIMENT_HELP,
     help_epilogue=EXAMPLES,
 )
-for command in (check, evaluate, verify, add_arm, pause_arm, resume_arm, configure, stop):
+for command in (history, check, evaluate, verify, add_arm, pause_arm, resume_arm, configure, stop):
     experiment.command(command, help_epilogue="")
 
 

@@ -6,8 +6,9 @@ probability. `database` has transactions, with its `url`, `connections`, `locks`
 `forks`; `transaction` has the queries about one experiment, `log` reads all of it, `clock` tells
 the time, and `store` puts them together. `snapshot` is what this process knows of an experiment,
 and the one place where it is changed. On it rest `assignment` (decisions), `rewards`, `expiry`,
-`report`, `export`, `check`, `verify` and `repair`; `experiment` puts them together, `opening` makes
-one, and `validation` checks what it is given.
+`report`, `export`, `check`, `verify` and `repair`; `timeline` follows the log from one of the
+`checkpoints` of a `history` to the next. `experiment` puts them together, `opening` makes one, and
+`validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision
@@ -21,6 +22,7 @@ from varts.live.errors import (
     UnknownExperiment,
 )
 from varts.live.experiment import Experiment
+from varts.live.history import History
 from varts.live.opening import open_experiment
 from varts.live.options import Options
 from varts.live.report import Report
@@ -32,6 +34,7 @@ __all__ = [  # but `open`: `from varts.live import *` must not replace the built
     "Decision",
     "Experiment",
     "ExperimentStopped",
+    "History",
     "InvalidReward",
     "LiveError",
     "Options",

@@ -49,14 +49,17 @@ def line_style(label: str, position: int) -> dict[str, Any]:
     return {"linewidth": 1.4, **(known or {"color": OTHERS[position % len(OTHERS)]})}
 
 
-def figure(panels: int = 1, height: float = 3.0, width: float = 3.4) -> tuple[Figure, list[Axes]]:
+def figure(
+    panels: int = 1, height: float = 3.0, width: float = 3.4, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
     """A figure of panels side by side, made without touching pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(width * panels + 0.4, height), layout="constrained")
+    columns = panels // rows
+    made = Figure(figsize=(width * columns + 0.4, height * rows), layout="constrained")
     FigureCanvasAgg(made)
-    axes = [made.add_subplot(1, panels, i + 1) for i in range(panels)]
+    axes = [made.add_subplot(rows, columns, i + 1) for i in range(panels)]
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#DDDDDD", linewidth=0.6)
