@@ -83,19 +83,16 @@ class History:
         import polars as pl
 
         known, belief = posterior(self.state)
-        parts = {"arm": [], "mean": [], "density": []}  # type: dict[str, list[Any]]
-        if belief is not None:
-            p = special.ndtr(np.linspace(-FARTHEST, FARTHEST, QUANTILES))
-            x = np.array([belief.quantile(each) for each in p])
-            # What lies between two quantiles, over the distance between them.
-            for arm, column in zip(known, x.T, strict=True):
-                wide = np.diff(column)
-                if (wide > 0).all() and np.isfinite(wide).all():
-                    parts["arm"] += [self.arms[arm]] * wide.size
-                    parts["mean"] += ((column[1:] + column[:-1]) / 2).tolist()
-                    parts["density"] += (np.diff(p) / wide).tolist()
-        types = {"arm": pl.String, "mean": pl.Float64, "density": pl.Float64}
-        return pl.DataFrame(parts, schema=types)
+        p = special.ndtr(np.linspace(-FARTHEST, FARTHEST, QUANTILES))
+        x = np.empty((p.size, 0)) if belief is None else np.stack([*map(belief.quantile, p)])
+        wide = np.diff(x, axis=0)
+        drawn = (wide > 0).all(axis=0) & np.isfinite(wide).all(axis=0)
+        x, wide = x[:, drawn], wide[:, drawn]
+        names = pl.Series("arm", self.arms, pl.String).gather(known[drawn].repeat(p.size - 1))
+        # What lies between two quantiles, over the distance between them.
+        density = np.diff(p)[:, None] / wide
+        middle = x[:-1] + wide / 2
+        return pl.DataFrame({"arm": names, "mean": middle.T.ravel(), "density": density.T.ravel()})
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw traffic, P(best) and cumulative rewards over time, and what is believed in the end.
@@ -110,7 +107,7 @@ class History:
             check_file("path", file, FIGURE_SUFFIXES)
         made = history_figure(self)
         if file is not None:
-            save_figure(made, file, dpi=160)
+            save_figure(made, file)
         return made
 
     def __str__(self) -> str:

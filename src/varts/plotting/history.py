@@ -138,5 +138,6 @@ def _line(position: int) -> dict[str, Any]:
 
 
 def _short(name: str) -> str:
-    """Cut before anything is written out: half of an escape would be obeyed."""
-    return plain(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")
+    """Cut to a length; a legend leaves out what begins with _, so that must not be first."""
+    cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return plain(f" {cut}" if cut.startswith("_") else cut)
