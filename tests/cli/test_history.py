@@ -63,6 +63,7 @@ def test_mistakes_are_one_sentence(call, frame, tmp_path):
     refused(call(*history, "--points", "many"), "--points must be a whole number, got 'many'")
     refused(call(*history, "--every", "soon"), "every must be seconds or a time like 30m")
     refused(call(*history, "--every", "0"), "every must be finite and > 0")
+    refused(call(*history, "--every", "-1h"), "every must be finite and > 0")
     refused(call(*history, "--points", "5", "--every", "1h"), "got points and every")
     refused(call(*history, "--level", "2"), "level must be")
     refused(call(*history, "--plot", "a.gif"), "plot must end in .png or .svg or .pdf, got 'a.gif'")

@@ -12,7 +12,8 @@ import varts
 from tests.live.conformance import START
 from tests.live.stores import refused, sentence
 from varts.live import StoreError, log
-from varts.live.checkpoints import MOST_CHECKPOINTS
+from varts.live.checkpoints import MOST_CHECKPOINTS, check_spacing
+from varts.live.history import history
 from varts.live.report import report
 from varts.live.state import State
 from varts.live.store import Store
@@ -75,8 +76,8 @@ def said_at(exp, version, made, events):
     return report(exp.name, folded(exp, events, version), decided, {}, 0.95).frame.select(SAID)
 
 
-def checkpoints(history):
-    return [part for _, part in history.frame.group_by("checkpoint", maintain_order=True)]
+def checkpoints(found):
+    return [part for _, part in found.frame.group_by("checkpoint", maintain_order=True)]
 
 
 @pytest.mark.parametrize("goal", ["max", "min"])
@@ -313,6 +314,41 @@ def test_a_log_that_was_restored_or_makes_no_sense(url, monkeypatch):
     ):
         execute(damage)
         refused(exp.history, "the log of experiment 'price' cannot be followed; verify tells more")
+    exp.close()
+
+
+def test_a_history_is_that_of_one_moment(store_url, clock, monkeypatch):
+    exp = varts.open("price", ["9", "12"], store=Store(store_url, clock), seed=1)
+    play(exp, clock, 40)
+    whole = exp.history(points=5).frame
+    other = varts.open("price", store=exp.store)
+    monkeypatch.setattr(log, "ROWS_PER_PAGE", 10)
+    reading, count = exp._snapshot.reading, iter(range(40, 10**6))
+
+    def meanwhile():
+        play(other, clock, 1, next(count))
+        return reading()
+
+    with exp._snapshot.reading() as transaction:
+        state, _ = exp._snapshot.reload(transaction)
+        moment = exp._snapshot.log(transaction)
+    moment.reading = meanwhile
+    found = history(exp.name, moment, state, check_spacing(5, None, None), 0.95)
+    assert_frame_equal(found.frame, whole, **CLOSE)
+    assert next(count) > 50 and exp.report().state.rewards > whole["rewards"].max()
+
+
+def test_a_log_that_has_lost_events_and_was_repaired(url):
+    exp = varts.open("price", ["9", "12"], store=url, seed=1)
+    exp.reward_many([(d.id, float(i % 9)) for i, d in enumerate(exp.decide_many(60))])
+    with exp._snapshot.writing() as transaction:
+        transaction.connection.exec_driver_sql("DELETE FROM varts_events WHERE version IN (9, 30)")
+    assert exp.verify(repair=True).repaired
+    exp.pause_arm("9")
+    frame = exp.history(every_rewards=10).frame
+    assert frame["rewards"].unique().sort().to_list() == [10, 20, 30, 40, 50, 58]
+    assert_frame_equal(frame[-2:].select(SAID), exp.report().frame.select(SAID), **CLOSE)
+    assert frame[-2:]["p_best"].to_list() == [None, 1.0]
     exp.close()
 
 

@@ -26,7 +26,9 @@ def history(
     *,
     points: Whole | None = None,
     every_rewards: Whole | None = None,
-    every: Annotated[str | None, Parameter(metavar="SECONDS|30m|1h|1d")] = None,
+    every: Annotated[
+        str | None, Parameter(metavar="SECONDS|30m|1h|1d", allow_leading_hyphen=True)
+    ] = None,
     level: float = CONFIDENCE,
     plot: FilePath | None = None,
     as_json: Json = False,
@@ -45,7 +47,7 @@ def history(
     every_rewards
         Or a checkpoint every so many rewards.
     every
-        Or one every hour, day and so on, counted from midnight UTC.
+        Or one at every full hour, at midnight UTC and so on.
     level
         Of the credible intervals.
     plot

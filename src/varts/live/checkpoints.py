@@ -11,7 +11,7 @@ from varts._validation import integer, real
 from varts.live.validation import read_seconds
 
 POINTS = 50  # enough for a smooth curve
-MOST_CHECKPOINTS = 10_000  # half a minute of P(best) with three arms
+MOST_CHECKPOINTS = 10_000  # about a minute of P(best) with three arms
 MOST_ROWS = 2_000_000  # of checkpoints and arms: a quarter of a gigabyte
 
 

@@ -247,7 +247,7 @@ class Experiment:
         Args:
             points: How many checkpoints, evenly spaced by rewards; 50 by default.
             every_rewards: Or a checkpoint every so many rewards.
-            every: Or one every so many seconds or "30m", "1h", "1d", counted from midnight UTC.
+            every: Or one every so many seconds, or "30m", "1h", "1d": the full hour, midnight UTC.
             level: The probability of the credible intervals.
         """
         spacing = check_spacing(points, every_rewards, every)

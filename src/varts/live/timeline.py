@@ -1,8 +1,8 @@
 """An experiment as it was at one moment after the other, from one pass over its events.
 
 The fold of `state`, but for a page of rewards at a time: what `State.apply` adds to an arm one by
-one is summed up by NumPy and merged, which is fifteen times as fast. Changes of the configuration
-are rare, and `State.apply` takes them.
+one is summed up by NumPy and merged, which is eight times as fast. Changes of the configuration are
+rare, and `State.apply` takes them.
 """
 
 from __future__ import annotations
