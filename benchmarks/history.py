@@ -1,7 +1,7 @@
 """`make bench-history`: the history of a long experiment, from SQLite and PostgreSQL.
 
-Prints the table of docs/history.md: seconds (median of five, everything included) and the memory
-that it took beyond that of the process before.
+Prints the table of docs/history.md: seconds (median of five, everything included), those of them
+that the process itself computed, whoever else uses the machine, and the memory that it took.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import multiprocessing
 import resource
 import sys
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
@@ -41,9 +42,11 @@ def measure(url, answer):
         exp.report()
         pl.DataFrame({"warm": [1.0]}).with_columns(pl.col("warm").fill_nan(None))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began = time.process_time()
         took = [seconds(exp.history) for _ in range(REPEATS)]
+        computed = (time.process_time() - began) / REPEATS
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        answer.put((median(took), grown / (2**10 if sys.platform != "darwin" else 2**20)))
+        answer.put((median(took), computed, grown / (2**20 if sys.platform == "darwin" else 2**10)))
 
 
 def measured(url, K, visits):
@@ -53,9 +56,9 @@ def measured(url, K, visits):
     answer = context.Queue()
     worker = context.Process(target=measure, args=(url, answer))
     worker.start()
-    took, grown = answer.get()
+    took, computed, grown = answer.get()
     worker.join()
-    return f"{took:.1f}", f"{grown:.0f}"
+    return f"{took:.1f}", f"{computed:.1f}", f"{grown:.0f}"
 
 
 def main():
@@ -65,13 +68,14 @@ def main():
     given = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder, postgres(folder) as (database, _):
-        for K in given.arms:
-            file = f"sqlite:///{Path(folder) / f'{K}.db'}"
-            for name, url in (("SQLite", file), ("PostgreSQL", database())):
+        for name in ("SQLite", "PostgreSQL"):
+            for K in given.arms:
+                file = f"sqlite:///{Path(folder) / f'{K}.db'}"
+                url = file if name == "SQLite" else database()
                 rows.append([name, K, *measured(url, K, given.visits)])
                 print(rows[-1], file=sys.stderr, flush=True)
     print(f"{given.visits:,} decisions with their rewards, 50 checkpoints:\n")
-    print(table(["store", "arms", "seconds", "MB more"], rows))
+    print(table(["store", "arms", "seconds", "computing", "MB more"], rows))
 
 
 if __name__ == "__main__":
