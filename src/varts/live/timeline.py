@@ -177,6 +177,6 @@ class Timeline:
 
 
 def _event(row: tuple[Any, ...]) -> Event:
-    """A change of the configuration."""
+    """One that is no reward."""
     known = dict(zip(NARROW_EVENT, row, strict=True))
-    return Event(**{**known, "body": json.loads(known["body"])})
+    return Event(**{**known, "body": known["body"] and json.loads(known["body"])})
