@@ -35,6 +35,7 @@ VERBS = [
     "decide",
     "reward",
     "report",
+    "history",
     "export",
     "verify",
     "check",
@@ -147,7 +148,7 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     out = done(verb, "--help")
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
-    speaking = ("decide", "reward", "report", "verify", "check", "evaluate", "list")
+    speaking = ("decide", "reward", "report", "history", "verify", "check", "evaluate", "list")
     assert ("--json" in out) == (verb in speaking)
 
 

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from varts.cli.app import parse_prior
 from varts.cli.experiment_text import shown
 from varts.live import Options
+from varts.live.validation import read_seconds
 
-SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 STORE = "sqlite:///varts.db"
 
 Name = Annotated[str, Parameter(help="The experiment's name.")]
@@ -43,21 +43,6 @@ def _read_number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"{name} must be a number, got {text!r}") from None
-
-
-def _read_time(name: str, text: str) -> float:
-    """Seconds.
-
-    >>> _read_time("window", "90"), _read_time("window", "1.5h")
-    (90.0, 5400.0)
-    """
-    seconds = SECONDS_PER_UNIT.get(text[-1:].casefold())
-    try:
-        return float(text) if seconds is None else seconds * float(text[:-1])
-    except ValueError:
-        raise ValueError(
-            f"{name} must be seconds or a time like 30m, 24h or 7d, got {text!r}"
-        ) from None
 
 
 def _read_range(name: str, text: str) -> tuple[float, float]:
@@ -125,8 +110,8 @@ TYPED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "floor": ("SHARE", _read_number),
     "holdout": ("SHARE", _read_number),
     "clip": ("LOW,HIGH", _read_range),
-    "window": ("SECONDS|30m|24h|7d", _read_time),
-    "skew": ("SECONDS|30m|24h", _read_time),
+    "window": ("SECONDS|30m|24h|7d", read_seconds),
+    "skew": ("SECONDS|30m|24h", read_seconds),
     "missing": ("REWARD", _read_number),
     "half_life": ("REWARDS", _read_number),
     "stop_p_best": ("P", _read_number),

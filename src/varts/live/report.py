@@ -184,9 +184,7 @@ def report(
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
     estimate, low, high, p_best, loss = np.full((5, K), np.nan)
-    policy = _believer(config)
-    seen = seen_by(policy, options.goal, stats)
-    owed = state.owed(policy, seen) | _all_equal(policy, seen)
+    policy, seen, owed = _look_at(state, stats)
     known = np.flatnonzero(~owed)
     if known.size:
         belief = _belief(policy, seen, known)
@@ -251,6 +249,25 @@ def report(
         measured,
         () if measured is None else explain(measured, paused),
     )
+
+
+def posterior(state: State) -> tuple[NDArray[np.int64], Belief | None]:
+    """The arms of which enough is known, and what is believed of their mean rewards: that which
+    `report` says in numbers. None if there is no such arm."""
+    policy, seen, owed = _look_at(state, state.statistics())
+    known = np.flatnonzero(~owed)
+    if not known.size:
+        return known, None
+    belief = _belief(policy, seen, known)
+    return known, belief if state.config.options.goal == "max" else belief.mirrored()
+
+
+def _look_at(state: State, stats: ArmStats) -> tuple[Policy, ArmStats, NDArray[np.bool_]]:
+    """The policy that is believed, the statistics as it sees them, and the arms of which it knows
+    too little."""
+    policy = _believer(state.config)
+    seen = seen_by(policy, state.config.options.goal, stats)
+    return policy, seen, state.owed(policy, seen) | _all_equal(policy, seen)
 
 
 def _notes(standing: Standing, stats: ArmStats) -> tuple[str, ...]:
