@@ -34,7 +34,7 @@ def shown(value: Any) -> str:
     """The value of an option."""
     if isinstance(value, dict) and "label" in value:
         return str(value["label"])
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "mu" not in value:  # guards, not a prior
         sides = {"below": "<", "above": ">"}
         limits = (f"{name}{sides[side]}{limit:g}" for name, (side, limit) in value.items())
         return ",".join(limits) or "none"
