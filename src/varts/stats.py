@@ -199,6 +199,15 @@ class ArmStats:
         m3 = None if self.m3 is None else -self.m3
         return ArmStats._trusted(self.n, reflection - self.mean, self.m2, m3, self.m4)
 
+    def differ(self) -> bool:
+        """Whether two of all rewards differ, which a rounded sum over the arms could not tell.
+
+        >>> ArmStats.from_rewards([[3.0] * 28, [3.0] * 12]).differ()
+        False
+        """
+        means = self.mean[self.n > 0]
+        return bool((self.m2 > 0).any() or (means.size > 0 and means.max() > means.min()))
+
     def pooled(self) -> ArmStats:
         """All arms seen as one, merged at once rather than two by two.
 

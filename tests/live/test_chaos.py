@@ -17,6 +17,7 @@ from tests.live.chaos import ARMS, check, in_new_process, say_last, work
 from tests.live.conformance import fold
 from varts.live import Store
 from varts.live.log import Log
+from varts.live.traffic import count_anew
 from varts.live.transaction import Transaction
 
 KILLS = 10
@@ -163,6 +164,7 @@ def test_a_loss_that_verify_cannot_see_is_caught(clean, tmp_path):
     with store.writing(store.find("plain").id) as transaction:
         state = fold(Log(transaction, lambda: nullcontext(transaction)).events())
         state.touched = set(state.rows)
+        count_anew(transaction.connection, transaction.experiment)
         transaction.save(state)
     with varts.open("plain", store=store) as exp:
         assert exp.verify(replay=True).ok

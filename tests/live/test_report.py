@@ -380,3 +380,12 @@ def test_an_arm_that_is_nearly_forgotten_is_reported_with_what_is_left():
     for name in ("mean_low", "mean_high", "p_best", "expected_loss"):
         assert frame[name].null_count() == 0
     assert frame["anytime_low"].null_count() == 2
+
+
+def test_equal_rewards_are_equal_however_many_there_are():
+    """Sums over the arms may round, and once made a winner of 28 and 12 rewards of 3."""
+    exp = varts.open("equal", ["a", "b"], store="memory://", stop_p_best=0.9)
+    for d in exp.decide_many(40):
+        exp.reward(d.id, 3.0)
+    found = exp.report()
+    assert not found.stop and found.because == "all rewards so far are equal: nothing to compare"

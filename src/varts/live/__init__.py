@@ -14,6 +14,7 @@ and the `guards` of metrics), `records`, `export`, `check`, `evaluate`, `verify`
 """
 
 from varts.live.assignment import Decision
+from varts.live.comparison import Verification
 from varts.live.errors import (
     Changed,
     ExperimentStopped,
@@ -34,7 +35,6 @@ from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord
 from varts.live.report import Report
 from varts.live.store import Store
-from varts.live.verify import Verification
 
 open = open_experiment
 __all__ = [  # but `open`: `from varts.live import *` must not replace the builtin

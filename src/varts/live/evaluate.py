@@ -10,9 +10,10 @@ import numpy as np
 
 from varts._validation import Floats
 from varts.live.allocation import HOLDOUT, STICKY, WINNER, Allocation
+from varts.live.comparison import Verification
 from varts.live.errors import StoreError
 from varts.live.log import ROWS_PER_PAGE, Log
-from varts.live.verify import DAMAGE, Fold, Verification, describe
+from varts.live.verify import DAMAGE, Fold, describe
 
 if TYPE_CHECKING:
     from varts.evaluation import Evaluation

@@ -150,7 +150,7 @@ def _believed(stats: ArmStats, level: float) -> tuple[Floats, Floats, Floats]:
     estimate, low, high = np.full((3, stats.K), np.nan)
     known = np.flatnonzero(stats.n >= VarTS().owed(stats.K))
     some = stats.take(known)
-    if some.pooled().m2[0] > 0:
+    if some.differ():
         belief = VarTS().inferred(some)
         estimate[known] = belief.quantile(0.5)
         low[known], high[known] = belief.interval(level)

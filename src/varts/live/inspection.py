@@ -9,6 +9,7 @@ from varts._intervals import CONFIDENCE
 from varts._validation import integer
 from varts.live.check import check
 from varts.live.checkpoints import check_spacing
+from varts.live.comparison import Verification, compare_traffic
 from varts.live.errors import StoreError
 from varts.live.evaluate import evaluate
 from varts.live.expiry import expire_all, sweeps_missed_some
@@ -21,9 +22,10 @@ from varts.live.report import Report, report
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
 from varts.live.store import Store
-from varts.live.transaction import Counts, Transaction
+from varts.live.traffic import Counts, Traffic
+from varts.live.transaction import Transaction
 from varts.live.validation import check_text
-from varts.live.verify import Verification, verify
+from varts.live.verify import verify
 
 if TYPE_CHECKING:
     from varts.checks import Checks
@@ -120,7 +122,7 @@ class Inspection:
         """
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
-            self._decided(transaction, state)
+            self._traffic(transaction, state)
             log = self._snapshot.log(transaction)
         return export(log, state.config, Path(path))
 
@@ -135,7 +137,7 @@ class Inspection:
         expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, head = self._snapshot.reload(transaction)
-            self._decided(transaction, state)
+            self._traffic(transaction, state)
             log = self._snapshot.log(transaction)
         config = state.config
         return check(self.name, log, config.arms, config.options, head.time)
@@ -157,7 +159,7 @@ class Inspection:
         expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
-            self._decided(transaction, state)
+            self._traffic(transaction, state)
             log = self._snapshot.log(transaction)
         seed, arms = self._snapshot.seed, state.config.arms
         return evaluate(self.name, log, seed, arms, policy, against, level)
@@ -203,7 +205,9 @@ class Inspection:
         with self._snapshot.reading() as transaction:
             cached, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)
+            traffic = transaction.traffic(), transaction.count_traffic()
         found = verify(log, cached, self._snapshot.seed, replay)
+        compare_traffic(*traffic, found)
         found.repaired = repaired
         return found
 
@@ -212,16 +216,15 @@ class Inspection:
         a sweep has missed some."""
         with self._snapshot.reading() as transaction:
             state, head = self._snapshot.reload(transaction)
-            decided = self._decided(transaction, state)
-            settled = transaction.settled_by_arm()
+            decided, settled = self._traffic(transaction, state)
             pending = sum(decided.values()) - sum(settled.values())
             missed = sweeps_missed_some(transaction, state.config.options, head.time, pending)
             return state, decided, settled, missed
 
-    def _decided(self, transaction: Transaction, state: State) -> Counts:
-        """How many decisions every arm has."""
-        counts, K = transaction.decided_by_arm(), len(state.config.arms)
-        for arm in counts:
+    def _traffic(self, transaction: Transaction, state: State) -> Traffic:
+        """How many decisions every arm has, and how many of them are settled."""
+        counts, K = transaction.traffic(), len(state.config.arms)
+        for arm in counts.decided:
             if not 0 <= arm < K:
                 raise StoreError(
                     f"experiment {self.name!r} in store {self.store.name} has {K} arms but a "

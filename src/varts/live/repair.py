@@ -6,12 +6,13 @@ import json
 from contextlib import nullcontext
 from typing import Any
 
+from varts.live.comparison import Verification, compare, compare_traffic, compare_units
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.log import Log
 from varts.live.snapshot import Change
 from varts.live.state import REPAIR, Config, State
 from varts.live.store import Store
-from varts.live.verify import DAMAGE, Assignments, Fold, Verification, compare, compare_units
+from varts.live.verify import DAMAGE, Assignments, Fold
 
 
 def repair_caches(name: str, store: Store) -> list[str]:
@@ -53,6 +54,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
         else:
             compare(fold.state, State(config, head.version, head.rewards, head.rows), changed)
         compare_units(assigned.rows, log.assigned(), changed)
+        compare_traffic(transaction.traffic(), transaction.count_traffic(), changed)
         fold.tell_gaps(changed)
         if changed.ok:
             return []

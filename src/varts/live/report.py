@@ -20,7 +20,7 @@ from varts.live.gain import Gain, gain
 from varts.live.guards import Guard, explain, measure
 from varts.live.state import Config, State
 from varts.live.stop_rule import Standing, at_any_look, pending_share, stop_rule
-from varts.live.transaction import Counts
+from varts.live.traffic import Counts
 from varts.policies import BernoulliTS, KnownVarianceTS, Policy, VarTS
 from varts.stats import ArmStats
 from varts.tails import Tails
@@ -310,7 +310,7 @@ def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:
 def _all_equal(policy: Policy, seen: ArmStats) -> bool:
     """Whether nothing at all is known of the rewards' spread: neither a prior nor two of them that
     differ."""
-    return isinstance(policy, VarTS) and policy.prior is None and not seen.pooled().m2[0] > 0
+    return isinstance(policy, VarTS) and policy.prior is None and not seen.differ()
 
 
 def _at_any_look(

@@ -1,11 +1,11 @@
 """The tables, one schema for SQLite and PostgreSQL.
 
 `decisions` and `events` are the log: rows are added and never changed, but for the name of a unit
-that is to be forgotten. `experiments.config` and `.version`, `statistics` and `units` are caches of
-it, written in the same transaction. Times are microseconds since 1970, UTC. No foreign keys:
-experiments go as a whole, and checking a key for every row costs PostgreSQL a third of its speed.
-A change here needs a migration in `migrations/`, and a database of the old kind among the tests'
-assets.
+that is to be forgotten. `experiments.config` and `.version`, `statistics`, `traffic` and `units`
+are caches of it, written in the same transaction. Times are microseconds since 1970, UTC. No
+foreign keys: experiments go as a whole, and checking a key for every row costs PostgreSQL a third
+of its speed. A change here needs a migration in `migrations/`, and a database of the old kind among
+the tests' assets.
 """
 
 from __future__ import annotations
@@ -112,6 +112,19 @@ statistics = Table(
     Column("at", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),  # of the last event that changed it
     Index("varts_statistics_version", "experiment", "version"),
+)
+
+# How many decisions every arm has, and how many of them are settled: the sum over its slots.
+# Whoever decides adds to the slot of its own connection, so that nobody waits for anybody else.
+traffic = Table(
+    "varts_traffic",
+    metadata,
+    Column("experiment", Integer, primary_key=True, autoincrement=False),
+    Column("arm", Integer, primary_key=True, autoincrement=False),
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("decided", BigInteger, nullable=False),
+    Column("settled", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 units = Table(

@@ -42,7 +42,7 @@ def stop_rule(at: Standing) -> tuple[int | None, str]:
         return None, "no stop rule was set"
     if at.best is None:
         active = at.config.active
-        if at.seen.n[active].sum() > 1 and not at.seen.take(active).pooled().m2[0] > 0:
+        if at.seen.n[active].sum() > 1 and not at.seen.take(active).differ():
             return None, "all rewards so far are equal: nothing to compare"
         return None, "some arm has too few rewards to compare"
     winner, because = _met(at, at.best)

@@ -17,10 +17,17 @@ from varts.live.clock import Clock
 from varts.live.connections import limit_statements
 from varts.live.errors import StoreError
 from varts.live.head import Head, read_head
-from varts.live.schema import decisions, events, experiments, statistics, units
+from varts.live.schema import decisions, events, experiments, statistics, traffic, units
 from varts.live.state import CONFIGURE, MISSING, PART, REWARD, Event, State
-
-Counts = dict[int, int]  # by arm
+from varts.live.traffic import (
+    Traffic,
+    add_decided,
+    add_settled,
+    count_anew,
+    count_traffic,
+    counting_new,
+    read_traffic,
+)
 
 
 class Transaction:
@@ -106,8 +113,16 @@ class Transaction:
 
     def add_decisions(self, rows: Sequence[dict[str, Any]]) -> int:
         """How many were new; an id that is taken is left as it is."""
-        names = list(rows[0])
-        return add_rows(self.connection, decisions, names, [tuple(row.values()) for row in rows])
+        names, values = list(rows[0]), [tuple(row.values()) for row in rows]
+        if not self.sqlite:
+            text, given = insertion(self.connection, decisions, names, values)
+            return int(self.connection.exec_driver_sql(counting_new(text), given).scalar_one())
+        added = add_rows(self.connection, decisions, names, values)
+        if added == len(rows):
+            add_decided(self.connection, self.experiment, [row["arm"] for row in rows])
+        elif added:  # nobody else can have been first, but if so, nobody knows with which
+            count_anew(self.connection, self.experiment)
+        return added
 
     def assign(self, rows: list[dict[str, Any]]) -> None:
         """Remember the arms of sticky units."""
@@ -121,6 +136,8 @@ class Transaction:
         ]
         if add_rows(self.connection, events, ["experiment", *Event._fields], rows) != len(rows):
             raise StoreError(f"the log in store {self.store} was changed by another program")
+        settled = [event.arm or 0 for event in new if event.decision is not None]
+        add_settled(self.connection, self.experiment, settled)
 
     def save(self, state: State, swept: int | None = None) -> None:
         """Bring the caches to this state."""
@@ -147,7 +164,8 @@ class Transaction:
             self.connection.execute(_upsert(self.sqlite, statistics), rows)
 
     def save_anew(self, state: State, assigned: Sequence[dict[str, Any]]) -> None:
-        """Replace the caches: all statistics and all arms of sticky units."""
+        """Replace the caches: all statistics, the traffic and all arms of sticky units."""
+        count_anew(self.connection, self.experiment)
         for table in (statistics, units):
             self.connection.execute(sa.delete(table).where(table.c.experiment == self.experiment))
         if assigned:
@@ -170,7 +188,7 @@ class Transaction:
         """Everything there is of the experiment; how many decisions it had."""
         self._leave_no_trace()
         count = 0
-        for table in (units, statistics, events, decisions):
+        for table in (units, statistics, traffic, events, decisions):
             here = table.c.experiment == self.experiment
             count = self.connection.execute(sa.delete(table).where(here)).rowcount
         self.connection.execute(sa.delete(experiments).where(experiments.c.id == self.experiment))
@@ -205,13 +223,13 @@ class Transaction:
         span = {"x": self.experiment, "after": after, "limit": limit}
         return self.connection.execute(_changes, span).all()
 
-    def decided_by_arm(self) -> Counts:
-        """How many decisions every arm has."""
-        return dict(self.connection.execute(_decided_by_arm, {"x": self.experiment}).all())
+    def traffic(self) -> Traffic:
+        """How many decisions every arm has, and how many of them are settled."""
+        return read_traffic(self.connection, self.experiment)
 
-    def settled_by_arm(self) -> Counts:
-        """How many of them are settled."""
-        return dict(self.connection.execute(_settled_by_arm, {"x": self.experiment}).all())
+    def count_traffic(self) -> Traffic:
+        """The same, from the log."""
+        return count_traffic(self.connection, self.experiment)
 
 
 def read_event(row: Any) -> Event:
@@ -225,7 +243,18 @@ def add_rows(
     names: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
 ) -> int:
-    """Add rows but those whose key is taken; how many were added.
+    """Add rows but those whose key is taken; how many were added."""
+    text, values = insertion(connection, table, names, rows)
+    return connection.exec_driver_sql(text, values).rowcount
+
+
+def insertion(
+    connection: Connection,
+    table: sa.Table,
+    names: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+) -> tuple[str, Any]:
+    """The statement that adds rows but those whose key is taken, and what it is given.
 
     The hot statement of the whole package, so it goes to the driver as text: SQLite is fastest
     row by row, PostgreSQL with all of them as one value.
@@ -241,7 +270,7 @@ def add_rows(
         given = f"json_to_recordset(%s::json) AS given({kinds})"
         text = f"{start} SELECT * FROM {given} ON CONFLICT DO NOTHING"
         values = (json.dumps([dict(zip(names, row, strict=True)) for row in rows]),)
-    return connection.exec_driver_sql(text, values).rowcount
+    return text, values
 
 
 _DECIDED = (
@@ -289,16 +318,6 @@ _changes = (
     .limit(sa.bindparam("limit"))
 )
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
-_decided_by_arm = (
-    sa.select(decisions.c.arm, sa.func.count())
-    .where(decisions.c.experiment == _x)
-    .group_by(decisions.c.arm)
-)
-_settled_by_arm = (
-    sa.select(events.c.arm, sa.func.count())
-    .where(events.c.experiment == _x, events.c.decision.is_not(None))
-    .group_by(events.c.arm)
-)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Rewards can be corrected, metrics are counted beside them, and the holdout by itself."""
+"""Rewards can be corrected; metrics, the holdout and every arm's decisions are counted."""
 
 import json
 from typing import Any
@@ -46,6 +46,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name != "sqlite":
         op.execute("ALTER INDEX varts_statistics_new_pkey RENAME TO varts_statistics_pkey")
     op.create_index("varts_statistics_version", "varts_statistics", ["experiment", "version"])
+    count_traffic()
     connection = op.get_bind()
     update = sa.text("UPDATE varts_experiments SET config = :config WHERE id = :id")
     for row in connection.execute(sa.text("SELECT id, config FROM varts_experiments")).all():
@@ -54,6 +55,27 @@ def upgrade() -> None:
             since = holdout_since(connection, row.id)
             text = json.dumps({**config, "holdout_since": since})
             connection.execute(update, {"id": row.id, "config": text})
+
+
+def count_traffic() -> None:
+    """How many decisions every arm has, and how many of them are settled."""
+    op.create_table(
+        "varts_traffic",
+        *(
+            sa.Column(name, sa.Integer, primary_key=True, autoincrement=False)
+            for name in ("experiment", "arm", "slot")
+        ),
+        *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("decided", "settled")),
+        sqlite_with_rowid=False,
+    )
+    op.execute(
+        "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
+        "SELECT experiment, arm, 0, sum(decided), sum(settled) FROM ("
+        "SELECT experiment, arm, count(*) AS decided, 0 AS settled FROM varts_decisions "
+        "GROUP BY experiment, arm UNION ALL "
+        "SELECT experiment, arm, 0, count(*) FROM varts_events WHERE decision IS NOT NULL "
+        "GROUP BY experiment, arm) AS parts GROUP BY experiment, arm"
+    )
 
 
 def holdout_since(connection: sa.Connection, experiment: int) -> int:

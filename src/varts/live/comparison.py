@@ -1,0 +1,115 @@
+"""What a log adds up to, held against what is cached of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from varts._text import printable
+from varts.live.row import Row
+from varts.live.state import THE_REWARD, Key, State
+from varts.live.traffic import Traffic
+
+RELATIVE_TOLERANCE = 1e-9  # of the standard deviation for a mean
+PROBLEMS_TOLD = 20  # the rest is counted
+
+
+@dataclass
+class Verification:
+    """Whether an experiment's log and statistics agree; true in a condition when they do.
+
+    Args:
+        decisions: How many there are.
+        rewards: How many the statistics count.
+        replayed: How many decisions were made again from the log.
+        found: How many problems there are.
+        problems: A sentence for each of the first 20.
+        repaired: What a repair has just changed, a sentence each.
+    """
+
+    decisions: int = 0
+    rewards: int = 0
+    replayed: int = 0
+    found: int = 0
+    problems: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything agrees."""
+        return self.found == 0
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        head = f"{self.decisions} decisions, {self.rewards} rewards"
+        head += f", {self.replayed} decisions made again" if self.replayed else ""
+        verdict = "the statistics agree with the log" if self.ok else f"{self.found} problems"
+        repaired = [f"repaired: {printable(sentence)}" for sentence in self.repaired]
+        return "\n".join([*repaired, f"{head}: {verdict}", *map(printable, self.problems)])
+
+    def add_problem(self, sentence: str) -> None:
+        """Count a problem, and keep its sentence while there are few.
+
+        Args:
+            sentence: What is wrong, and where.
+        """
+        self.found += 1
+        if self.found <= PROBLEMS_TOLD:
+            self.problems.append(sentence)
+
+
+def compare(log: State, cached: State, out: Verification) -> None:
+    """What the log adds up to with what the caches say."""
+    if (log.version, log.rewards) != (cached.version, cached.rewards):
+        out.add_problem(
+            f"the experiment is at version {cached.version} with {cached.rewards} rewards, "
+            f"its log at {log.version} with {log.rewards}"
+        )
+    if log.config != cached.config:
+        out.add_problem("the configuration differs from what the log adds up to")
+    for key in sorted(log.rows.keys() | cached.rows.keys()):
+        compare_rows(key, log.rows.get(key, Row()), cached.rows.get(key, Row()), out)
+
+
+def compare_traffic(cached: Traffic, log: Traffic, out: Verification) -> None:
+    """The decisions of every arm as they are counted with those of the log."""
+    for what, count, found in zip(("decisions", "settled ones"), cached, log, strict=True):
+        for arm in sorted(count.keys() | found.keys()):
+            if count.get(arm, 0) != found.get(arm, 0):
+                out.add_problem(
+                    f"arm {arm}: {count.get(arm, 0)} {what} in the counts, "
+                    f"{found.get(arm, 0)} in the log"
+                )
+
+
+def compare_units(assigned: Mapping[str, Any], cached: Iterable[Any], out: Verification) -> None:
+    """The arms of sticky units with the decisions that they come from."""
+    wrong, left = 0, dict(assigned)
+    for row in cached:
+        decision = left.pop(row.unit, None)
+        wrong += decision is None or (decision.arm, decision.id) != (row.arm, row.decision)
+    if wrong or left:
+        out.add_problem(f"{wrong + len(left)} sticky units have another arm than in the log")
+
+
+def compare_rows(key: Key, log: Row, cache: Row, out: Verification) -> None:
+    metric, arm, epoch = key
+    where = f"arm {arm}, epoch {epoch}" if metric == THE_REWARD else f"arm {arm}, {metric}"
+    if (log.rewards, log.at, log.origin) != (cache.rewards, cache.at, cache.origin):
+        out.add_problem(
+            f"{where}: {cache.rewards} rewards in the statistics, {log.rewards} in the log"
+        )
+    sd = math.sqrt(log.m2 / log.n) if log.n > 0 else 0.0
+    for name, a, b, scale in (
+        ("n", log.n, cache.n, abs(log.n)),
+        ("mean", log.mean, cache.mean, max(sd, abs(log.mean))),
+        ("m2", log.m2, cache.m2, log.m2),
+        ("m3", log.m3, cache.m3, sd * log.m2),
+        ("m4", log.m4, cache.m4, log.m4),
+    ):
+        if not abs(a - b) <= RELATIVE_TOLERANCE * scale:
+            out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
