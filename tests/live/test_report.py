@@ -97,6 +97,24 @@ def test_the_columns_of_a_report():
 PRIOR = NormalGamma([10.0, 11.0, 12.0], 2, 3, 4)
 
 
+@pytest.mark.parametrize("policy", ["VarTS", "Bernoulli-TS"])
+@pytest.mark.parametrize("goal", ["max", "min"])
+def test_the_belief_of_a_report_is_what_its_intervals_are_quantiles_of(policy, goal):
+    exp = opened(goal=goal, policy=policy)
+    for i, d in enumerate(exp.decide_many(90, [f"d{i}" for i in range(90)])):
+        exp.reward(d.id, float(i % 3 > 0) if policy == "Bernoulli-TS" else 1 + NOISE[i] ** 2)
+    found = exp.report(level=0.9)
+    arms, belief = found.belief()
+    assert arms == ARMS
+    low, high = belief.interval(0.9)
+    np.testing.assert_allclose(low, found.frame["mean_low"], rtol=1e-9)
+    np.testing.assert_allclose(high, found.frame["mean_high"], rtol=1e-9)
+
+
+def test_a_report_without_rewards_has_no_belief():
+    assert opened().report().belief() == ([], None)
+
+
 def rewarded(goal="max", sign=1, **options):
     exp = opened(goal=goal, **options)
     made = exp.decide_many(90, [f"d{i}" for i in range(90)])

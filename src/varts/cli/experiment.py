@@ -36,9 +36,10 @@ from varts.cli.experiment_audit import check, evaluate, verify
 from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
-from varts.cli.experiment_text import report_body, show_report, status
+from varts.cli.experiment_text import report_body, show_report
 from varts.cli.reward_file import open_lines, read_number, record_file
 from varts.live import Experiment
+from varts.live.wording import status
 
 EXAMPLES = """\
 Examples:

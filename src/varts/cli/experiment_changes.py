@@ -5,7 +5,7 @@ from __future__ import annotations
 from varts.cli.app import ArmGroups, parse_prior, read_arm_groups, say
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import open_experiment
-from varts.cli.experiment_text import shown, status
+from varts.live.wording import option_text, status
 
 
 def add_arm(
@@ -84,7 +84,7 @@ def configure(
     with open_experiment(name, store) as exp:
         exp.configure(**given, groups=read_arm_groups(arm_groups))
         now = exp.options.to_json()
-        changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
+        changes = ", ".join(f"{option} {option_text(now[option])}" for option in given)
         say(f"{name}: {changes}; epoch {exp.state.config.epoch}")
 
 

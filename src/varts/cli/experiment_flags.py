@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from varts.cli.app import parse_prior
-from varts.cli.experiment_text import shown
 from varts.live import Options
+from varts.live.wording import option_text
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 STORE = "sqlite:///varts.db"
@@ -138,7 +138,7 @@ def _flag(name: str, default: Any) -> Any:
         str | None,
         Parameter(
             metavar=TYPED[name][0],
-            help=f"{text} ({shown(default)}).",
+            help=f"{text} ({option_text(default)}).",
             allow_leading_hyphen=True,
         ),
     ]

@@ -86,6 +86,21 @@ class Report:
         """Whether higher or lower is better."""
         return self.state.config.options.goal
 
+    def belief(self) -> tuple[list[str], Belief | None]:
+        """The arms that have the rewards it takes, and what is believed of their means.
+
+        It is what `mean_low` and `mean_high` are quantiles of.
+        """
+        config = self.state.config
+        policy = _believer(config)
+        seen = seen_by(policy, self.goal, self.state.statistics())
+        known = np.flatnonzero(~_owed(self.state, policy, seen))
+        if not known.size:
+            return [], None
+        found = _belief(policy, seen, known)
+        names = [config.arms[arm] for arm in known]
+        return names, found if self.goal == "max" else found.mirrored()
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented
@@ -128,7 +143,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     low, high, p_best, loss = np.full((4, K), np.nan)
     policy = _believer(config)
     seen = seen_by(policy, options.goal, stats)
-    owed = state.owed(policy, seen) | _all_equal(policy, seen)
+    owed = _owed(state, policy, seen)
     known = np.flatnonzero(~owed)
     if known.size:
         low[known], high[known] = _belief(policy, seen, known).interval(level)
@@ -218,6 +233,11 @@ def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:
     if isinstance(restricted, VarTS):
         return restricted.inferred(seen.take(arms))
     return restricted.believed(seen.take(arms))
+
+
+def _owed(state: State, policy: Policy, seen: ArmStats) -> NDArray[np.bool_]:
+    """Of which arms nothing is said yet."""
+    return state.owed(policy, seen) | _all_equal(policy, seen)
 
 
 def _all_equal(policy: Policy, seen: ArmStats) -> bool:
