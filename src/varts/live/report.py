@@ -86,21 +86,6 @@ class Report:
         """Whether higher or lower is better."""
         return self.state.config.options.goal
 
-    def belief(self) -> tuple[list[str], Belief | None]:
-        """The arms that have the rewards it takes, and what is believed of their means.
-
-        It is what `mean_low` and `mean_high` are quantiles of.
-        """
-        config = self.state.config
-        policy = _believer(config)
-        seen = seen_by(policy, self.goal, self.state.statistics())
-        known = np.flatnonzero(~_owed(self.state, policy, seen))
-        if not known.size:
-            return [], None
-        found = _belief(policy, seen, known)
-        names = [config.arms[arm] for arm in known]
-        return names, found if self.goal == "max" else found.mirrored()
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented
@@ -141,9 +126,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
     low, high, p_best, loss = np.full((4, K), np.nan)
-    policy = _believer(config)
-    seen = seen_by(policy, options.goal, stats)
-    owed = _owed(state, policy, seen)
+    policy, seen, owed = _look_at(state, stats)
     known = np.flatnonzero(~owed)
     if known.size:
         low[known], high[known] = _belief(policy, seen, known).interval(level)
@@ -198,6 +181,25 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     )
 
 
+def posterior(state: State) -> tuple[NDArray[np.int64], Belief | None]:
+    """The arms of which enough is known, and what is believed of their mean rewards: that which
+    `report` says in numbers. None if there is no such arm."""
+    policy, seen, owed = _look_at(state, state.statistics())
+    known = np.flatnonzero(~owed)
+    if not known.size:
+        return known, None
+    belief = _belief(policy, seen, known)
+    return known, belief if state.config.options.goal == "max" else belief.mirrored()
+
+
+def _look_at(state: State, stats: ArmStats) -> tuple[Policy, ArmStats, NDArray[np.bool_]]:
+    """The policy that is believed, the statistics as it sees them, and the arms of which it knows
+    too little."""
+    policy = _believer(state.config)
+    seen = seen_by(policy, state.config.options.goal, stats)
+    return policy, seen, state.owed(policy, seen) | _all_equal(policy, seen)
+
+
 def _notes(standing: Standing, stats: ArmStats) -> tuple[str, ...]:
     """What the checks warn of, as far as the statistics tell."""
     waiting = pending_share(standing)
@@ -233,11 +235,6 @@ def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:
     if isinstance(restricted, VarTS):
         return restricted.inferred(seen.take(arms))
     return restricted.believed(seen.take(arms))
-
-
-def _owed(state: State, policy: Policy, seen: ArmStats) -> NDArray[np.bool_]:
-    """Of which arms nothing is said yet."""
-    return state.owed(policy, seen) | _all_equal(policy, seen)
 
 
 def _all_equal(policy: Policy, seen: ArmStats) -> bool:

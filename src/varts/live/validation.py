@@ -13,6 +13,7 @@ from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
+SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def check_reward(value: Any) -> float:
@@ -60,6 +61,22 @@ def check_text(name: str, value: Any) -> str:
             f"{name} must be text that UTF-8 can hold, got {abbreviate(value)}"
         ) from None
     return value
+
+
+def read_seconds(name: str, value: Any) -> float:
+    """A time in seconds, given as such or in words.
+
+    >>> read_seconds("window", 90), read_seconds("window", "1.5h")
+    (90.0, 5400.0)
+    """
+    rule = f"{name} must be seconds or a time like 30m, 24h or 7d, got {abbreviate(value)}"
+    if isinstance(value, bool) or not (isinstance(value, str) or is_real(value)):
+        raise TypeError(rule)
+    seconds = SECONDS_PER_UNIT.get(value[-1:].casefold()) if isinstance(value, str) else None
+    try:
+        return float(value) if seconds is None else seconds * float(value[:-1])
+    except (ValueError, OverflowError):
+        raise ValueError(rule) from None
 
 
 def check_arms(arms: Any) -> list[str]:

@@ -1,0 +1,56 @@
+"""The regret of policies in a plan, with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from varts._validation import Floats
+from varts.serve.charts.chart import COLOURS, Chart, Table
+from varts.serve.charts.course import Band
+from varts.serve.charts.scale import number_ticks, spread_over
+from varts.serve.charts.svg import across, bottom_axis, drawing, left_axis, path, upward
+
+CEILING = 4.0  # times the first policy's regret: curves above it leave the picture
+
+
+def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
+    """What each policy loses while it learns, the main one first.
+
+    Args:
+        rounds: Where the curves are known.
+        regret: By policy.
+    """
+    key, title = "regret", "What it costs to learn"
+    ends = [float(band.value[-1]) for band in regret.values()]
+    high = min(1.05 * max(ends), CEILING * ends[0]) or 1.0
+    x, y = across(0.0, float(rounds[-1])), upward(0.0, high)
+    parts = bottom_axis(x, number_ticks(0.0, x.high), "round")
+    parts += left_axis(y, number_ticks(0.0, high), x)
+    shown = dict(list(regret.items())[:COLOURS])
+    for i, band in enumerate(shown.values()):
+        inside = band.value <= high
+        at = rounds[inside]
+        top = [(x(a), y(min(b, high))) for a, b in zip(at, band.high[inside], strict=True)]
+        bottom = [(x(a), y(b)) for a, b in zip(at, band.low[inside], strict=True)]
+        parts.append(path([*top, *reversed(bottom)], f"band arm-{i}", closed=True))
+        points = ((x(a), y(b)) for a, b in zip(at, band.value[inside], strict=True))
+        parts.append(path(points, f"line arm-{i}"))
+    rows = [
+        [f"{rounds[i]:,.0f}", *(f"{band.value[i]:,.4g}" for band in shown.values())]
+        for i in spread_over(len(rounds), 12)
+    ]
+    above = [name for name, band in shown.items() if np.any(band.value > high)]
+    first = next(iter(regret))
+    said = f"After {rounds[-1]:,.0f} rounds {first} has lost {ends[0]:,.4g} against the best arm."
+    if above:
+        said += f" {', '.join(above)} leave the picture at the top."
+    return Chart(
+        key,
+        title,
+        drawing(key, title, parts),
+        said,
+        Table("Regret by round", ["Round", *shown], rows),
+        [(f"arm-{i}", name) for i, name in enumerate(shown)],
+    )

@@ -1,0 +1,144 @@
+"""The page of one experiment: what it has learnt, how it got there, and what can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from varts._validation import Floats, choice
+from varts.checks import Checks
+from varts.live.report import Report, posterior
+from varts.live.wording import arm_cells, separates, status, verdict
+from varts.serve.charts import (
+    Band,
+    Chart,
+    Course,
+    arm_colours,
+    density_chart,
+    gain_chart,
+    p_best_chart,
+    traffic_chart,
+)
+from varts.serve.pages.changes import Change
+from varts.serve.pages.forms import GROUPS, Sent, typed_options
+from varts.serve.pages.rendering import Viewer, render
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AXES = ("rewards", "time")
+
+
+def page(
+    viewer: Viewer,
+    found: Report,
+    *,
+    revision: int | str,
+    now: datetime,
+    created: datetime | None = None,
+    history: pl.DataFrame | None = None,
+    gain: Band | None = None,
+    changes: Sequence[Change] = (),
+    checks: Checks | None = None,
+    by: str = "rewards",
+    error: str | None = None,
+    sent: Sent | None = None,
+) -> str:
+    """The page of an experiment.
+
+    Args:
+        viewer: Who asks; the buttons are for admins.
+        found: The report.
+        revision: That of the configuration; every form sends it along.
+        now: The time.
+        created: When the experiment was.
+        history: A row per checkpoint and arm, with the columns time, rewards, arm, p_best and
+            traffic, the arm's part of the decisions since the checkpoint before; None if there is
+            none.
+        gain: Over the holdout, a number per checkpoint; None without a holdout.
+        changes: Of its configuration, the last one first.
+        checks: What the checks of rewards and decisions found, if they were made.
+        by: What the horizontal axes show: "rewards" or "time".
+        error: Why a change was refused, in a sentence.
+        sent: The fields of the options as they were sent, if they were refused.
+    """
+    config = found.state.config
+    arms, shares = list(config.arms), found.frame["share"].to_list()
+    colours = arm_colours(arms, shares)
+    return render(
+        "experiment.html",
+        viewer=viewer,
+        found=found,
+        config=config,
+        status=status(found.state),
+        better="higher is better" if found.goal == "max" else "lower is better",
+        pending=int(found.frame["pending"].sum()),
+        verdict=verdict(found),
+        tone=_tone(found),
+        cells=arm_cells(found),
+        colours=colours,
+        charts=_charts(found, colours, history, gain, choice("by", by, AXES)),
+        by=by,
+        axes=AXES,
+        in_play=[arms[arm] for arm in config.active],
+        findings=[] if checks is None else [one for one in checks if one.verdict != "ok"],
+        checked=None if checks is None else len(checks.findings),
+        changes=changes,
+        revision=revision,
+        created=created,
+        now=now,
+        error=error,
+        groups=GROUPS,
+        typed=typed_options(config.options) if sent is None else sent,
+    )
+
+
+def _tone(found: Report) -> str:
+    """How the headline looks: a class of style.css."""
+    if found.state.config.stopped:
+        return "ended"
+    if found.stop:
+        return "done"
+    return "ahead" if found.best is not None and separates(found) else "early"
+
+
+def _charts(
+    found: Report,
+    colours: dict[str, str],
+    history: pl.DataFrame | None,
+    gain: Band | None,
+    by: str,
+) -> list[Chart]:
+    names = list(found.state.config.arms)
+    known, belief = posterior(found.state)
+    unknown = [arm for i, arm in enumerate(names) if i not in known]
+    course, p_best, traffic = _over_time(history, names, by)
+    return [
+        density_chart([names[i] for i in known], belief, colours, found.level, unknown),
+        p_best_chart(course, p_best, colours, found.state.config.options.stop_p_best),
+        traffic_chart(course, traffic, colours),
+        gain_chart(course, gain, found.goal, found.level),
+    ]
+
+
+def _over_time(
+    history: pl.DataFrame | None, arms: Iterable[str], by: str
+) -> tuple[Course, dict[str, Floats], dict[str, Floats]]:
+    """The columns of a history by arm; an arm has NaN at checkpoints from before it was added."""
+    import polars as pl
+
+    nothing = np.zeros(0)
+    if history is None or history.is_empty():
+        return Course(nothing, nothing, by), {}, {}
+    points = history.select("time", "rewards").unique(maintain_order=True)
+    times = points["time"].dt.timestamp("us").to_numpy() / 1e6
+    course = Course(points["rewards"].to_numpy().astype(float), times, by)
+    p_best, traffic = {}, {}
+    for arm in arms:
+        own = points.join(history.filter(pl.col("arm") == arm), on=["time", "rewards"], how="left")
+        p_best[arm] = own["p_best"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        traffic[arm] = own["traffic"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return course, p_best, traffic
