@@ -134,12 +134,14 @@ def p_best_chart(
     for arm in drawn:
         points = ((x(a), y(b)) for a, b in zip(course.places, p_best[arm], strict=True))
         parts.append(path(points, f"line {colours[arm]}"))
-    columns = {arm: _cells(p_best[arm], "{:.4f}") for arm in drawn}
+    columns = {arm: _cells(p_best[arm], "{:.4f}".format) for arm in drawn}
     last = {arm: p_best[arm][-1] for arm in known if np.isfinite(p_best[arm][-1])}
     said = []
     if last:
         leader = max(last, key=lambda arm: last[arm])
-        said.append(f"Now {leader} is the best arm with a chance of {last[leader]:.4f}.")
+        said.append(
+            f"At the last checkpoint {leader} was best with a chance of {last[leader]:.4f}."
+        )
     if enough is not None:
         said.append(f"The dashed line is the stop rule's {enough:g}.")
     said += _left_out(len(drawn), len(p_best))
@@ -178,7 +180,7 @@ def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[
         parts.append(path([*top, *reversed(bottom)], f"layer {colour}", closed=True))
         below = above
     parts += left_axis(y, SHARES, x)
-    columns = {arm: _cells(part, "{:.1%}") for arm, (_, part) in layers.items()}
+    columns = {arm: _cells(part, "{:.1%}".format) for arm, (_, part) in layers.items()}
     most = max(layers, key=lambda arm: layers[arm][1][-1])
     return Chart(
         key,
@@ -209,7 +211,7 @@ def gain_chart(course: Course, gain: Band | None, goal: str, level: float = 0.95
     key, title = "gain", "Gain over the holdout"
     word = "gained" if goal == "max" else "saved"
     if gain is None:
-        return Chart(key, title, "", "There is no holdout to compare with; the option holdout.")
+        return Chart(key, title, "", "Nothing to compare with: the option holdout is 0.")
     known = np.isfinite(gain.value) & np.isfinite(gain.low) & np.isfinite(gain.high)
     if not course.drawable or not known.any():
         return Chart(key, title, "", "Drawn once the holdout has rewards at two moments.")
@@ -224,11 +226,12 @@ def gain_chart(course: Course, gain: Band | None, goal: str, level: float = 0.95
     middle = ((x(a), y(b)) for a, b in zip(at, gain.value[known], strict=True))
     parts.append(path(middle, "line arm-0"))
     places = max(places_for([float(gain.high[known][-1] - gain.low[known][-1])]) - 1, 0)
+    text = _amount(places)
     columns = {
-        name: _cells(values, f"{{:+,.{places}f}}")
+        name: _cells(values, text)
         for name, values in (("Gain", gain.value), ("From", gain.low), ("To", gain.high))
     }
-    now = [decimal(float(part[known][-1]), places, "+") for part in gain]
+    now = [text(part[known][-1]) for part in gain]
     percent = f"{100 * level:g} %"
     said = f"So far {now[0]} {word}; with a chance of {percent} it is {now[1]} to {now[2]}."
     if gain.low[known][-1] <= 0 <= gain.high[known][-1]:
@@ -242,9 +245,14 @@ def gain_chart(course: Course, gain: Band | None, goal: str, level: float = 0.95
     )
 
 
-def _cells(values: Floats, form: str) -> Callable[[int], str]:
+def _amount(places: int) -> Callable[[float], str]:
+    """How to write a gain."""
+    return lambda x: decimal(float(x), places, "+,")
+
+
+def _cells(values: Floats, text: Callable[[float], str]) -> Callable[[int], str]:
     """How to write the number of a checkpoint."""
-    return lambda i: form.format(values[i]) if np.isfinite(values[i]) else "-"
+    return lambda i: text(values[i]) if np.isfinite(values[i]) else "-"
 
 
 def _left_out(drawn: int, arms: int) -> Sequence[str]:

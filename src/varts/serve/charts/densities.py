@@ -14,6 +14,7 @@ from varts.beliefs import Belief
 from varts.serve.charts.chart import Chart, Table
 from varts.serve.charts.scale import Scale, number_ticks, span
 from varts.serve.charts.svg import (
+    HEIGHT,
     across,
     bottom_axis,
     drawing,
@@ -24,12 +25,12 @@ from varts.serve.charts.svg import (
     short,
 )
 
-ROW = 44.0  # the height of a row
-HILL = 32.0  # the height of a hill in it
-NAMES = 92.0  # the width of the column of names
+ROW, TALLEST_ROW = 44.0, 66.0  # the height of a row, with many and with few of them
+ROOM_BELOW = 12.0  # a hill, for its interval
+NAMES = 98.0  # the width of the column of names
 LETTERS = 13  # of a name that fit into it
 POINTS = 120  # of a curve
-ROOM = 0.3  # of the widest interval, on both sides
+ROOM_BESIDE = 0.3  # of the widest interval, on both sides
 
 
 class Hill(NamedTuple):
@@ -58,27 +59,29 @@ def draw_hills(key: str, title: str, axis: str, hills: Sequence[Hill]) -> str:
     drawable = [all(map(math.isfinite, end)) for end in ends]
     if not any(drawable):
         return ""
-    low, high = span((x for end in ends for x in end), pad=ROOM)
+    low, high = span((x for end in ends for x in end), pad=ROOM_BESIDE)
     x = across(low, high, NAMES)
-    y = 8 + ROW * len(hills)
+    row = min(max((HEIGHT - 46) / len(hills), ROW), TALLEST_ROW)
+    y = 8 + row * len(hills)
     parts = bottom_axis(x, number_ticks(low, high), axis, y, 4.0)
     for i, (hill, end, there) in enumerate(zip(hills, ends, drawable, strict=True)):
-        base = 8 + ROW * i + HILL
-        name = element("title", escaped(hill.hint))
-        row = [label(short(hill.name, LETTERS), NAMES - 8, base, "row-name", "end")]
-        if there:
-            row += _hill(hill, end, x, base)
-        parts.append(element("g", name, *row, class_=hill.colour))
+        base = 4 + row * (i + 1) - ROOM_BELOW
+        drawn = [
+            element("title", escaped(hill.hint)),
+            label(short(hill.name, LETTERS), NAMES - 8, base, "row-name", "end"),
+            *(_hill(hill, end, x, base, row - ROOM_BELOW) if there else ()),
+        ]
+        parts.append(element("g", *drawn, class_=hill.colour))
     return drawing(key, title, parts, y + 38)
 
 
-def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float) -> list[str]:
+def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float, height: float) -> list[str]:
     grid = np.linspace(x.low, x.high, POINTS)
     # What lies between two points of the grid would be missed: put some where the hill is.
     own = np.linspace(ends[0], ends[1], POINTS // 2)
     grid = np.unique(np.concatenate([grid, own]))
-    height = _height(hill.belief.density(grid)[:, hill.column])
-    top = [(x(at), base - HILL * part) for at, part in zip(grid, height, strict=True)]
+    shape = _shape(hill.belief.density(grid)[:, hill.column])
+    top = [(x(at), base - height * part) for at, part in zip(grid, shape, strict=True)]
     area = [(top[0][0], base), *top, (top[-1][0], base)]
     middle = x(hill.middle())
     return [
@@ -89,7 +92,7 @@ def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float) -> list[
     ]
 
 
-def _height(density: Floats) -> Floats:
+def _shape(density: Floats) -> Floats:
     """Of a hill whose top is at 1."""
     top = density.max(initial=0.0)
     return density / top if 0 < top < math.inf else np.zeros_like(density)

@@ -32,9 +32,10 @@ def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
     for i, band in enumerate(shown.values()):
         inside = band.value <= high
         at = rounds[inside]
-        top = [(x(a), y(min(b, high))) for a, b in zip(at, band.high[inside], strict=True)]
-        bottom = [(x(a), y(b)) for a, b in zip(at, band.low[inside], strict=True)]
-        parts.append(path([*top, *reversed(bottom)], f"band arm-{i}", closed=True))
+        if i == 0:  # more bands than one hide each other
+            top = [(x(a), y(min(b, high))) for a, b in zip(at, band.high[inside], strict=True)]
+            bottom = [(x(a), y(b)) for a, b in zip(at, band.low[inside], strict=True)]
+            parts.append(path([*top, *reversed(bottom)], f"band arm-{i}", closed=True))
         points = ((x(a), y(b)) for a, b in zip(at, band.value[inside], strict=True))
         parts.append(path(points, f"line arm-{i}"))
     rows = [
@@ -44,6 +45,7 @@ def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
     above = [name for name, band in shown.items() if np.any(band.value > high)]
     first = next(iter(regret))
     said = f"After {rounds[-1]:,.0f} rounds {first} has lost {ends[0]:,.4g} against the best arm."
+    said += f" The band is the 95 % interval of {first}."
     if above:
         said += f" {', '.join(above)} leave the picture at the top."
     return Chart(

@@ -14,9 +14,9 @@ from varts._validation import Floats
 TICKS = 5  # about so many on an axis
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 TIME_STEPS = (
-    *(1.0, 5.0, 15.0, 30.0),
-    *(MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE),
-    *(HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR),
+    *(1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
+    *(MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE),
+    *(HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR),
     *(DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY),
 )
 
@@ -98,7 +98,7 @@ def time_ticks(low: float, high: float, count: int = 4) -> list[Tick]:
     """Round times, in seconds since 1970, UTC.
 
     >>> [tick.label for tick in time_ticks(0.0, 8 * HOUR)]
-    ['1 Jan', '03:00', '06:00']
+    ['1 Jan', '02:00', '04:00', '06:00', '08:00']
     >>> [tick.label for tick in time_ticks(0.0, 60 * DAY)]
     ['1 Jan', '15 Jan', '29 Jan', '12 Feb', '26 Feb']
     """

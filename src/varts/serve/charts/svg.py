@@ -49,8 +49,13 @@ def place(x: float) -> str:
 
 
 def short(text: str, most: int) -> str:
-    """The text, cut if it is too long for its place."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """The text, with its middle left out if it is too long for its place.
+
+    >>> short("banner number 12", 12)
+    'banner…er 12'
+    """
+    end = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
 def label(text: str, x: float, y: float, class_: str = "tick", anchor: str | None = None) -> str:
@@ -103,8 +108,8 @@ def bottom_axis(
         at = x(tick.at)
         parts.append(element("line", class_="grid", x1=at, x2=at, y1=top, y2=y))
         edge = WIDTH - 3.4 * len(tick.label)  # half the width of a label
-        parts.append(label(tick.label, min(at, edge), y + 14, anchor="middle"))
-    return [*parts, label(title, x.end, y + 31, "axis-title", "end")]
+        parts.append(label(tick.label, min(at, edge), y + 16, anchor="middle"))
+    return [*parts, label(title, x.end, y + 32, "axis-title", "end")]
 
 
 def left_axis(y: Scale, ticks: Sequence[Tick], x: Scale) -> list[str]:

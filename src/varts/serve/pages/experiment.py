@@ -11,7 +11,7 @@ import numpy as np
 from varts._validation import Floats, choice
 from varts.checks import Checks
 from varts.live.report import Report, posterior
-from varts.live.wording import arm_cells, separates, status, verdict
+from varts.live.wording import ArmCells, arm_cells, separates, status, verdict
 from varts.serve.charts import (
     Band,
     Chart,
@@ -22,6 +22,7 @@ from varts.serve.charts import (
     p_best_chart,
     traffic_chart,
 )
+from varts.serve.charts.chart import COLOURS
 from varts.serve.pages.changes import Change
 from varts.serve.pages.forms import GROUPS, Sent, typed_options
 from varts.serve.pages.rendering import Viewer, render
@@ -78,7 +79,7 @@ def page(
         pending=int(found.frame["pending"].sum()),
         verdict=verdict(found),
         tone=_tone(found),
-        cells=arm_cells(found),
+        cells=_ordered(arm_cells(found)),
         colours=colours,
         charts=_charts(found, colours, history, gain, choice("by", by, AXES)),
         by=by,
@@ -94,6 +95,13 @@ def page(
         groups=GROUPS,
         typed=typed_options(config.options) if sent is None else sent,
     )
+
+
+def _ordered(cells: list[ArmCells]) -> list[ArmCells]:
+    """Few arms in their own order, many with those ahead first, so that they are found."""
+    if len(cells) <= COLOURS:
+        return cells
+    return sorted(cells, key=lambda row: 1.0 if row.p_best == "-" else -float(row.p_best))
 
 
 def _tone(found: Report) -> str:

@@ -59,7 +59,7 @@ GROUPS = (
 LABELS = {
     "floor": "Least share of each arm",
     "holdout": "Share of the holdout",
-    "sticky": "A unit keeps its arm",
+    "sticky": "Sticky units",
     "window": "Window for a reward",
     "missing": "A missing reward counts as",
     "skew": "Jumps of the clock",
@@ -68,8 +68,8 @@ LABELS = {
     "stop_p_best": "Stop at P(best)",
     "stop_loss": "Stop at expected loss",
     "stop_error": "Stop when certain, with error",
-    "hash_units": "Store units as hashes",
-    "client_ids": "Ids come from clients",
+    "hash_units": "Hashed units",
+    "client_ids": "Ids from clients",
 }
 SHOWN = tuple(name for group in GROUPS for name in group.options)
 FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.default, bool))
@@ -266,7 +266,7 @@ def typed_options(options: Options) -> dict[str, str]:
             out.update({name: "on"} if value else {})
         elif name in SHOWN and value != getattr(Options(), name):
             parts = value if isinstance(value, list) else [value]
-            out[name] = ",".join(f"{part:.15g}" for part in parts)
+            out[name] = ",".join(repr(part).removesuffix(".0") for part in parts)
     return out
 
 

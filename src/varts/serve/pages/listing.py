@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from varts._text import decimal, places_for
 from varts.live.report import Report
 from varts.live.wording import separates, status
 from varts.serve.pages.rendering import Viewer, render
@@ -20,7 +21,8 @@ class Gain(NamedTuple):
     half: float
 
     def __str__(self) -> str:
-        return f"{self.value:+,.4g} ± {self.half:,.2g}"
+        places = max(places_for([self.half]) - 1, 0)
+        return f"{decimal(self.value, places, '+,')} ± {decimal(self.half, places, ',')}"
 
 
 class Listed(NamedTuple):

@@ -49,10 +49,14 @@ def page(
         headline=None if found is None else plan_headline(found),
         chart=None if found is None else _regret(found),
         sections=[
-            (Table(one.title, one.rows[0], one.rows[1:]) if one.rows else None, one.below)
+            (Table(one.title, _heads(one.rows[0]), one.rows[1:]) if one.rows else None, one.below)
             for one in sections
         ],
     )
+
+
+def _heads(titles: list[str]) -> list[str]:
+    return [title[:1].upper() + title[1:] for title in titles]
 
 
 def _regret(found: Plan) -> Chart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from markupsafe import Markup, escape
 from varts._caching import computed_once
 from varts._text import printable
 from varts.checks.finding import plural
+from varts.live.options import Options
+from varts.live.wording import option_text
 from varts.serve.charts.course import moment_text
 from varts.serve.pages.forms import FLAGS, FORMS, LABELS, NAME_RULE, is_filled
 
@@ -145,4 +147,5 @@ _environment.globals.update(
     labels=LABELS,
     name_rule=NAME_RULE,
     is_filled=is_filled,
+    defaults={name: option_text(value) for name, value in asdict(Options()).items()},
 )
