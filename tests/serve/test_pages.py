@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 
 import varts
-from tests.serve.scenes import ADMIN, BUYS, NOW, READER, gain_of, played, price_paid, shop
+from tests.serve.scenes import ADMIN, BUYS, NOW, READER, played, price_paid, shop
 from varts.live.options import Options
 from varts.live.wording import arm_cells
 from varts.serve.pages import (
+    ANYBODY,
     FORMS,
     STATIC,
     Viewer,
@@ -136,8 +137,9 @@ def matches(form, given):
     return form.method == given["method"] and re.fullmatch(pattern, given["action"])
 
 
-def experiment_page(exp, history=None, viewer=ADMIN, **given):
-    return experiment.page(viewer, exp.report(), revision=7, now=NOW, history=history, **given)
+def experiment_page(exp, history=None, gain=None, viewer=ADMIN, **given):
+    found, seen = exp.report(), {"history": history, "gain": gain}
+    return experiment.page(viewer, found, revision=7, now=NOW, **seen, **given)
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +151,9 @@ def shop_scene():
 
 
 def test_the_page_of_an_experiment_shows_what_the_report_says(shop_scene):
-    exp, history = shop_scene
+    exp = shop_scene.exp
     found = exp.report()
-    page = checked(experiment_page(exp, history, gain=gain_of(history), checks=exp.check()))
+    page = checked(experiment_page(*shop_scene, checks=exp.check()))
     for row in arm_cells(found):
         for cell in (row.arm, row.n, row.mean, row.interval, row.anytime, row.p_best, row.share):
             assert cell in page.text
@@ -167,7 +169,7 @@ def test_the_page_of_an_experiment_shows_what_the_report_says(shop_scene):
 
 
 def test_buttons_are_for_admins(shop_scene):
-    exp, history = shop_scene
+    exp, history, _ = shop_scene
     asked = {given["action"] for given in checked(experiment_page(exp, history)).named("form")}
     assert asked == {
         "/logout",
@@ -180,11 +182,13 @@ def test_buttons_are_for_admins(shop_scene):
 
 def test_confirmations_say_what_they_do(shop_scene):
     text = checked(experiment_page(*shop_scene)).text
-    assert "Only a restart undoes it." in text and "Resume undoes it." in text
+    assert "Stopping is final." in text and "Resume undoes it." in text
+    text = checked(experiment_page(*shop_scene, can_restart=True)).text
+    assert "Only a restart undoes it." in text and "final" not in text
 
 
 def test_a_met_stop_rule_offers_its_winner():
-    exp, history = shop(rounds=2000, batches=2)
+    exp, history, _ = shop(rounds=2000, batches=2)
     found = exp.report()
     assert found.stop and found.winner == "12"
     html = experiment_page(exp, history)
@@ -208,7 +212,9 @@ def test_an_unknown_axis_is_refused(shop_scene):
 @pytest.mark.parametrize("goal", ["max", "min"])
 def test_arms_may_have_any_name(goal):
     arms = [NASTY, "quo\"te's & <b>", "right\u202eto left", "é" * 200]
-    exp, history = played(arms, lambda arm, rng: rng.normal(len(arm), 1), 80, batches=4, goal=goal)
+    exp, history, _ = played(
+        arms, lambda arm, rng: rng.normal(len(arm), 1), 80, batches=4, goal=goal
+    )
     html = experiment_page(exp, history)
     page = checked(html)
     assert NASTY in page.text and "\u202e" not in html
@@ -222,7 +228,7 @@ def test_one_arm():
 
 
 def test_the_last_arm_in_play_cannot_be_paused():
-    exp, history = shop(rounds=60, batches=2)
+    exp, history, _ = shop(rounds=60, batches=2)
     exp.pause_arm("9")
     exp.pause_arm("15")
     page = checked(experiment_page(exp, history))
@@ -233,7 +239,7 @@ def test_the_last_arm_in_play_cannot_be_paused():
 
 def test_a_hundred_arms():
     arms = [f"arm {i}" for i in range(100)]
-    exp, history = played(arms, lambda arm, rng: rng.normal(int(arm[4:]), 5), 1000, batches=5)
+    exp, history, _ = played(arms, lambda arm, rng: rng.normal(int(arm[4:]), 5), 1000, batches=5)
     html = experiment_page(exp, history)
     page = checked(html)
     rows = re.findall(r'<th scope="row"><span class="swatch [^"]+"></span>(arm \d+)', html)
@@ -244,33 +250,42 @@ def test_a_hundred_arms():
 
 
 def test_no_rewards_yet():
-    exp, _ = played(["a", "b"], None, 0, batches=0)
+    exp, _, _ = played(["a", "b"], None, 0, batches=0)
     page = checked(experiment_page(exp, None))
     assert "Nothing can be said of any arm's mean yet." in page.text
     assert "0 rewards" in page.text
 
 
 def test_all_rewards_equal():
-    exp, history = played(["a", "b"], lambda arm, rng: 0.0, 40, batches=4, stop_loss=0.1)
+    exp, history, _ = played(["a", "b"], lambda arm, rng: 0.0, 40, batches=4, stop_loss=0.1)
     assert "All rewards so far are equal" in checked(experiment_page(exp, history)).text
 
 
 def test_huge_and_tiny_rewards():
     for unit in (1e70, 1e-70):
-        exp, history = played(["a", "b"], lambda arm, rng, u=unit: u * rng.random(), 40, batches=4)
+        exp, history, _ = played(
+            ["a", "b"], lambda arm, rng, u=unit: u * rng.random(), 40, batches=4
+        )
         checked(experiment_page(exp, history))
 
 
 def test_a_stopped_experiment_offers_no_change(shop_scene):
-    exp, history = shop(rounds=60, batches=2)
+    exp, history, _ = shop(rounds=60, batches=2)
     exp.stop("12")
     page = checked(experiment_page(exp, history))
     assert "stopped, 12 for everybody" in page.text and "The experiment was stopped." in page.text
     assert {given["action"] for given in page.named("form")} == {"/logout"}
+    page = checked(experiment_page(exp, history, can_restart=True))
+    assert "/experiments/price/restart" in {given["action"] for given in page.named("form")}
+
+
+def test_a_service_without_tokens_has_nobody_to_log_out(shop_scene):
+    page = checked(experiment_page(*shop_scene, viewer=ANYBODY))
+    assert "Log out" not in page.text and "Stop…" in page.text and "New" in page.text
 
 
 def test_an_arm_that_came_later_has_no_past(shop_scene):
-    exp, history = shop(rounds=120, batches=4)
+    exp, history, _ = shop(rounds=120, batches=4)
     exp.add_arm("18")
     html = experiment_page(exp, history)
     checked(html)
@@ -289,7 +304,7 @@ def test_a_refused_change_is_said_with_what_was_typed(shop_scene):
 
 
 def test_changes_are_told_in_words():
-    exp, _ = shop(rounds=60, batches=2)
+    exp, _, _ = shop(rounds=60, batches=2)
     exp.configure(stop_p_best=0.99, half_life=500.0)
     exp.add_arm("18")
     exp.pause_arm("9")
@@ -317,7 +332,7 @@ def test_changes_are_told_in_words():
 
 
 def test_the_list(shop_scene):
-    exp, _ = shop_scene
+    exp, _, _ = shop_scene
     early = varts.open("early", ["a", "b"], store="memory://")
     rows = [
         Listed.of(exp.report(), Gain(1160.4, 400.0), NOW - timedelta(seconds=3)),
@@ -335,7 +350,7 @@ def test_the_list(shop_scene):
 
 
 def test_the_list_says_when_one_may_stop():
-    exp, _ = shop(rounds=2000, batches=2)
+    exp, _, _ = shop(rounds=2000, batches=2)
     assert Listed.of(exp.report()).status == "may stop"
     exp.stop("12")
     assert Listed.of(exp.report()).status == "stopped, 12 for everybody"
@@ -478,7 +493,7 @@ def test_a_plan_may_be_asked_for_by_the_form_of_a_new_experiment():
 
 
 def test_what_would_have_happened(shop_scene):
-    exp, _ = shop_scene
+    exp, _, _ = shop_scene
     assert read_target({"play": "arm:12"}, "play") == varts.always("12")
     assert isinstance(read_target({"play": "even"}, "play"), varts.EvenSplit)
     assert read_target({}, "against") is None
@@ -546,8 +561,7 @@ def test_static_files_need_nothing_from_elsewhere():
 
 def test_every_class_of_a_picture_has_a_style(shop_scene):
     style = (STATIC / "style.css").read_text(encoding="utf-8")
-    exp, history = shop_scene
-    html = experiment_page(exp, history, gain=gain_of(history))
+    html = experiment_page(*shop_scene)
     pictures = " ".join(re.findall(r"<svg.*?</svg>", html, re.DOTALL))
     used = {word for found in re.findall(r'class="([^"]+)"', pictures) for word in found.split()}
     plain = {"tick", "axis-title"}  # as all text of a picture
@@ -586,7 +600,7 @@ def test_colours_can_be_seen(theme):
 
 def test_the_words_of_scenes_are_those_of_the_model():
     """The scene is what it says: without it other tests would check nothing."""
-    exp, history = played(BUYS, price_paid, 90, batches=3)
+    exp, history, _ = played(BUYS, price_paid, 90, batches=3)
     assert history["rewards"].unique().sort().to_list() == [30, 60, 90]
     assert exp.report().state.rewards == 90
     shares = history.group_by("rewards").agg(pl.col("traffic").sum())["traffic"]

@@ -1,1 +1,1 @@
-"""The pages of a service over HTTP, and the charts on them."""
+"""The HTTP service of live experiments: `varts serve`."""

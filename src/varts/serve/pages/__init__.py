@@ -7,6 +7,6 @@ for the same address again and takes those parts from the answer, so there is no
 """
 
 from varts.serve.pages.forms import FORMS
-from varts.serve.pages.rendering import STATIC, Viewer
+from varts.serve.pages.rendering import ANYBODY, STATIC, Viewer
 
-__all__ = ["FORMS", "STATIC", "Viewer"]
+__all__ = ["ANYBODY", "FORMS", "STATIC", "Viewer"]

@@ -45,6 +45,7 @@ def page(
     changes: Sequence[Change] = (),
     checks: Checks | None = None,
     by: str = "rewards",
+    can_restart: bool = False,
     error: str | None = None,
     sent: Sent | None = None,
 ) -> str:
@@ -63,6 +64,8 @@ def page(
         changes: Of its configuration, the last one first.
         checks: What the checks of rewards and decisions found, if they were made.
         by: What the horizontal axes show: "rewards" or "time".
+        can_restart: Whether a stopped experiment can be started again; without it stopping is
+            said to be final.
         error: Why a change was refused, in a sentence.
         sent: The fields of the options as they were sent, if they were refused.
     """
@@ -83,6 +86,7 @@ def page(
         colours=colours,
         charts=_charts(found, colours, history, gain, choice("by", by, AXES)),
         by=by,
+        can_restart=can_restart,
         axes=AXES,
         in_play=[arms[arm] for arm in config.active],
         findings=[] if checks is None else [one for one in checks if one.verdict != "ok"],

@@ -129,6 +129,7 @@ FORMS = {
         "admin",
         {"winner": "The arm that everybody gets from then on; blank for none.", **_change},
     ),
+    "restart": Form("post", "/experiments/{name}/restart", "admin", _change),
     "plan": Form(
         "post",
         "/plan",
