@@ -18,12 +18,14 @@ from varts.serve.charts.chart import OTHERS, Chart, Table
 from varts.serve.charts.scale import Scale, Tick, number_ticks, span, spread_over, time_ticks
 from varts.serve.charts.svg import (
     across,
+    area,
     bottom_axis,
     drawing,
     element,
     hover_strips,
     left_axis,
     path,
+    points,
     upward,
 )
 
@@ -132,8 +134,8 @@ def p_best_chart(
         at = y(enough)
         parts.append(element("line", class_="threshold", x1=x.start, x2=x.end, y1=at, y2=at))
     for arm in drawn:
-        points = ((x(a), y(b)) for a, b in zip(course.places, p_best[arm], strict=True))
-        parts.append(path(points, f"line {colours[arm]}"))
+        line = points(x, y, course.places, p_best[arm])
+        parts.append(path(line, f"line {colours[arm]}"))
     columns = {arm: _cells(p_best[arm], "{:.4f}".format) for arm in drawn}
     last = {arm: p_best[arm][-1] for arm in known if np.isfinite(p_best[arm][-1])}
     said = []
@@ -174,11 +176,9 @@ def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[
         layers[f"{len(rest)} other arms"] = (OTHERS, np.sum(rest, axis=0))
     below = np.zeros(len(course.places))
     for colour, part in layers.values():
-        above = below + part
-        top = [(x(a), y(b)) for a, b in zip(course.places, above, strict=True)]
-        bottom = [(x(a), y(b)) for a, b in zip(course.places, below, strict=True)]
-        parts.append(path([*top, *reversed(bottom)], f"layer {colour}", closed=True))
-        below = above
+        bottom, below = below, below + part
+        top = points(x, y, course.places, below)
+        parts.append(area(top, points(x, y, course.places, bottom), f"layer {colour}"))
     parts += left_axis(y, SHARES, x)
     columns = {arm: _cells(part, "{:.1%}".format) for arm, (_, part) in layers.items()}
     most = max(layers, key=lambda arm: layers[arm][1][-1])
@@ -220,11 +220,8 @@ def gain_chart(course: Course, gain: Band | None, goal: str, level: float = 0.95
     parts += left_axis(y, number_ticks(low, high), x)
     parts.append(element("line", class_="zero", x1=x.start, x2=x.end, y1=y(0.0), y2=y(0.0)))
     at = course.places[known]
-    top = [(x(a), y(b)) for a, b in zip(at, gain.high[known], strict=True)]
-    bottom = [(x(a), y(b)) for a, b in zip(at, gain.low[known], strict=True)]
-    parts.append(path([*top, *reversed(bottom)], "band arm-0", closed=True))
-    middle = ((x(a), y(b)) for a, b in zip(at, gain.value[known], strict=True))
-    parts.append(path(middle, "line arm-0"))
+    line, bottom, top = (points(x, y, at, part[known]) for part in gain)
+    parts += [area(top, bottom, "band arm-0"), path(line, "line arm-0")]
     places = max(places_for([float(gain.high[known][-1] - gain.low[known][-1])]) - 1, 0)
     text = _amount(places)
     columns = {

@@ -16,12 +16,14 @@ from varts.serve.charts.scale import Scale, number_ticks, span
 from varts.serve.charts.svg import (
     HEIGHT,
     across,
+    area,
     bottom_axis,
     drawing,
     element,
     escaped,
     label,
     path,
+    points,
     short,
 )
 
@@ -81,11 +83,10 @@ def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float, height: 
     own = np.linspace(ends[0], ends[1], POINTS // 2)
     grid = np.unique(np.concatenate([grid, own]))
     shape = _shape(hill.belief.density(grid)[:, hill.column])
-    top = [(x(at), base - height * part) for at, part in zip(grid, shape, strict=True)]
-    area = [(top[0][0], base), *top, (top[-1][0], base)]
+    top = points(x, Scale(0.0, 1.0, base, base - height), grid, shape)
     middle = x(hill.middle())
     return [
-        path(area, "hill", closed=True),
+        area(top, [(top[0][0], base), (top[-1][0], base)], "hill"),
         path(top, "hill-line"),
         element("line", class_="interval", x1=x(ends[0]), x2=x(ends[1]), y1=base + 4, y2=base + 4),
         element("circle", class_="dot", cx=middle, cy=base + 4, r=3.4),

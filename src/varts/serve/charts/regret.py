@@ -10,7 +10,16 @@ from varts._validation import Floats
 from varts.serve.charts.chart import COLOURS, Chart, Table
 from varts.serve.charts.course import Band
 from varts.serve.charts.scale import number_ticks, spread_over
-from varts.serve.charts.svg import across, bottom_axis, drawing, left_axis, path, upward
+from varts.serve.charts.svg import (
+    across,
+    area,
+    bottom_axis,
+    drawing,
+    left_axis,
+    path,
+    points,
+    upward,
+)
 
 CEILING = 4.0  # times the first policy's regret: curves above it leave the picture
 
@@ -31,13 +40,11 @@ def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
     shown = dict(list(regret.items())[:COLOURS])
     for i, band in enumerate(shown.values()):
         inside = band.value <= high
-        at = rounds[inside]
+        own = Band(*(np.minimum(part[inside], high) for part in band))
+        line, bottom, top = (points(x, y, rounds[inside], part) for part in own)
         if i == 0:  # more bands than one hide each other
-            top = [(x(a), y(min(b, high))) for a, b in zip(at, band.high[inside], strict=True)]
-            bottom = [(x(a), y(b)) for a, b in zip(at, band.low[inside], strict=True)]
-            parts.append(path([*top, *reversed(bottom)], f"band arm-{i}", closed=True))
-        points = ((x(a), y(b)) for a, b in zip(at, band.value[inside], strict=True))
-        parts.append(path(points, f"line arm-{i}"))
+            parts.append(area(top, bottom, "band arm-0"))
+        parts.append(path(line, f"line arm-{i}"))
     rows = [
         [f"{rounds[i]:,.0f}", *(f"{band.value[i]:,.4g}" for band in shown.values())]
         for i in spread_over(len(rounds), 12)

@@ -45,6 +45,11 @@ class Scale(NamedTuple):
         share = (x / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return self.start + share * (self.end - self.start)
 
+    def places(self, values: Floats) -> list[float]:
+        """Of many numbers at once."""
+        share = (values / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return [float(x) for x in self.start + share * (self.end - self.start)]
+
 
 def span(values: Iterable[float | None], pad: float = 0.0) -> tuple[float, float]:
     """From the smallest to the largest of these that are finite, with some room on both sides.

@@ -13,6 +13,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from varts._text import printable
+from varts._validation import Floats
 from varts.serve.charts.scale import Scale, Tick
 
 WIDTH, HEIGHT = 460.0, 240.0  # in the unit of the drawing: it is as wide as its column
@@ -45,7 +46,8 @@ def place(x: float) -> str:
     >>> place(12.04), place(-0.01)
     ('12', '0')
     """
-    return f"{round(x, 1) + 0.0:g}" if abs(x) < 1e5 else f"{x:.0f}"
+    text = f"{x:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
 
 
 def short(text: str, most: int) -> str:
@@ -73,6 +75,16 @@ def path(points: Iterable[tuple[float, float]], class_: str, closed: bool = Fals
         parts.append(f"{pen}{place(x)} {place(y)}")
         pen = "L"
     return element("path", class_=class_, d="".join(parts) + "Z" * closed) if parts else ""
+
+
+def points(x: Scale, y: Scale, across: Floats, up: Floats) -> list[tuple[float, float]]:
+    """Where pairs of numbers are on the drawing."""
+    return list(zip(x.places(across), y.places(up), strict=True))
+
+
+def area(top: list[tuple[float, float]], bottom: list[tuple[float, float]], class_: str) -> str:
+    """What lies between two lines."""
+    return path([*top, *reversed(bottom)], class_, closed=True)
 
 
 def drawing(key: str, title: str, parts: Iterable[str], height: float = HEIGHT) -> str:

@@ -145,12 +145,16 @@ def _over_time(
     nothing = np.zeros(0)
     if history is None or history.is_empty():
         return Course(nothing, nothing, by), {}, {}
-    points = history.select("time", "rewards").unique(maintain_order=True)
-    times = points["time"].dt.timestamp("us").to_numpy() / 1e6
-    course = Course(points["rewards"].to_numpy().astype(float), times, by)
-    p_best, traffic = {}, {}
-    for arm in arms:
-        own = points.join(history.filter(pl.col("arm") == arm), on=["time", "rewards"], how="left")
-        p_best[arm] = own["p_best"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        traffic[arm] = own["traffic"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    moments = history.select("time", "rewards").unique(maintain_order=True).with_row_index("at")
+    names = list(arms)
+    rows = history.join(moments, on=["time", "rewards"]).filter(pl.col("arm").is_in(names))
+    arm = rows["arm"].replace_strict(names, range(len(names)), return_dtype=pl.Int64).to_numpy()
+    table = np.full((2, len(names), len(moments)), np.nan)
+    for values, column in zip(table, ("p_best", "traffic"), strict=True):
+        values[arm, rows["at"].to_numpy()] = (
+            rows[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        )
+    times = moments["time"].dt.timestamp("us").to_numpy() / 1e6
+    course = Course(moments["rewards"].to_numpy().astype(float), times, by)
+    p_best, traffic = (dict(zip(names, values, strict=True)) for values in table)
     return course, p_best, traffic
