@@ -7,7 +7,7 @@ probability. `database` has transactions, with its `url`, `connections`, `locks`
 the time, and `store` puts them together. `snapshot` is what this process knows of an experiment,
 and the one place where it is changed. On it rest `assignment` (decisions), `rewards`, `expiry`,
 `report`, `export`, `check`, `verify` and `repair`; `experiment` puts them together, `opening` makes
-one, and `validation` checks what it is given. `wording` says a report in words.
+one, and `validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision
