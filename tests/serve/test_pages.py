@@ -196,6 +196,20 @@ def test_a_met_stop_rule_offers_its_winner():
     assert '<input type="hidden" name="winner" value="12">' in html
 
 
+def test_what_is_said_of_the_gain(shop_scene):
+    """Words that are given come first, then what the band says, then that nothing is known."""
+    exp, history, gain = shop_scene
+    assert "So far +" in experiment_page(exp, history, gain)
+    words = "learning earned +0.6 a decision"
+    for band in (gain, None):
+        html = experiment_page(exp, history, band, gain_sentence=words)
+        assert "Learning earned +0.6 a decision." in html and "So far +" not in html
+    assert "What the holdout has earned is not known here." in experiment_page(exp, history)
+    without = played(["a", "b"], lambda arm, rng: rng.random(), 40, batches=4)
+    assert without.gain is None
+    assert "There is no holdout to compare with." in experiment_page(*without)
+
+
 @pytest.mark.parametrize("by", ["rewards", "time"])
 def test_axes_are_rewards_or_times(shop_scene, by):
     html = experiment_page(*shop_scene, by=by)

@@ -199,22 +199,30 @@ def _carried(share: Mapping[str, Floats]) -> dict[str, Floats]:
     return dict(zip(share, np.nan_to_num(rows[:, np.maximum.accumulate(last)]), strict=True))
 
 
-def gain_chart(course: Course, gain: Band | None, goal: str, level: float = 0.95) -> Chart:
+def gain_chart(
+    course: Course,
+    gain: Band | None,
+    goal: str,
+    level: float = 0.95,
+    sentence: str | None = None,
+) -> Chart:
     """What choosing has brought, compared with the even split of the holdout.
 
     Args:
         course: The checkpoints.
-        gain: In rewards, all together; None without a holdout.
+        gain: In rewards, all together; None if it is not known.
         goal: "max" or "min": for the latter a gain is a saving.
         level: Of the band.
+        sentence: What to say of the gain as it is now; by default what the band ends with.
     """
     key, title = "gain", "Gain over the holdout"
     word = "gained" if goal == "max" else "saved"
     if gain is None:
-        return Chart(key, title, "", "Nothing to compare with: the option holdout is 0.")
+        return Chart(key, title, "", sentence or "There is no holdout to compare with.")
     known = np.isfinite(gain.value) & np.isfinite(gain.low) & np.isfinite(gain.high)
     if not course.drawable or not known.any():
-        return Chart(key, title, "", "Drawn once the holdout has rewards at two moments.")
+        later = "Drawn once the holdout has rewards at two moments."
+        return Chart(key, title, "", sentence or later)
     low, high = span([0.0, *gain.low[known], *gain.high[known]], pad=0.05)
     (x, parts), y = course.axis(), upward(low, high)
     parts += left_axis(y, number_ticks(low, high), x)
@@ -237,7 +245,7 @@ def gain_chart(course: Course, gain: Band | None, goal: str, level: float = 0.95
         key,
         title,
         drawing(key, title, [*parts, *course.strips(x, columns)]),
-        said,
+        sentence or said,
         course.table(f"Gain over the holdout, {percent}", columns),
     )
 

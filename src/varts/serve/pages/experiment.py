@@ -25,7 +25,7 @@ from varts.serve.charts import (
 from varts.serve.charts.chart import COLOURS
 from varts.serve.pages.changes import Change
 from varts.serve.pages.forms import GROUPS, Sent, typed_options
-from varts.serve.pages.rendering import Viewer, render
+from varts.serve.pages.rendering import Viewer, render, sentence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +42,7 @@ def page(
     created: datetime | None = None,
     history: pl.DataFrame | None = None,
     gain: Band | None = None,
+    gain_sentence: str | None = None,
     changes: Sequence[Change] = (),
     checks: Checks | None = None,
     by: str = "rewards",
@@ -60,7 +61,8 @@ def page(
         history: A row per checkpoint and arm, with the columns time, rewards, arm, p_best and
             traffic, the arm's part of the decisions since the checkpoint before; None if there is
             none.
-        gain: Over the holdout, a number per checkpoint; None without a holdout.
+        gain: Over the holdout, a number per checkpoint of the history; None if it is not known.
+        gain_sentence: What learning has earned so far, in words.
         changes: Of its configuration, the last one first.
         checks: What the checks of rewards and decisions found, if they were made.
         by: What the horizontal axes show: "rewards" or "time".
@@ -84,7 +86,7 @@ def page(
         tone=_tone(found),
         cells=_ordered(arm_cells(found)),
         colours=colours,
-        charts=_charts(found, colours, history, gain, choice("by", by, AXES)),
+        charts=_charts(found, colours, history, choice("by", by, AXES), gain, gain_sentence),
         by=by,
         can_restart=can_restart,
         axes=AXES,
@@ -121,18 +123,22 @@ def _charts(
     found: Report,
     colours: dict[str, str],
     history: pl.DataFrame | None,
-    gain: Band | None,
     by: str,
+    gain: Band | None,
+    gain_sentence: str | None,
 ) -> list[Chart]:
     names = list(found.state.config.arms)
     known, belief = posterior(found.state)
+    if gain is None and gain_sentence is None and found.state.config.options.holdout:
+        gain_sentence = "What the holdout has earned is not known here."
+    said = None if gain_sentence is None else sentence(gain_sentence)
     unknown = [arm for i, arm in enumerate(names) if i not in known]
     course, p_best, traffic = _over_time(history, names, by)
     return [
         density_chart([names[i] for i in known], belief, colours, found.level, unknown),
         p_best_chart(course, p_best, colours, found.state.config.options.stop_p_best),
         traffic_chart(course, traffic, colours),
-        gain_chart(course, gain, found.goal, found.level),
+        gain_chart(course, gain, found.goal, found.level, said),
     ]
 
 
