@@ -237,6 +237,13 @@ def test_arms_may_have_any_name(goal):
     assert NASTY in sent and arms[1] in sent  # as they are, so that they are found again
 
 
+def test_a_sentence_leaves_the_name_of_an_arm_as_it_is():
+    scene = played(["blue", "red"], lambda arm, rng: rng.random(), 40, batches=2)
+    assert scene.exp.report().certainty.startswith("blue, red may")
+    text = checked(experiment_page(*scene)).text
+    assert "blue, red may still be best" in text and "Blue" not in text
+
+
 def test_one_arm():
     checked(experiment_page(*played(["only"], lambda arm, rng: rng.normal(), 40, batches=4)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -73,13 +74,14 @@ def _asset(name: str) -> str:
 _hashes: dict[str, str] = {}
 
 
-def sentence(text: str) -> str:
-    """Words of the library as a sentence of a page.
+def sentence(text: str, names: Iterable[str] = ()) -> str:
+    """Words of the library as a sentence of a page; a name that it begins with stays as it is.
 
-    >>> sentence("no stop rule was set"), sentence("P(best) is 0.9, at least 0.8")
-    ('No stop rule was set.', 'P(best) is 0.9, at least 0.8.')
+    >>> sentence("no stop rule was set"), sentence("blue, red may still be best", ["blue", "red"])
+    ('No stop rule was set.', 'blue, red may still be best.')
     """
-    return text[:1].upper() + text[1:].rstrip(".") + "." if text else ""
+    named = any(text.startswith((f"{name} ", f"{name},")) for name in names)
+    return (text if named else text[:1].upper() + text[1:]).rstrip(".") + "."
 
 
 def duration(seconds: float) -> str:
