@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,12 @@ bench-anytime: install  ## errors and detection times of always-valid inference,
 
 bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation.md
 	$(BIN)/python benchmarks/evaluation.py $(BENCH)
+
+bench-metrics: install  ## which policy for revenue, ratings, latency and clicks, into docs/recipes.md
+	$(BIN)/python benchmarks/metrics.py $(BENCH)
+
+bench-obp: install  ## estimates from logs beside those of the Open Bandit Pipeline, into docs/evaluation.md
+	$(BIN)/python -m benchmarks.agreement
 
 lint: install
 	$(BIN)/ruff check .

@@ -23,18 +23,21 @@ def last_line(text):
 
 
 def python_of(package):
-    """The interpreter of the package's environment, which is made if need be."""
-    home = FOLDER / package
+    """The interpreter of the package's environment, which is made if need be, with the versions of
+    `constraints-PACKAGE.txt` if there is such a file."""
+    home, pins = FOLDER / package, HERE / f"constraints-{package}.txt"
     python, ready = home / "bin" / "python", home / ".installed"
-    if not ready.exists():
+    pinned = pins.read_text(encoding="utf-8") if pins.exists() else ""
+    if not ready.exists() or ready.read_text(encoding="utf-8") != pinned:
         print(f"installing {package} ...", file=sys.stderr, flush=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip += ["-c", pins] if pinned else []
         for command in ([sys.executable, "-m", "venv", "--clear", home], [*pip, package]):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 errors = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
                 raise PeerError(last_line("\n".join(errors) or done.stderr))
-        ready.touch()
+        ready.write_text(pinned, encoding="utf-8")
     return python
 
 

@@ -9,10 +9,10 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from adaptive_logs import play, sd_of
+from report import put
 from scipy import special
 
 import varts
@@ -20,7 +20,6 @@ from varts._intervals import standard_error
 from varts.anytime import burn_in
 from varts.evaluation.scores import Scores
 
-PAGE = Path(__file__).parents[1] / "docs" / "evaluation.md"
 LOGS, REACH = 1000, float(special.ndtri(0.975))  # standard errors of a 95 % interval
 WORLDS = {
     "Gaussian, five equal arms": ("gaussian", [1.0] * 5, 2000, 0.02),
@@ -104,9 +103,7 @@ def main():
     start = time.perf_counter()
     made = table(LOGS // 10 if quick else LOGS)
     if not quick:
-        begin, end = "<!-- logs: generated -->", "<!-- logs: end -->"
-        before, rest = PAGE.read_text(encoding="utf-8").split(begin)
-        PAGE.write_text(f"{before}{begin}\n{made}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+        put("logs", made, "evaluation.md")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

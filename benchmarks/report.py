@@ -23,17 +23,18 @@ def machine(*packages):
     }
 
 
-def put(section, text):
-    """Replace what is between the marks of `section` in docs/benchmarks.md."""
-    page = DOCS / "benchmarks.md"
+def put(section, text, name="benchmarks.md"):
+    """Replace what is between the marks of `section` in a page of docs/."""
+    page = DOCS / name
     begin, end = f"<!-- {section}: generated -->", f"<!-- {section}: end -->"
     before, rest = page.read_text(encoding="utf-8").split(begin)
     after = rest.split(end)[1]
     page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def table(heads, rows):
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+def table(heads, rows, words=1):
+    """Markdown; the first columns, as many as `words`, are to the left, numbers to the right."""
+    lines = [heads, ["---"] * words + ["---:"] * (len(heads) - words), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 

@@ -47,8 +47,10 @@ UNTRACED = (
 # What `make test-fast` leaves out, besides everything on PostgreSQL.
 SLOW = (
     *UNTRACED,
+    "beliefs/test_many_arms.py",
     "evaluation/test_statistics.py",
     "live/test_experiment_sessions.py",
+    "live/test_gain.py",
     "live/test_migrations.py",
     "live/test_store.py",
     "live/test_waits.py",

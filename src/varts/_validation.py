@@ -122,6 +122,8 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
 def unknown(name: str, value: Any, known: Iterable[str]) -> str:
     """The sentence for an unknown word: it suggests the nearest known one and lists them all."""
     words = list(known)
+    if not words:
+        return f"unknown {name} {abbreviate(value)}; there is none"
     folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1)
     hint = f"did you mean {folded[near[0]]!r}? " if near else ""

@@ -18,6 +18,7 @@ from typing import get_type_hints
 
 import polars as pl
 import pytest
+from rich.cells import cell_len
 
 import varts
 from varts import cli
@@ -443,8 +444,16 @@ def test_report_for_scripts_has_the_numbers(done, price):
     assert (body["stop"], body["because"]) == (False, "no stop rule was set")
     assert body["version"] == 1 + len(values)
     assert [arm["arm"] for arm in body["arms"]] == ["9", "12", "15"]
-    columns = ["arm", "n", "mean", "sd", "mean_low", "mean_high", "anytime_low", "anytime_high"]
-    columns += ["p_best", "expected_loss", "may_be_best", "share", "pending"]
+    columns = ["arm", "n", "mean", "sd", "estimate", "mean_low", "mean_high"]
+    columns += [
+        "anytime_low",
+        "anytime_high",
+        "p_best",
+        "expected_loss",
+        "may_be_best",
+        "share",
+        "pending",
+    ]
     assert all(list(arm) == columns for arm in body["arms"])
     for arm in body["arms"]:
         rewards = got[arm["arm"]]
@@ -452,10 +461,12 @@ def test_report_for_scripts_has_the_numbers(done, price):
         assert arm["mean"] == pytest.approx(statistics.mean(rewards), abs=1e-6)
         assert arm["sd"] == pytest.approx(statistics.stdev(rewards), rel=1e-9)
         assert arm["mean_low"] < arm["mean"] < arm["mean_high"]
+        assert arm["mean_low"] < arm["estimate"] < arm["mean_high"]
     assert sum(arm["p_best"] for arm in body["arms"]) == pytest.approx(1)
     assert sum(arm["pending"] for arm in body["arms"]) == 1
     best = max(body["arms"], key=lambda arm: arm["p_best"])
     assert body["best"] == best["arm"]
+    assert (body["gain"], body["metrics"], body["guards"]) == (None, None, [])
 
 
 def test_report_for_people(done, price):
@@ -465,7 +476,8 @@ def test_report_for_people(done, price):
     out = done("report", price).splitlines()
     assert out[0] == "price: VarTS, goal max, 40 rewards, 0 pending, epoch 1, running, 1 paused"
     assert "95 % interval" in out[1] and "P(best)" in out[1] and "expected loss" in out[1]
-    assert re.match(rf"9 +{len(got['9'])} +10000000\d\d\.\d", out[2])  # digits where they differ
+    (nine,) = (line for line in out[2:4] if line.startswith("9 "))
+    assert re.match(rf"9 +{len(got['9'])} +\d\.\d+ +10000000\d\d\.\d", nine)  # where they differ
     assert re.match(r"15 \(paused\) .* - +- ", out[4])
     assert out[5] in (
         *(f"best so far: {arm}; no stop rule was set" for arm in ("9", "12")),
@@ -497,6 +509,39 @@ def test_an_arm_is_named_once_something_is_known(done, values, verdict):
     out = done("report", "named").splitlines()
     assert out[1 + len(values) + 1].startswith(f"{verdict}; ")
     assert found.best is not None  # scripts get the numbers, whatever they say
+
+
+def test_the_likeliest_arms_come_first_and_top_says_how_many(call, done):
+    done(
+        "create",
+        "many",
+        *(f"arm-{i:03}" for i in range(120)),
+        "--prior",
+        "mu=12,kappa=16,alpha=11,beta=640",
+    )
+    play(done, [12 + i % 7 for i in range(60)], "many")
+    (body,) = lines(done("report", "many", "--json"))
+    chances = {arm["arm"]: arm["p_best"] for arm in body["arms"]}
+    assert list(chances) == [f"arm-{i:03}" for i in range(120)]  # scripts get them as they are
+    order = sorted(chances, key=lambda arm: -chances[arm])
+    for shown, words in ((20, []), (3, ["--top", "3"]), (120, ["--top", "1e6"])):
+        out = done("report", "many", *words).splitlines()
+        assert [line.split()[0] for line in out[2 : 2 + shown]] == order[:shown]
+        assert (out[2 + shown] == f"and {120 - shown} more") == (shown < 120)
+    for wrong in ("0", "-3", "2.5", "all"):
+        refused(call("report", "many", "--top", wrong), "--top must be a whole number", wrong)
+
+
+def test_the_table_of_a_report_is_never_cut_and_keeps_its_columns(done):
+    """Names that a terminal would obey, brackets that rich would take for markup, wide letters."""
+    names = ["a\x1b[2J", "[red]b[/red]", "価格" * 30, "plain"]
+    done("create", "odd", *names)
+    _, titles, *rows, _ = done("report", "odd").splitlines()
+    assert [row[: cell_len(titles)].split("  ")[0] for row in rows] == [
+        "a\\u001b[2J",
+        *names[1:],
+    ]
+    assert {cell_len(row) for row in rows} == {cell_len(titles)}
 
 
 def test_a_report_before_any_reward(done, price):

@@ -3,7 +3,8 @@
 `python -m tests.live.chaos --kills 200` (`make chaos`) does it at length on SQLite and on
 PostgreSQL; the tests of this folder use the parts.
 
-A *call* is a `decide_many` with ids of our own and then the `reward_many` of the same ids. Workers
+A *call* is a `decide_many` with ids of our own and then the `reward_many` of the same ids, in one
+experiment followed by corrections: amended, voided, in parts, a unit forgotten, a restart. Workers
 keep diaries of them, which `diaries.py` holds against the store. A worker that was killed is
 replaced by one that reads the diary and repeats the call that was interrupted; one that the store
 could not answer repeats the call itself. The clocks of the workers are a day apart. What happens to
@@ -38,6 +39,7 @@ from tests.live.diaries import (
     SIZES,
     check,
     contents,
+    corrections_of,
     diaries,
     era_of,
     experiment_of,
@@ -78,7 +80,7 @@ def work(url, folder, worker=0, workers=1, seed=1):
     """Do this worker's part, from where its diary ends to the last chunk."""
     set_clock(DAY * (worker % 3 - 1))
     path = Path(folder) / f"diary-{worker}.ndjson"
-    done = {tuple(line["call"]) for line in read(path) if line["what"] == "rewarded"}
+    done = {tuple(line["call"]) for line in read(path) if is_the_end(line)}
     diary = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
     def note(what, call, **more):
@@ -106,11 +108,38 @@ def work(url, folder, worker=0, workers=1, seed=1):
                     continue  # lost with the history in which it was made
                 applied = list(zip(ids, applied, strict=True))
                 note("rewarded", call, applied=applied, waited=waited, era=era)
+                try:
+                    if exp.name == "corrected":
+                        answers, waited = correct(exp, ids, worker)
+                        note("corrected", call, corrections=answers, waited=waited, era=era)
+                except UnknownDecision:
+                    if era is None:
+                        raise
+                    continue
                 done.add(call)
         chunk += 1
     for exp in experiments.values():
         exp.close()
     os.close(diary)
+
+
+def correct(exp, ids, worker):
+    """Correct some of these rewards, and stop and restart the experiment now and then; what came of
+    it, and the longest wait."""
+    answers, longest = {}, 0.0
+    for verb, (call, names) in corrections_of(exp, ids).items():
+        found, waited = insist(call)
+        answers[verb], longest = list(zip(names, found, strict=True)), max(longest, waited)
+    if worker == 0:
+        insist(lambda: exp.stop("a", why="chaos"))
+        insist(lambda: exp.restart(why="chaos"))
+    return answers, longest
+
+
+def is_the_end(line):
+    """Whether a line of a diary is the last of its call."""
+    corrected = experiment_of(line["call"][0]) == "corrected"
+    return line["what"] == ("corrected" if corrected else "rewarded")
 
 
 def insist(call):
@@ -177,7 +206,7 @@ def torment(url, folder, kills=10, seed=1, pauses=0, swaps=0, workers=8, say=lam
 
     def in_a_call(worker):
         diary = read(Path(folder) / f"diary-{worker}.ndjson")
-        return bool(diary) and diary[-1]["what"] != "rewarded"
+        return bool(diary) and not is_the_end(diary[-1])
 
     import_all()
     if swaps:

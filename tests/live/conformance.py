@@ -26,6 +26,7 @@ import pytest
 from scipy import stats
 
 import varts
+from tests.live.corrections import CorrectionConformance
 from varts.live import (
     ExperimentStopped,
     InvalidReward,
@@ -107,7 +108,7 @@ class Interruption(Exception):  # noqa: N818
     """What a test throws into a transaction."""
 
 
-class StoreConformance:
+class StoreConformance(CorrectionConformance):
     """Inherit, and define the fixture `connect`."""
 
     @pytest.fixture
@@ -731,7 +732,7 @@ class StoreConformance:
             exp.add_arm(name)
         with monkeypatch.context() as before:  # an experiment from before that was refused
             before.setattr("varts.live.opening.check_new_arms", check_arms)
-            before.setattr("varts.live.experiment.check_new_arms", check_arms)
+            before.setattr("varts.live.administration.check_new_arms", check_arms)
             varts.open(older, ["a", name], store=exp.store)
             exp.add_arm(name)
         assert begin().arms == [*ARMS, name]
@@ -928,7 +929,7 @@ class StoreConformance:
             overwrite(exp, {key: row._replace(**{field: change(getattr(row, field))})})
             found = begin().verify()
             assert not found and len(found.problems) == 1
-            assert found.problems[0].startswith(f"arm {key[0]}, epoch 1: ")
+            assert found.problems[0].startswith(f"arm {key[1]}, epoch 1: ")
             overwrite(exp, {key: row})
             assert begin().verify()
 
@@ -972,7 +973,10 @@ class StoreConformance:
     @pytest.mark.parametrize(
         ("event", "said"),
         [
-            ({"kind": REWARD, "arm": 0, "epoch": 1, "raw": 1.0}, "an epoch and a value, got none"),
+            (
+                {"kind": REWARD, "arm": 0, "epoch": 1, "raw": 1.0},
+                "a reward must have a value, got none",
+            ),
             (
                 {"kind": REWARD, "arm": 99, "epoch": 1, "raw": 1.0, "value": 1.0},
                 "arm must be below",
@@ -1126,6 +1130,7 @@ class StoreConformance:
             "value": 1.0,
             "settled_time": datetime.fromtimestamp(START / 1e6 + 2.5, UTC),
             "settled_version": 2,
+            "corrected_version": None,
         }
         assert rows.row(1)[:4] == ("b", moment, None, second.arm)
         assert rows.row(1)[-5:] == (None,) * 5

@@ -27,7 +27,9 @@ EXPERIMENTS = {
     "plain": {},
     "sticky": {"sticky": True},
     "windowed": {"window": 7200.0, "missing": 0.0},
+    "corrected": {"metrics": ["m"], "holdout": 0.2},
 }
+PARTS = (("second order", 2.5), ("refund", -1.25))  # what some rewards get on top, by key
 IDS = 48  # new ids in a chunk of work
 SIZES = (1, 1, 1, 2, 5, 20)  # ids in a call
 
@@ -35,6 +37,36 @@ SIZES = (1, 1, 1, 2, 5, 20)  # ids in a call
 def value_of(id):
     """The reward of a decision: many digits, and the same in every process."""
     return 1e6 + random.Random(id).gauss(0, 3)
+
+
+def corrections_of(exp, ids):
+    """Calls that correct the rewards of these decisions, with what each may leave in the log.
+
+    By the number of the id: one is typed wrong first and amended, one is voided, one has two parts
+    more, and one stays. A unit is forgotten now and then.
+    """
+    numbered = [(id, int(id.split("-")[1])) for id in ids]
+    wrong = [(id, value_of(id) + 5.0, {"m": 2.0}) for id, i in numbered if i % 4 == 0]
+    void = [id for id, i in numbered if i % 4 == 1]
+    parts = [(id, part, {"m": 1.0}, key) for id, i in numbered if i % 4 == 2 for key, part in PARTS]
+    units = [f"unit-{i}" for _, i in numbered if i % 16 == 3]
+    return {
+        "amended": (lambda: exp.amend_many(wrong, by="chaos"), [one[0] for one in wrong]),
+        "voided": (lambda: exp.void_many(void, why="chaos"), void),
+        "added": (lambda: exp.reward_many(parts), [f"{one[0]}/{one[3]}" for one in parts]),
+        "forgotten": (lambda: [bool(exp.forget_unit(unit)) for unit in units], units),
+    }
+
+
+def values_left(id):
+    """What a decision of the experiment "corrected" may have earned, the last one in the end."""
+    value, number = value_of(id), int(id.split("-")[1])
+    first, second = (part for _, part in PARTS)
+    return {
+        0: [value, value + 5.0],
+        1: [value, None],
+        2: [value, value + first, value + first + second],
+    }.get(number % 4, [value])
 
 
 def experiment_of(chunk):
@@ -164,7 +196,7 @@ def _check_one(exp, lines, begun, numbers):
                 problems.append(f"decision {id} was answered in two ways")
         for id, new in line.get("applied", ()):
             applied[id] += new
-            if id not in stored or stored[id].settled != "reward":
+            if id not in stored or stored[id].settled not in ("reward", "void"):
                 problems.append(f"the acknowledged reward of {id} is lost")
     for id, answer in acknowledged.items():
         row = stored.get(id)
@@ -176,19 +208,27 @@ def _check_one(exp, lines, begun, numbers):
     problems += [f"decision {id} was never asked for" for id in stored.keys() - begun]
     if not any(line.get("era") for line in lines):  # else others applied what was kept
         problems += _check_whole(lines, applied)
+    problems += _check_corrections(exp, lines, stored, numbers)
     problems += _check_statistics(exp, rows)
     numbers["decisions"] += len(stored)
     numbers["decisions acknowledged"] += len(acknowledged)
-    numbers["rewards"] += sum(row.settled == "reward" for row in rows)
-    numbers["rewards acknowledged"] += sum(len(line.get("applied", ())) for line in lines)
+    numbers["rewards"] += sum(row.settled in ("reward", "void") for row in rows)
+    numbers["rewards acknowledged"] += len(_acknowledged(lines))
     numbers["of them duplicates"] += sum(
         not new for line in lines for _, new in line.get("applied", ())
     )
     # Committed, but the answer never arrived: the worker was killed in between.
     numbers["rewards that only the log knew"] += sum(
-        row.settled == "reward" and not applied[row.id] for row in rows
+        row.settled in ("reward", "void") and not applied[row.id] for row in rows
     )
     return problems
+
+
+def _acknowledged(lines):
+    """The ids of all rewards that were acknowledged, as the last answer to each call has them: one
+    is repeated if the worker was killed after its rewards and before its corrections."""
+    last = {tuple(line["call"]): line["applied"] for line in lines if "applied" in line}
+    return [id for answers in last.values() for id, _ in answers]
 
 
 def _check_whole(lines, applied):
@@ -217,15 +257,33 @@ def _check_whole(lines, applied):
     return problems
 
 
+def _check_corrections(exp, lines, stored, numbers):
+    """What was acknowledged is there, once."""
+    problems, applied = [], Counter()
+    for line in lines:
+        for verb, answers in line.get("corrections", {}).items():
+            for what, new in answers:
+                applied[verb, what] += new
+                id = what.split("/")[0]
+                if verb != "forgotten" and stored[id].raw not in values_left(id)[1:]:
+                    problems.append(f"the acknowledged correction of {id} is lost: {verb}")
+    # A unit may come again after it was forgotten.
+    twice = [key for key, n in applied.items() if n > 1 and key[0] != "forgotten"]
+    numbers["corrections"] += sum(applied.values())
+    return problems + [f"{what} was {verb} {applied[verb, what]} times" for verb, what in twice]
+
+
 def _check_statistics(exp, rows):
     """The report against exact arithmetic on the values that were sent."""
     problems = []
     sent = defaultdict(list)
     for row in rows:
-        if row.settled == "reward":
-            if row.raw != value_of(row.id):
+        if row.settled in ("reward", "void"):
+            possible = values_left(row.id) if exp.name == "corrected" else [value_of(row.id)]
+            if row.raw not in possible:
                 problems.append(f"the reward of {row.id} is {row.raw!r}")
-            sent[ARMS[row.arm]].append(Fraction(value_of(row.id)))
+            if row.raw is not None:
+                sent[ARMS[row.arm]].append(Fraction(row.raw))
     for arm, n, mean, sd in exp.report().frame.select("arm", "n", "mean", "sd").iter_rows():
         values = sent[arm]
         if n != len(values):
@@ -240,15 +298,23 @@ def _check_statistics(exp, rows):
 
 def _check_all_there(exp, lines, last):
     """Whoever repeated the interrupted calls has sent everything in the end."""
-    sent = Counter(id for line in lines for id, _ in line.get("applied", ()))
+    sent = Counter(_acknowledged(lines))
     expected = {
         f"{chunk}-{i}"
         for chunk in range(last + 1)
         if experiment_of(chunk) == exp.name
         for i in range(IDS)
     }
-    return [
+    problems = [
         f"the reward of {id} was acknowledged {sent[id]} times, not twice"
         for id in expected
         if sent[id] != 2
     ]
+    if exp.name == "corrected":
+        found = {id: exp.decision(id).reward for id in expected}
+        problems += [
+            f"the reward of {id} is {found[id]!r} in the end"
+            for id in expected
+            if found[id] != values_left(id)[-1]
+        ]
+    return problems

@@ -17,7 +17,8 @@ from tests.reference import frequency_p, p_best
 from varts import NormalGamma, StudentT
 from varts.live.allocation import CHOICE, Allocation, uniforms
 from varts.live.options import Options
-from varts.live.state import Config, Row, State
+from varts.live.row import Row
+from varts.live.state import Config, State
 from varts.policies import registry
 
 LIMIT = 1e-6
@@ -36,7 +37,7 @@ def state_of(rewards, paused=(), winner=None, **options):
             at += 1
             row = row.observe(value, at, made.half_life)
         if values:
-            rows[arm, 1] = row
+            rows["", arm, 1] = row
     names = tuple(f"arm {i}" for i in range(len(rewards)))
     config = Config(names, made, len(names), paused=frozenset(paused), winner=winner)
     config.check()

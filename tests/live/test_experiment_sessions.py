@@ -1,13 +1,13 @@
 """Random sessions of two processes against a plain-Python model.
 
-Hypothesis makes up calls: decide, retry, reward, repeat, contradict, be late, change arms and
-options, stop, reopen, restore a backup under both, and break off in the middle of a transaction.
-After every call the log, the report and the statistics must be what the model says; at the end
-every decision is made again from the log. Mutants at the end of the file show that the model
-notices.
+Hypothesis makes up calls: decide, retry, reward, repeat, contradict, be late, amend, void, add a
+part, forget a unit, change arms and options, stop, restart, reopen, restore a backup under both,
+and break off in the middle of a transaction. After every call the log, the report and the
+statistics must be what the model says; at the end every decision is made again from the log.
+Mutants at the end of the file show that the model notices.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from itertools import takewhile
 
@@ -25,11 +25,13 @@ from hypothesis.stateful import (
 )
 
 import varts
-from tests.live.conformance import Clock, fold, log_of
+from tests.live.conformance import Clock, log_of
 from tests.live.diaries import contents, restore
 from varts.live import (
     ExperimentStopped,
+    ExpiredDecision,
     InvalidReward,
+    LiveError,
     RewardConflict,
     Store,
     UnknownDecision,
@@ -37,8 +39,10 @@ from varts.live import (
     experiment,
     expiry,
     rewards,
+    row,
 )
-from varts.live.state import EXPIRED, MISSING, REWARD, Row
+from varts.live.row import Row
+from varts.live.state import AMEND, CORRECTIONS, EXPIRED, MISSING, PART, REWARD, VOID, State
 from varts.live.transaction import Transaction
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
@@ -73,7 +77,8 @@ CHANGES = st.one_of(
 
 RESTORED = (
     *("arms", "paused", "stopped", "winner", "options", "version", "epoch"),
-    *("decisions", "times", "epochs", "settled", "assigned", "observed", "weights"),
+    *("decisions", "times", "epochs", "settled", "assigned", "order", "values", "weights"),
+    *("totals", "parts", "measured", "sides", "marks", "since"),
 )  # what the model knows of the database; ids that were lost are not used again
 
 
@@ -102,12 +107,24 @@ class Sessions(RuleBasedStateMachine):
         self.version, self.epoch, self.number = 1, 1, 0
         self.decisions, self.times, self.epochs = {}, {}, {}
         self.settled, self.assigned = {}, {}
-        self.observed, self.weights = [], np.zeros(0)  # (arm, value) of what counts
+        # Ids in the order that they were counted in, with their weights; what counts now, by id:
+        # (arm, value), the reward in all, its parts, the metric m, and the side of the holdout.
+        self.order, self.weights, self.values = [], np.zeros(0), {}
+        self.totals, self.parts, self.measured, self.sides = {}, {}, {}, {}
+        self.marks = {}  # the side, as the reward's event has it
+        self.since = 1  # the epoch since which the holdout has its share
         type(self).count += 1
         self.name = f"{type(self).__name__}-{self.count}"
         self.seed = self.count
         self.processes = [
-            varts.open(self.name, self.arms, store=self.connect(), seed=self.seed, **self.options),
+            varts.open(
+                self.name,
+                self.arms,
+                store=self.connect(),
+                seed=self.seed,
+                metrics=["m"],
+                **self.options,
+            ),
             varts.open(self.name, store=self.connect()),
         ]
         self.decide(0, ["ann", "bob", None, None], False, 0)
@@ -124,7 +141,9 @@ class Sessions(RuleBasedStateMachine):
         half_life = self.options["half_life"]
         fade = 1.0 if half_life is None else 2.0 ** (-1 / half_life)
         self.weights = np.append(self.weights * fade, 1.0)
-        self.observed.append((event.arm, event.value))
+        id = event.decision
+        self.order.append(id)
+        self.values[id], self.totals[id] = (event.arm, event.value), event.raw
 
     def counted(self, raw):
         low, high = self.options["clip"] or (-1e70, 1e70)
@@ -148,23 +167,43 @@ class Sessions(RuleBasedStateMachine):
             assert event.raw is None and (event.value is None) == (missing is None)
             self.settle(event, missing)
         rest = new[len(swept) :]
-        assert [(e.kind, e.decision, e.raw) for e in rest] == list(expected)
+        assert [(e.kind, e.decision or e.corrects, e.raw) for e in rest] == list(expected)
         for event in rest:
             if event.kind == REWARD:
                 self.settle(event, event.raw)
+            if event.kind in CORRECTIONS:
+                self.correct(event)
         self.version += len(new)
+
+    def correct(self, event):
+        id = event.corrects
+        assert event.arm == self.arms.index(self.decisions[id].arm)
+        assert event.epoch == self.epochs[id]
+        if event.value is not None and not self.tossing:
+            assert event.value == self.counted(event.raw)
+        self.values[id] = None if event.value is None else (event.arm, event.value)
+        self.totals[id] = event.raw
+
+    def counting(self):
+        """How many rewards count now."""
+        return sum(value is not None for value in self.values.values())
 
     def settle(self, event, raw):
         id = event.decision
         assert event.arm == self.arms.index(self.decisions[id].arm)
         assert event.epoch == self.epochs[id]
         self.settled[id] = (event.kind, event.raw)
+        self.marks[id] = self.held(id)
         if event.kind != EXPIRED:
             if self.tossing:
                 assert event.value in (0.0, 1.0)
             else:
                 assert event.value == self.counted(raw)
             self.observe(event)
+
+    def first_metrics(self, id):
+        """What was measured when the reward was first given."""
+        return next((e.body or {} for e in self.log() if e.decision == id), {}).get("metrics", {})
 
     def some(self, pick, settled=None):
         """One of the decisions: any, or one that has (not) been settled; else None."""
@@ -216,6 +255,17 @@ class Sessions(RuleBasedStateMachine):
                 if self.options["sticky"] and unit is not None:
                     self.assigned[unit] = d
         self.decisions[d.id], self.times[d.id], self.epochs[d.id] = d, self.clock.now, self.epoch
+        self.sides[d.id] = unit if d.reason == "sticky" else d.reason == "holdout"
+        if d.reason == "winner":
+            self.sides[d.id] = None
+
+    def held(self, id):
+        """Which side of the holdout a decision is on; None if on neither."""
+        share, side = self.options["holdout"], self.sides[id]
+        if not share or self.epochs[id] < self.since or not isinstance(side, str):
+            return side if share and self.epochs[id] >= self.since else None
+        seed = self.processes[0]._snapshot.seed
+        return bool(allocation.uniforms(seed, allocation.MEMBERSHIP, [side], 1)[0, 0] < share)
 
     @rule(who=WHO, unit=UNITS, seconds=SECONDS, value=REWARDS)
     def visit(self, who, unit, seconds, value):
@@ -261,8 +311,112 @@ class Sessions(RuleBasedStateMachine):
                 self.processes[who].reward(id, value)
             self.follow()
             value = 0.25
-        assert self.processes[who].reward(id, value) is True
+        if self.number % 2:
+            assert self.processes[who].reward(id, value, m=value / 2) is True
+            self.measured[id] = min(value / 2, 1e70)  # more counts as that
+        else:
+            assert self.processes[who].reward(id, value) is True
         self.follow((REWARD, id, value))
+
+    # ------------------------------------------------------------------ correct
+
+    @rule(who=WHO, pick=PICK, value=REWARDS, measure=st.booleans())
+    def amend(self, who, pick, value, measure):
+        if (id := self.some(pick, settled=True)) is None:
+            return
+        exp, metrics = self.processes[who], {"m": min(value / 4, 1e70)} if measure else {}
+        if self.settled[id][0] == EXPIRED:
+            with pytest.raises(ExpiredDecision, match="expired without a reward"):
+                exp.amend(id, value, **metrics)
+            return self.follow()
+        new = {"m": self.measured[id]} | metrics if id in self.measured else metrics
+        old = {"m": self.measured[id]} if id in self.measured else {}
+        if self.values[id] is not None and self.totals[id] == value and old == new:
+            assert exp.amend(id, value, **metrics) is False
+            return self.follow()
+        if self.uncountable(value):
+            with pytest.raises(InvalidReward, match=r"^reward must be from 0 to 1"):
+                exp.amend(id, value, **metrics)
+            return self.follow()
+        assert exp.amend(id, value, **metrics) is True
+        self.follow((AMEND, id, value))
+        if new:
+            self.measured[id] = new["m"]
+
+    @rule(who=WHO, pick=PICK)
+    def void(self, who, pick):
+        if (id := self.some(pick, settled=True)) is None or self.settled[id][0] == EXPIRED:
+            return
+        before = self.values[id]
+        assert self.processes[who].void(id) is (before is not None)
+        self.follow(*[(VOID, id, None)][: before is not None])
+        self.measured.pop(id, None)
+
+    @rule(who=WHO, pick=PICK, value=st.floats(-1e3, 1e3), key=st.sampled_from("xyz"))
+    def add_part(self, who, pick, value, key):
+        if (id := self.some(pick)) is None:
+            return
+        exp, parts = self.processes[who], self.parts.setdefault(id, {})
+        if self.totals.get(id) is None and self.settled.get(id, (None,))[0] != REWARD:
+            if id in self.settled or self.overdue(id):
+                with pytest.raises(ExpiredDecision):
+                    exp.add_reward(id, value, key)
+                return self.follow()
+            if self.uncountable(value):
+                with pytest.raises(InvalidReward):
+                    exp.add_reward(id, value, key)
+                return self.follow()
+            assert exp.add_reward(id, value, key) is True
+            self.follow((REWARD, id, value))
+            self.settled[id] = REWARD, "in parts"
+        elif key in parts and parts[key] == value:
+            assert exp.add_reward(id, value, key) is False
+            return self.follow()
+        elif key in parts or self.values[id] is None:
+            with pytest.raises(RewardConflict):
+                exp.add_reward(id, value, key)
+            return self.follow()
+        elif self.uncountable(self.totals[id] + value):
+            with pytest.raises(InvalidReward):
+                exp.add_reward(id, value, key)
+            return self.follow()
+        else:
+            total = self.totals[id] + value
+            assert exp.add_reward(id, value, key) is True
+            assert exp.add_reward(id, value, key) is False
+            self.follow((PART, id, total))
+        parts[key] = value
+
+    @precondition(lambda self: not self.tossing)
+    @rule(who=WHO, clip=VALUES["clip"])
+    def recount(self, who, clip):
+        """A clip range for all rewards, those that came before it included."""
+        self.processes[who].configure(clip=clip, recount=True)
+        before = {id: value for id, value in self.values.items() if value is not None}
+        self.options["clip"] = clip
+        changed = [
+            (AMEND, id, self.totals[id])
+            for id in self.decisions
+            if id in before
+            and self.totals[id] is not None
+            and self.counted(self.totals[id]) != before[id][1]
+        ]
+        log = self.log()[self.version :]
+        assert sorted((e.kind, e.corrects, e.raw) for e in log if e.kind == AMEND) == sorted(
+            changed
+        )
+        order = [(e.kind, e.corrects, e.raw) for e in log if e.kind == AMEND]
+        self.follow(("configure", None, None), *order)
+        self.epoch += 1
+
+    @rule(who=WHO, unit=st.sampled_from(["ann", "bob", "nobody"]))
+    def forget(self, who, unit):
+        count = self.processes[who].forget_unit(unit)
+        self.follow(*[("forget", None, None)][: bool(count)])
+        self.assigned.pop(unit, None)
+        for id, side in self.sides.items():
+            if side == unit:  # it was kept on its side by its name
+                self.sides[id] = None
 
     @rule(who=WHO, pick=PICK, value=REWARDS)
     def repeat_or_contradict(self, who, pick, value):
@@ -270,10 +424,14 @@ class Sessions(RuleBasedStateMachine):
             return
         kind, raw = self.settled[id]
         if kind != REWARD:
-            with pytest.raises(UnknownDecision, match="expired"):
+            with pytest.raises(ExpiredDecision):
+                self.processes[who].reward(id, value)
+        elif raw == "in parts":
+            with pytest.raises(RewardConflict, match="in parts"):
                 self.processes[who].reward(id, value)
         else:
-            assert self.processes[who].reward(id, raw) is False
+            given = self.first_metrics(id)
+            assert self.processes[who].reward(id, raw, **given) is False
             if value != raw:
                 with pytest.raises(RewardConflict):
                     self.processes[who].reward(id, value)
@@ -300,7 +458,7 @@ class Sessions(RuleBasedStateMachine):
         given, expected, error, out = dict(self.settled), [], None, []
         for id, value in asked:
             kind, raw = given.get(id, (None, None))
-            if kind == REWARD and raw == value:
+            if kind == REWARD and raw == value and not self.first_metrics(id):
                 out.append(False)
             elif kind == REWARD:
                 error = error or RewardConflict
@@ -331,9 +489,10 @@ class Sessions(RuleBasedStateMachine):
             if type(value) is not float or not np.isfinite(value):
                 out.append(InvalidReward)
             elif kind == REWARD:
-                out.append(bool if raw == value else RewardConflict)
+                same = raw == value and not self.first_metrics(id)
+                out.append(bool if same else RewardConflict)
             elif kind is not None or self.overdue(id):
-                out.append(UnknownDecision)
+                out.append(ExpiredDecision)
             elif self.uncountable(value):
                 out.append(InvalidReward)
             else:
@@ -381,16 +540,28 @@ class Sessions(RuleBasedStateMachine):
             return self.follow()
         self.processes[who].configure(**change)
         self.follow(("configure", None, None))
-        self.options |= change
         self.epoch += 1
+        if change.get("holdout", self.options["holdout"]) != self.options["holdout"]:
+            self.since = self.epoch
+        self.options |= change
 
     @precondition(lambda self: len(self.decisions) > 12)
     @rule(who=WHO, pick=PICK)
     def stop(self, who, pick):
         winner = [None, *self.arms][pick % (1 + len(self.arms))]
+        if winner is None and self.winner is not None:
+            with pytest.raises(ValueError, match=r"^winner must be given, since everybody gets"):
+                self.processes[who].stop()
+            return self.follow()
         self.processes[who].stop(winner)
         self.follow(*[("stop", None, None)][: not self.stopped or winner != self.winner])
         self.stopped, self.winner = True, winner
+
+    @rule(who=WHO)
+    def restart(self, who):
+        self.processes[who].restart()
+        self.follow(*[("restart", None, None)][: self.stopped])
+        self.stopped, self.winner = False, None
 
     # ------------------------------------------------------------------ time, crashes, reopening
 
@@ -440,21 +611,22 @@ class Sessions(RuleBasedStateMachine):
         """A transaction breaks off after its writes, and the process may go with it."""
         exp = self.processes[who]
         id = self.some(pick, settled=False) or "never"
+        rewarded = self.some(pick, settled=True) or "never"
         step = "save" if late else "add_events"
         step, call = [
             ("add_decisions", lambda: exp.decide("ann", "broken")),
             (step, lambda: exp.reward(id, 1.0)),
             (step, lambda: exp.configure(floor=0.05)),
             (step, lambda: exp.add_arm("x")),
-            (step, lambda: exp.stop()),
-        ][verb % 5]
-        with broken(step):
-            try:
-                call()
-            except (Broken, UnknownDecision, ExperimentStopped):
-                pass
-            else:
-                assert self.stopped  # only to stop again writes nothing
+            (step, lambda: exp.stop("a")),
+            (step, lambda: exp.restart()),
+            (step, lambda: exp.void(rewarded)),
+            (step, lambda: exp.amend(rewarded, 0.5)),
+            (step, lambda: exp.add_reward(rewarded, 0.5, "broken")),
+            (step, lambda: exp.forget_unit("ann")),
+        ][verb % 10]
+        with broken(step), suppress(Broken, LiveError):  # some of these have nothing to write
+            call()
         self.follow()
         if not survives:
             self.reopen(who)
@@ -469,29 +641,56 @@ class Sessions(RuleBasedStateMachine):
         self.follow()
         assert not (knew and self.open_and_overdue())
         assert frame["arm"].to_list() == self.arms
-        assert frame["n"].sum() == len(self.observed)
-        seen, total = fold(self.log()).statistics(), max(1, len(self.decisions))
+        assert frame["n"].sum() == self.counting()
+        seen, total = exp.state.statistics(), max(1, len(self.decisions))
         for i, arm in enumerate(self.arms):
             mine = [d for d in self.decisions.values() if d.arm == arm]
             assert frame["share"][i] == pytest.approx(len(mine) / total)
             assert frame["pending"][i] == sum(d.id not in self.settled for d in mine)
-            here = np.array([a == i for a, _ in self.observed], dtype=bool)
+            now = [self.values[id] or (None, None) for id in self.order]
+            here = np.array([a == i for a, _ in now], dtype=bool)
             assert frame["n"][i] == here.sum()
             if not here.any():
                 continue
-            x, w = np.array([v for _, v in self.observed])[here], self.weights[here]
+            x, w = np.array([v for _, v in now], dtype=float)[here], self.weights[here]
             mean, size = (w * x).sum() / w.sum(), np.abs(x).max()
             assert seen.n[i] == pytest.approx(w.sum(), rel=1e-9)
             assert frame["mean"][i] == pytest.approx(mean, rel=1e-9, abs=1e-9 * size)
             m2 = (w * (x - mean) ** 2).sum()
             assert seen.m2[i] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
+        self.check_metric_and_holdout(exp.state)
+
+    def check_metric_and_holdout(self, state):
+        """Beside the rewards, the same for the metric of each arm and the sides of the holdout."""
+        counted = {id: value for id, value in self.values.items() if value is not None}
+        (metric,) = state.metric_statistics().values()
+        groups = [
+            (metric, i, [m for id, m in self.measured.items() if counted[id][0] == i])
+            for i in range(len(self.arms))
+        ]
+        if self.options["holdout"]:
+            held = state.holdout_statistics()
+            here = [id for id in counted if self.epochs[id] >= self.since]
+            groups += [
+                (held, side, [counted[id][1] for id in here if self.marks[id] is bool(side)])
+                for side in (0, 1)
+            ]
+        for stats, place, values in groups:
+            assert stats.n[place] == len(values)
+            if values:
+                size = max(map(abs, values))
+                m2 = ((np.array(values) - np.mean(values)) ** 2).sum()
+                assert stats.mean[place] == pytest.approx(
+                    np.mean(values), rel=1e-9, abs=1e-9 * size
+                )
+                assert stats.m2[place] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
 
     @invariant()
     def the_cache_is_the_fold_of_the_log(self):
         if self.processes:
             found = self.processes[0].verify()
             assert found, str(found)
-            assert found.rewards == len(self.observed)
+            assert found.rewards == self.counting()
             assert found.decisions == len(self.decisions)
 
     processes, backup = (), None
@@ -629,9 +828,41 @@ def one_history(patch):
     patch.setattr(Transaction, "batch", 7)
 
 
+def lost_digits(patch):
+    """A reward is taken out of the sums whatever that leaves of them."""
+    replaced = Row.replaced
+
+    def careless(self, before, after, weight):
+        with pytest.MonkeyPatch.context() as inside:
+            inside.setattr(row, "LEAST_LEFT", -1e300)
+            inside.setattr(row, "FARTHEST_ORIGIN", 1e300)
+            return replaced(self, before, after, weight)
+
+    patch.setattr(Row, "replaced", careless)
+
+
+def parts_again(patch):
+    """A part counts as often as it comes."""
+    made = rewards._Entry.__init__
+
+    def forgetful(self, settled, corrections):
+        made(self, settled, corrections)
+        self.parts = {}
+
+    patch.setattr(rewards._Entry, "__init__", forgetful)
+
+
+def full_weight(patch):
+    """A correction weighs as much as a new reward, however old what it corrects is."""
+    patch.setattr(State, "_weight", lambda self, row, number: 1.0)
+
+
 @pytest.mark.parametrize(
     "mutant",
     [
+        lost_digits,
+        parts_again,
+        full_weight,
         lost_statistics,
         wrong_variance,
         no_window,

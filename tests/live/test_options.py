@@ -83,6 +83,20 @@ BAD = [
     ({"stop_error": 1}, "stop_error must be finite and > 0 and < 1, got 1"),
     ({"hash_units": 1}, "hash_units must be True or False, got 1"),
     ({"client_ids": "yes"}, "client_ids must be True or False, got 'yes'"),
+    ({"metrics": "refund"}, "metrics must be a list of different names"),
+    ({"metrics": ["refund", "refund"]}, "such as refund or latency_ms, got ['refund', 'refund']"),
+    (
+        {"metrics": ["a b"]},
+        "metrics must be a list of different names such as refund or latency_ms",
+    ),
+    ({"metrics": ["value"]}, "such as refund or latency_ms, got 'value'"),
+    ({"metrics": [5]}, "such as refund or latency_ms, got 5"),
+    ({"metrics": None}, "such as refund or latency_ms, got None"),
+    ({"guards": {"refund": ("below", 0.05)}}, "unknown metric 'refund'; there is none"),
+    ({"guards": [1]}, 'guards must be like {"refund": ("below", 0.05)}, got [1]'),
+    ({"metrics": ["r"], "guards": {"r": 5}}, 'guard of r must be like ("below", 0.05), got 5'),
+    ({"metrics": ["r"], "guards": {"r": ("under", 5)}}, "unknown guard of r 'under'; known: below"),
+    ({"metrics": ["r"], "guards": {"r": ("below", NAN)}}, "guard of r must be finite, got nan"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
 ]
 GOOD = {
@@ -108,6 +122,8 @@ GOOD = {
     "stop_error": [0.05],
     "hash_units": [True],
     "client_ids": [True],
+    "metrics": [["refund", "latency_ms"], ("refund",), []],
+    "guards": [{}],
 }
 
 
@@ -157,9 +173,13 @@ def test_good_options_are_kept(name):
 def other_than(name):
     return {"policy": "TS20", "prior": NormalGamma(7, 7, 7, 7), "goal": "max"}.get(
         name,
-        {"sticky": False, "hash_units": False, "client_ids": False, "clip": (3, 4)}.get(
-            name, 0.123
-        ),
+        {
+            "sticky": False,
+            "hash_units": False,
+            "client_ids": False,
+            "clip": (3, 4),
+            "metrics": ["other"],
+        }.get(name, 0.123),
     )
 
 

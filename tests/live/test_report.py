@@ -78,6 +78,7 @@ def test_the_columns_of_a_report():
         "n": pl.Int64,
         "mean": pl.Float64,
         "sd": pl.Float64,
+        "estimate": pl.Float64,
         "mean_low": pl.Float64,
         "mean_high": pl.Float64,
         "anytime_low": pl.Float64,
@@ -90,7 +91,16 @@ def test_the_columns_of_a_report():
     }
     assert frame["arm"].to_list() == ARMS
     assert frame["may_be_best"].all()
-    unknown = ("mean", "sd", "mean_low", "mean_high", "anytime_low", "p_best", "expected_loss")
+    unknown = (
+        "mean",
+        "sd",
+        "estimate",
+        "mean_low",
+        "mean_high",
+        "anytime_low",
+        "p_best",
+        "expected_loss",
+    )
     for name in unknown:
         assert frame[name].null_count() == 3
 
@@ -157,6 +167,7 @@ def test_intervals_and_chances_are_those_of_the_posterior():
         return loc + skew * z**2 / 2 + z * np.sqrt(scale**2 + (skew * z / 2) ** 2)
 
     t = stats.t(df)
+    assert frame["estimate"].to_list() == pytest.approx(loc.tolist(), rel=1e-12)
     assert frame["mean_low"].to_list() == pytest.approx(moved(t.ppf(0.05)).tolist(), rel=1e-9)
     assert frame["mean_high"].to_list() == pytest.approx(moved(t.ppf(0.95)).tolist(), rel=1e-9)
     # P(best) and expected loss, E[max] - E[arm], from draws; five standard errors.
@@ -174,6 +185,7 @@ def test_where_less_is_better_the_report_is_a_mirror():
     assert [d.arm for d in made] == [d.arm for d in mirror]
     a, b = up.report().frame, down.report().frame
     assert b["mean"].to_list() == [-x for x in a["mean"]]
+    assert b["estimate"].to_list() == pytest.approx([-x for x in a["estimate"]])
     assert b["mean_low"].to_list() == pytest.approx([-x for x in a["mean_high"]])
     assert b["mean_high"].to_list() == pytest.approx([-x for x in a["mean_low"]])
     for name in ("n", "sd", "p_best", "expected_loss", "share", "pending"):

@@ -9,7 +9,8 @@ import pytest
 import varts
 from varts.live.options import Options
 from varts.live.report import report
-from varts.live.state import Config, Row, State
+from varts.live.row import Row
+from varts.live.state import Config, State
 
 CLOSE = Fraction(1, 10**9)
 ARMS = ["a", "b", "c"]
@@ -115,7 +116,7 @@ def test_a_million_rewards(order):
     mean = 10**9 + Fraction(total, size * 2**20)
     variance = (squares - Fraction(total**2, size)) / ((size - 1) * 2**40)
     assert abs(unrounded(row) - mean) <= CLOSE * Fraction(math.sqrt(variance))
-    state = State(Config(("only",), Options.made(), 1), 1, size, {(0, 1): row})
+    state = State(Config(("only",), Options.made(), 1), 1, size, {("", 0, 1): row})
     line = report("million", state, {}, {}, 0.95).frame.row(0, named=True)
     assert line["n"] == size
     assert agrees(line["mean"], line["sd"], (mean, variance))

@@ -146,7 +146,7 @@ def test_a_dialog_asks_and_can_be_cancelled(site, exp):
     site.show(page_of(exp))
     site.page.click("text=Stop…")
     dialog = site.page.locator("dialog[open]")
-    assert "Stopping is final." in dialog.inner_text()
+    assert "Only a restart undoes it." in dialog.inner_text()
     dialog.locator("text=Cancel").click()
     site.page.locator("dialog").wait_for(state="detached")
     assert site.sent == []

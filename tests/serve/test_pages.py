@@ -38,7 +38,7 @@ from varts.serve.pages.forms import (
     read_target,
     typed_options,
 )
-from varts.serve.pages.listing import Gain, Listed
+from varts.serve.pages.listing import Listed
 
 NASTY = "<script>alert(1)</script>"
 WORDS = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"}
@@ -155,7 +155,15 @@ def test_the_page_of_an_experiment_shows_what_the_report_says(shop_scene):
     found = exp.report()
     page = checked(experiment_page(*shop_scene, checks=exp.check()))
     for row in arm_cells(found):
-        for cell in (row.arm, row.n, row.mean, row.interval, row.anytime, row.p_best, row.share):
+        for cell in (
+            row.arm,
+            row.n,
+            row.estimate,
+            row.interval,
+            row.anytime,
+            row.p_best,
+            row.share,
+        ):
             assert cell in page.text
     assert found.because.rstrip(".") in page.text and found.certainty in page.text
     assert f"{found.state.rewards:,} rewards" in page.text
@@ -182,9 +190,7 @@ def test_buttons_are_for_admins(shop_scene):
 
 def test_confirmations_say_what_they_do(shop_scene):
     text = checked(experiment_page(*shop_scene)).text
-    assert "Stopping is final." in text and "Resume undoes it." in text
-    text = checked(experiment_page(*shop_scene, can_restart=True)).text
-    assert "Only a restart undoes it." in text and "final" not in text
+    assert "Only a restart undoes it." in text and "Resume undoes it." in text
 
 
 def test_a_met_stop_rule_offers_its_winner():
@@ -196,18 +202,28 @@ def test_a_met_stop_rule_offers_its_winner():
     assert '<input type="hidden" name="winner" value="12">' in html
 
 
-def test_what_is_said_of_the_gain(shop_scene):
-    """Words that are given come first, then what the band says, then that nothing is known."""
+def test_what_is_said_of_the_gain_is_the_report_s_own(shop_scene):
     exp, history, gain = shop_scene
-    assert "So far +" in experiment_page(exp, history, gain)
-    words = "learning earned +0.6 a decision"
+    said = str(exp.report().gain)
     for band in (gain, None):
-        html = experiment_page(exp, history, band, gain_sentence=words)
-        assert "Learning earned +0.6 a decision." in html and "So far +" not in html
-    assert "What the holdout has earned is not known here." in experiment_page(exp, history)
+        html = experiment_page(exp, history, band)
+        assert said[1:] in html and "So far +" not in html
     without = played(["a", "b"], lambda arm, rng: rng.random(), 40, batches=4)
-    assert without.gain is None
+    assert without.gain is None and without.exp.report().gain is None
     assert "There is no holdout to compare with." in experiment_page(*without)
+
+
+def test_metrics_and_broken_guards():
+    options = {"metrics": ["refund"], "guards": {"refund": ("below", 0.05)}}
+    exp = varts.open("price", ["a", NASTY], store="memory://", **options)
+    for i, one in enumerate(exp.decide_many(ids=[f"v{i}" for i in range(200)])):
+        exp.reward(one.id, float(i % 3), refund=float(i % 2))
+    found = exp.report()
+    assert found.guards
+    page = checked(experiment_page(exp))
+    assert "Refund." in page.text and "Guard: " in page.text
+    for broken in found.guards:
+        assert broken.rstrip(".")[1:] in page.text
 
 
 @pytest.mark.parametrize("by", ["rewards", "time"])
@@ -290,14 +306,15 @@ def test_huge_and_tiny_rewards():
         checked(experiment_page(exp, history))
 
 
-def test_a_stopped_experiment_offers_no_change(shop_scene):
+def test_a_stopped_experiment_offers_a_restart_and_no_other_change(shop_scene):
     exp, history, _ = shop(rounds=60, batches=2)
     exp.stop("12")
     page = checked(experiment_page(exp, history))
     assert "stopped, 12 for everybody" in page.text and "The experiment was stopped." in page.text
+    asked = {given["action"] for given in page.named("form")}
+    assert asked == {"/logout", "/experiments/price/restart"}
+    page = checked(experiment_page(exp, history, viewer=READER))
     assert {given["action"] for given in page.named("form")} == {"/logout"}
-    page = checked(experiment_page(exp, history, can_restart=True))
-    assert "/experiments/price/restart" in {given["action"] for given in page.named("form")}
 
 
 def test_a_service_without_tokens_has_nobody_to_log_out(shop_scene):
@@ -325,22 +342,24 @@ def test_a_refused_change_is_said_with_what_was_typed(shop_scene):
 
 
 def test_changes_are_told_in_words():
-    exp, _, _ = shop(rounds=60, batches=2)
+    exp = shop(rounds=60, batches=2).exp
     exp.configure(stop_p_best=0.99, half_life=500.0)
+    exp.configure(prior=varts.NormalGamma(12, 16, 11, 640))
     exp.add_arm("18")
     exp.pause_arm("9")
     exp.resume_arm("9")
-    exp.stop()
-    with exp._snapshot.reading() as transaction:
-        log = exp._snapshot.log(transaction)
-    events = [event for event in log.events() if event.decision is None]
-    events[-1] = events[-1]._replace(body={**events[-1].body, "by": "ops", "why": NASTY})
-    found = describe_changes(events)
-    assert [change.what for change in found] == [
-        "stopped",
+    exp.amend("v0-0", 7.5)
+    exp.stop("12")
+    exp.restart(by="ops", why=NASTY)
+    found = describe_changes(exp.changes())
+    assert re.fullmatch(r"amend v0-0: 7.5 \(was \d+\)", found[2].what)
+    assert [change.what for change in (*found[:2], *found[3:])] == [
+        "restarted",
+        "stopped, 12 for everybody",
         "resumed 9",
         "paused 9",
         "added 18",
+        "prior mu=12,kappa=16,alpha=11,beta=640 (was none)",
         "half_life 500 (was none), stop_p_best 0.99 (was 0.97)",
         "created with 3 arms",
     ]
@@ -356,14 +375,15 @@ def test_the_list(shop_scene):
     exp, _, _ = shop_scene
     early = varts.open("early", ["a", "b"], store="memory://")
     rows = [
-        Listed.of(exp.report(), Gain(1160.4, 400.0), NOW - timedelta(seconds=3)),
+        Listed.of(exp.report(), NOW - timedelta(seconds=3)),
         Listed.of(early.report()),
         Listed(NASTY, "stopped, blue for everybody", None, None, 40113, 0),
     ]
     page = checked(listing.page(ADMIN, rows, NOW))
     best = exp.report()
     assert rows[0].best == best.best and f"{rows[0].p_best:.4f}" in page.text
-    assert "+1,160 ± 400" in page.text and "3 s ago" in page.text
+    total = best.gain.total
+    assert f"{total:+,.0f} [" in page.text and "3 s ago" in page.text
     assert "too early" in page.text and "never" in page.text and NASTY in page.text
     assert "/experiments/%3Cscript%3Ealert%281%29%3C%2Fscript%3E" in {
         given["href"] for given in page.named("a")
@@ -468,7 +488,8 @@ def test_wrong_fields_are_refused_in_a_sentence(sent, sentence):
 def test_options_survive_the_form_that_begins_with_them():
     """Also with more digits than a person would type."""
     given = {"floor": 1 / 30, "clip": (0.1, 1234567.25), "window": 1234567.0, "sticky": True}
-    options = Options.made(**given, half_life=1e6 + 1, missing=-0.5)
+    others = {"metrics": ["refund", "stars"], "guards": {"refund": ("below", 1 / 3)}}
+    options = Options.made(**given, **others, half_life=1e6 + 1, missing=-0.5)
     read = read_options(typed_options(options), "configure")
     assert Options().changed(read) == options
     assert set(read) == {name for name in SHOWN if name not in Options.FIXED}

@@ -12,7 +12,7 @@ import pytest
 import varts
 from tests.naive import highest, normal_gamma_draw
 from varts import Cycle, Fading, Steps, Walk
-from varts.live.state import Row
+from varts.live.row import Row
 from varts.simulation.engine.blocks import Prepared, Work
 from varts.simulation.engine.compilation import compiled_loop
 from varts.simulation.engine.kernel import kernel_of

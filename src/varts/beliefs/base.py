@@ -88,6 +88,11 @@ class Belief:
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     @property
+    def mean(self) -> Floats:
+        """The expected value of each arm's mean."""
+        raise NotImplementedError
+
+    @property
     def K(self) -> int:
         """The number of arms."""
         return int(self._arrays()[0].shape[-1])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.beliefs.quadrature import (
@@ -28,6 +29,8 @@ from varts.beliefs.quadrature import (
     integrate,
     integrate_panels,
 )
+
+CERTAINLY_BELOW = 1e-17  # a probability above that F does not see: it is 1 to the last bit
 
 
 def _check_sum(found: Any, known: float) -> None:
@@ -47,6 +50,11 @@ def _measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Fl
     return value, G1 / (panels.F1 + TINY), error
 
 
+def _may_win(arms: Arms, panels: Panels) -> NDArray[np.bool_]:
+    """Which arms do not lie below these panels for certain; F of the others is 1 there."""
+    return np.asarray((panels.S0 > CERTAINLY_BELOW).any(axis=1))
+
+
 def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, float]:
     """P(best) of every arm, and of a known value `floor` beside them."""
     K = arms.loc.size
@@ -60,11 +68,10 @@ def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, float]:
         panels = panels[first:] if first else panels
         keep = panels.S0[:, 0] > NEGLIGIBLE  # the others cannot win from here on
         if keep.all():
-            p += integrate(Segment(segment.arms, panels), _measure_wins, K)
+            p += integrate(Segment(segment.arms, panels), _measure_wins, K, _may_win)
         elif keep.any():
-            p[keep] += integrate(
-                Segment(segment.arms.take(keep), panels.of_arms(keep)), _measure_wins, K
-            )
+            part = Segment(segment.arms.take(keep), panels.of_arms(keep))
+            p[keep] += integrate(part, _measure_wins, int(keep.sum()), _may_win)
     atom = 0.0 if floor is None else float(segments[0].panels.F0[:, 0].prod())
     end = segments[-1].panels.S1[:, -1]
     p += end * (1 - 0.5 * (end.sum() - end))
@@ -167,7 +174,21 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
     if not spread > 0:
         return 0.0
 
+    def best_of(arms: Any) -> tuple[int | None, NDArray[np.bool_]]:
+        """Arm b, which is never left out, and the others among these arms."""
+        which = None if b is None else int(arms.mean.argmax())
+        return which, np.arange(arms.loc.size) != which
+
+    def matters(arms: Arms, panels: Panels) -> NDArray[np.bool_]:
+        width = (panels.right[0] - panels.left[0]) + (panels.right[1] - panels.left[1])
+        keep = (panels.S0 * width > CERTAINLY_BELOW / K * spread).any(axis=1)
+        which, _ = best_of(arms)
+        if which is not None:
+            keep[which] = True
+        return np.asarray(keep)
+
     def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dx: Floats) -> Any:
+        b, others = best_of(arms)
         below = 1.0 if b is None else running[b, :, :NODES_PER_PANEL] + panels.F0[b, :, None]
         to_end = running[:, :, NODES_PER_PANEL, None] - running[:, :, :NODES_PER_PANEL]
         S = to_end + panels.S1[:, :, None]
@@ -197,7 +218,7 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
     start = max(int((under * F[others].prod(axis=0) <= small).sum()) - 1, 0)
     stop = max(int((S.sum(axis=0) * above.sum(axis=0) > small).sum()), start)
     stop = min(stop, len(panels))
-    inner = integrate(Segment(arms, panels[start:stop]), measure, K)
+    inner = integrate(Segment(arms, panels[start:stop]), measure, K, matters)
     return float(under[start] + spread * inner + above[others, stop].sum())
 
 

@@ -61,6 +61,11 @@ class Beta(Belief):
         found = arms.density(away[..., None])[..., 0] / arms.slope(y)
         return np.where(inside, found, 0.0).T
 
+    @property
+    def mean(self) -> Floats:
+        """The expected value of each arm's mean."""
+        return np.asarray(self.a / (self.a + self.b))
+
     def _arrays(self) -> tuple[Floats, ...]:
         return self.a, self.b
 

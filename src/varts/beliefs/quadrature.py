@@ -25,6 +25,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts._validation import Floats
 
@@ -40,7 +41,9 @@ GAUSSIAN_DF = 1e15  # degrees of freedom that make a Gaussian to the last bit
 SQRT_2PI = np.sqrt(2 * np.pi)
 EPSILON = 2.0**-52
 TINY = 1e-300  # added to a denominator that may be 0
-ENTRIES_PER_ARRAY = 2_000_000  # at most
+ENTRIES_PER_ARRAY = 100_000  # at most, where one panel has fewer: they stay in the cache
+MANY_ARMS = 100  # from here on it is worth leaving out those that do not matter
+WORTH_LEAVING_OUT = 0.25  # of the arms, at least
 PANELS_PER_ARM, MORE_PANELS = 200, 10_000  # far more than it takes: then something is wrong
 
 
@@ -197,12 +200,15 @@ class Arms:
 # It returns the value of every panel (panels last), how much an error in each F matters, and an
 # estimate of its own error.
 Measure = Callable[[Arms, Panels, Floats, Floats, Floats], tuple[Floats, Any, Any]]
+Matters = Callable[[Arms, Panels], NDArray[np.bool_]]
 
 
-def integrate(segment: Segment, measure: Measure, rows: int) -> Any:
+def integrate(segment: Segment, measure: Measure, rows: int, matters: Matters | None = None) -> Any:
     """The sum of a measure over the panels of a segment, split until their errors are small.
 
-    The measure has `rows` values per node.
+    The measure has `rows` values per node. `matters` says which arms make a difference on panels,
+    for a measure that has a value per arm, or one in all: of thousands of arms most lie far below
+    the best, and every density costs as much as that of the best.
     """
     arms, remaining = segment
     bound = ERROR_PER_PANEL * (1 + 0.01 * arms.loc.size)  # each F is itself known to some 1e-13
@@ -212,6 +218,14 @@ def integrate(segment: Segment, measure: Measure, rows: int) -> Any:
     tried = 0
     while len(remaining):
         panels = remaining[:limit] if len(remaining) > limit else remaining
+        if matters is not None and arms.loc.size >= MANY_ARMS:
+            keep = matters(arms, panels)
+            kept = int(keep.sum())
+            if kept <= (1 - WORTH_LEAVING_OUT) * keep.size:
+                part = Segment(arms.take(keep), panels.of_arms(keep))
+                total = total + _spread(integrate(part, measure, kept, matters), keep)
+                remaining = remaining[limit:]
+                continue
         (origin, unit), (v0, v1) = panels.chart[:, :, None], panels.v[:, :, None]
         half = 0.5 * (v1 - v0)
         v = 0.5 * (v0 + v1) + half * NODES
@@ -239,6 +253,15 @@ def integrate(segment: Segment, measure: Measure, rows: int) -> Any:
         halves = arms.split(panels[bad], errors[:, bad] > 0.01 * bound)
         remaining = Panels.join([halves, remaining[limit:]])
     return total
+
+
+def _spread(value: Any, keep: NDArray[np.bool_]) -> Any:
+    """A value per kept arm as one per arm; one in all as it is."""
+    if not np.ndim(value):
+        return value
+    out = np.zeros(keep.shape)
+    out[keep] = value
+    return out
 
 
 def roughness(last: Floats, value: Any) -> Floats:

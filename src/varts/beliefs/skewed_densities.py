@@ -9,6 +9,7 @@ from scipy import special
 
 from varts._validation import Floats
 from varts.beliefs.densities import Students, t_height
+from varts.beliefs.quadrature import ENTRIES_PER_ARRAY
 
 LAGUERRE_NODES, LAGUERRE_WEIGHTS = np.polynomial.laguerre.laggauss(64)
 
@@ -87,6 +88,10 @@ class SkewedStudents(Students):
             if not plain.all():
                 out[~plain] = self.take(~plain).above(t[~plain], S[~plain])
             return out
+        rows = max(1, ENTRIES_PER_ARRAY // (t.shape[1] * LAGUERRE_NODES.size))
+        if len(t) > rows:
+            blocks = [slice(start, start + rows) for start in range(0, len(t), rows)]
+            return np.concatenate([self.take(some).above(t[some], S[some]) for some in blocks])
         df, scale, skew = (x[:, None, None] for x in (self.df, self.scale, self.skew))
         a = self._standardised(t)[..., None]
         inside = np.abs(a[..., 0]) < 1e50  # else next to all of the arm is on one side of x
@@ -96,13 +101,19 @@ class SkewedStudents(Students):
         p = 0.5 * df - 1
         start = scale * scale + 0.25 * skew * skew * a * a  # A + B
         B = 0.25 * skew * skew * (df + a * a)
-        x = LAGUERRE_NODES / p
-        many = np.sqrt(start * np.exp(-x) - B * np.expm1(-x)) @ LAGUERRE_WEIGHTS / p[..., 0]
-        x = LAGUERRE_NODES / (p + 0.5)
-        inner = np.sqrt(start * np.exp(-x) - B * np.expm1(-x))
-        few = (np.exp(-0.5 * x) * (start - B) / (inner + np.sqrt(B))) @ LAGUERRE_WEIGHTS
-        few = few / (p[..., 0] + 0.5) + np.sqrt(B[..., 0]) / p[..., 0]
-        odd = np.where(p[..., 0] > 1, many, few)
+        odd = np.empty(t.shape)
+        many = p[:, 0, 0] > 1
+        if many.any():
+            x = LAGUERRE_NODES / p[many]
+            inner = np.sqrt(start[many] * np.exp(-x) - B[many] * np.expm1(-x))
+            odd[many] = inner @ LAGUERRE_WEIGHTS / p[many, :, 0]
+        if not many.all():
+            few = ~many
+            x = LAGUERRE_NODES / (p[few] + 0.5)
+            inner = np.sqrt(start[few] * np.exp(-x) - B[few] * np.expm1(-x))
+            inner = np.exp(-0.5 * x) * (start - B)[few] / (inner + np.sqrt(B[few]))
+            odd[few] = inner @ LAGUERRE_WEIGHTS / (p[few, :, 0] + 0.5)
+            odd[few] += np.sqrt(B[few, :, 0]) / p[few, :, 0]
         odd = 0.5 * (df * f * (1 + a * a / df))[..., 0] * odd
         within = 0.5 * (skew * squares)[..., 0] + odd - t * S
         beyond = np.maximum((self.mean - self.loc)[:, None] - t, 0.0)

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.table import Table
 
 import varts
 from varts._text import printable
+from varts._validation import integer
 from varts.cli.app import (
     EXPERIMENT_HELP,
     ArmGroups,
@@ -33,12 +34,29 @@ from varts.cli.app import (
     show,
 )
 from varts.cli.experiment_audit import check, evaluate, verify
-from varts.cli.experiment_changes import add_arm, configure, pause_arm, resume_arm, stop
+from varts.cli.experiment_changes import (
+    add_arm,
+    configure,
+    pause_arm,
+    restart,
+    resume_arm,
+    stop,
+)
+from varts.cli.experiment_corrections import (
+    amend,
+    delete,
+    forget_unit,
+    read_metrics,
+    read_pairs,
+    tell_applied,
+    void,
+)
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import report_body, show_report
-from varts.cli.reward_file import open_lines, read_number, record_file
+from varts.cli.reward_file import ColumnNames, open_lines, record_file
 from varts.live import Experiment
+from varts.live.report import ARMS_SHOWN
 from varts.live.wording import status
 
 EXAMPLES = """\
@@ -48,6 +66,7 @@ Examples:
     varts experiment decide price --unit user-42
     varts experiment reward price ID 11.70
     varts experiment reward price --file rewards.csv
+    varts experiment amend price ID 10.70 --why "typed wrong"
     varts experiment report price
     varts experiment stop price --winner 12
 
@@ -59,7 +78,11 @@ experiment = App(
     help=EXPERIMENT_HELP,
     help_epilogue=EXAMPLES,
 )
-for command in (check, evaluate, verify, add_arm, pause_arm, resume_arm, configure, stop):
+for command in (
+    *(check, evaluate, verify),
+    *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
+    *(forget_unit, delete),
+):
     experiment.command(command, help_epilogue="")
 
 
@@ -149,8 +172,11 @@ def reward(
     /,
     *rewards: str,
     file: Lines | None = None,
+    metric: Annotated[list[str] | None, Parameter(negative=())] = None,
+    key: str | None = None,
     id_column: str | None = None,
     reward_column: str | None = None,
+    key_column: str | None = None,
     separator: Separator = None,
     as_json: Json = False,
     store: Url = STORE,
@@ -169,12 +195,24 @@ def reward(
 
     Example: tail -n +1 sales.ndjson | varts experiment reward price --file - --reward-column paid
 
+    Example: varts experiment reward price visit-1 -11.70 --key refund-7
+
+    Example: varts experiment reward price visit-4 14.20 --metric latency=0.31
+
     Parameters
     ----------
     rewards
         A decision's id and its reward, as often as you like: ID VALUE ID VALUE ...
     file
-        A CSV, TSV or NDJSON file with a reward a line; - is standard input.
+        A CSV, TSV or NDJSON file with a reward a line; - is standard input. Columns that are named
+        as the experiment's metrics are read, too.
+    metric
+        What else was measured of the one decision that is typed, NAME=VALUE.
+    key
+        Makes the one reward that is typed a part, to be added to what the decision has: a second
+        order, or a refund, which is negative. Every key counts once for a decision.
+    key_column
+        With --file: the column of keys, if its rewards are parts.
     id_column
         With --file: the column of ids; "id" by default.
     reward_column
@@ -182,18 +220,20 @@ def reward(
     """
     if file is None:
         given = {"--id-column": id_column, "--reward-column": reward_column}
-        for flag, value in {**given, "--separator": separator}.items():
+        for flag, value in {**given, "--key-column": key_column, "--separator": separator}.items():
             if value is not None:
                 raise ValueError(f"{flag} must be given together with --file, got it alone")
-        _reward_typed(name, rewards, as_json, store)
+        _reward_typed(name, rewards, read_metrics(metric), key, as_json, store)
         return
-    if rewards:
-        raise ValueError("rewards and --file must not be given together, got both")
-    with (
-        open_experiment(name, store) as exp,
-        open_lines(file, id_column or "id", reward_column or "reward", separator) as lines,
-    ):
-        outcome = record_file(exp, lines)
+    for flag, typed in (("rewards", rewards), ("--metric", metric), ("--key", key)):
+        if typed:
+            raise ValueError(f"{flag} and --file must not be given together, got both")
+    with open_experiment(name, store) as exp:
+        columns = ColumnNames(
+            id_column or "id", reward_column or "reward", key_column, exp.options.metrics
+        )
+        with open_lines(file, columns, separator) as lines:
+            outcome = record_file(exp, lines)
     if as_json:
         print_json(asdict(outcome))
     else:
@@ -204,26 +244,39 @@ def reward(
         sys.exit(1)
 
 
-def _reward_typed(name: str, rewards: Sequence[str], as_json: bool, store: str) -> None:
-    if not rewards or len(rewards) % 2:
-        raise ValueError(f"rewards must be pairs, ID VALUE, got {len(rewards)} words")
-    ids, texts = rewards[::2], rewards[1::2]
-    pairs = list(zip(ids, map(read_number, texts), strict=True))
+def _reward_typed(
+    name: str,
+    rewards: Sequence[str],
+    metrics: dict[str, Any],
+    key: str | None,
+    as_json: bool,
+    store: str,
+) -> None:
+    pairs = read_pairs(rewards)
+    if len(pairs) > 1 and (metrics or key is not None):
+        raise ValueError(f"--metric and --key must be those of one reward, got {len(pairs)}")
     with open_experiment(name, store) as exp:
-        for one, applied in zip(ids, exp.reward_many(pairs), strict=True):
-            if as_json:
-                print_json({"id": one, "applied": applied})
-            else:
-                print(f"{'applied' if applied else 'duplicate'}\t{printable(one)}")
+        given = [(id, value, metrics, key) for id, value in pairs]
+        tell_applied([id for id, _ in pairs], exp.reward_many(given), as_json)
 
 
 @experiment.command(help_epilogue="")
 def report(
-    name: Name, /, *, level: float = 0.95, as_json: Json = False, store: Url = STORE
+    name: Name,
+    /,
+    *,
+    level: float = 0.95,
+    top: Whole = ARMS_SHOWN,
+    as_json: Json = False,
+    store: Url = STORE,
 ) -> None:
     """A row per arm, which is best and how sure that is, and whether the stop rule is met.
 
+    The arms that are most likely the best come first, paused ones last.
+
     Example: varts experiment report price
+
+    Example: varts experiment report price --top 5
 
     Example: varts experiment report price --json | jq .best
 
@@ -231,14 +284,17 @@ def report(
     ----------
     level
         Of the credible intervals.
+    top
+        How many arms the table shows; --json has all.
     """
+    top = integer("--top", top, at_least=1)
     with open_experiment(name, store) as exp:
         found = exp.report(level)
         if as_json:
             print_json(report_body(found))
             return
         typed = store not in (STORE, os.environ.get("VARTS_STORE"))
-        show_report(found, ["--store", exp.store.address] if typed else [])
+        show_report(found, ["--store", exp.store.address] if typed else [], top)
 
 
 @experiment.command(help_epilogue="")

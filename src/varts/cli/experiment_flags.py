@@ -26,6 +26,10 @@ Url = Annotated[
 ]
 
 
+By = Annotated[str | None, Parameter(help="Who does it; the log keeps it.")]
+Why = Annotated[str | None, Parameter(help="For what reason; the log keeps it.")]
+
+
 def _read_prior(name: str, text: str) -> Any:
     return parse_prior(text)
 
@@ -71,7 +75,7 @@ if TYPE_CHECKING:
 else:
     Flags = make_dataclass(
         "Flags",
-        [(field.name, _flag(field.name, field.default), None) for field in fields(Options)],
+        [(name, _flag(name, default), None) for name, default in vars(Options()).items()],
         bases=(GivenFlags,),
         namespace={"__module__": __name__},  # cyclopts leaves the classes of the language alone
         frozen=True,

@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -34,7 +34,18 @@ class Line(NamedTuple):
     number: int
     id: Any = None
     reward: Any = None
+    metrics: dict[str, Any] = {}  # noqa: RUF012  nobody changes it
+    key: Any = None
     problem: str | None = None
+
+
+class ColumnNames(NamedTuple):
+    """Where a file has what; `key` is None unless its rewards are parts."""
+
+    id: str
+    reward: str
+    key: str | None
+    metrics: Sequence[str]  # as many of these as it has
 
 
 @dataclass
@@ -67,7 +78,8 @@ def record_file(exp: Experiment, lines: Iterable[Line]) -> Outcome:
     outcome, rest = Outcome(), iter(lines)
     while batch := list(islice(rest, LINES_PER_BATCH)):
         usable = [line for line in batch if line.problem is None]
-        found = iter(exp.reward_each((line.id, line.reward) for line in usable))
+        given = ((line.id, line.reward, line.metrics, line.key) for line in usable)
+        found = iter(exp.reward_each(given))
         for line in batch:
             came = ValueError(line.problem) if line.problem is not None else next(found)
             if isinstance(came, Exception):
@@ -80,9 +92,7 @@ def record_file(exp: Experiment, lines: Iterable[Line]) -> Outcome:
 
 
 @contextmanager
-def open_lines(
-    file: Path, id_column: str, reward_column: str, separator: str | None
-) -> Iterator[Iterator[Line]]:
+def open_lines(file: Path, columns: ColumnNames, separator: str | None) -> Iterator[Iterator[Line]]:
     """The lines of a CSV, TSV or NDJSON file; - is standard input, whose format shows."""
     separator = None if separator is None else check_separator(separator)
     form = None if str(file) == STANDARD_INPUT else _format(file)
@@ -95,10 +105,10 @@ def open_lines(
         if form == "NDJSON" and separator is not None:
             raise ValueError(f"--separator must be left out for NDJSON, got {separator!r}")
         if form == "NDJSON":
-            yield _read_objects(chain([first], text), id_column, reward_column)
+            yield _read_objects(chain([first], text), columns)
             return
         between = separator or ("\t" if form == "TSV" else find_separator(first))
-        yield _read_cells(chain([first], text), between, id_column, reward_column)
+        yield _read_cells(chain([first], text), between, columns)
 
 
 def read_number(text: Any) -> Any:
@@ -133,18 +143,18 @@ def _open_text(file: Path) -> Iterator[TextIO]:
             yield text
 
 
-def _read_cells(
-    text: Iterable[str], separator: str, id_column: str, reward_column: str
-) -> Iterator[Line]:
+def _read_cells(text: Iterable[str], separator: str, columns: ColumnNames) -> Iterator[Line]:
     rows = csv.reader(text, delimiter=separator, strict=True)
     try:
         header = [name.strip() for name in next(rows, [])]
     except csv.Error as error:
         raise ValueError(f"--file must be a CSV file, got: {error}") from None
-    for ours, theirs in (("id", id_column), ("reward", reward_column)):
-        if theirs not in header:
+    for ours, theirs in (("id", columns.id), ("reward", columns.reward), ("key", columns.key)):
+        if theirs is not None and theirs not in header:
             raise ValueError(f"{unknown('column', theirs, header)} (for the {ours})")
-    at, to = header.index(id_column), header.index(reward_column)
+    at, to = header.index(columns.id), header.index(columns.reward)
+    part = None if columns.key is None else header.index(columns.key)
+    measured = [(name, header.index(name)) for name in columns.metrics if name in header]
     while True:
         try:
             row = next(rows)
@@ -154,13 +164,21 @@ def _read_cells(
             yield Line(rows.line_num, problem=f"line must be one of a CSV file, got: {error}")
             continue
         if len(row) == len(header):
-            yield Line(rows.line_num, unquote_formula(row[at]), read_number(row[to].strip()))
+            cells = {name: row[place].strip() for name, place in measured}
+            yield Line(
+                rows.line_num,
+                unquote_formula(row[at]),
+                read_number(row[to].strip()),
+                {name: read_number(text) for name, text in cells.items() if text},
+                None if part is None else unquote_formula(row[part]),
+            )
         elif row:  # an empty line is none
             problem = f"line must have {len(header)} cells, as the first has, got {len(row)}"
             yield Line(rows.line_num, problem=problem)
 
 
-def _read_objects(text: Iterable[str], id_column: str, reward_column: str) -> Iterator[Line]:
+def _read_objects(text: Iterable[str], columns: ColumnNames) -> Iterator[Line]:
+    needed = [name for name in (columns.id, columns.reward, columns.key) if name is not None]
     for number, line in enumerate(text, 1):
         if not line.strip():
             continue
@@ -172,10 +190,19 @@ def _read_objects(text: Iterable[str], id_column: str, reward_column: str) -> It
             problem = f"line must be a JSON object, got {abbreviate(line.strip())}"
             yield Line(number, problem=problem)
             continue
-        lacking = next((name for name in (id_column, reward_column) if name not in body), None)
+        lacking = next((name for name in needed if name not in body), None)
         if lacking is not None:
             yield Line(number, problem=unknown("column", lacking, body))
             continue
-        id = body[id_column]
-        whole = isinstance(id, int) and not isinstance(id, bool)
-        yield Line(number, str(id) if whole else id, read_number(body[reward_column]))
+        yield Line(
+            number,
+            _read_name(body[columns.id]),
+            read_number(body[columns.reward]),
+            {name: read_number(body[name]) for name in columns.metrics if name in body},
+            None if columns.key is None else _read_name(body[columns.key]),
+        )
+
+
+def _read_name(value: Any) -> Any:
+    """An id may be written as a whole number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -110,8 +110,8 @@ def _left_out(has: set[str]) -> pl.Expr:
         missing = (
             pl.when(pl.col("settled").is_null())
             .then(pl.lit("pending"))
-            .when(pl.col("settled") == "expired")
-            .then(pl.lit("expired"))
+            .when(pl.col("settled").is_in(["expired", "void"]))
+            .then(pl.col("settled"))
             .otherwise(missing)
         )
     return (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._validation import Floats, integer
 from varts.beliefs import Belief
-from varts.live.state import Config, State, limited
+from varts.live.row import limited
+from varts.live.state import Config, State
 from varts.policies import IndexPolicy, Policy
 from varts.policies.evaluation import chosen_arm
 from varts.stats import ArmStats
@@ -38,6 +39,7 @@ DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither belief nor index
 UNUSED_BITS = np.uint64(12)  # of 64 random ones: 52 make a float that is neither 0 nor 1
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
 SEEDING = b"varts seed"
+FORGOTTEN = "forgotten:"  # what the name begins with that a forgotten unit has in the log
 
 
 class Choice(NamedTuple):
@@ -98,6 +100,31 @@ def counted(seed: int, config: Config, id: str, raw: float) -> float:
     return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))
 
 
+def in_holdout(seed: int, config: Config, decision: Any) -> bool | None:
+    """Whether a decision is in the holdout; None if it is to be compared with neither side: it was
+    made before the share was changed, or after the end, or nobody knows any more."""
+    options = config.options
+    if not options.holdout or decision.epoch < config.holdout_since or decision.reason == WINNER:
+        return None
+    if decision.reason != STICKY:
+        return bool(decision.reason == HOLDOUT)
+    if decision.unit.startswith(FORGOTTEN):
+        return None
+    return _members(seed, [decision.unit], options.holdout)[0]
+
+
+def holdout_mark(seed: int, config: Config, decision: Any) -> dict[str, bool]:
+    """`in_holdout` as the event of the decision's reward says it; empty if on neither side."""
+    held = in_holdout(seed, config, decision)
+    return {} if held is None else {"held": held}
+
+
+def _members(seed: int, who: Sequence[str], share: float) -> list[bool]:
+    """Which of these names belong to the holdout."""
+    uniform: list[float] = uniforms(seed, MEMBERSHIP, who, 1)[:, 0].tolist()
+    return [u < share for u in uniform]
+
+
 class Allocation:
     """Who gets what in a state; each part is worked out when first asked for."""
 
@@ -115,17 +142,22 @@ class Allocation:
     # ------------------------------------------------------------------ choosing
 
     def choose(
-        self, keys: Sequence[str], units: Sequence[str | None], exact: bool = True
+        self,
+        keys: Sequence[str],
+        units: Sequence[str | None],
+        exact: bool = True,
+        held: Sequence[bool] | None = None,
     ) -> list[Choice]:
         """The choices for these keys; without `exact`, their probabilities are NaN.
 
-        Whether a unit is in the holdout depends on its name alone, and without one on the key.
+        Whether a unit is in the holdout depends on its name alone, and without one on the key;
+        `held` says it of units whose names have been forgotten.
         """
         config = self.state.config
         if config.winner is not None:
             return [Choice(config.winner, 1.0, WINNER)] * len(keys)
         u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.stats.K)
-        held = self._holdout(keys, units)
+        held = self._holdout(keys, units) if held is None else held
         forced = self.even + (1 - self.even) * self.forced
         arms, reasons, by_policy = [], [], []
         # One number decides between floor, forced and the policy, another picks evenly.
@@ -154,8 +186,7 @@ class Allocation:
         if not self.options.holdout:
             return [False] * len(keys)
         who = [key if unit is None else unit for key, unit in zip(keys, units, strict=True)]
-        member: list[float] = uniforms(self.seed, MEMBERSHIP, who, 1)[:, 0].tolist()
-        return [u < self.options.holdout for u in member]
+        return _members(self.seed, who, self.options.holdout)
 
     def _by_policy(self, keys: Sequence[str], u: Floats, rows: list[int]) -> list[int]:
         """What the policy would have these of the decisions play."""

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from varts.live.allocation import STICKY, Choice
+from varts.live.allocation import FORGOTTEN, STICKY, Choice
 from varts.live.clock import process_clock
 from varts.live.errors import ExperimentStopped
 from varts.live.snapshot import Snapshot
@@ -43,8 +43,7 @@ def decide(
     fresh = ids is None
     if ids is None:
         ids = _new_ids(process_clock(), len(units))
-    if snapshot.state.config.options.hash_units:
-        units = [None if unit is None else _hashed(snapshot.seed, unit) for unit in units]
+    units = [None if unit is None else stored_unit(snapshot, unit) for unit in units]
     with snapshot.writing() as transaction:
         found = {} if fresh else transaction.decided(ids)
         state, head = snapshot.refresh(transaction)  # after the look: it knows all their arms
@@ -74,9 +73,16 @@ def _new_ids(now: int, count: int) -> list[str]:
     return [start + random[i : i + 14] for i in range(0, len(random), 14)]
 
 
-def _hashed(seed: int, unit: str) -> str:
-    key = seed.to_bytes(8, "little")
-    return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
+def stored_unit(snapshot: Snapshot, unit: str) -> str:
+    """The name of a unit as the log has it."""
+    if snapshot.state.config.options.hash_units:
+        key = snapshot.seed.to_bytes(8, "little")
+        return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
+    if unit.startswith(FORGOTTEN):
+        raise ValueError(
+            f"unit must not begin with {FORGOTTEN!r}, as those do that were forgotten, got {unit!r}"
+        )
+    return unit
 
 
 def _new_rows(

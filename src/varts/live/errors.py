@@ -16,8 +16,16 @@ class UnknownExperiment(LiveError, ValueError):  # noqa: N818  the name says wha
     """The store has no experiment of this name, and no arms were given to create it."""
 
 
+class UnknownArm(LiveError, ValueError):  # noqa: N818
+    """The experiment has no arm of this name."""
+
+
 class UnknownDecision(LiveError, ValueError):  # noqa: N818
     """A reward for a decision that was never made, or whose reward window has passed."""
+
+
+class ExpiredDecision(UnknownDecision):
+    """A reward for a decision whose reward window has passed."""
 
 
 class RewardConflict(LiveError, ValueError):  # noqa: N818
@@ -26,6 +34,10 @@ class RewardConflict(LiveError, ValueError):  # noqa: N818
 
 class InvalidReward(LiveError, ValueError):  # noqa: N818
     """A reward that is not a finite number, or none that the policy can count."""
+
+
+class Changed(LiveError, ValueError):  # noqa: N818
+    """Somebody else was first: the configuration is no longer the one that was looked at."""
 
 
 class ExperimentStopped(LiveError, ValueError):  # noqa: N818

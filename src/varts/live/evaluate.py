@@ -74,7 +74,7 @@ class Past:
     def __init__(self, name: str, log: Log, seed: int, K: int) -> None:
         self.name, self.seed, self.K, self.repaired = name, seed, K, log.repaired
         self.told = Verification()
-        self.fold = Fold(log.events(), seed, self.told)
+        self.fold = Fold(log, seed, self.told)
         self.fold.step()
         self.units: dict[str, Any] = {}  # what a sticky unit's arm was drawn from
         self.seen: Any = None  # a version, and what every decision at it saw
@@ -128,6 +128,7 @@ class Past:
                     "verify tells more"
                 )
             self.seen = None
+        self.fold.end_transaction()
 
     def _state(self) -> Any:
         if self.fold.state is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from varts._files import replacing
 from varts._text import quote_formulas
 from varts.live.log import Log
+from varts.live.state import Config
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = 20_000  # held in memory at a time
 
 
-def export(log: Log, arms: Sequence[str], path: Path) -> int:
+def export(log: Log, config: Config, path: Path) -> int:
     """Write all decisions, in the order they were made; the file appears when it is complete.
+
+    Rewards are as they are now, corrections included. Every metric has a column of its name.
 
     In a CSV file no text can be taken for a formula: see `quote_formulas`.
     """
@@ -28,6 +32,7 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
     sinks = {".parquet": "sink_parquet", ".csv": "sink_csv", ".ndjson": "sink_ndjson"}
     if path.suffix not in sinks:
         raise ValueError(f"path must end in .parquet, .csv or .ndjson, got {str(path)!r}")
+    arms, metrics = config.arms, config.options.metrics
     schema: dict[str, Any] = {
         "id": pl.String,
         "time": pl.Datetime("us", "UTC"),
@@ -43,6 +48,8 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
         "value": pl.Float64,
         "settled_time": pl.Datetime("us", "UTC"),
         "settled_version": pl.Int64,
+        "corrected_version": pl.Int64,
+        **dict.fromkeys(metrics, pl.Float64),
     }
     written, rows = 0, log.decisions()
 
@@ -67,6 +74,8 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
                         row.value,
                         row.settled_time,
                         row.settled_version,
+                        row.corrected_version,
+                        *measured(row.body, metrics),
                     )
                     for row in some
                 ],
@@ -83,3 +92,11 @@ def export(log: Log, arms: Sequence[str], path: Path) -> int:
     except pl.exceptions.ComputeError as error:  # a full disk, for Parquet
         raise OSError(f"{path} cannot be written: {error}") from None
     return written
+
+
+def measured(body: str | None, metrics: Sequence[str]) -> list[float | None]:
+    """The metrics of a decision, as the event of its reward has them."""
+    if not metrics:
+        return []
+    found = json.loads(body or "{}").get("metrics", {})
+    return [found.get(name) for name in metrics]

@@ -7,7 +7,7 @@ is a bound on their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from varts.live.errors import StoreError
 from varts.live.schema import decisions, events, units
-from varts.live.state import REPAIR, Event
+from varts.live.state import CONFIGURE, CREATE, MISSING, REPAIR, REWARD, VOID, Event
 from varts.live.transaction import Transaction, read_event
 
 Reading = Callable[[], AbstractContextManager[Transaction]]
@@ -33,7 +33,8 @@ class Log:
     def __init__(self, transaction: Transaction, reading: Reading) -> None:
         self.reading, self.x = reading, {"x": transaction.experiment}
         bounds = transaction.connection.execute(_bounds, self.x).one()
-        self.version, self.batch, self.seq, self.repaired = bounds
+        self.version, self.batch, self.seq, self.repaired, corrected = bounds
+        self.corrected = corrected is not None
 
     def events(self) -> Iterator[Event]:
         """All of them, in order."""
@@ -43,11 +44,36 @@ class Log:
             after = page[-1].version
 
     def decisions(self, order: str = "time") -> Iterator[Any]:
-        """Every decision with what settled it, by its time or by the version that it saw."""
-        query, after, seq = _decisions_pages[order], -1, -1
+        """Every decision with what settled it, by its time or by the version that it saw.
+
+        Of a reward that was corrected, `raw`, `value` and `body` are as they are now; `settled` is
+        "void" if there is none any more.
+        """
+        query, after, seq = _decisions_pages[order, self.corrected], -1, -1
         while page := self._page(query, after=after, seq=seq, last=self.seq, version=self.version):
             yield from page
             after, seq = getattr(page[-1], order), page[-1].seq
+
+    def counting_events(self, version: int, arms: Sequence[int] | None) -> Iterator[Event]:
+        """The events up to a version that count rewards, in order, and those that say how."""
+        kinds = (CREATE, CONFIGURE, REWARD, MISSING)
+        yield from self._some_events(version, arms, events.c.kind.in_(kinds))
+
+    def latest_corrections(self, version: int, arms: Sequence[int] | None) -> dict[str, Event]:
+        """The last correction of every reward up to a version, by the decision's id."""
+        if not self.corrected:
+            return {}
+        found = self._some_events(version, arms, events.c.corrects.is_not(None))
+        return {str(event.corrects): event for event in found}
+
+    def _some_events(self, version: int, arms: Sequence[int] | None, which: Any) -> Iterator[Event]:
+        """Those of these arms, or of all; events without an arm always."""
+        if arms is not None:
+            which = sa.and_(which, sa.or_(events.c.arm.in_(arms), events.c.arm.is_(None)))
+        query, after = _events_page.where(which), 0
+        while page := self._page(query, after=after, last=min(version, self.version)):
+            yield from map(read_event, page)
+            after = page[-1].version
 
     def assigned(self) -> Iterator[Any]:
         """The arms of sticky units, as they are cached."""
@@ -56,9 +82,10 @@ class Log:
             yield from page
             after = page[-1].unit
 
-    def count_settlements(self) -> int:
-        """How many events name a decision."""
-        return int(self._page(_settlements, version=self.version)[0][0])
+    def count_settlements(self) -> tuple[int, int]:
+        """How many events settle a decision, and how many decisions' rewards were corrected."""
+        settled, corrected = self._page(_settlements, version=self.version)[0]
+        return int(settled), int(corrected)
 
     def _page(self, query: Any, **bounds: Any) -> list[Any]:
         with self.reading() as transaction:
@@ -92,7 +119,11 @@ _bounds = sa.select(
         0,
     ),
     sa.select(sa.func.max(events.c.version))
-    .where(_here, events.c.kind == REPAIR)
+    .where(_here, events.c.decision.is_(None), events.c.kind == REPAIR)  # by the index
+    .scalar_subquery(),
+    sa.select(events.c.corrects)
+    .where(_here, events.c.corrects.is_not(None))
+    .limit(1)
     .scalar_subquery(),
 )
 _batch = sa.select(events.c.batch).where(_here, events.c.version == sa.bindparam("version"))
@@ -102,9 +133,9 @@ _events_page = (
     .order_by(events.c.version)
     .limit(_limit)
 )
-_settlements = sa.select(sa.func.count(events.c.decision)).where(
-    _here, events.c.version <= sa.bindparam("version")
-)
+_settlements = sa.select(
+    sa.func.count(events.c.decision), sa.func.count(events.c.corrects.distinct())
+).where(_here, events.c.version <= sa.bindparam("version"))
 _units_page = (
     sa.select(units)
     .where(units.c.experiment == _x, units.c.unit > _after)
@@ -113,8 +144,9 @@ _units_page = (
 )
 
 
-def _decisions_page(order: str) -> Any:
-    """The page first and then its events: those of all decisions need not be looked up for it."""
+def _decisions_page(order: str, corrected: bool) -> Any:
+    """The page first and then its events: those of all decisions need not be looked up for it.
+    Nor need corrections, where there are none."""
     page = (
         sa.select(decisions)
         .where(
@@ -131,20 +163,54 @@ def _decisions_page(order: str) -> Any:
         events.c.decision == page.c.id,
         events.c.version <= sa.bindparam("version"),
     )
+    last = events.alias("last")
+    joined = sa.outerjoin(page, events, settles)
+    if corrected:
+        corrections = events.alias("corrections")
+        latest = (
+            sa.select(sa.func.max(corrections.c.version))
+            .where(
+                corrections.c.experiment == page.c.experiment,
+                corrections.c.corrects == page.c.id,
+                corrections.c.version <= sa.bindparam("version"),
+            )
+            .scalar_subquery()
+        )
+        joins = sa.and_(last.c.experiment == page.c.experiment, last.c.version == latest)
+        joined = sa.outerjoin(joined, last, joins)
+
+    settled = sa.case((last.c.kind == VOID, VOID), else_=events.c.kind)
+
+    def now(name: str) -> Any:
+        if not corrected:
+            return events.c[name]
+        return sa.case((last.c.version.is_not(None), last.c[name]), else_=events.c[name])
+
+    def correction(name: str) -> Any:
+        return last.c[name] if corrected else sa.cast(sa.null(), events.c[name].type)
+
     return (
         sa.select(
             page,
-            events.c.kind.label("settled"),
-            events.c.raw,
-            events.c.value,
+            (settled if corrected else events.c.kind).label("settled"),
+            now("raw").label("raw"),
+            now("value").label("value"),
+            now("body").label("body"),
             events.c.time.label("settled_time"),
             events.c.version.label("settled_version"),
             events.c.arm.label("settled_arm"),
             events.c.epoch.label("settled_epoch"),
+            correction("version").label("corrected_version"),
+            correction("arm").label("corrected_arm"),
+            correction("epoch").label("corrected_epoch"),
         )
-        .outerjoin(events, settles)
+        .select_from(joined)
         .order_by(page.c[order], page.c.seq)
     )
 
 
-_decisions_pages = {order: _decisions_page(order) for order in ("time", "version")}
+_decisions_pages = {
+    (order, corrected): _decisions_page(order, corrected)
+    for order in ("time", "version")
+    for corrected in (False, True)
+}

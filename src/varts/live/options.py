@@ -10,15 +10,23 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
-from varts.policies import Fading, Policy, PolicyLike, known, make, options_of
-from varts.priors import Prior, PriorLike, prior_from
+from varts.live.option_values import (
+    check_flag,
+    check_guards,
+    check_maybe,
+    check_names,
+    check_range,
+    stored_policy,
+)
+from varts.policies import Policy, PolicyLike, known, make, options_of
+from varts.priors import PriorLike, prior_from
 
 LONGEST_WINDOW = 100 * 365.25 * 86400  # seconds: a century
 
@@ -42,6 +50,8 @@ class GivenOptions(TypedDict, total=False):
     stop_error: float | None
     hash_units: bool
     client_ids: bool
+    metrics: Sequence[str]
+    guards: Mapping[str, tuple[str, float]]
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,10 @@ class Options:
         hash_units: Whether units are stored as hashes.
         client_ids: Whether ids come from people who may want a certain arm: choices are then drawn
             from random numbers that are stored with them, and not from the ids.
+        metrics: Names of what else is measured of a decision, and reported by arm: a refund, a
+            latency. They change no decision.
+        guards: For some of the metrics, "below" or "above" and a limit that their mean should keep;
+            the report flags an arm that does not, and nothing else happens.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -94,6 +108,8 @@ class Options:
     stop_error: float | None = None
     hash_units: bool = False
     client_ids: bool = False
+    metrics: tuple[str, ...] = ()
+    guards: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
     FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units")  # the log depends on them
 
@@ -119,12 +135,12 @@ class Options:
         Args:
             given: The new values by name.
         """
-        names = [field.name for field in fields(self)]
+        names = [one.name for one in fields(self)]
         for name in given:
             if name not in names:
                 raise ValueError(unknown("option", name, names))
         asked = replace(self, **given)
-        policy, prior = _stored_policy(asked.policy)
+        policy, prior = stored_policy(asked.policy)
         if prior is None:
             prior = asked.prior
         elif given.get("prior") is not None:
@@ -136,17 +152,19 @@ class Options:
             prior=stored_prior(prior),
             floor=real("floor", asked.floor, at_least=0, below=1),
             holdout=real("holdout", asked.holdout, at_least=0, below=1),
-            sticky=_flag("sticky", asked.sticky),
-            clip=_range(asked.clip),
-            window=_maybe("window", asked.window, above=0, at_most=LONGEST_WINDOW),
+            sticky=check_flag("sticky", asked.sticky),
+            clip=check_range(asked.clip),
+            window=check_maybe("window", asked.window, above=0, at_most=LONGEST_WINDOW),
             skew=real("skew", asked.skew, at_least=0, at_most=LONGEST_WINDOW),
-            missing=_maybe("missing", asked.missing),
-            half_life=_maybe("half_life", asked.half_life, above=0),
-            stop_p_best=_maybe("stop_p_best", asked.stop_p_best, above=0, below=1),
-            stop_loss=_maybe("stop_loss", asked.stop_loss, above=0),
-            stop_error=_maybe("stop_error", asked.stop_error, above=0, below=1),
-            hash_units=_flag("hash_units", asked.hash_units),
-            client_ids=_flag("client_ids", asked.client_ids),
+            missing=check_maybe("missing", asked.missing),
+            half_life=check_maybe("half_life", asked.half_life, above=0),
+            stop_p_best=check_maybe("stop_p_best", asked.stop_p_best, above=0, below=1),
+            stop_loss=check_maybe("stop_loss", asked.stop_loss, above=0),
+            stop_error=check_maybe("stop_error", asked.stop_error, above=0, below=1),
+            hash_units=check_flag("hash_units", asked.hash_units),
+            client_ids=check_flag("client_ids", asked.client_ids),
+            metrics=check_names(asked.metrics),
+            guards=check_guards(asked.guards, asked.metrics),
         )
         if made.missing is not None and made.window is None:
             raise ValueError(
@@ -246,7 +264,7 @@ class Options:
             K: The number of arms that the prior asked for has, if it has one per arm.
         """
         stored, asked = self._for_first(K), self.changed(given)._for_first(K)
-        names = [field.name for field in fields(self)]
+        names = [one.name for one in fields(self)]
         pairs = {name: (getattr(stored, name), getattr(asked, name)) for name in names}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
@@ -269,8 +287,13 @@ class Options:
         Args:
             body: Plain values by name.
         """
-        clip = body.get("clip")
-        return cls(**{**body, "clip": tuple(clip) if clip is not None else None})
+        clip, guards = body.get("clip"), body.get("guards", {})
+        changed = {
+            "clip": None if clip is None else tuple(clip),
+            "metrics": tuple(body.get("metrics", ())),
+            "guards": {name: (side, limit) for name, (side, limit) in guards.items()},
+        }
+        return cls(**{**body, **changed})
 
 
 def stored_prior(prior: Any) -> dict[str, Any] | None:
@@ -279,58 +302,3 @@ def stored_prior(prior: Any) -> dict[str, Any] | None:
         return None
     prior = prior_from(prior)
     return {name: np.asarray(getattr(prior, name)).tolist() for name in prior._fields}
-
-
-def _stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
-    """A label and numbers, and apart from them the prior that the policy came with."""
-    if isinstance(policy, dict):
-        policy = make(policy.get("label", ""), **{k: v for k, v in policy.items() if k != "label"})
-    policy = make(policy)
-    if isinstance(policy, Fading):
-        raise ValueError(
-            "policy must be given without its half-life, which is the option half_life of an "
-            f"experiment, got {policy.label!r}"
-        )
-    if known().get(policy.label) is not type(policy):
-        raise ValueError(
-            f"policy must be registered under its label to be found again, got {policy.label!r}; "
-            "decorate its class with varts.register"
-        )
-    if policy.has_memory:
-        raise ValueError(
-            f"policy must be a function of the statistics, got {policy.label!r}, which keeps a "
-            "memory of its own that no log could replay"
-        )
-    if not is_dataclass(policy):
-        raise ValueError(
-            f"policy must be a dataclass for its options to be stored, got {policy.label!r}; "
-            "decorate its class with dataclass(frozen=True)"
-        )
-    body = {field.name: getattr(policy, field.name) for field in fields(policy)}
-    prior = body.pop("prior", None)
-    defaults = {field.name: field.default for field in fields(policy)}
-    stored = {k: np.asarray(v).tolist() for k, v in body.items() if np.any(v != defaults[k])}
-    return {"label": policy.label, **stored}, prior
-
-
-def _maybe(name: str, value: Any, **limits: Any) -> float | None:
-    return None if value is None else real(name, value, **limits)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {abbreviate(value)}")
-    return value
-
-
-def _range(clip: Any) -> tuple[float, float] | None:
-    if clip is None:
-        return None
-    if not isinstance(clip, (tuple, list)):
-        raise TypeError(f"clip must be two numbers, low and high, got {abbreviate(clip)}")
-    if len(clip) != 2:
-        raise ValueError(f"clip must be two numbers, low and high, got {abbreviate(clip)}")
-    low, high = real("clip", clip[0]), real("clip", clip[1])
-    if not low < high:
-        raise ValueError(f"clip must be two numbers, low < high, got {abbreviate(clip)}")
-    return low, high

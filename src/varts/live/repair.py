@@ -33,7 +33,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
     with store.writing(row.id) as transaction:
         transaction.lock()
         log, problems = Log(transaction, lambda: nullcontext(transaction)), Verification()
-        fold = Fold(log.events(), row.seed, problems)
+        fold = Fold(log, row.seed, problems)
         while fold.step():
             pass
         if fold.state is None or fold.broken:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from varts.beliefs import Belief
 from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
 from varts.live.allocation import seen_by
+from varts.live.gain import Gain, gain
+from varts.live.guards import Guard, explain, measure
 from varts.live.state import Config, State
 from varts.live.stop_rule import Standing, at_any_look, pending_share, stop_rule
 from varts.live.transaction import Counts
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 DEFAULT_ERROR = 0.05  # of what is said for all looks together, where no stop_error is set
+ARMS_SHOWN = 20  # in print; the frame has all
+NOT_PRINTED = ("mean", "anytime_low", "anytime_high", "may_be_best")
 
 
 @dataclass(frozen=True, eq=False)  # a DataFrame has no == of its own that says yes or no
@@ -44,11 +49,19 @@ class Report:
         error: The chance that `anytime_low` and the like are ever wrong, at any look.
         certainty: Which arms may still be best, whenever one looks, in a sentence.
         notes: What to know of the rewards, a sentence each; `Experiment.check` says more.
+        gain: What learning has earned, by comparison with the holdout; None without one.
+        metrics: A row per secondary metric and arm, with the flags of the guards; None without
+            metrics.
+        guards: A sentence for each arm that breaks a guard.
 
-    The columns of `frame`, beside `arm`:
+    The rows of `frame` are in the order of the arms, whatever is known of them: row i is arm i of
+    `Experiment.arms` at every look. `ranking` has the same rows with the best first, as they are
+    printed. The columns beside `arm`:
 
     - n: rewards counted so far;
     - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
+    - estimate: what the arm's mean is believed to be, as likely too low as too high: near `mean`,
+      but for few rewards, a prior or a half-life, and always within the interval;
     - mean_low, mean_high: the credible interval of the arm's mean, at `level`, as of now;
     - anytime_low, anytime_high: the interval that holds at all looks together, with `error`; null
       while the arm has said too little, and with a half-life;
@@ -70,6 +83,18 @@ class Report:
     error: float
     certainty: str
     notes: tuple[str, ...]
+    gain: Gain | None = None
+    metrics: pl.DataFrame | None = None
+    guards: tuple[str, ...] = ()
+
+    @property
+    def ranking(self) -> pl.DataFrame:
+        """The rows of `frame`, the arm that is most likely the best first.
+
+        Arms of equal chance are in their own order; those that have none, as they are paused or
+        not known yet, come last.
+        """
+        return self.frame.sort("p_best", descending=True, nulls_last=True, maintain_order=True)
 
     @property
     def possible(self) -> list[str]:
@@ -89,10 +114,8 @@ class Report:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented
-        return self.frame.equals(other.frame) and all(
-            getattr(self, field.name) == getattr(other, field.name)
-            for field in fields(self)
-            if field.name != "frame"
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
         )
 
     def __str__(self) -> str:
@@ -106,17 +129,52 @@ class Report:
             tbl_width_chars=200,
             float_precision=4,
         ):
-            names = pl.Series("arm", map(printable, self.frame["arm"]), pl.String)
-            shown = self.frame.drop("anytime_low", "anytime_high", "may_be_best")
+            first = self.ranking.head(ARMS_SHOWN).drop(*NOT_PRINTED)
+            names = pl.Series("arm", map(printable, first["arm"]), pl.String)
             lines = [f"{self.name}: {self.because}"]
             if self.certainty != self.because and self.best is not None:
                 lines.append(self.certainty)
-            lines += [f"note: {note}" for note in self.notes]
-            return "\n".join([*map(printable, lines), str(shown.with_columns(names))])
+            lines += self.sentences
+            table = str(first.with_columns(names))
+            more = and_more(len(self.frame) - len(first))
+            return "\n".join([*map(printable, lines), table, *more])
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is said beside the verdict: of the gain, of broken guards, and the notes."""
+        gain = [] if self.gain is None else [str(self.gain)]
+        return [*gain, *self.guards, *(f"note: {note}" for note in self.notes)]
 
 
-def report(name: str, state: State, decided: Counts, settled: Counts, level: float) -> Report:
-    """The report of a state; decisions and settled ones are counted by arm."""
+def and_more(arms: int) -> list[str]:
+    """The line below a table that leaves out so many arms; none if it leaves out none."""
+    return [f"and {arms:,} more"] if arms > 0 else []
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two fields are equal; a DataFrame's own == is a DataFrame."""
+    import polars as pl
+
+    if isinstance(one, pl.DataFrame) and isinstance(other, pl.DataFrame):
+        return one.equals(other)
+    return bool(type(one) is type(other) and one == other)
+
+
+def report(
+    name: str,
+    state: State,
+    decided: Counts,
+    settled: Counts,
+    level: float,
+    holdout: ArmStats | None = None,
+    metrics: Mapping[str, ArmStats] | None = None,
+    guards: Mapping[str, Guard] | None = None,
+) -> Report:
+    """The report of a state; decisions and settled ones are counted by arm.
+
+    `holdout` has the statistics of two groups, the decisions outside the holdout and those in it;
+    `metrics` those of the arms by the name of the metric, and `guards` the bounds that some keep.
+    """
     import polars as pl
 
     level = real("level", level, above=0, below=1)
@@ -125,17 +183,20 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     K, active = stats.K, config.active
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
-    low, high, p_best, loss = np.full((4, K), np.nan)
+    estimate, low, high, p_best, loss = np.full((5, K), np.nan)
     policy, seen, owed = _look_at(state, stats)
     known = np.flatnonzero(~owed)
     if known.size:
-        low[known], high[known] = _belief(policy, seen, known).interval(level)
+        belief = _belief(policy, seen, known)
+        estimate[known] = belief.quantile(0.5)
+        low[known], high[known] = belief.interval(level)
     if not owed[active].any():
         belief = _belief(policy, seen, active)
         p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
     error = options.stop_error or DEFAULT_ERROR
     anytime_low, anytime_high, possible = _at_any_look(seen, config, error)
     if options.goal == "min":
+        estimate = policy.reflection - estimate
         low, high = policy.reflection - high, policy.reflection - low
         anytime_low, anytime_high = (
             policy.reflection - anytime_high,
@@ -147,6 +208,7 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
             "n": count,
             "mean": np.where(count > 0, stats.mean, np.nan),
             "sd": _sd(stats, count),
+            "estimate": estimate,
             "mean_low": low,
             "mean_high": high,
             "anytime_low": np.where(np.isfinite(anytime_low), anytime_low, np.nan),
@@ -166,6 +228,11 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
     stop = winner is not None
     if config.stopped:
         winner, stop, because = config.winner, True, "the experiment was stopped"
+    certain = error if options.half_life is None else None  # nothing holds at any look with one
+    measured = None
+    if metrics:
+        measured = measure(config.arms, metrics, guards, level, certain)
+    paused = [config.arms[arm] for arm in config.paused]
     return Report(
         name,
         frame,
@@ -178,6 +245,9 @@ def report(name: str, state: State, decided: Counts, settled: Counts, level: flo
         error,
         at_any_look(standing),
         _notes(standing, stats),
+        None if holdout is None else gain(holdout, options.goal, level, certain),
+        measured,
+        () if measured is None else explain(measured, paused),
     )
 
 

@@ -1,10 +1,11 @@
 """The tables, one schema for SQLite and PostgreSQL.
 
-`decisions` and `events` are the log: rows are added and never changed. `experiments.config` and
-`.version`, `statistics` and `units` are caches of it, written in the same transaction. Times are
-microseconds since 1970, UTC. No foreign keys: experiments are never deleted, and checking a key
-for every row costs PostgreSQL a third of its speed. A change here needs a migration in
-`migrations/`, and a database of the old kind among the tests' assets.
+`decisions` and `events` are the log: rows are added and never changed, but for the name of a unit
+that is to be forgotten. `experiments.config` and `.version`, `statistics` and `units` are caches of
+it, written in the same transaction. Times are microseconds since 1970, UTC. No foreign keys:
+experiments go as a whole, and checking a key for every row costs PostgreSQL a third of its speed.
+A change here needs a migration in `migrations/`, and a database of the old kind among the tests'
+assets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0003"  # the newest step in migrations/versions
+SCHEMA_VERSION = "0004"  # the newest step in migrations/versions
 metadata = MetaData()
 # SQLite numbers rows by itself only when the key's type is INTEGER.
 Serial = BigInteger().with_variant(Integer, "sqlite")
@@ -78,15 +79,27 @@ events = Table(
     Column("raw", Double),
     Column("value", Double),
     Column("batch", BigInteger),  # a random number of the transaction that wrote it
+    Column("corrects", String),  # the decision whose reward it changes
     Column("body", Text),
     Index("varts_events_decision", "experiment", "decision", unique=True),
     sqlite_with_rowid=False,
+)
+
+# Few rewards are corrected, and the others need no entry.
+corrected = events.c.corrects.is_not(None)
+Index(
+    "varts_events_corrects",
+    events.c.experiment,
+    events.c.corrects,
+    sqlite_where=corrected,
+    postgresql_where=corrected,
 )
 
 statistics = Table(
     "varts_statistics",
     metadata,
     Column("experiment", Integer, primary_key=True, autoincrement=False),
+    Column("metric", String, primary_key=True),  # "" for the reward
     Column("arm", Integer, primary_key=True, autoincrement=False),
     Column("epoch", Integer, primary_key=True, autoincrement=False),
     Column("rewards", BigInteger, nullable=False),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from varts.live.allocation import Allocation
 from varts.live.errors import StoreError, UnknownExperiment
+from varts.live.head import Head
 from varts.live.log import Log
-from varts.live.state import Config, Event, State
+from varts.live.rebuild import rebuild
+from varts.live.state import CONFIGURE, MISSING, REWARD, Config, Event, State
 from varts.live.store import Store
-from varts.live.transaction import Head, Transaction
+from varts.live.transaction import Transaction
 
 
 class Change:
@@ -23,7 +25,7 @@ class Change:
 
     def __init__(self, transaction: Transaction, state: State, head: Head) -> None:
         self.transaction, self.state, self.time = transaction, state, head.time
-        self.already_swept = head.swept
+        self.already_swept, self._rewards = head.swept, state.rewards
         self.events: list[Event] = []
         self.swept: int | None = None
 
@@ -35,18 +37,33 @@ class Change:
         epoch: int | None = None,
         raw: float | None = None,
         value: float | None = None,
+        corrects: str | None = None,
         body: dict[str, Any] | None = None,
     ) -> None:
         """Take in the next event; raises ValueError for one that cannot be."""
         version, batch = self.state.version + 1, self.transaction.batch
-        event = Event(version, kind, self.time, decision, arm, epoch, raw, value, batch, body)
+        event = Event(
+            version, kind, self.time, decision, arm, epoch, raw, value, batch, corrects, body
+        )
         self.state.apply(event)
         self.events.append(event)
+
+    def number_of(self, version: int) -> int | None:
+        """Which one of the experiment's rewards was counted at a version; None if the configuration
+        has changed since, and with it perhaps what an older reward weighs."""
+        if any(event.kind == CONFIGURE for event in self.events):
+            return None
+        if self.events and version >= self.events[0].version:
+            here = [event for event in self.events if event.version <= version]
+            return self._rewards + sum(event.kind in (REWARD, MISSING) for event in here)
+        return self.transaction.number_of(version, self._rewards)
 
     def write(self) -> None:
         """Append the events to the log and bring the caches up to date with them."""
         if self.events:
             self.transaction.add_events(self.events)
+        if self.state.stale:
+            rebuild(self.state, Log(self.transaction, lambda: nullcontext(self.transaction)))
         if self.events or self.swept is not None:
             self.transaction.save(self.state, self.swept)
 
@@ -105,7 +122,7 @@ class Snapshot:
         if head.version > known.version:
             config = known.config if head.config is None else self._read_config(head)
             rows = {**known.rows, **head.rows}
-            known = State(config, head.version, head.rewards, rows, head.batch)
+            known = State(config, head.version, head.rewards, rows, head.batch, head.revision)
             self.publish(known)
         return known, head
 
@@ -113,7 +130,7 @@ class Snapshot:
         """The state read anew."""
         head = self.head(transaction, -1)
         config = self._read_config(head)
-        state = State(config, head.version, head.rewards, head.rows, head.batch)
+        state = State(config, head.version, head.rewards, head.rows, head.batch, head.revision)
         self.publish(state)
         return state, head
 

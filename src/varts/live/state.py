@@ -7,7 +7,7 @@ looks at it as it was at the decision's version. No clock, no database, no rando
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,23 +16,33 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._validation import choice
 from varts.live.options import Options
+from varts.live.row import Row
 from varts.policies import Policy
-from varts.stats import ArmStats, faded, merged_moments
+from varts.stats import ArmStats, faded
 
-LARGEST_REWARD = 1e70  # more counts as this: its fourth power must fit into a float, n times
-
-# What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a
-# decision without one, REPAIR says how the caches differed from the log; the others change the
-# configuration.
-REWARD, MISSING, EXPIRED, REPAIR = "reward", "missing", "expired", "repair"
-CREATE, CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP = (
+# What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a decision
+# without one; AMEND, VOID and PART change the reward of one that has been settled. REPAIR says how
+# the caches differed from the log, FORGET that a unit's name was taken out of it. The others change
+# the configuration.
+REWARD, MISSING, EXPIRED = "reward", "missing", "expired"
+AMEND, VOID, PART = "amend", "void", "part"
+REPAIR, FORGET = "repair", "forget"
+CREATE, CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP, RESTART = (
     "create",
     "configure",
     "add-arm",
     "pause-arm",
     "resume-arm",
     "stop",
+    "restart",
 )
+CORRECTIONS = (AMEND, VOID, PART)
+
+# Statistics are kept by (metric, arm, epoch). The reward itself is the metric "", and so are its
+# copies for the two sides of the holdout, whose names no metric can have. Only the reward has
+# epochs and fades with a half-life; the others are in epoch 0.
+Key = tuple[str, int, int]
+THE_REWARD, HELD, NOT_HELD = "", "in the holdout", "not in the holdout"
 
 
 class Event(NamedTuple):
@@ -49,71 +59,10 @@ class Event(NamedTuple):
     # A random number of the transaction that wrote it. Two logs with the same one at a version are
     # the same up to there, however a database was restored since; logs of schema 0001 have none.
     batch: int | None = None
-    body: dict[str, Any] | None = None  # what a change of configuration says
-
-
-class Row(NamedTuple):
-    """The statistics of one arm in one epoch; `mean` is relative to `origin`, the first reward.
-
-    A fixed origin near the rewards keeps all digits of rewards like 1e9 + 0.001. `n` and the sums
-    of powers are weights as of the experiment's reward number `at`; with a half-life they fade from
-    there on.
-    """
-
-    rewards: int = 0
-    n: float = 0.0
-    mean: float = 0.0
-    m2: float = 0.0
-    m3: float = 0.0
-    m4: float = 0.0
-    origin: float = 0.0
-    at: int = 0
-
-    def observe(self, value: float, at: int, half_life: float | None) -> Row:
-        """One reward more, the experiment's reward number `at`.
-
-        >>> row = Row().observe(1e9 + 1, 1, None).observe(1e9 + 3, 2, None)
-        >>> row.mean, row.m2, row.origin
-        (1.0, 2.0, 1000000001.0)
-        """
-        value = limited(value)
-        origin = self.origin if self.rewards else value
-        fade = faded(at - self.at, half_life)
-        n = self.n * fade + 1.0
-        offset = value - origin
-        gap = offset - self.mean
-        mean = self.mean + gap / n
-        m2 = self.m2 * fade + gap * (offset - mean)
-        before = (self.n * fade, self.mean, self.m2 * fade, self.m3 * fade, self.m4 * fade)
-        *_, m3, m4 = merged_moments(*before, 1.0, offset, 0.0, 0.0, 0.0)
-        return Row(self.rewards + 1, n, mean, m2, m3, m4, origin, at)
-
-    def merge(self, other: Row) -> Row:
-        """Both rows together (Chan's formula), about this one's origin."""
-        n = self.n + other.n
-        share = other.n / n if n > 0 else 0.0
-        gap = (other.origin - self.origin) + (other.mean - self.mean)
-        m2 = self.m2 + other.m2 + gap * gap * self.n * share
-        *_, m3, m4 = merged_moments(
-            self.n, 0.0, self.m2, self.m3, self.m4, other.n, gap, other.m2, other.m3, other.m4
-        )
-        rewards, mean = self.rewards + other.rewards, self.mean + gap * share
-        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4)
-
-    def settled(self, at: int, half_life: float | None) -> Row:
-        """The same row with its weights as of reward number `at`."""
-        fade = faded(at - self.at, half_life)
-        sums = {name: getattr(self, name) * fade for name in ("n", "m2", "m3", "m4")}
-        return self._replace(**sums, at=at)
-
-
-def limited(value: float) -> float:
-    """A reward that can be counted.
-
-    >>> limited(-1e300)
-    -1e+70
-    """
-    return min(max(value, -LARGEST_REWARD), LARGEST_REWARD)
+    corrects: str | None = None  # the decision whose reward it changes; raw and value are the new
+    # What a change of configuration says; of a reward, its metrics, and whether it is in the
+    # holdout; of a correction, what the statistics counted before.
+    body: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +76,7 @@ class Config:
     paused: frozenset[int] = frozenset()
     stopped: bool = False
     winner: int | None = None
+    holdout_since: int = 1  # the epoch that the holdout was last changed in
 
     @computed_once
     def policy(self) -> Policy:
@@ -142,7 +92,10 @@ class Config:
     def changed(self, kind: str, body: dict[str, Any]) -> Config:
         """After one change, as the log has it."""
         if kind == CONFIGURE:
-            return replace(self, options=Options.from_json(body["options"]), epoch=self.epoch + 1)
+            options, epoch = Options.from_json(body["options"]), self.epoch + 1
+            same = options.holdout == self.options.holdout
+            since = self.holdout_since if same else epoch
+            return replace(self, options=options, epoch=epoch, holdout_since=since)
         if kind == ADD_ARM:
             options = self.options.with_arm(len(self.arms), body["prior"])
             return replace(self, arms=(*self.arms, body["arm"]), options=options)
@@ -150,6 +103,8 @@ class Config:
             return replace(self, paused=self.paused | {self.index(body["arm"])})
         if kind == RESUME:
             return replace(self, paused=self.paused - {self.index(body["arm"])})
+        if kind == RESTART:
+            return replace(self, stopped=False, winner=None)
         choice("kind of event", kind, (STOP,))
         winner = None if body["winner"] is None else self.index(body["winner"])
         return replace(self, stopped=True, winner=winner)
@@ -176,14 +131,16 @@ class Config:
             "paused": sorted(self.paused),
             "stopped": self.stopped,
             "winner": self.winner,
+            "holdout_since": self.holdout_since,
         }
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Config:
-        """What `to_json` gave."""
+        """What `to_json` gave; the event it comes from may say more."""
+        names = [field.name for field in fields(cls)]
         return cls(
             **{
-                **body,
+                **{name: body[name] for name in names if name in body},
                 "arms": tuple(body["arms"]),
                 "options": Options.from_json(body["options"]),
                 "paused": frozenset(body["paused"]),
@@ -197,41 +154,103 @@ class State:
 
     config: Config
     version: int = 0
-    rewards: int = 0
-    rows: dict[tuple[int, int], Row] = field(default_factory=dict)
+    rewards: int = 0  # counted so far, those that were voided since included: the half-life's clock
+    rows: dict[Key, Row] = field(default_factory=dict)
     batch: int | None = field(default=None, compare=False)  # of the last event
+    revision: int = 1  # the version of the last change of configuration
     # Since the copy was made: the rows that changed, and whether the configuration did.
-    touched: set[tuple[int, int]] = field(default_factory=set, compare=False)
+    touched: set[Key] = field(default_factory=set, compare=False)
     reconfigured: bool = field(default=False, compare=False)
+    # Rows that a correction has left without digits: to be made anew from the log before anybody
+    # else sees them, when the transaction that they were corrected in ends.
+    stale: set[Key] = field(default_factory=set, compare=False)
 
     def copy(self) -> State:
         """A state to change, with nothing marked as touched."""
-        return State(self.config, self.version, self.rewards, dict(self.rows), self.batch)
+        rows = dict(self.rows)
+        return State(self.config, self.version, self.rewards, rows, self.batch, self.revision)
 
     def apply(self, event: Event) -> None:
         """Take in the next event; raises ValueError for one that cannot be."""
         if event.version != self.version + 1:
             raise ValueError(f"version must be {self.version + 1}, got {event.version}")
         if event.kind in (REWARD, MISSING):
-            if event.arm is None or event.epoch is None or event.value is None:
-                raise ValueError("a reward must have an arm, an epoch and a value, got none")
-            if not 0 <= event.arm < len(self.config.arms):
-                raise ValueError(f"arm must be below {len(self.config.arms)}, got {event.arm}")
-            self.rewards += 1
-            key = event.arm, event.epoch
-            row = self.rows.get(key, Row())
-            half_life = self.config.options.half_life
-            self.rows[key] = row.observe(event.value, self.rewards, half_life)
-            self.touched.add(key)
-        elif event.kind not in (EXPIRED, REPAIR):
-            before = self.config.options.half_life
-            self.config = self.config.changed(event.kind, event.body or {})
-            self.reconfigured = True
-            if before != self.config.options.half_life:
-                for key, row in self.rows.items():
-                    self.rows[key] = row.settled(self.rewards, before)
-                self.touched.update(self.rows)
+            self._count(event)
+        elif event.kind in CORRECTIONS:
+            self._correct(event)
+        elif event.kind not in (EXPIRED, REPAIR, FORGET):
+            self._reconfigure(event)
         self.version, self.batch = event.version, event.batch
+
+    def _count(self, event: Event) -> None:
+        """One reward more."""
+        arm, epoch = self._place(event)
+        if event.value is None:
+            raise ValueError("a reward must have a value, got none")
+        self.rewards += 1
+        half_life = self.config.options.half_life
+        self._observe((THE_REWARD, arm, epoch), event.value, half_life)
+        for name, value in described(event).items():
+            self._observe((name, arm, 0), value, None)
+
+    def _observe(self, key: Key, value: float, half_life: float | None) -> None:
+        row = self.rows.get(key, Row())
+        self.rows[key] = row.observe(value, self.rewards, half_life)
+        self.touched.add(key)
+
+    def _correct(self, event: Event) -> None:
+        """Another reward, or none, in the place of one that was counted."""
+        arm, epoch = self._place(event)
+        body = event.body or {}
+        key = THE_REWARD, arm, epoch
+        weight = self._weight(self.rows.get(key, Row()), body.get("number"))
+        self._replace(key, body["before"], event.value, weight)
+        before, after = described(event, "before"), described(event)
+        for name in sorted(before.keys() | after.keys()):
+            self._replace((name, arm, 0), before.get(name), after.get(name), 1.0)
+
+    def _replace(
+        self, key: Key, before: float | None, after: float | None, weight: float | None
+    ) -> None:
+        if before == after:
+            return
+        self.touched.add(key)
+        row = self.rows.get(key, Row())
+        new = None if weight is None else row.replaced(before, after, weight)
+        if new is None:
+            self.stale.add(key)
+        else:
+            self.rows[key] = new
+
+    def _weight(self, row: Row, number: int | None) -> float | None:
+        """What the experiment's reward of this number weighs in a row; None if nobody knows."""
+        half_life = self.config.options.half_life
+        if half_life is None:
+            return 1.0 if row.n == row.rewards else None
+        return None if number is None else faded(row.at - number, half_life)
+
+    def _place(self, event: Event) -> tuple[int, int]:
+        if event.arm is None or event.epoch is None:
+            raise ValueError("a reward must have an arm and an epoch, got none")
+        if not 0 <= event.arm < len(self.config.arms):
+            raise ValueError(f"arm must be below {len(self.config.arms)}, got {event.arm}")
+        return event.arm, event.epoch
+
+    def _reconfigure(self, event: Event) -> None:
+        before = self.config
+        self.config = before.changed(event.kind, event.body or {})
+        self.reconfigured, self.revision = True, event.version
+        if before.options.half_life != self.config.options.half_life:
+            for key, row in self.rows.items():
+                if key[0] == THE_REWARD:
+                    self.rows[key] = row.settled(self.rewards, before.options.half_life)
+                    self.touched.add(key)
+        if before.holdout_since != self.config.holdout_since:
+            # Shares of another size cannot be compared with these: the count begins again.
+            for key in self.rows:
+                if key[0] in (HELD, NOT_HELD):
+                    self.rows[key] = Row()
+                    self.touched.add(key)
 
     @classmethod
     def created(cls, event: Event) -> State:
@@ -243,12 +262,39 @@ class State:
         """The moments of every arm as a policy sees it: all epochs, weights as of now."""
         half_life = self.config.options.half_life
         merged: dict[int, Row] = {}
-        for (arm, _), row in sorted(self.rows.items()):
+        for (metric, arm, _), row in sorted(self.rows.items()):
+            if metric != THE_REWARD:
+                break  # they are sorted, and no other name is as short
             if half_life is not None:
                 row = row.settled(self.rewards, half_life)
             merged[arm] = merged[arm].merge(row) if arm in merged else row
+        return self._moments(merged)
+
+    def metric_statistics(self) -> dict[str, ArmStats]:
+        """The moments of every arm by metric, those of the options."""
+        return {
+            name: self._moments(
+                {arm: row for (metric, arm, _), row in self.rows.items() if metric == name}
+            )
+            for name in self.config.options.metrics
+        }
+
+    def holdout_statistics(self) -> ArmStats | None:
+        """The moments of rewards outside the holdout (0) and in it (1), since its share was last
+        changed; None without a holdout."""
+        if not self.config.options.holdout:
+            return None
+        sides = {NOT_HELD: Row(), HELD: Row()}
+        for (metric, _, _), row in sorted(self.rows.items()):
+            if metric in sides and row.rewards:
+                sides[metric] = sides[metric].merge(row) if sides[metric].rewards else row
+        moments = [(row.n, row.origin + row.mean, row.m2, row.m3, row.m4) for row in sides.values()]
+        return ArmStats._trusted(*np.array(moments).T.copy())
+
+    def _moments(self, rows: dict[int, Row]) -> ArmStats:
+        """By arm."""
         moments = np.zeros((5, len(self.config.arms)))
-        for arm, row in merged.items():
+        for arm, row in rows.items():
             if arm >= len(self.config.arms):
                 known = len(self.config.arms)
                 raise ValueError(f"arm of the statistics must be below {known}, got {arm}; verify")
@@ -263,6 +309,22 @@ class State:
     def counts(self) -> NDArray[np.int64]:
         """How many rewards each arm has had."""
         out = np.zeros(len(self.config.arms), dtype=np.int64)
-        for (arm, _), row in self.rows.items():
-            out[arm] += row.rewards
+        for (metric, arm, _), row in self.rows.items():
+            if metric == THE_REWARD:
+                out[arm] += row.rewards
         return out
+
+
+def described(event: Event, when: str = "after") -> dict[str, float]:
+    """What a reward says beside itself, by the metric of the statistics that count it.
+
+    Args:
+        event: One that counts a reward, or corrects it.
+        when: Whether as it is "after" the event, or as it was "before".
+    """
+    body = event.body or {}
+    out: dict[str, float] = dict(body.get("metrics" if when == "after" else "metrics_before", {}))
+    value = event.value if when == "after" else body["before"]
+    if "held" in body and value is not None:
+        out[HELD if body["held"] else NOT_HELD] = value
+    return out

@@ -74,8 +74,11 @@ def at_any_look(at: Standing) -> str:
     error = f"an error of {100 * at.error:g} % at any look"
     if len(left) == 1:
         return f"all arms but {printable(at.config.arms[left[0]])} are ruled out, with {error}"
+    more = ""
+    if len(left) > ARMS_NAMED:  # the likeliest are named; NaN comes last
+        left, others = left[np.argsort(-at.p_best[left], kind="stable")], len(left) - ARMS_NAMED
+        more = f" and {others:,} more"
     names = ", ".join(printable(at.config.arms[arm]) for arm in left[:ARMS_NAMED])
-    more = f" and {len(left) - ARMS_NAMED} more" if len(left) > ARMS_NAMED else ""
     hint = "; without a floor that may remain so for ever" if options.floor == 0 else ""
     return f"{names}{more} may still be best, with {error}{hint}"
 

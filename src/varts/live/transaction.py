@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -14,24 +14,13 @@ from sqlalchemy.engine import Connection
 
 from varts._caching import computed_once
 from varts.live.clock import Clock
+from varts.live.connections import limit_statements
 from varts.live.errors import StoreError
+from varts.live.head import Head, read_head
 from varts.live.schema import decisions, events, experiments, statistics, units
-from varts.live.state import Event, Row, State
+from varts.live.state import CONFIGURE, MISSING, PART, REWARD, Event, State
 
 Counts = dict[int, int]  # by arm
-
-
-class Head(NamedTuple):
-    """Where an experiment is, as of one moment, beside a version that the reader knew."""
-
-    time: int  # by the database's clock
-    version: int
-    rewards: int
-    swept: int
-    batch: int | None  # of its last event
-    known_batch: int | None  # of the event at the version that the reader knew
-    config: str | None  # the configuration as JSON, if it changed after that version
-    rows: dict[tuple[int, int], Row]  # the statistics that changed after it
 
 
 class Transaction:
@@ -60,28 +49,13 @@ class Transaction:
     def head(self, name: str, seed: int, known: int) -> Head:
         """Where the experiment is, with what changed after version `known`: one statement, so that
         all of it is of one moment."""
-        given = {"x": self.experiment, "name": name, "seed": seed, "known": known}
-        first, rows = None, {}
-        for row in self.connection.execute(_head(self.sqlite), given):
-            if row.arm is None:
-                first = row
-            else:
-                rows[row.arm, row.epoch] = Row(*(getattr(row, name) for name in Row._fields))
-        if first is None:
+        found = read_head(self.connection, self.experiment, name, seed, known, self.clock)
+        if found is None:
             raise StoreError(
                 f"experiment {name!r} in store {self.store} is gone or was created anew; open it "
                 "again"
             )
-        return Head(
-            time=first.time if self.clock is None else self.clock(),
-            version=first.version,
-            rewards=first.rewards,
-            swept=first.swept,
-            batch=first.batch,
-            known_batch=first.known_batch,
-            config=first.config,
-            rows=rows,
-        )
+        return found
 
     def decided(self, ids: Sequence[str]) -> dict[str, Any]:
         """Decisions by their ids."""
@@ -91,12 +65,30 @@ class Transaction:
         """The events that settled these decisions, by the decisions' ids."""
         return self._by_id(events, _SETTLED, ids)
 
+    def corrections(self, ids: Sequence[str]) -> dict[str, list[Any]]:
+        """What has corrected the rewards of these decisions, in order, by the decisions' ids."""
+        out: dict[str, list[Any]] = {}
+        for row in sorted(self._look_up(events, _CORRECTION, ids), key=lambda row: row.version):
+            out.setdefault(row.corrects, []).append(row)
+        return out
+
+    def number_of(self, version: int, rewards: int) -> int | None:
+        """Which one of the experiment's rewards that of an event was, if there have been so many;
+        None if the configuration has changed since."""
+        given = {"x": self.experiment, "version": version}
+        later, changes = self.connection.execute(_since, given).one()
+        return None if changes else rewards - later
+
     def assigned(self, names: Sequence[str]) -> dict[str, Any]:
         """The arm that sticky units have, by unit."""
         return self._by_id(units, _ASSIGNED, names)
 
     def _by_id(self, table: sa.Table, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
-        """These columns of the rows whose first of them is among the ids, by it.
+        """`_look_up`, by the first column: one row for each at most."""
+        return {row[0]: row for row in self._look_up(table, names, ids)}
+
+    def _look_up(self, table: sa.Table, names: Sequence[str], ids: Sequence[str]) -> list[Any]:
+        """These columns of the rows whose first of them is among the ids.
 
         The words leave a planner no choice but to look every id up in the index: while it knows
         little of a table, it would rather read all of the experiment.
@@ -110,8 +102,7 @@ class Transaction:
                 "SELECT found.* FROM json_array_elements_text(%s::json) AS given, "
                 f"LATERAL (SELECT {columns} FROM {table.name} WHERE {here} OFFSET 0) AS found"
             )
-        rows = self.connection.exec_driver_sql(text, (json.dumps(ids),))
-        return {row[0]: row for row in rows}
+        return list(self.connection.exec_driver_sql(text, (json.dumps(ids),)))
 
     def add_decisions(self, rows: Sequence[dict[str, Any]]) -> int:
         """How many were new; an id that is taken is left as it is."""
@@ -145,12 +136,13 @@ class Transaction:
             rows = [
                 {
                     "experiment": self.experiment,
+                    "metric": metric,
                     "arm": arm,
                     "epoch": epoch,
                     "version": state.version,
-                    **state.rows[arm, epoch]._asdict(),
+                    **state.rows[metric, arm, epoch]._asdict(),
                 }
-                for arm, epoch in sorted(state.touched)
+                for metric, arm, epoch in sorted(state.touched)
             ]
             self.connection.execute(_upsert(self.sqlite, statistics), rows)
 
@@ -162,6 +154,34 @@ class Transaction:
             self.assign([{"experiment": self.experiment, **row} for row in assigned])
         state.touched, state.reconfigured = set(state.rows), True
         self.save(state)
+
+    def rename_unit(self, unit: str, alias: str) -> int:
+        """Another name for a unit, wherever it is named; how many decisions that were."""
+        self._leave_no_trace()
+        count = 0
+        for table in (units, decisions):
+            here = sa.and_(table.c.experiment == self.experiment, table.c.unit == unit)
+            count = self.connection.execute(
+                sa.update(table).where(here).values(unit=alias)
+            ).rowcount
+        return count
+
+    def delete(self) -> int:
+        """Everything there is of the experiment; how many decisions it had."""
+        self._leave_no_trace()
+        count = 0
+        for table in (units, statistics, events, decisions):
+            here = table.c.experiment == self.experiment
+            count = self.connection.execute(sa.delete(table).where(here)).rowcount
+        self.connection.execute(sa.delete(experiments).where(experiments.c.id == self.experiment))
+        return count
+
+    def _leave_no_trace(self) -> None:
+        """SQLite overwrites what goes, for once. All rows may be looked at, which takes a while."""
+        if self.sqlite:
+            self.connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        else:
+            limit_statements(self.connection, statement_timeout=0)
 
     def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
@@ -179,6 +199,11 @@ class Transaction:
         """How many decisions made after `since` nothing has settled."""
         span = {"x": self.experiment, "since": since}
         return int(self.connection.execute(_unsettled, span).scalar_one())
+
+    def changes(self, after: int, limit: int) -> Sequence[Any]:
+        """The first events after a version that settle no decision and add to no reward."""
+        span = {"x": self.experiment, "after": after, "limit": limit}
+        return self.connection.execute(_changes, span).all()
 
     def decided_by_arm(self) -> Counts:
         """How many decisions every arm has."""
@@ -219,8 +244,12 @@ def add_rows(
     return connection.exec_driver_sql(text, values).rowcount
 
 
-_DECIDED = ("id", "version", "epoch", "arm", "probability", "estimated", "reason", "time")
-_SETTLED = ("decision", "kind", "raw")
+_DECIDED = (
+    "id", "version", "epoch", "arm", "probability", "estimated", "reason", "time", "unit",
+)  # fmt: skip
+_SETTLED = ("decision", "kind", "raw", "value", "version", "body")
+_CHANGE = ("version", "time", "kind", "corrects", "value", "body")
+_CORRECTION = ("corrects", "kind", "raw", "value", "version", "body")
 _ASSIGNED = ("unit", "arm", "probability", "estimated", "decision")
 _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
@@ -239,9 +268,24 @@ _open = sa.and_(
 )
 _unsettled = sa.select(sa.func.count()).select_from(decisions).where(_open)
 _overdue = (
-    sa.select(decisions.c.id, decisions.c.arm, decisions.c.epoch, decisions.c.time)
+    sa.select(*(decisions.c[name] for name in ("id", "arm", "epoch", "time", "reason", "unit")))
     .where(_open, decisions.c.time <= sa.bindparam("until"))
     .order_by(decisions.c.time, decisions.c.seq)
+    .limit(sa.bindparam("limit"))
+)
+_since = sa.select(
+    sa.func.coalesce(sa.func.sum(sa.case((events.c.kind.in_((REWARD, MISSING)), 1), else_=0)), 0),
+    sa.func.coalesce(sa.func.sum(sa.case((events.c.kind == CONFIGURE, 1), else_=0)), 0),
+).where(events.c.experiment == _x, events.c.version > sa.bindparam("version"))
+_changes = (
+    sa.select(*(events.c[name] for name in _CHANGE))
+    .where(
+        events.c.experiment == _x,
+        events.c.version > sa.bindparam("after"),
+        events.c.decision.is_(None),  # which the index finds
+        events.c.kind != PART,
+    )
+    .order_by(events.c.version)
     .limit(sa.bindparam("limit"))
 )
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
@@ -264,48 +308,3 @@ def _upsert(on_sqlite: bool, table: sa.Table) -> Any:
     key = [column.name for column in table.primary_key]
     new = {name: made.excluded[name] for name in table.c.keys() if name not in key}  # noqa: SIM118
     return made.on_conflict_do_update(index_elements=key, set_=new)
-
-
-@cache
-def _head(on_sqlite: bool) -> Any:
-    """A row of the experiment, and one per statistic: joined, each would repeat the whole
-    configuration."""
-    known: Any = sa.bindparam("known", type_=sa.BigInteger)
-    identity = {"name": sa.bindparam("name"), "seed": sa.bindparam("seed", type_=sa.BigInteger)}
-    names = ("arm", "epoch", *(name for name in Row._fields if name != "rewards"))
-    statistic = [statistics.c[name] for name in names]
-
-    def batch_at(version: Any) -> Any:
-        event = sa.and_(events.c.experiment == _x, events.c.version == version)
-        return sa.select(events.c.batch).where(event).scalar_subquery()
-
-    def nothing(column: sa.Column[Any]) -> Any:
-        return sa.cast(sa.null(), column.type).label(column.name)
-
-    microseconds = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
-    now = nothing(events.c.time) if on_sqlite else sa.literal_column(microseconds).label("time")
-    return sa.union_all(
-        sa.select(
-            now,
-            experiments.c.version,
-            experiments.c.rewards,
-            experiments.c.swept,
-            batch_at(experiments.c.version).label("batch"),
-            batch_at(known).label("known_batch"),
-            sa.case((experiments.c.revision > known, experiments.c.config)).label("config"),
-            *map(nothing, statistic),
-        ).where(
-            experiments.c.id == _x,
-            *(experiments.c[name] == given for name, given in identity.items()),
-        ),
-        sa.select(
-            nothing(events.c.time),
-            statistics.c.version,
-            statistics.c.rewards,
-            nothing(experiments.c.swept),
-            nothing(events.c.batch),
-            nothing(events.c.batch).label("known_batch"),
-            nothing(experiments.c.config),
-            *statistic,
-        ).where(statistics.c.experiment == _x, statistics.c.version > known),
-    )

@@ -30,6 +30,29 @@ def _read_range(name: str, text: str) -> tuple[float, float]:
     return low, high
 
 
+def _read_names(name: str, text: str) -> list[str]:
+    return [one.strip() for one in text.split(",")]
+
+
+def _read_guards(name: str, text: str) -> dict[str, tuple[str, float]]:
+    """Limits by metric.
+
+    >>> _read_guards("guards", "refund<0.05,rating>4")
+    {'refund': ('below', 0.05), 'rating': ('above', 4.0)}
+    """
+    out = {}
+    for guard in text.split(","):
+        side = "below" if "<" in guard else "above"
+        metric, _, limit = guard.partition("<" if side == "below" else ">")
+        try:
+            out[metric.strip()] = side, float(limit)
+        except ValueError:
+            raise ValueError(
+                f"{name} must be limits like refund<0.05,rating>4, got {text!r}"
+            ) from None
+    return out
+
+
 def _read_policy(name: str, text: str) -> Any:
     """A label, or a label with its options.
 
@@ -66,4 +89,6 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "stop_p_best": ("P", _read_number),
     "stop_loss": ("LOSS", _read_number),
     "stop_error": ("P", _read_number),
+    "metrics": ("NAME[,NAME]", _read_names),
+    "guards": ("NAME<LIMIT", _read_guards),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from varts._validation import abbreviate, is_real, scalar
 from varts.live.errors import InvalidReward
+from varts.live.row import limited
 from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
@@ -16,8 +17,8 @@ LONGEST_TEXT = 255  # characters
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def check_reward(value: Any) -> float:
-    """A reward as a float; any finite number is one, whatever its type."""
+def check_reward(value: Any, name: str = "reward") -> float:
+    """A reward, or what this name says, as a float; any finite number is one, of whatever type."""
     number = math.nan
     if type(value) is float:
         number = value
@@ -27,8 +28,14 @@ def check_reward(value: Any) -> float:
             with suppress(OverflowError, ValueError):  # beyond all floats, a signalling NaN
                 number = float(given)
     if not math.isfinite(number):
-        raise InvalidReward(f"reward must be a finite number, got {abbreviate(value)}")
+        raise InvalidReward(f"{name} must be a finite number, got {abbreviate(value)}")
     return number
+
+
+def check_note(by: str | None, why: str | None) -> dict[str, str]:
+    """Who does something, and for what reason, as an event says it."""
+    given = {"by": by, "why": why}
+    return {name: check_text(name, text) for name, text in given.items() if text is not None}
 
 
 def check_list(name: str, values: Any) -> Iterable[Any]:
@@ -38,13 +45,32 @@ def check_list(name: str, values: Any) -> Iterable[Any]:
     return values
 
 
-def check_pair(pair: Any) -> tuple[str, float]:
-    """An id and its reward."""
+def check_pair(pair: Any) -> tuple[str, float, dict[str, float]]:
+    """An id, its reward, and perhaps its metrics by name."""
+    rule = "rewards must be pairs of an id and a number, perhaps with metrics by name"
     if not isinstance(pair, (tuple, list)):
-        raise TypeError(f"rewards must be pairs of an id and a number, got {abbreviate(pair)}")
-    if len(pair) != 2:
-        raise ValueError(f"rewards must be pairs of an id and a number, got {abbreviate(pair)}")
-    return check_text("id", pair[0]), check_reward(pair[1])
+        raise TypeError(f"{rule}, got {abbreviate(pair)}")
+    if len(pair) not in (2, 3) or (len(pair) == 3 and not isinstance(pair[2], Mapping)):
+        raise ValueError(f"{rule}, got {abbreviate(pair)}")
+    metrics = check_metrics(pair[2]) if len(pair) == 3 else {}
+    return check_text("id", pair[0]), check_reward(pair[1]), metrics
+
+
+def check_part(pair: Any) -> tuple[str, float, dict[str, float], str | None]:
+    """`check_pair`, or the same with the key of a part at the end."""
+    if isinstance(pair, (tuple, list)) and len(pair) == 4:
+        key = None if pair[3] is None else check_text("key", pair[3])
+        return (*check_pair(pair[:3]), key)
+    return (*check_pair(pair), None)
+
+
+def check_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers by the names of metrics; a metric that was not measured may be None."""
+    return {
+        name: limited(check_reward(value, name))
+        for name, value in metrics.items()
+        if value is not None
+    }
 
 
 def check_text(name: str, value: Any) -> str:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from varts._text import printable
-from varts.live.allocation import STICKY, WINNER, Allocation, counted
+from varts.live.allocation import FORGOTTEN, HOLDOUT, STICKY, WINNER, Allocation, counted
 from varts.live.log import Log
 from varts.live.options import Options
-from varts.live.state import EXPIRED, MISSING, REPAIR, REWARD, Event, Row, State, limited
+from varts.live.rebuild import rebuild
+from varts.live.row import Row, limited
+from varts.live.state import (
+    AMEND,
+    CORRECTIONS,
+    EXPIRED,
+    MISSING,
+    PART,
+    REPAIR,
+    REWARD,
+    THE_REWARD,
+    VOID,
+    Event,
+    Key,
+    State,
+)
 
 RELATIVE_TOLERANCE = 1e-9  # of the standard deviation for a mean
 PROBLEMS_TOLD = 20  # the rest is counted
@@ -68,7 +83,7 @@ class Verification:
 def verify(log: Log, cached: State, seed: int, replay: bool) -> Verification:
     """Fold the log again, event by event, with each decision at the version it saw."""
     out = Verification()
-    fold = Fold(log.events(), seed, out)
+    fold = Fold(log, seed, out)
     if replay and fold.step() and fold.state is not None:
         _replay(log, fold, fold.state, out)
     while fold.step():
@@ -78,9 +93,10 @@ def verify(log: Log, cached: State, seed: int, replay: bool) -> Verification:
     fold.tell_gaps(out)
     if fold.state is None:
         return out
-    out.rewards = fold.state.rewards
+    out.rewards = int(fold.state.counts().sum())
     if not fold.broken:
         compare(fold.state, cached, out)
+        _check_corrected(log, fold, out)
         compare_units(assigned.rows, log.assigned(), out)
     return out
 
@@ -92,11 +108,12 @@ class Fold:
     then the log was found to have lost events, and everything since rests on what is left.
     """
 
-    def __init__(self, events: Iterator[Event], seed: int, out: Verification) -> None:
-        self.events, self.seed, self.out = events, seed, out
+    def __init__(self, log: Log, seed: int, out: Verification) -> None:
+        self.log, self.events, self.seed, self.out = log, log.events(), seed, out
         self.state: State | None = None
         self.options: dict[int, Options] = {}  # by epoch
         self.gaps: list[tuple[int, int]] = []  # first and last number that is missing
+        self.corrected: set[Key] = set()  # rows with a reward that was corrected
         self.broken = False  # whether an event made no sense
 
     def step(self) -> bool:
@@ -108,6 +125,8 @@ class Fold:
             event = next(self.events, None)
             if event is None and self.state is None:
                 raise ValueError("there is none")
+            if event is None or (self.state is not None and event.batch != self.state.batch):
+                self.end_transaction()
             if event is None:
                 return False
             expected = event.version
@@ -117,6 +136,12 @@ class Fold:
             self.broken = True
             self.out.add_problem(f"event {expected} cannot be applied: {describe(error)}")
             return False
+
+    def end_transaction(self) -> None:
+        """What whoever wrote the last events did at the end: no decision has seen the state before
+        that."""
+        if self.state is not None and self.state.stale:
+            rebuild(self.state, self.log)
 
     def tell_gaps(self, out: Verification) -> None:
         """Count what is missing among the problems."""
@@ -130,6 +155,7 @@ class Fold:
             self.options[1] = self.state.config.options
             return
         config, expected = self.state.config, self.state.version + 1
+        self.state.touched.clear()
         if event.version > expected:
             self.gaps.append((expected, event.version - 1))
             self.state.version = event.version - 1
@@ -138,10 +164,13 @@ class Fold:
         if event.kind == REPAIR and event.body is not None:
             known = {(first, last) for first, last in event.body["missing"]}
             self.gaps = [gap for gap in self.gaps if gap not in known]
-        if event.kind not in (REWARD, MISSING) or not config.options.policy_is_known:
+        if event.kind in CORRECTIONS:
+            self.corrected |= self.state.touched
+        if event.kind not in (REWARD, MISSING, AMEND, PART) or not config.options.policy_is_known:
             return
-        raw = event.raw if event.kind == REWARD else config.options.missing
-        value = None if raw is None else counted(self.seed, config, str(event.decision), raw)
+        raw = config.options.missing if event.kind == MISSING else event.raw
+        id = str(event.corrects if event.decision is None else event.decision)
+        value = None if raw is None else counted(self.seed, config, id, raw)
         if value is None or event.value is None or value != limited(event.value):
             self.out.add_problem(
                 f"event {event.version} counts {event.value!r}; its reward {raw!r} makes {value!r}"
@@ -176,9 +205,22 @@ class Assignments:
             self.rows[decision.unit] = decision
 
 
+def _check_corrected(log: Log, fold: Fold, out: Verification) -> None:
+    """Rows that were corrected with what the rewards of today add up to: no digit may be lost."""
+    if fold.state is None or not fold.corrected or log.repaired is not None:
+        return  # a log that was repaired may lack rewards whose corrections it has
+    anew = fold.state.copy()
+    anew.stale = set(fold.corrected)
+    rebuild(anew, log)
+    for key in sorted(fold.corrected):
+        row, new = fold.state.rows[key], anew.rows[key]
+        mean = new.mean + (new.origin - row.origin)
+        _compare_rows(key, new._replace(mean=mean, origin=row.origin), row, out)
+
+
 def _check_decisions(log: Log, K: int, assigned: Assignments, out: Verification) -> None:
     """Every decision against the event that settled it, and no such event without a decision."""
-    settled = 0
+    settled = corrected = 0
     for decision in log.decisions():
         out.decisions += 1
         assigned.add(decision)
@@ -186,14 +228,17 @@ def _check_decisions(log: Log, K: int, assigned: Assignments, out: Verification)
             out.add_problem(f"decision {decision.id!r} is for arm {decision.arm} of {K}")
         if decision.settled is not None:
             settled += 1
+            corrected += decision.corrected_version is not None
             _agree_on_reward(decision, out)
-    missing = log.count_settlements() - settled
-    if missing:
-        out.add_problem(f"{missing} rewards name a decision that was never made")
+    all_settled, all_corrected = log.count_settlements()
+    if all_settled > settled:
+        out.add_problem(f"{all_settled - settled} rewards name a decision that was never made")
+    if all_corrected > corrected:
+        out.add_problem(f"{all_corrected - corrected} corrections name a decision without a reward")
 
 
 def _agree_on_reward(decision: Any, out: Verification) -> None:
-    if decision.settled not in (REWARD, MISSING, EXPIRED):
+    if decision.settled not in (REWARD, MISSING, EXPIRED, VOID):
         out.add_problem(
             f"decision {decision.id!r} is settled by an event of kind {decision.settled}"
         )
@@ -201,6 +246,9 @@ def _agree_on_reward(decision: Any, out: Verification) -> None:
         out.add_problem(f"decision {decision.id!r} was rewarded before it was made")
     made = decision.arm, decision.epoch
     rewarded = decision.settled_arm, decision.settled_epoch
+    corrected = decision.corrected_arm, decision.corrected_epoch
+    if decision.corrected_version is not None and made == rewarded:
+        rewarded = corrected
     if made != rewarded:
         out.add_problem(
             f"decision {decision.id!r} is for arm {made[0]} in epoch {made[1]}, "
@@ -231,8 +279,9 @@ def compare_units(assigned: Mapping[str, Any], cached: Iterable[Any], out: Verif
         out.add_problem(f"{wrong + len(left)} sticky units have another arm than in the log")
 
 
-def _compare_rows(key: tuple[int, int], log: Row, cache: Row, out: Verification) -> None:
-    where = f"arm {key[0]}, epoch {key[1]}"
+def _compare_rows(key: Key, log: Row, cache: Row, out: Verification) -> None:
+    metric, arm, epoch = key
+    where = f"arm {arm}, epoch {epoch}" if metric == THE_REWARD else f"arm {arm}, {metric}"
     if (log.rewards, log.at, log.origin) != (cache.rewards, cache.at, cache.origin):
         out.add_problem(
             f"{where}: {cache.rewards} rewards in the statistics, {log.rewards} in the log"
@@ -262,6 +311,7 @@ def _replay(log: Log, fold: Fold, state: State, out: Verification) -> None:
                     )
                 return
             allocation = None
+        fold.end_transaction()
         if log.repaired is not None and decision.version < log.repaired:
             if state.config.options.sticky and decision.reason != STICKY:
                 assigned[decision.unit] = decision
@@ -291,7 +341,10 @@ def _made_again(
     if decision.reason == STICKY:
         before = assigned.get(decision.unit)
         return None if before is None else (before.arm, before.probability)
-    (choice,) = allocation.choose([decision.salt or decision.id], [decision.unit])
+    held = None
+    if decision.unit is not None and decision.unit.startswith(FORGOTTEN):
+        held = [decision.reason == HOLDOUT]
+    (choice,) = allocation.choose([decision.salt or decision.id], [decision.unit], held=held)
     if allocation.options.sticky:
         assigned[decision.unit] = decision
     return choice.arm, choice.probability

@@ -1,10 +1,11 @@
-"""A report as a person reads it: where the experiment stands, what follows, the cells of its table.
+"""A report as a person reads it: where the experiment stands, what follows, its tables as text.
 
 The command line and the pages of the service show the same words and the same digits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from varts._text import decimal, places_for
@@ -21,14 +22,24 @@ class ArmCells(NamedTuple):
     arm: str
     paused: bool
     n: str
-    mean: str
     sd: str
+    estimate: str
     interval: str
     anytime: str
     p_best: str
     expected_loss: str
     share: str
     pending: str
+
+
+class MetricCells(NamedTuple):
+    """The table of a secondary metric as text: its rows without the heads, and the arms that it
+    leaves out."""
+
+    name: str
+    guard: str | None
+    rows: list[tuple[str, ...]]
+    left_out: int
 
 
 def status(state: State) -> str:
@@ -46,11 +57,18 @@ def option_text(value: Any) -> str:
 
     >>> option_text({"label": "VarTS"}), option_text([0.0, 100.0]), option_text(None)
     ('VarTS', '0,100', 'none')
+    >>> option_text({"refund": ("below", 0.05)})
+    'refund<0.05'
     """
     if isinstance(value, dict) and "label" in value:
         return str(value["label"])
-    if isinstance(value, list):
-        return ",".join(f"{one:g}" for one in value)
+    if isinstance(value, dict) and "mu" not in value:  # guards, not a prior
+        sides = {"below": "<", "above": ">"}
+        limits = (f"{name}{sides[side]}{limit:g}" for name, (side, limit) in value.items())
+        return ",".join(limits) or "none"
+    if isinstance(value, (list, tuple)):
+        texts = (one if isinstance(one, str) else f"{one:g}" for one in value)
+        return ",".join(texts) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -76,23 +94,24 @@ def separates(found: Report) -> bool:
     return bool(arms["n"].sum() >= REWARDS_PER_ARM * len(arms) and (likely or len(arms) == 1))
 
 
-def places_of(found: Report) -> int:
-    """How many decimals its means and intervals are shown with."""
-    rows = found.frame.to_dicts()
-    wide = [row["mean_high"] - row["mean_low"] for row in rows if row["mean_low"] is not None]
-    return places_for(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])
+def interval_titles(found: Report) -> tuple[str, str]:
+    """The heads of its two columns of intervals."""
+    return f"{100 * found.level:g} % interval", f"{100 * (1 - found.error):g} % at any look"
 
 
-def arm_cells(found: Report) -> list[ArmCells]:
-    """The table of a report, a row per arm."""
-    places, paused = places_of(found), found.state.config.paused
+def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
+    """The table of a report, a row per arm, the best first; the first `top` of them."""
+    config = found.state.config
+    paused = {config.arms[arm] for arm in config.paused}
+    rows = (found.ranking if top is None else found.ranking.head(top)).to_dicts()
+    places = _places(rows, "mean_low", "mean_high")
     return [
         ArmCells(
             arm=row["arm"],
-            paused=index in paused,
+            paused=row["arm"] in paused,
             n=f"{row['n']:,}",
-            mean=decimal(row["mean"], places),
             sd=decimal(row["sd"], places),
+            estimate=decimal(row["estimate"], places),
             interval=range_text(row["mean_low"], row["mean_high"], places),
             anytime=range_text(row["anytime_low"], row["anytime_high"], places),
             p_best="-" if row["p_best"] is None else f"{row['p_best']:.4f}",
@@ -100,8 +119,31 @@ def arm_cells(found: Report) -> list[ArmCells]:
             share=f"{row['share']:.1%}",
             pending=f"{row['pending']:,}",
         )
-        for index, row in enumerate(found.frame.to_dicts())
+        for row in rows
     ]
+
+
+def metric_cells(found: Report, arms: list[str]) -> Iterator[MetricCells]:
+    """The secondary metrics of these arms, in their order, a table each."""
+    if found.metrics is None:
+        return
+    order = {arm: place for place, arm in enumerate(arms)}
+    for metric in found.metrics.partition_by("metric", maintain_order=True):
+        rows = [row for row in metric.to_dicts() if row["arm"] in order]
+        rows.sort(key=lambda row: order[row["arm"]])
+        guard, places = metric["guard"][0], _places(rows, "low", "high")
+        body = [
+            (
+                row["arm"],
+                f"{row['n']:,}",
+                decimal(row["estimate"], places),
+                range_text(row["low"], row["high"], places),
+                range_text(row["anytime_low"], row["anytime_high"], places),
+                *((row["flag"],) if guard else ()),
+            )
+            for row in rows
+        ]
+        yield MetricCells(metric["metric"][0], guard, body, len(metric) - len(rows))
 
 
 def range_text(low: float | None, high: float | None, places: int) -> str:
@@ -113,3 +155,9 @@ def range_text(low: float | None, high: float | None, places: int) -> str:
     if low is None or high is None:
         return "-"
     return f"{decimal(low, places)} to {decimal(high, places)}"
+
+
+def _places(rows: list[dict[str, Any]], low: str, high: str) -> int:
+    """Decimals for a table: those of its narrowest interval, or of its smallest mean."""
+    wide = [row[high] - row[low] for row in rows if row[low] is not None]
+    return places_for(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])

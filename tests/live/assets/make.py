@@ -35,7 +35,8 @@ def fill(url):
         for _ in range(rounds):
             number += 1
             ids = [f"{exp.name}-{number}-{i}" for i in range(batch)]
-            units = [f"unit-{(number + i) % 5}" if number % 3 else None for i in range(batch)]
+            named = number % 3 or exp.options.sticky
+            units = [f"unit-{(number + i) % 5}" if named else None for i in range(batch)]
             decided = exp.decide_many(units, ids)
             now += SECOND
             if number % 10 not in late:
@@ -101,6 +102,32 @@ def fill(url):
         coin.reward(f"coin-{i}", (i % 4) / 3)
     coin.stop()
     made.append(coin)
+
+    fixed = varts.open(
+        "fixed",
+        ["a", "bb"],
+        store=store,
+        seed=5,
+        half_life=30.0,
+        holdout=0.3,
+        metrics=["refund"],
+        guards={"refund": ("below", 0.1)},
+    )
+    play(fixed, 20)
+    ids = [d.id for d in fixed.decide_many(["ann", "bob", None])]
+    fixed.reward(ids[0], 2.0, refund=0)
+    fixed.reward(ids[1], 2e9, refund=1)
+    fixed.amend(ids[1], 2.5, refund=0, by="ops", why="typed wrong")
+    fixed.void(ids[0], why="our own test")
+    fixed.add_reward(ids[2], 3.0, "order 1")
+    fixed.add_reward(ids[2], -3.0, "refund of order 1", refund=1)
+    fixed.configure(half_life=None, clip=(0.0, 2.25), recount=True, by="ops")
+    fixed.forget_unit("ann")
+    fixed.stop("a")
+    play(fixed, 3)
+    fixed.restart(why="a new season")
+    play(fixed, 5)
+    made.append(fixed)
 
     out = {}
     for exp in made:

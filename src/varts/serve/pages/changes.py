@@ -1,16 +1,26 @@
-"""The history of an experiment's configuration: what each change did, in words."""
+"""The history of an experiment: what each change did, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from varts.live.options import Options
-from varts.live.state import ADD_ARM, CONFIGURE, CREATE, PAUSE, RESUME, STOP, Config, Event
+from varts.live.records import ChangeRecord
+from varts.live.state import (
+    ADD_ARM,
+    CONFIGURE,
+    CREATE,
+    PAUSE,
+    RESTART,
+    RESUME,
+    STOP,
+    Config,
+)
 from varts.live.wording import option_text
 
-BY, WHY = "by", "why"  # keys of an event's body that are not configuration
+RECONFIGURES = (CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP, RESTART)
 
 
 class Change(NamedTuple):
@@ -22,34 +32,46 @@ class Change(NamedTuple):
     why: str
 
 
-def describe_changes(events: Iterable[Event]) -> list[Change]:
-    """The changes of an experiment, the last one first.
+def describe_changes(records: Iterable[ChangeRecord]) -> list[Change]:
+    """The changes of an experiment in words, the last one first.
 
     Args:
-        events: Those of its log that change the configuration, in order, the creation among them.
+        records: What `Experiment.changes` returns, from the creation on.
     """
     out: list[Change] = []
     config: Config | None = None
-    for event in events:
-        body = dict(event.body or {})
-        by, why = str(body.pop(BY, None) or ""), str(body.pop(WHY, None) or "")
-        after = Config.from_json(body) if config is None else config.changed(event.kind, body)
-        what = _words(event.kind, body, config, after)
-        config = after
-        out.append(Change(datetime.fromtimestamp(event.time / 1e6, UTC), by, what, why))
+    for record in records:
+        before = config
+        if record.kind == CREATE:
+            config = Config.from_json(record.change)
+        elif record.kind in RECONFIGURES and config is not None:
+            config = config.changed(record.kind, record.change)
+        what = _words(record.kind, record.change, before, config)
+        out.append(Change(record.time, record.by or "", what, record.why or ""))
     return out[::-1]
 
 
-def _words(kind: str, body: Mapping[str, Any], before: Config | None, after: Config) -> str:
-    if kind == CREATE:
+def _words(
+    kind: str, change: Mapping[str, Any], before: Config | None, after: Config | None
+) -> str:
+    if kind == CREATE and after is not None:
         return f"created with {len(after.arms)} arms"
-    if kind == CONFIGURE and before is not None:
+    if kind == CONFIGURE and before is not None and after is not None:
         return _differences(before.options, after.options)
     if kind == STOP:
-        winner = body["winner"]
+        winner = change["winner"]
         return "stopped" if winner is None else f"stopped, {winner} for everybody"
     words = {ADD_ARM: "added", PAUSE: "paused", RESUME: "resumed"}
-    return f"{words[kind]} {body['arm']}" if kind in words else kind
+    if kind in words:
+        return f"{words[kind]} {change['arm']}"
+    if "decision" in change:  # a correction
+        now, then = _number(change["after"]), _number(change["before"])
+        return f"{kind} {change['decision']}: {now} (was {then})"
+    return "restarted" if kind == RESTART else kind
+
+
+def _number(value: Any) -> str:
+    return "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _differences(before: Options, after: Options) -> str:
@@ -64,7 +86,7 @@ def _differences(before: Options, after: Options) -> str:
 
 
 def _prior(prior: Any) -> str:
-    """A stored prior; its numbers are for the log."""
+    """A stored prior; those of many arms are for the log."""
     if prior is None:
         return "none"
     own = isinstance(prior["mu"], list)

@@ -11,18 +11,18 @@ import numpy as np
 from varts._validation import Floats, choice
 from varts.checks import Checks
 from varts.live.report import Report, posterior
-from varts.live.wording import ArmCells, arm_cells, separates, status, verdict
+from varts.live.wording import arm_cells, interval_titles, metric_cells, separates, status, verdict
 from varts.serve.charts import (
     Band,
     Chart,
     Course,
+    Table,
     arm_colours,
     density_chart,
     gain_chart,
     p_best_chart,
     traffic_chart,
 )
-from varts.serve.charts.chart import COLOURS
 from varts.serve.pages.changes import Change
 from varts.serve.pages.forms import GROUPS, Sent, typed_options
 from varts.serve.pages.rendering import Viewer, render, sentence
@@ -42,11 +42,9 @@ def page(
     created: datetime | None = None,
     history: pl.DataFrame | None = None,
     gain: Band | None = None,
-    gain_sentence: str | None = None,
     changes: Sequence[Change] = (),
     checks: Checks | None = None,
     by: str = "rewards",
-    can_restart: bool = False,
     error: str | None = None,
     sent: Sent | None = None,
 ) -> str:
@@ -62,12 +60,9 @@ def page(
             traffic, the arm's part of the decisions since the checkpoint before; None if there is
             none.
         gain: Over the holdout, a number per checkpoint of the history; None if it is not known.
-        gain_sentence: What learning has earned so far, in words.
         changes: Of its configuration, the last one first.
         checks: What the checks of rewards and decisions found, if they were made.
         by: What the horizontal axes show: "rewards" or "time".
-        can_restart: Whether a stopped experiment can be started again; without it stopping is
-            said to be final.
         error: Why a change was refused, in a sentence.
         sent: The fields of the options as they were sent, if they were refused.
     """
@@ -84,11 +79,12 @@ def page(
         pending=int(found.frame["pending"].sum()),
         verdict=verdict(found),
         tone=_tone(found),
-        cells=_ordered(arm_cells(found)),
+        cells=arm_cells(found),
+        intervals=interval_titles(found),
+        metrics=_metrics(found),
         colours=colours,
-        charts=_charts(found, colours, history, choice("by", by, AXES), gain, gain_sentence),
+        charts=_charts(found, colours, history, choice("by", by, AXES), gain),
         by=by,
-        can_restart=can_restart,
         axes=AXES,
         in_play=[arms[arm] for arm in config.active],
         findings=[] if checks is None else [one for one in checks if one.verdict != "ok"],
@@ -103,11 +99,17 @@ def page(
     )
 
 
-def _ordered(cells: list[ArmCells]) -> list[ArmCells]:
-    """Few arms in their own order, many with those ahead first, so that they are found."""
-    if len(cells) <= COLOURS:
-        return cells
-    return sorted(cells, key=lambda row: 1.0 if row.p_best == "-" else -float(row.p_best))
+def _metrics(found: Report) -> list[Table]:
+    """The secondary metrics, a table each."""
+    heads = ["Arm", "Measured", "Estimate", *interval_titles(found)]
+    return [
+        Table(
+            metric.name,
+            [*heads, f"Guard: {metric.guard}"] if metric.guard else heads,
+            metric.rows,
+        )
+        for metric in metric_cells(found, list(found.ranking["arm"]))
+    ]
 
 
 def _tone(found: Report) -> str:
@@ -125,13 +127,10 @@ def _charts(
     history: pl.DataFrame | None,
     by: str,
     gain: Band | None,
-    gain_sentence: str | None,
 ) -> list[Chart]:
     names = list(found.state.config.arms)
     known, belief = posterior(found.state)
-    if gain is None and gain_sentence is None and found.state.config.options.holdout:
-        gain_sentence = "What the holdout has earned is not known here."
-    said = None if gain_sentence is None else sentence(gain_sentence)
+    said = None if found.gain is None else sentence(str(found.gain))
     unknown = [arm for i, arm in enumerate(names) if i not in known]
     course, p_best, traffic = _over_time(history, names, by)
     return [

@@ -54,6 +54,7 @@ GROUPS = (
     Group("Rewards that come late or are huge", ("window", "missing", "skew", "clip")),
     Group("Drift", ("half_life",)),
     Group("Stop rule", ("stop_p_best", "stop_loss", "stop_error")),
+    Group("Other metrics", ("metrics", "guards")),
     Group("Units and ids", ("hash_units", "client_ids")),
 )
 LABELS = {
@@ -70,6 +71,8 @@ LABELS = {
     "stop_error": "Stop when certain, with error",
     "hash_units": "Hashed units",
     "client_ids": "Ids from clients",
+    "metrics": "What else is measured",
+    "guards": "Limits for it",
 }
 SHOWN = tuple(name for group in GROUPS for name in group.options)
 FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.default, bool))
@@ -265,10 +268,24 @@ def typed_options(options: Options) -> dict[str, str]:
     for name, value in options.to_json().items():
         if name in FLAGS:
             out.update({name: "on"} if value else {})
-        elif name in SHOWN and value != getattr(Options(), name):
-            parts = value if isinstance(value, list) else [value]
-            out[name] = ",".join(repr(part).removesuffix(".0") for part in parts)
+        elif name in SHOWN and getattr(options, name) != getattr(Options(), name):
+            out[name] = _typed(value)
     return out
+
+
+def _typed(value: Any) -> str:
+    """The value of an option with all its digits.
+
+    >>> _typed([0.1, 100.0]), _typed({"refund": ["below", 0.05]}), _typed(1 / 3)
+    ('0.1,100', 'refund<0.05', '0.3333333333333333')
+    """
+    if isinstance(value, dict):
+        sides = {"below": "<", "above": ">"}
+        limits = (f"{name}{sides[side]}{_typed(limit)}" for name, (side, limit) in value.items())
+        return ",".join(limits)
+    if isinstance(value, list):
+        return ",".join(map(_typed, value))
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
 
 
 def is_filled(names: Iterable[str], typed: Sent) -> bool:

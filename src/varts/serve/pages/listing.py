@@ -14,17 +14,6 @@ from varts.serve.pages.rendering import Viewer, render
 MAY_STOP = "may stop"
 
 
-class Gain(NamedTuple):
-    """What choosing has brought over the holdout, with half the width of its interval."""
-
-    value: float
-    half: float
-
-    def __str__(self) -> str:
-        places = max(places_for([self.half]) - 1, 0)
-        return f"{decimal(self.value, places, '+,')} ± {decimal(self.half, places, ',')}"
-
-
 class Listed(NamedTuple):
     """An experiment in the list; what is not known is None."""
 
@@ -34,18 +23,15 @@ class Listed(NamedTuple):
     p_best: float | None
     rewards: int
     pending: int
-    gain: Gain | None = None
+    gain: str | None = None
     last_reward: datetime | None = None
 
     @classmethod
-    def of(
-        cls, found: Report, gain: Gain | None = None, last_reward: datetime | None = None
-    ) -> Listed:
+    def of(cls, found: Report, last_reward: datetime | None = None) -> Listed:
         """The row of an experiment whose report this is.
 
         Args:
             found: The report.
-            gain: Over its holdout, if it has one.
             last_reward: When the last one came.
         """
         stopped = found.state.config.stopped
@@ -58,7 +44,7 @@ class Listed(NamedTuple):
             None if named is None else chances[named],
             found.state.rewards,
             int(found.frame["pending"].sum()),
-            gain,
+            _total(found),
             last_reward,
         )
 
@@ -72,3 +58,15 @@ def page(viewer: Viewer, experiments: Sequence[Listed], now: datetime) -> str:
         now: The time, in the zone of `last_reward`.
     """
     return render("listing.html", viewer=viewer, experiments=experiments, now=now)
+
+
+def _total(found: Report) -> str | None:
+    """What learning has earned in all, with its interval; None while that is not known."""
+    gain = found.gain
+    if gain is None or gain.total is None or gain.total_low is None or gain.total_high is None:
+        return None
+    places = max(places_for([gain.total_high - gain.total_low]) - 1, 0)
+    total, low, high = (
+        decimal(x, places, "+,") for x in (gain.total, gain.total_low, gain.total_high)
+    )
+    return f"{total} [{low}, {high}]"

@@ -1,0 +1,108 @@
+"""Where an experiment is: one statement, so that all of it is of one moment."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from varts.live.clock import Clock
+from varts.live.row import Row
+from varts.live.schema import events, experiments, statistics
+from varts.live.state import Key
+
+_x: Any = sa.bindparam("x")
+
+
+class Head(NamedTuple):
+    """Where an experiment is, as of one moment, beside a version that the reader knew."""
+
+    time: int  # by the database's clock
+    version: int
+    rewards: int
+    swept: int
+    batch: int | None  # of its last event
+    known_batch: int | None  # of the event at the version that the reader knew
+    revision: int  # the version of the last change of configuration
+    config: str | None  # the configuration as JSON, if it changed after that version
+    rows: dict[Key, Row]  # the statistics that changed after it
+
+
+def read_head(
+    connection: Connection, experiment: int, name: str, seed: int, known: int, clock: Clock | None
+) -> Head | None:
+    """The head with what changed after version `known`; None if the experiment is another one.
+
+    `clock` tells the time where the database has no clock of its own.
+    """
+    on_sqlite = connection.dialect.name == "sqlite"
+    given = {"x": experiment, "name": name, "seed": seed, "known": known}
+    first, rows = None, {}
+    for row in connection.execute(_head(on_sqlite), given):
+        if row.arm is None:
+            first = row
+        else:
+            sums = Row(*(getattr(row, name) for name in Row._fields))
+            rows[row.metric, row.arm, row.epoch] = sums
+    if first is None:
+        return None
+    return Head(
+        time=first.time if clock is None else clock(),
+        version=first.version,
+        rewards=first.rewards,
+        swept=first.swept,
+        batch=first.batch,
+        known_batch=first.known_batch,
+        revision=first.revision,
+        config=first.config,
+        rows=rows,
+    )
+
+
+@cache
+def _head(on_sqlite: bool) -> Any:
+    """A row of the experiment, and one per statistic: joined, each would repeat the whole
+    configuration."""
+    known: Any = sa.bindparam("known", type_=sa.BigInteger)
+    identity = {"name": sa.bindparam("name"), "seed": sa.bindparam("seed", type_=sa.BigInteger)}
+    names = ("metric", "arm", "epoch", *(name for name in Row._fields if name != "rewards"))
+    statistic = [statistics.c[name] for name in names]
+
+    def batch_at(version: Any) -> Any:
+        event = sa.and_(events.c.experiment == _x, events.c.version == version)
+        return sa.select(events.c.batch).where(event).scalar_subquery()
+
+    def nothing(column: sa.Column[Any]) -> Any:
+        return sa.cast(sa.null(), column.type).label(column.name)
+
+    microseconds = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
+    now = nothing(events.c.time) if on_sqlite else sa.literal_column(microseconds).label("time")
+    return sa.union_all(
+        sa.select(
+            now,
+            experiments.c.version,
+            experiments.c.rewards,
+            experiments.c.swept,
+            batch_at(experiments.c.version).label("batch"),
+            batch_at(known).label("known_batch"),
+            experiments.c.revision,
+            sa.case((experiments.c.revision > known, experiments.c.config)).label("config"),
+            *map(nothing, statistic),
+        ).where(
+            experiments.c.id == _x,
+            *(experiments.c[name] == given for name, given in identity.items()),
+        ),
+        sa.select(
+            nothing(events.c.time),
+            statistics.c.version,
+            statistics.c.rewards,
+            nothing(experiments.c.swept),
+            nothing(events.c.batch),
+            nothing(events.c.batch).label("known_batch"),
+            nothing(experiments.c.revision),
+            nothing(experiments.c.config),
+            *statistic,
+        ).where(statistics.c.experiment == _x, statistics.c.version > known),
+    )

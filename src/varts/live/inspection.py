@@ -1,0 +1,203 @@
+"""What can be asked of a live experiment: none of it changes a decision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from varts._intervals import CONFIDENCE
+from varts._validation import integer
+from varts.live.check import check
+from varts.live.errors import StoreError
+from varts.live.evaluate import evaluate
+from varts.live.expiry import expire_all, sweeps_missed_some
+from varts.live.export import export
+from varts.live.options import Options
+from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision
+from varts.live.repair import repair_caches
+from varts.live.report import Report, report
+from varts.live.snapshot import Snapshot
+from varts.live.state import State
+from varts.live.store import Store
+from varts.live.transaction import Counts, Transaction
+from varts.live.validation import check_text
+from varts.live.verify import Verification, verify
+
+if TYPE_CHECKING:
+    from varts.checks import Checks
+    from varts.evaluation import Evaluation
+    from varts.evaluation.targets import Target
+
+
+class Inspection:
+    """An experiment in a store, to be looked at: `Experiment` is this with all that changes it.
+
+    Args:
+        name: That of an experiment in the store.
+        store: The database.
+    """
+
+    def __init__(self, name: str, store: Store) -> None:
+        self.name, self.store = name, store
+        self._snapshot = Snapshot(name, store)
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
+
+    @property
+    def state(self) -> State:
+        """Configuration and statistics as of the last call; to look at, not to change."""
+        return self._snapshot.state
+
+    @property
+    def revision(self) -> int:
+        """The version of the last change of configuration, as of the last call."""
+        return self.state.revision
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms' names, paused ones too, as of the last call."""
+        return list(self.state.config.arms)
+
+    @property
+    def options(self) -> Options:
+        """The options in force, as of the last call."""
+        return self.state.config.options
+
+    def report(self, level: float = 0.95) -> Report:
+        """Tell which arm is best, how sure that is, and whether the stop rule is met.
+
+        Args:
+            level: The probability of the credible intervals.
+        """
+        expire_all(self._snapshot)
+        state, decided, settled, missed = self._counts()
+        if missed:
+            expire_all(self._snapshot, again=True)
+            state, decided, settled, _ = self._counts()
+        return report(
+            self.name,
+            state,
+            decided,
+            settled,
+            level,
+            state.holdout_statistics(),
+            state.metric_statistics(),
+            state.config.options.guards,
+        )
+
+    def decision(self, id: str) -> DecisionRecord:
+        """One decision, with its reward as it is now.
+
+        Args:
+            id: The decision's.
+
+        Raises:
+            UnknownDecision: It was never made.
+        """
+        with self._snapshot.reading() as transaction:
+            state, _ = self._snapshot.refresh(transaction)
+            return find_decision(transaction, check_text("id", id), state.config.arms)
+
+    def changes(self, after: int = 0, limit: int = 1000) -> list[ChangeRecord]:
+        """What was done to the experiment, by whom and why, oldest first.
+
+        Args:
+            after: The version of the last change that is known already.
+            limit: How many at most.
+        """
+        after, limit = integer("after", after, 0), integer("limit", limit, 1)
+        with self._snapshot.reading() as transaction:
+            return find_changes(transaction, after, limit)
+
+    def export(self, path: str | Path) -> int:
+        """Write the log, a row per decision with its reward; returns the number of rows.
+
+        Args:
+            path: A file that ends in .parquet, .csv or .ndjson.
+        """
+        with self._snapshot.reading() as transaction:
+            state, _ = self._snapshot.reload(transaction)
+            self._decided(transaction, state)
+            log = self._snapshot.log(transaction)
+        return export(log, state.config, Path(path))
+
+    def check(self) -> Checks:
+        """Check rewards and decisions: do they suit the model, and is every one accounted for?
+
+        Reads the whole log, page by page.
+
+        Returns:
+            A finding per check: `print` them.
+        """
+        expire_all(self._snapshot)
+        with self._snapshot.reading() as transaction:
+            state, head = self._snapshot.reload(transaction)
+            self._decided(transaction, state)
+            log = self._snapshot.log(transaction)
+        config = state.config
+        return check(self.name, log, config.arms, config.options, head.time)
+
+    def evaluate(
+        self, policy: Target, against: Target | None = None, level: float = CONFIDENCE
+    ) -> Evaluation:
+        """Say what another way of deciding would have earned a decision.
+
+        Reads the whole log, page by page.
+
+        Args:
+            policy: `always("12")`, shares of the arms such as `{"9": 0.2, "12": 0.8}`,
+                `EvenSplit()` or `with_floor(0.05)`; the last one takes as long as
+                `verify(replay=True)`.
+            against: The same, to compare with; None compares with what was collected.
+            level: The probability of the intervals.
+        """
+        expire_all(self._snapshot)
+        with self._snapshot.reading() as transaction:
+            state, _ = self._snapshot.reload(transaction)
+            self._decided(transaction, state)
+            log = self._snapshot.log(transaction)
+        seed, arms = self._snapshot.seed, state.config.arms
+        return evaluate(self.name, log, seed, arms, policy, against, level)
+
+    def verify(self, replay: bool = False, repair: bool = False) -> Verification:
+        """Rebuild the statistics from the log and compare.
+
+        Args:
+            replay: Also make every decision again.
+            repair: Make the caches anew from the log if they differ; the log gets an event that
+                says how. Decisions from before a repair are not made again: what they were made
+                from may have been wrong.
+
+        Raises:
+            StoreError: There is a repair to do, and the log itself makes no sense.
+        """
+        repaired = repair_caches(self.name, self.store) if repair else []
+        with self._snapshot.reading() as transaction:
+            cached, _ = self._snapshot.reload(transaction)
+            log = self._snapshot.log(transaction)
+        found = verify(log, cached, self._snapshot.seed, replay)
+        found.repaired = repaired
+        return found
+
+    def _counts(self) -> tuple[State, Counts, Counts, bool]:
+        """The state, how many decisions its arms have, how many of them are settled, and whether
+        a sweep has missed some."""
+        with self._snapshot.reading() as transaction:
+            state, head = self._snapshot.reload(transaction)
+            decided = self._decided(transaction, state)
+            settled = transaction.settled_by_arm()
+            pending = sum(decided.values()) - sum(settled.values())
+            missed = sweeps_missed_some(transaction, state.config.options, head.time, pending)
+            return state, decided, settled, missed
+
+    def _decided(self, transaction: Transaction, state: State) -> Counts:
+        """How many decisions every arm has."""
+        counts, K = transaction.decided_by_arm(), len(state.config.arms)
+        for arm in counts:
+            if not 0 <= arm < K:
+                raise StoreError(
+                    f"experiment {self.name!r} in store {self.store.name} has {K} arms but a "
+                    f"decision for number {arm}; verify tells more"
+                )
+        return counts

@@ -1,0 +1,109 @@
+"""The rewards of one arm as numbers that can be added to, merged and taken from."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from varts.stats import faded, merged_moments
+
+LARGEST_REWARD = 1e70  # more counts as this: its fourth power must fit into a float, n times
+LEAST_LEFT = 0.5  # of a sum of powers: with less left after a removal, digits are lost
+FARTHEST_ORIGIN = 1e4  # standard deviations from the mean: three or four digits of the sixteen
+
+
+class Row(NamedTuple):
+    """The statistics of one arm in one epoch; `mean` is relative to `origin`, the first reward.
+
+    A fixed origin near the rewards keeps all digits of rewards like 1e9 + 0.001. `n` and the sums
+    of powers are weights as of the experiment's reward number `at`; with a half-life they fade from
+    there on.
+    """
+
+    rewards: int = 0
+    n: float = 0.0
+    mean: float = 0.0
+    m2: float = 0.0
+    m3: float = 0.0
+    m4: float = 0.0
+    origin: float = 0.0
+    at: int = 0
+
+    def observe(self, value: float, at: int, half_life: float | None) -> Row:
+        """One reward more, the experiment's reward number `at`.
+
+        >>> row = Row().observe(1e9 + 1, 1, None).observe(1e9 + 3, 2, None)
+        >>> row.mean, row.m2, row.origin
+        (1.0, 2.0, 1000000001.0)
+        """
+        value = limited(value)
+        origin = self.origin if self.rewards else value
+        fade = faded(at - self.at, half_life)
+        n = self.n * fade + 1.0
+        offset = value - origin
+        gap = offset - self.mean
+        mean = self.mean + gap / n
+        m2 = self.m2 * fade + gap * (offset - mean)
+        before = (self.n * fade, self.mean, self.m2 * fade, self.m3 * fade, self.m4 * fade)
+        *_, m3, m4 = merged_moments(*before, 1.0, offset, 0.0, 0.0, 0.0)
+        return Row(self.rewards + 1, n, mean, m2, m3, m4, origin, at)
+
+    def replaced(self, before: float | None, after: float | None, weight: float) -> Row | None:
+        """With `after` in the place of `before`, a reward that weighs so much; None is no reward.
+
+        Returns None if digits would be lost, as when a reward typed as 1e9 instead of 11 goes: what
+        is left of the sums is then noise, and the row must be made anew from the log.
+
+        >>> row = Row()
+        >>> for at, value in enumerate([3.0, 5.0, 4.0, 3.0, 5.0], start=1):
+        ...     row = row.observe(value, at, None)
+        >>> row.replaced(4.0, 5.0, 1.0).rewards
+        5
+        >>> row.observe(1e9, 6, None).replaced(1e9, None, 1.0) is None
+        True
+        """
+        n, mean, m2, m3, m4 = self.n, self.mean, self.m2, self.m3, self.m4
+        rewards = self.rewards
+        if before is not None:
+            offset = limited(before) - self.origin
+            n, mean, m2, m3, m4 = merged_moments(
+                n, mean, m2, m3, m4, -weight, offset, 0.0, 0.0, 0.0
+            )
+            rewards -= 1
+        kept = m2 >= LEAST_LEFT * self.m2 and m4 >= LEAST_LEFT * self.m4
+        if not (rewards and n > LEAST_LEFT * weight and kept):
+            return None
+        if after is not None:
+            offset = limited(after) - self.origin
+            n, mean, m2, m3, m4 = merged_moments(n, mean, m2, m3, m4, weight, offset, 0.0, 0.0, 0.0)
+            rewards += 1
+        if abs(mean) > FARTHEST_ORIGIN * math.sqrt(m2 / n):
+            return None  # the origin was one of the rewards that went
+        return Row(rewards, n, mean, m2, m3, m4, self.origin, self.at)
+
+    def merge(self, other: Row) -> Row:
+        """Both rows together (Chan's formula), about this one's origin."""
+        n = self.n + other.n
+        share = other.n / n if n > 0 else 0.0
+        gap = (other.origin - self.origin) + (other.mean - self.mean)
+        m2 = self.m2 + other.m2 + gap * gap * self.n * share
+        *_, m3, m4 = merged_moments(
+            self.n, 0.0, self.m2, self.m3, self.m4, other.n, gap, other.m2, other.m3, other.m4
+        )
+        rewards, mean = self.rewards + other.rewards, self.mean + gap * share
+        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4)
+
+    def settled(self, at: int, half_life: float | None) -> Row:
+        """The same row with its weights as of reward number `at`."""
+        fade = faded(at - self.at, half_life)
+        sums = {name: getattr(self, name) * fade for name in ("n", "m2", "m3", "m4")}
+        return self._replace(**sums, at=at)
+
+
+def limited(value: float) -> float:
+    """A reward that can be counted.
+
+    >>> limited(-1e300)
+    -1e+70
+    """
+    return min(max(value, -LARGEST_REWARD), LARGEST_REWARD)
