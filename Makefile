@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-large lint format clean
+.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-history bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,9 @@ bench-real: install  ## reports and choices on rewards the model did not make, i
 
 bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
 	$(BIN)/python benchmarks/live.py $(BENCH)
+
+bench-history: install  ## the history of a million decisions, for docs/history.md
+	$(BIN)/python benchmarks/history.py $(BENCH)
 
 bench-large: install  ## long runs with many arms
 	$(BIN)/python benchmarks/large.py $(BENCH)

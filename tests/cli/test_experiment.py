@@ -35,6 +35,7 @@ VERBS = [
     "decide",
     "reward",
     "report",
+    "history",
     "export",
     "verify",
     "check",
@@ -45,6 +46,11 @@ VERBS = [
     "resume-arm",
     "configure",
     "stop",
+    "restart",
+    "amend",
+    "void",
+    "forget-unit",
+    "delete",
 ]
 SHARED = {"mu": 12.0, "kappa": 16.0, "alpha": 11.0, "beta": 640.0}
 
@@ -147,8 +153,8 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     out = done(verb, "--help")
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
-    speaking = ("decide", "reward", "report", "verify", "check", "evaluate", "list")
-    assert ("--json" in out) == (verb in speaking)
+    asking = ("decide", "reward", "report", "history", "verify", "check", "evaluate", "list")
+    assert ("--json" in out) == (verb in (*asking, "amend", "void"))
 
 
 def test_the_guide_shows_every_verb():
@@ -176,7 +182,10 @@ EXAMPLES = {
     "stop_error": ("0.05", 0.05, []),
     "hash_units": (True, True, []),
     "client_ids": (True, True, []),
+    "metrics": ("refund, latency", ["refund", "latency"], []),
+    "guards": ("r<0.05,q>4", {"r": ["below", 0.05], "q": ["above", 4.0]}, ["--metrics", "r,q"]),
 }
+BESIDE = {"missing": {"window": 60.0}, "guards": {"metrics": ["r", "q"]}}
 
 
 def flag(name):
@@ -204,13 +213,13 @@ def test_the_help_of_an_option_is_its_description_with_its_default():
     for name, hint in get_type_hints(Flags, include_extras=True).items():
         (parameter,) = hint.__metadata__
         default = str(getattr(Options(), name)) if name in TYPED else f"--no-{flag(name)[2:]}"
-        default = {"None": "none", "0.0": "0"}.get(default, default)
+        default = {"None": "none", "0.0": "0", "()": "none", "{}": "none"}.get(default, default)
         text = Options.descriptions()[name]
         assert parameter.help == f"{text.removesuffix('.')} ({default})."
 
 
 def test_every_option_is_typed_or_a_yes_or_no():
-    yes_or_no = [field.name for field in fields(Options) if isinstance(field.default, bool)]
+    yes_or_no = [name for name, default in vars(Options()).items() if isinstance(default, bool)]
     names = {field.name for field in fields(Options)}
     assert set(TYPED) == names - set(yes_or_no)
 
@@ -239,7 +248,7 @@ def test_an_option_is_stored_as_typed_and_none_takes_it_back(call, done, name):
     asked = [flag(name)] if typed is True else [flag(name), typed]
     done("create", "one", "a", "b", *asked, *more)
     default = Options.made().to_json()
-    expected = {**default, name: kept} | ({"window": 60.0} if more else {})
+    expected = {**default, name: kept} | (BESIDE[name] if more else {})
     assert stored(done, "one")["options"] == expected
     back = ["--no-" + flag(name)[2:]] if typed is True else [flag(name), "none"]
     answer = call("configure", "one", *back)
@@ -593,7 +602,7 @@ WRITTEN = r"red\u001b]0;gone\u0007\u009b2J\r\n\u202eblue\u2028\u007f"
 def test_a_terminal_obeys_no_name(call, done, monkeypatch):
     """Of an experiment, an arm, an id, a unit, a file or a store: what is printed is text, and the
     line ends and tabs of the command itself."""
-    for module in ("opening", "experiment"):  # arms from before line breaks were refused
+    for module in ("opening", "administration"):  # arms from before line breaks were refused
         monkeypatch.setattr(f"varts.live.{module}.check_new_arms", check_arms)
     exp, arm, id = (f"{HOSTILE} {what}" for what in ("exp", "arm", "id"))
     url = f"sqlite:///{HOSTILE}.db"
@@ -785,7 +794,15 @@ def test_a_password_is_never_shown(call, done, monkeypatch):
 
 def test_only_create_makes_a_file_and_not_for_a_mistake(call):
     for verb in VERBS:
-        words = {"reward": ["d", "1"], "export": ["x.csv"], "list": None}.get(verb, [])
+        words = {
+            "reward": ["d", "1"],
+            "amend": ["d", "1"],
+            "void": ["d"],
+            "forget-unit": ["ann"],
+            "delete": ["--confirm", "price"],
+            "export": ["x.csv"],
+            "list": None,
+        }.get(verb, [])
         words = ["a"] if verb.endswith("-arm") else words
         words = ["--floor", "0.1"] if verb in ("configure", "evaluate") else words
         if verb != "create":

@@ -85,7 +85,7 @@ def test_a_bad_line_fails_no_other(reward, exp, tmp_path):
     assert said == [
         "line 3: reward must be a finite number, got 'n/a'",
         "line 4: unknown decision 'who' in experiment 'price'",
-        "line 5: decision 'v5' already has the reward 5.0, got 6.0",
+        "line 5: decision 'v5' already has the reward 5.0, got 6.0; amend changes it",
         "line 7: reward must be a finite number, got inf",
         "line 8: line must have 2 cells, as the first has, got 1",
         "and 1 more",

@@ -89,7 +89,7 @@ class Belief:
 
     @property
     def mean(self) -> Floats:
-        """The expected value of each arm's mean."""
+        """The expected value of each arm's mean, where there is one."""
         raise NotImplementedError
 
     @property

@@ -52,6 +52,7 @@ from varts.cli.experiment_corrections import (
     void,
 )
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
+from varts.cli.experiment_history import history
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import report_body, show_report
 from varts.cli.reward_file import ColumnNames, open_lines, record_file
@@ -79,7 +80,7 @@ experiment = App(
     help_epilogue=EXAMPLES,
 )
 for command in (
-    *(check, evaluate, verify),
+    *(history, check, evaluate, verify),
     *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
     *(forget_unit, delete),
 ):

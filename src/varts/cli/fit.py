@@ -102,7 +102,7 @@ def fit(
     if plot is not None:
         drawing, axes = plotting.figure(3, height=3.4)
         made.plot(axes)
-        plotting.save_figure(drawing, plot, dpi=160)
+        plotting.save_figure(drawing, plot)
     words = describe_words(made.diagnostics.left_out, made.diagnostics.word)
     if words:  # before all that was made of the others
         say(words, "")

@@ -8,8 +8,9 @@ all of it, `clock` tells the time, and `store` puts them together. `snapshot` is
 knows of an experiment, and the one place where it is changed. On it rest `assignment` (decisions),
 `rewards` and their corrections, `expiry`, `report` (with the `stop_rule`, the `gain` over a holdout
 and the `guards` of metrics), `records`, `export`, `check`, `evaluate`, `verify`, `repair` and
-`forgetting`. `inspection` has the questions, `administration` the changes, and `experiment` puts
-them together; `opening` makes one, and `validation` checks what it is given.
+`forgetting`; `timeline` follows the log from one of the `checkpoints` of a `history` to the next.
+`inspection` has the questions, `administration` the changes, and `experiment` puts them together;
+`opening` makes one, and `validation` checks what it is given.
 """
 
 from varts.live.assignment import Decision
@@ -27,6 +28,7 @@ from varts.live.errors import (
 )
 from varts.live.experiment import Experiment
 from varts.live.gain import Gain
+from varts.live.history import History
 from varts.live.opening import open_experiment
 from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord
@@ -44,6 +46,7 @@ __all__ = [  # but `open`: `from varts.live import *` must not replace the built
     "ExperimentStopped",
     "ExpiredDecision",
     "Gain",
+    "History",
     "InvalidReward",
     "LiveError",
     "Options",

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from varts._intervals import CONFIDENCE
 from varts._validation import integer
 from varts.live.check import check
+from varts.live.checkpoints import check_spacing
 from varts.live.errors import StoreError
 from varts.live.evaluate import evaluate
 from varts.live.expiry import expire_all, sweeps_missed_some
 from varts.live.export import export
+from varts.live.history import History, history
 from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision
 from varts.live.repair import repair_caches
@@ -159,6 +161,31 @@ class Inspection:
             log = self._snapshot.log(transaction)
         seed, arms = self._snapshot.seed, state.config.arms
         return evaluate(self.name, log, seed, arms, policy, against, level)
+
+    def history(
+        self,
+        points: int | None = None,
+        *,
+        every_rewards: int | None = None,
+        every: str | float | None = None,
+        level: float = CONFIDENCE,
+    ) -> History:
+        """Tell how the experiment came to where it is: what was known and done at checkpoints.
+
+        Reads the whole log, page by page; the last checkpoint is the present.
+
+        Args:
+            points: How many checkpoints, evenly spaced by rewards; 50 by default.
+            every_rewards: Or a checkpoint every so many rewards.
+            every: Or one every so many seconds, or "30m", "1h", "1d": the full hour, midnight UTC.
+            level: The probability of the credible intervals.
+        """
+        spacing = check_spacing(points, every_rewards, every)
+        expire_all(self._snapshot)
+        with self._snapshot.reading() as transaction:
+            state, _ = self._snapshot.reload(transaction)
+            log = self._snapshot.log(transaction)
+        return history(self.name, log, state, spacing, level)
 
     def verify(self, replay: bool = False, repair: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare.

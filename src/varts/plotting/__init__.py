@@ -1,9 +1,10 @@
-"""Figures of studies, plans and priors, made without pyplot's global state.
+"""Figures of studies, plans, priors and live experiments, made without pyplot's global state.
 
 `style` has the colours, lines and files that all figures share; the other modules have a figure
 each.
 """
 
+from varts.plotting.history import history_figure
 from varts.plotting.plan import plan_figure
 from varts.plotting.prior import prior_check
 from varts.plotting.study import regret_by_arms, regret_curves
@@ -22,6 +23,7 @@ __all__ = [
     "FIGURE_SUFFIXES",
     "STYLES",
     "figure",
+    "history_figure",
     "line_style",
     "plan_figure",
     "prior_check",

@@ -49,14 +49,17 @@ def line_style(label: str, position: int) -> dict[str, Any]:
     return {"linewidth": 1.4, **(known or {"color": OTHERS[position % len(OTHERS)]})}
 
 
-def figure(panels: int = 1, height: float = 3.0, width: float = 3.4) -> tuple[Figure, list[Axes]]:
+def figure(
+    panels: int = 1, height: float = 3.0, width: float = 3.4, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
     """A figure of panels side by side, made without touching pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(width * panels + 0.4, height), layout="constrained")
+    columns = panels // rows
+    made = Figure(figsize=(width * columns + 0.4, height * rows), layout="constrained")
     FigureCanvasAgg(made)
-    axes = [made.add_subplot(1, panels, i + 1) for i in range(panels)]
+    axes = [made.add_subplot(rows, columns, i + 1) for i in range(panels)]
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#DDDDDD", linewidth=0.6)
@@ -76,15 +79,23 @@ def shared_legend(made: Figure, ax: Axes) -> None:
 
 
 def save(made: Figure, stem: Any) -> list[Any]:
-    """PNG and SVG beside each other; the SVG keeps its text as text and has no date in it."""
+    """PNG and SVG beside each other."""
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "varts"}):
-        save_figure(made, paths[0], dpi=160)
-        save_figure(made, paths[1], metadata={"Date": None})
+    for path in paths:
+        save_figure(made, path)
     return paths
 
 
-def save_figure(made: Figure, path: Path, **options: Any) -> None:
-    """One file, in the format that its name ends in."""
-    with replacing(path) as part:
-        made.savefig(part, format=path.suffix[1:].lower(), **options)
+def save_figure(made: Figure, path: Path) -> None:
+    """One file, in the format that its name ends in.
+
+    An SVG keeps its text as text and, as a PDF, has no date in it: same figure, same file.
+    """
+    form = path.suffix[1:].lower()
+    undated = {"svg": {"metadata": {"Date": None}}, "pdf": {"metadata": {"CreationDate": None}}}
+    options: Any = undated.get(form, {"dpi": 160})
+    with (
+        matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "varts"}),
+        replacing(path) as part,
+    ):
+        made.savefig(part, format=form, **options)
