@@ -313,12 +313,25 @@ def test_a_service_without_tokens_has_nobody_to_log_out(shop_scene):
     assert "Log out" not in page.text and "Stop…" in page.text and "New" in page.text
 
 
-def test_an_arm_that_came_later_has_no_past(shop_scene):
-    exp, history, _ = shop(rounds=120, batches=4)
+@pytest.mark.parametrize("by", ["rewards", "time"])
+def test_the_history_that_the_library_keeps_is_drawn(by):
+    """Also that of an arm which came later, and has no past."""
+    exp = shop(rounds=300, batches=3).exp
     exp.add_arm("18")
-    html = experiment_page(exp, history)
-    checked(html)
-    assert "18" in html
+    rng = np.random.default_rng(2)
+    for one in exp.decide_many(ids=[f"w{i}" for i in range(300)]):
+        exp.reward(one.id, rng.normal(6, 2))
+    frame = exp.history(points=12).frame
+    html = experiment_page(exp, frame, by=by)
+    page = checked(html)
+    assert len([given for given in page.named("svg") if given.get("role") == "img"]) == 3
+    last = frame.filter(pl.col("checkpoint") == frame["checkpoint"].max())
+    best = last.sort("p_best", descending=True, nulls_last=True).row(0, named=True)
+    said = f"At the last checkpoint {best['arm']} was best with a chance of {best['p_best']:.4f}."
+    assert said in page.text
+    table = re.search(r'id="chart-traffic".*?<tbody>(.*?)</tbody>', html, re.DOTALL)[1]
+    first = re.findall(r"<td>(.*?)</td>", table)[:4]
+    assert first[3] == "0.0%" and first[0] != "0.0%"
 
 
 def test_a_refused_change_is_said_with_what_was_typed(shop_scene):

@@ -56,9 +56,8 @@ def page(
         revision: That of the configuration; every form sends it along.
         now: The time.
         created: When the experiment was.
-        history: A row per checkpoint and arm, with the columns time, rewards, arm, p_best and
-            traffic, the arm's part of the decisions since the checkpoint before; None if there is
-            none.
+        history: The frame of `Experiment.history`, or its columns time, rewards, arm, p_best and
+            traffic; None if nothing is known.
         gain: Over the holdout, a number per checkpoint of the history; None if it is not known.
         changes: Of its configuration, the last one first.
         checks: What the checks of rewards and decisions found, if they were made.
