@@ -10,6 +10,7 @@ from scipy import stats
 
 import varts
 from varts import NormalGamma
+from varts.live.report import posterior
 
 ARMS = ["a", "b", "c"]
 NOISE = np.random.default_rng(3).uniform(-1, 1, 400)
@@ -105,6 +106,25 @@ def test_the_columns_of_a_report():
 
 
 PRIOR = NormalGamma([10.0, 11.0, 12.0], 2, 3, 4)
+
+
+@pytest.mark.parametrize("policy", ["VarTS", "Bernoulli-TS"])
+@pytest.mark.parametrize("goal", ["max", "min"])
+def test_the_belief_of_a_report_is_what_its_intervals_are_quantiles_of(policy, goal):
+    exp = opened(goal=goal, policy=policy)
+    for i, d in enumerate(exp.decide_many(90, [f"d{i}" for i in range(90)])):
+        exp.reward(d.id, float(i % 3 > 0) if policy == "Bernoulli-TS" else 1 + NOISE[i] ** 2)
+    found = exp.report(level=0.9)
+    known, belief = posterior(found.state)
+    assert known.tolist() == [0, 1, 2]
+    low, high = belief.interval(0.9)
+    np.testing.assert_allclose(low, found.frame["mean_low"], rtol=1e-9)
+    np.testing.assert_allclose(high, found.frame["mean_high"], rtol=1e-9)
+
+
+def test_a_report_without_rewards_has_no_belief():
+    known, belief = posterior(opened().report().state)
+    assert not known.size and belief is None
 
 
 def rewarded(goal="max", sign=1, **options):

@@ -33,6 +33,14 @@ class Belief:
         """
         raise NotImplementedError
 
+    def density(self, x: Any) -> Floats:
+        """The probability density of each arm's mean: a row per place, a column per arm.
+
+        Args:
+            x: The places, in the unit of the rewards.
+        """
+        raise NotImplementedError
+
     def at(self, u: Floats, v: Floats) -> Floats:
         """Draws as a function of uniform numbers, so that they can be repeated.
 

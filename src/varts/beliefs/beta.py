@@ -43,6 +43,24 @@ class Beta(Belief):
     def quantile(self, p: Any) -> Floats:
         return np.asarray(special.betaincinv(self.a, self.b, reals("p", p, above=0, below=1)))
 
+    def density(self, x: Any) -> Floats:
+        """The probability density of each arm's mean: a row per place, a column per arm.
+
+        Args:
+            x: The places; there is nothing at 0, at 1 and outside.
+
+        >>> Beta([2.0], [1.0]).density([0.25, 0.5, 1.5])      # 2 x
+        array([[0.5],
+               [1. ],
+               [0. ]])
+        """
+        x = np.ravel(reals("x", x))
+        inside = (x > 0) & (x < 1)
+        arms, y = Betas(self.a, self.b), special.logit(np.where(inside, x, 0.5))
+        away = y - arms.loc[:, None]
+        found = arms.density(away[..., None])[..., 0] / arms.slope(y)
+        return np.where(inside, found, 0.0).T
+
     @property
     def mean(self) -> Floats:
         """The expected value of each arm's mean."""

@@ -169,6 +169,21 @@ class StudentT(Belief):
         with np.errstate(invalid="ignore"):  # infinite times 0: the median is loc at any scale
             return np.asarray(np.where(p == 0.5, self.loc, self.loc + self.scale * t))
 
+    def density(self, x: Any) -> Floats:
+        """The probability density of each arm's mean: a row per place, a column per arm.
+
+        Args:
+            x: The places, in the unit of the rewards. A point mass has no density but at its own
+                place, where it is as good as infinite.
+
+        >>> StudentT([0.0, 1.0], [1.0, 2.0], np.inf).density([0.0, 1.0]).round(4)
+        array([[0.3989, 0.176 ],
+               [0.242 , 0.1995]])
+        """
+        away = np.ravel(reals("x", x)) - self.loc[:, None]
+        with np.errstate(over="ignore"):  # far from a narrow belief there is nothing
+            return self._students(self.loc, self.scale, 1.0).density(away[..., None])[..., 0].T
+
     def _arrays(self) -> tuple[Floats, ...]:
         return self.loc, self.scale, self.df
 

@@ -54,10 +54,11 @@ from varts.cli.experiment_corrections import (
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_history import history
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
-from varts.cli.experiment_text import report_body, show_report, status
+from varts.cli.experiment_text import report_body, show_report
 from varts.cli.reward_file import ColumnNames, open_lines, record_file
 from varts.live import Experiment
 from varts.live.report import ARMS_SHOWN
+from varts.live.wording import status
 
 EXAMPLES = """\
 Examples:

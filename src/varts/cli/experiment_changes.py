@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from varts.cli.app import ArmGroups, parse_prior, read_arm_groups, say
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, By, Name, OptionFlags, Url, Why
 from varts.cli.experiment_store import open_experiment
-from varts.cli.experiment_text import shown, status
+from varts.live.wording import option_text, status
 
 
 def add_arm(
@@ -105,7 +105,7 @@ def configure(
         groups = read_arm_groups(arm_groups)
         exp.configure(**given, groups=groups, recount=recount, by=by, why=why)
         now = exp.options.to_json()
-        changes = ", ".join(f"{option} {shown(now[option])}" for option in given)
+        changes = ", ".join(f"{option} {option_text(now[option])}" for option in given)
         say(f"{name}: {changes}; epoch {exp.state.config.epoch}")
         if "clip" in given and not recount and exp.state.rewards:
             say("rewards so far stay as they were counted; --recount counts them anew")

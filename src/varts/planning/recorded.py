@@ -21,10 +21,10 @@ from varts._validation import Floats, integer, is_real
 from varts.empirical import EmpiricalBandit, RewardTable
 from varts.fitting.aggregate import describe_left_out
 from varts.instances import gaussian_instances
+from varts.planning.columns import count_decimals, format_number
 from varts.planning.comparators import EVEN, MAIN
 from varts.planning.identification import Identification, SimulatedRuns
 from varts.planning.tables import make_frame, sure_table
-from varts.planning.text import count_decimals, format_number
 from varts.policies import Policy
 from varts.priors import NormalGamma
 from varts.problems import Fixed, GaussianBandit

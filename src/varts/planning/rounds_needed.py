@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from varts._intervals import Interval, quantile_interval, share_interval, t_factor
 from varts._progress import Progress
 from varts._validation import Floats
+from varts.planning.columns import count_decimals, format_number, format_round
 from varts.planning.comparators import EVEN
 from varts.planning.identification import SimulatedRuns, space_checkpoints
 from varts.planning.tables import round_or_none
-from varts.planning.text import count_decimals, format_number, format_round
 from varts.simulation.study import simulate
 
 ROUND_LIMIT = 100_000  # by default the search ends there

@@ -2,53 +2,82 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from varts._text import printable
+from varts.planning.columns import (
+    WIDTH,
+    align_columns,
+    count_decimals,
+    format_interval,
+    format_number,
+    format_round,
+)
 from varts.planning.forgetting import best_half_life, describe_drift
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
 
-WIDTH = 120  # characters of a line of a table
 MOST_ARMS_LISTED = 12  # more would fill the screen
 IDENTIFIED = ("identified", "identified_low", "identified_high")
 
 
+class Section(NamedTuple):
+    """A table of a plan: its title, its rows, the column heads first, and what is said below it."""
+
+    title: str
+    rows: list[list[str]]
+    below: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        table = [align_columns(self.title, self.rows)] if self.rows else []
+        return "\n".join([*table, *self.below])
+
+
 def plan_text(plan: Plan) -> str:
     """The tables and sentences of a plan: first what it costs, then what is learned."""
+    notes = "\n".join(f"note: {printable(note)}" for note in plan.notes)
+    parts = [plan_headline(plan), *map(str, plan_sections(plan)), notes]
+    return "\n\n".join(part for part in parts if part)
+
+
+def plan_headline(plan: Plan) -> str:
+    """What was simulated, in a sentence."""
     better = "higher" if plan.goal == "max" else "lower"
-    parts = [
+    return (
         f"{plan.K} arms, {plan.horizon:,} rounds, {better} is better: {plan.runs:,} experiments "
-        "simulated from the prior, intervals of 95 %",
-        _describe_arms(plan),
+        "simulated from the prior, intervals of 95 %"
+    )
+
+
+def plan_sections(plan: Plan) -> list[Section]:
+    """The tables of a plan as text, in the order in which they are read."""
+    return [
+        *_describe_arms(plan),
         _describe_policies(plan),
         _describe_sure(plan),
         _describe_end(plan),
         _describe_wrong(plan),
-        _describe_recorded(plan),
-        _describe_drift(plan),
-        "\n".join(f"note: {printable(note)}" for note in plan.notes),
+        *_describe_recorded(plan),
+        *_describe_drift(plan),
     ]
-    return "\n\n".join(part for part in parts if part)
 
 
-def _describe_arms(plan: Plan) -> str:
+def _describe_arms(plan: Plan) -> list[Section]:
     """Empty if the prior is the same for all arms."""
     arms = plan.arms
     if arms.height > MOST_ARMS_LISTED or arms.select("mu", "mean_sd").unique().height == 1:
-        return ""
+        return []
     rows = [
         [arm, f"{mu:.4g}", f"{mean_sd:.4g}", _format_percent(p_best)]
         for arm, mu, mean_sd, p_best in arms.iter_rows()
     ]
-    return align_columns("before the first round", [["arm", "mean", "± sd", "P(best)"], *rows])
+    return [Section("before the first round", [["arm", "mean", "± sd", "P(best)"], *rows])]
 
 
-def _describe_policies(plan: Plan) -> str:
+def _describe_policies(plan: Plan) -> Section:
     table = plan.table
     digits = count_decimals(table["regret_high"][0] - table["regret"][0])
     reward = "reward" if plan.goal == "max" else "cost"
@@ -75,30 +104,29 @@ def _describe_policies(plan: Plan) -> str:
                 format_interval(gap[1], gap[2], digits, sign=True),
             ]
         )
-    lines = [align_columns("what it costs to learn", rows)]
     assumed: dict[str, list[str]] = {}
     for row in table.iter_rows(named=True):
         if row["assumes"]:
             assumed.setdefault(row["assumes"], []).append(row["policy"])
     units = "; ".join(f"{', '.join(names)}: {what}" for what, names in assumed.items())
     mark = f"* depends on the unit of the rewards, made for: {units}"
-    lines.append(textwrap.fill(mark, WIDTH, subsequent_indent="  ", break_long_words=False))
+    below = [textwrap.fill(mark, WIDTH, subsequent_indent="  ", break_long_words=False)]
     if plan.bound is not None:
         printed = format_number(plan.bound["printed"], digits)
         corrected = format_number(plan.bound["corrected"], digits)
-        lines.append(
+        below.append(
             f"Theorem 2: regret of VarTS <= {printed} as printed, {corrected} with the proof's "
             "lost factor restored"
         )
     elif plan.prior.alpha.min() <= 1:
-        lines.append(
+        below.append(
             f"Theorem 2 gives no bound: it needs alpha > 1, and the prior has "
             f"{plan.prior.alpha.min():g}"
         )
-    return "\n".join(lines)
+    return Section("what it costs to learn", rows, below)
 
 
-def _describe_sure(plan: Plan) -> str:
+def _describe_sure(plan: Plan) -> Section:
     rows = [
         [
             "policy", "P(best)", "after rounds (median)", "interval", "middle half",
@@ -119,10 +147,10 @@ def _describe_sure(plan: Plan) -> str:
             ]
         )
     title = f"how sure one may be, and when ({plan.followed} of the experiments; -: later)"
-    return align_columns(title, rows)
+    return Section(title, rows)
 
 
-def _describe_end(plan: Plan) -> str:
+def _describe_end(plan: Plan) -> Section:
     rows = [["policy", "mean P(best)", "is the best arm", "loses a round", "interval"]]
     for row in plan.identified.iter_rows(named=True):
         if row["round"] == plan.horizon:
@@ -136,10 +164,10 @@ def _describe_end(plan: Plan) -> str:
                     format_interval(row["loss_low"], row["loss_high"], digits),
                 ]
             )
-    return align_columns(f"the arm with the highest P(best) after {plan.horizon:,} rounds", rows)
+    return Section(f"the arm with the highest P(best) after {plan.horizon:,} rounds", rows)
 
 
-def _describe_wrong(plan: Plan) -> str:
+def _describe_wrong(plan: Plan) -> Section:
     digits = count_decimals(min((plan.wrong["extra_high"] - plan.wrong["extra"]).drop_nulls()))
     rows = [
         [
@@ -160,13 +188,13 @@ def _describe_wrong(plan: Plan) -> str:
                 _format_share(*(row[name] for name in IDENTIFIED)),
             ]
         )
-    return align_columns("what a wrong prior costs VarTS", rows)
+    return Section("what a wrong prior costs VarTS", rows)
 
 
-def _describe_recorded(plan: Plan) -> str:
+def _describe_recorded(plan: Plan) -> list[Section]:
     """The same experiment on recorded rewards; empty if there are none."""
     if plan.recorded is None or plan.recorded_sure is None or plan.recorded_arms is None:
-        return ""
+        return []
     table = plan.recorded
     digits = count_decimals(table["regret_high"][0] - table["regret"][0])
     rows = [
@@ -201,15 +229,15 @@ def _describe_recorded(plan: Plan) -> str:
                 "-" if right[0] is None else _format_share(*right),
             ]
         )
-    parts = [align_columns(title, rows), align_columns("how sure one may be there", sure)]
-    return "\n\n".join([*parts, "\n".join(map(printable, plan.comparison))])
+    said = Section("", [], [printable(line) for line in plan.comparison])
+    return [Section(title, rows), Section("how sure one may be there", sure), said]
 
 
-def _describe_drift(plan: Plan) -> str:
+def _describe_drift(plan: Plan) -> list[Section]:
     """Empty without drift."""
     table = plan.half_lives
     if plan.drift is None:
-        return ""
+        return []
     digits = count_decimals(table["regret_high"][0] - table["regret"][0])
     rows = [
         [
@@ -231,7 +259,7 @@ def _describe_drift(plan: Plan) -> str:
             ]
         )
     title = f"what VarTS should forget, if {describe_drift(plan.drift)}"
-    return f"{align_columns(title, rows)}\n{_advise_half_life(plan, digits)}"
+    return [Section(title, rows, [_advise_half_life(plan, digits)])]
 
 
 def _advise_half_life(plan: Plan, digits: int) -> str:
@@ -247,87 +275,6 @@ def _advise_half_life(plan: Plan, digits: int) -> str:
         f"drift; if the arms do not drift at all, it costs {format_number(best['cost'], digits)} "
         f"{format_interval(best['cost_low'], best['cost_high'], digits)} more"
     )
-
-
-# ------------------------------------------------------------------------------ numbers and columns
-
-
-def align_columns(title: str, rows: Iterable[list[str]], width: int = WIDTH) -> str:
-    """A title, and rows below it: the first column aligned left, the others right.
-
-    Columns that do not fit into the width go on below, with the first column once more; an interval
-    stays beside its number.
-
-    >>> print(align_columns("two", [["a", "b", "interval", "c"], ["x", "1.50", "[1, 2]", "3"]], 20))
-    two
-      a     b  interval
-      x  1.50    [1, 2]
-    <BLANKLINE>
-      a  c
-      x  3
-    """
-    body = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in body) for i in range(len(body[0]))]
-    parts: list[list[int]] = [[]]
-    for column in _keep_together(body[0]):
-        wide = sum(2 + widths[i] for i in (0, *parts[-1], *column))
-        if parts[-1] and wide > width:
-            parts.append([])
-        parts[-1] += column
-    blocks = []
-    for part in parts:
-        lines = []
-        for row in body:
-            cells = [row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]
-            lines.append("  " + "  ".join(cells).rstrip())
-        blocks.append("\n".join(lines))
-    return f"{title}\n" + "\n\n".join(blocks)
-
-
-def _keep_together(titles: list[str]) -> list[list[int]]:
-    """The columns after the first, each with the interval that follows it.
-
-    >>> _keep_together(["policy", "regret", "interval", "median"])
-    [[1, 2], [3]]
-    """
-    columns: list[list[int]] = []
-    for i, title in enumerate(titles[1:], 1):
-        if title == "interval" and columns:
-            columns[-1].append(i)
-        else:
-            columns.append([i])
-    return columns
-
-
-def count_decimals(half: float) -> int:
-    """How many decimals show half the width of an interval to two digits.
-
-    >>> count_decimals(21.4), count_decimals(0.034), count_decimals(0.0)
-    (0, 3, 2)
-    """
-    if not half > 0:
-        return 2
-    return max(0, min(12, 1 - math.floor(math.log10(half))))
-
-
-def format_number(x: float | None, digits: int, sign: bool = False) -> str:
-    """A number with commas; - for None."""
-    if x is None:
-        return "-"
-    text = f"{x:{'+' if sign else ''},.{digits}f}"
-    return text.lstrip("-") if float(text.replace(",", "")) == 0 and not sign else text
-
-
-def format_interval(low: float | None, high: float | None, digits: int, sign: bool = False) -> str:
-    """An interval in brackets; - for None."""
-    if low is None or high is None:
-        return "-"
-    return f"[{format_number(low, digits, sign)}, {format_number(high, digits, sign)}]"
-
-
-def format_round(n: Any) -> str:
-    """A number of rounds; - for None, which is later than the simulation."""
-    return "-" if n is None else f"{n:,}"
 
 
 def _format_percent(x: float) -> str:

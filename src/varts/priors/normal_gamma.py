@@ -69,6 +69,16 @@ class NormalGamma(Prior):
         with np.errstate(divide="ignore"):  # kappa = 0: infinitely wide
             return StudentT(*student_t(*(np.asarray(getattr(self, f)) for f in self._fields)))
 
+    def predictive(self) -> StudentT:
+        """Return what a single reward of each arm is expected to be, also a Student t.
+
+        >>> prior = NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20)
+        >>> [end.round(1) for end in prior.predictive().interval(0.9)]   # 9 of 10 rewards lie here
+        [array([-1.5]), array([25.5])]
+        """
+        kappa = np.asarray(self.kappa)  # a reward is the mean and one reward's scatter about it
+        return NormalGamma(self.mu, kappa / (kappa + 1), self.alpha, self.beta).belief()
+
     @property
     def mean_sd(self) -> Floats:
         """The sd of an arm's mean, infinite for alpha <= 1.

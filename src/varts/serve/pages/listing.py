@@ -1,0 +1,72 @@
+"""The list of experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from varts._text import decimal, places_for
+from varts.live.report import Report
+from varts.live.wording import separates, status
+from varts.serve.pages.rendering import Viewer, render
+
+MAY_STOP = "may stop"
+
+
+class Listed(NamedTuple):
+    """An experiment in the list; what is not known is None."""
+
+    name: str
+    status: str
+    best: str | None
+    p_best: float | None
+    rewards: int
+    pending: int
+    gain: str | None = None
+    last_reward: datetime | None = None
+
+    @classmethod
+    def of(cls, found: Report, last_reward: datetime | None = None) -> Listed:
+        """The row of an experiment whose report this is.
+
+        Args:
+            found: The report.
+            last_reward: When the last one came.
+        """
+        stopped = found.state.config.stopped
+        named = None if stopped or not separates(found) else found.best
+        chances = dict(zip(found.frame["arm"], found.frame["p_best"], strict=True))
+        return cls(
+            found.name,
+            MAY_STOP if found.stop and not stopped else status(found.state),
+            named,
+            None if named is None else chances[named],
+            found.state.rewards,
+            int(found.frame["pending"].sum()),
+            _total(found),
+            last_reward,
+        )
+
+
+def page(viewer: Viewer, experiments: Sequence[Listed], now: datetime) -> str:
+    """The list of experiments.
+
+    Args:
+        viewer: Who asks.
+        experiments: Those that they may see.
+        now: The time, in the zone of `last_reward`.
+    """
+    return render("listing.html", viewer=viewer, experiments=experiments, now=now)
+
+
+def _total(found: Report) -> str | None:
+    """What learning has earned in all, with its interval; None while that is not known."""
+    gain = found.gain
+    if gain is None or gain.total is None or gain.total_low is None or gain.total_high is None:
+        return None
+    places = max(places_for([gain.total_high - gain.total_low]) - 1, 0)
+    total, low, high = (
+        decimal(x, places, "+,") for x in (gain.total, gain.total_low, gain.total_high)
+    )
+    return f"{total} [{low}, {high}]"
