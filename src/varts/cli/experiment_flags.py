@@ -41,10 +41,10 @@ def _read_number(name: str, text: str) -> float:
         raise ValueError(f"{name} must be a number, got {text!r}") from None
 
 
-def _read_time(name: str, text: str) -> float:
+def read_time(name: str, text: str) -> float:
     """Seconds.
 
-    >>> _read_time("window", "90"), _read_time("window", "1.5h")
+    >>> read_time("window", "90"), read_time("window", "1.5h")
     (90.0, 5400.0)
     """
     seconds = SECONDS_PER_UNIT.get(text[-1:].casefold())
@@ -98,8 +98,8 @@ TYPED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "floor": ("SHARE", _read_number),
     "holdout": ("SHARE", _read_number),
     "clip": ("LOW,HIGH", _read_range),
-    "window": ("SECONDS|30m|24h|7d", _read_time),
-    "skew": ("SECONDS|30m|24h", _read_time),
+    "window": ("SECONDS|30m|24h|7d", read_time),
+    "skew": ("SECONDS|30m|24h", read_time),
     "missing": ("REWARD", _read_number),
     "half_life": ("REWARDS", _read_number),
     "stop_p_best": ("P", _read_number),

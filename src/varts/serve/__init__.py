@@ -1,0 +1,1 @@
+"""The HTTP service of live experiments: `varts serve`."""
