@@ -56,10 +56,11 @@ class Door:
         scope[ROUTE] = self._path
         try:
             reply = await self._handle(scope, receive)
+            body = reply.encode()
         except Exception as error:
             await send_problem(self._explain(error, scope[REQUEST]), scope[REQUEST], send)
         else:
-            await _send_reply(reply, send)
+            await _send_reply(reply, body, send)
 
     def _explain(self, error: Exception, request: str) -> Problem:
         """The problem that an error is; what it does not say goes into the log."""
@@ -161,10 +162,9 @@ def _too_large() -> Problem:
     return Problem("too-large", detail, {"connection": "close"})
 
 
-async def _send_reply(reply: Reply, send: Send) -> None:
+async def _send_reply(reply: Reply, body: bytes, send: Send) -> None:
     headers = {"content-type": reply.media_type, **reply.headers}
     if reply.chunks is None:
-        body = reply.body if isinstance(reply.body, bytes) else msgspec.json.encode(reply.body)
         if reply.status != 304:
             headers["content-length"] = str(len(body))
         await send_answer(reply.status, headers, body, send)

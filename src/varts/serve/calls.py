@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+import numpy as np
 from starlette.datastructures import Headers
 
 from varts.serve.admission import Admission, Caller
@@ -50,6 +52,25 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     media_type: str = JSON
     chunks: Iterator[bytes] | None = None  # instead of a body
+
+    def encode(self) -> bytes:
+        """The body as it is sent."""
+        return self.body if isinstance(self.body, bytes) else encode_json(self.body)
+
+
+def encode_json(value: Any) -> bytes:
+    """Plain values as JSON, those of NumPy included; what is not finite is null.
+
+    >>> encode_json({"mean": np.float64(2.5), "sd": float("nan")})
+    b'{"mean":2.5,"sd":null}'
+    """
+    return msgspec.json.encode(value, enc_hook=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be sent")
 
 
 def rfc3339(microseconds: int) -> str:

@@ -20,7 +20,7 @@ PATH = "/openapi.json"
 
 def document() -> dict[str, Any]:
     """The whole of it."""
-    types = [one for e in ENDPOINTS for one in (e.body, e.query, *e.answers.values())]
+    types = [one for e in ENDPOINTS for one in (e.body, *e.answers.values())]
     known = [one for one in types if one is not None and not isinstance(one, str)]
     _, components = _schemas([*known, ProblemBody])
     paths: dict[str, Any] = {}

@@ -14,7 +14,7 @@ import msgspec
 import varts
 from varts.live import Experiment, Report
 from varts.serve.bodies import EvaluationAsked
-from varts.serve.calls import Call, Reply
+from varts.serve.calls import Call, Reply, encode_json
 
 if TYPE_CHECKING:
     from varts.evaluation.targets import Target
@@ -27,7 +27,7 @@ async def show_report(call: Call) -> Reply:
     """Tell which arm is best, how sure that is, and whether the stop rule is met."""
     running = await call.service.running(call.path["name"])
     found = await call.service.read(running.experiment.report, call.query.level)
-    body = msgspec.json.encode(report_body(found))
+    body = encode_json(report_body(found))
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if call.headers.get("if-none-match") == tag:
         return Reply(status=304, headers={"etag": tag})

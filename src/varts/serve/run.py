@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
-import sys
+import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from varts.live import Store
 from varts.serve.admission import Admission
@@ -34,11 +37,11 @@ class Server(uvicorn.Server):
     Args:
         config: That of uvicorn.
         ending: Called when the end begins.
-        started: Called when connections are taken, with the port.
+        started: Called when connections are taken.
     """
 
     def __init__(
-        self, config: uvicorn.Config, ending: Callable[[], None], started: Callable[[int], None]
+        self, config: uvicorn.Config, ending: Callable[[], None], started: Callable[[], None]
     ) -> None:
         super().__init__(config)
         self._ending, self._started = ending, started
@@ -51,13 +54,10 @@ class Server(uvicorn.Server):
             loop.add_signal_handler(number, self._end)
         yield
 
-    async def startup(self, sockets: object = None) -> None:
-        """Say where it listens, once it does."""
-        await super().startup()
-        listening = [one for server in self.servers for one in server.sockets]
-        if self.started and listening:
-            name = listening[0].getsockname()
-            self._started(name[1] if isinstance(name, tuple) else 0)
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say that it listens, once it does."""
+        await super().startup(sockets)
+        self._started()
 
     def _end(self) -> None:
         if self.should_exit:
@@ -74,13 +74,25 @@ def serve(settings: Settings) -> None:
     """
     begin_logging(settings.log)
     admission, secret = open_admission(settings)
-    service = Service(Store(settings.store))
-    app = make_app(service, admission, settings)
-    config = uvicorn.Config(
+    with listen(settings) as listener:
+        service = Service(Store(settings.store))
+        app = make_app(service, admission, settings)
+        config = configure(app, settings)
+
+        def begin_to_end() -> None:
+            service.draining = True
+
+        def say_where() -> None:
+            say_address(settings, listener, admission, secret, service.store.name)
+
+        server = Server(config, begin_to_end, say_where)
+        asyncio.run(_serve(server, listener, settings, admission))
+
+
+def configure(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    """What uvicorn is told."""
+    return uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
-        uds=None if settings.uds is None else str(settings.uds),
         http=PatientProtocol,
         ws="none",
         loop="asyncio",
@@ -93,24 +105,56 @@ def serve(settings: Settings) -> None:
         timeout_graceful_shutdown=max(int(settings.drain), 1),
     )
 
-    def begin_to_end() -> None:
-        service.draining = True
 
-    def say_where(port: int) -> None:
-        say_address(settings, port, admission, secret, service.store.name)
+@contextlib.contextmanager
+def listen(settings: Settings) -> Iterator[socket.socket]:
+    """A socket that takes connections; one with a path is for this user alone."""
+    path = settings.uds
+    if path is None:
+        where = f"port {settings.port} of {settings.host}"
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        with _bound(where, family, (settings.host, settings.port)) as listener:
+            yield listener
+        return
+    if path.is_socket() and not _is_answered(path):
+        path.unlink()  # left behind by one that was killed
+    usual = os.umask(0o177)
+    try:
+        listener = _bound(str(path), socket.AF_UNIX, str(path))
+    finally:
+        os.umask(usual)
+    with listener:
+        yield listener
+        path.unlink(missing_ok=True)
 
-    server = Server(config, begin_to_end, say_where)
-    asyncio.run(_serve(server, settings, admission))
-    if not server.started:
-        sys.exit(2)  # uvicorn has said why
+
+def _bound(where: str, family: int, address: tuple[str, int] | str) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if family != socket.AF_UNIX:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise OSError(f"{where} cannot be listened on: {reason}") from None
+    return listener
 
 
-async def _serve(server: Server, settings: Settings, admission: Admission) -> None:
+def _is_answered(path: Path) -> bool:
+    """Whether somebody listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+async def _serve(
+    server: Server, listener: socket.socket, settings: Settings, admission: Admission
+) -> None:
     if settings.token_file is not None:
         asyncio.get_running_loop().add_signal_handler(
             signal.SIGHUP, reload_tokens, settings, admission
         )
-    await server.serve()
+    await server.serve([listener])
 
 
 def open_admission(settings: Settings) -> tuple[Admission, str | None]:
@@ -135,11 +179,17 @@ def reload_tokens(settings: Settings, admission: Admission) -> None:
 
 
 def say_address(
-    settings: Settings, port: int, admission: Admission, secret: str | None, store: str
+    settings: Settings,
+    listener: socket.socket,
+    admission: Admission,
+    secret: str | None,
+    store: str,
 ) -> None:
     """Print where the service is, and how to get in if nobody else can know."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    where = f"unix:{settings.uds}" if settings.uds is not None else f"http://{host}:{port}"
+    where = f"unix:{settings.uds}"
+    if settings.uds is None:
+        where = f"http://{host}:{listener.getsockname()[1]}"
     print(f"varts: serving {store} on {where}", flush=True)
     if secret is None or admission.tokens is None:
         return
