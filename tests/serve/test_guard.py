@@ -97,6 +97,8 @@ def test_nothing_secret_is_in_logs_answers_or_metrics(tmp_path):
             ("GET", f"{path}/log", None),
             ("GET", path, None),
             ("GET", "/metrics", None),
+            ("PUT", "/v1/experiments/other/decisions/a", None),
+            ("GET", "/v1/experiments/other", None),
             ("GET", f"{path}?token={secret}", None),
         ):
             answers.append(made.ask(method, where, body, token=secret))
@@ -112,7 +114,7 @@ def test_nothing_secret_is_in_logs_answers_or_metrics(tmp_path):
     assert secret not in said + metrics + log and made.secret not in said + metrics + log
     assert unit not in said + metrics + log
     assert id not in metrics + log and "123.456" not in metrics + log
-    assert str(tmp_path) not in said + metrics
+    assert str(tmp_path) not in said + metrics and "varts.db" not in said + metrics
     assert id in said and why in log and '"token": "shop"' in log  # the test does look there
     assert '"route": "/v1/experiments/{name}/decisions/{id}"' in log
 

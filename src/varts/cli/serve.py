@@ -133,7 +133,7 @@ def new(
     expires
         When it ends, such as 90d.
     rate
-        How many requests a second it may make (1000; a public one 10 from each address).
+        How many requests a second it may make (10,000; a public one 10 from each address).
     public
         It will be in a web page: it decides with ids that the service makes, and rewards with the
         receipts of those decisions.

@@ -1,7 +1,7 @@
 """Micro-batches: whatever arrived while the last transaction ran goes into the next one.
 
 There is no timer: a request alone is a batch of one, at once. Requests belong to the event loop;
-the work is done in one thread of the batcher's own.
+the work is done in a thread, one batch after the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Generic, NamedTuple, TypeVar
 
 from varts.serve.problems import Problem
@@ -42,6 +42,7 @@ class Batcher(Generic[Item, Outcome]):
         act: Does it for some items, in order; the outcome of an item that is refused is why. It
             must be safe to repeat.
         broken: The error that it raises when nothing can be done for any item.
+        threads: Where it is done; by default where the event loop does such things.
         observe: Told of every batch: how many items, how many seconds.
     """
 
@@ -49,11 +50,11 @@ class Batcher(Generic[Item, Outcome]):
         self,
         act: Act[Item, Outcome],
         broken: type[Exception],
+        threads: Executor | None = None,
         observe: Callable[[int, float], None] = lambda items, seconds: None,
     ) -> None:
-        self._act, self._broken, self._observe = act, broken, observe
+        self._act, self._broken, self._threads, self._observe = act, broken, threads, observe
         self._parcels: deque[Parcel[Item, Outcome]] = deque()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="varts-batch")
         self._at_work: asyncio.Task[None] | None = None
         self._closed = False
         self.waiting = 0
@@ -78,7 +79,6 @@ class Batcher(Generic[Item, Outcome]):
         self._closed = True
         if self._at_work is not None:
             await self._at_work
-        self._thread.shutdown()
 
     def _check_room(self, count: int, now: float) -> None:
         if self._closed:
@@ -96,7 +96,7 @@ class Batcher(Generic[Item, Outcome]):
                 items = [item for parcel in batch for item in parcel.items]
                 started = time.monotonic()
                 try:
-                    outcomes = await loop.run_in_executor(self._thread, self._try_twice, items)
+                    outcomes = await loop.run_in_executor(self._threads, self._try_twice, items)
                 except Exception as error:
                     for parcel in batch:
                         if not parcel.done.done():

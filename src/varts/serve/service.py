@@ -4,19 +4,20 @@ that settles what is overdue."""
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
-from varts.live import Decision, Experiment, Store, StoreError
+from varts.live import Decision, Experiment, Store, StoreError, UnknownExperiment
 from varts.live.expiry import expire_all
 from varts.serve.batching import Batcher
-from varts.serve.logs import tell
+from varts.serve.logs import tell, tell_error
 from varts.serve.metrics import Metrics
 from varts.serve.problems import Problem
 
+WRITERS = 32  # transactions at a time, of different experiments
 READERS = 4
 READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
 SCANNERS = 2  # of whole logs, for as long as it takes
@@ -32,17 +33,18 @@ class Running:
 
     Args:
         experiment: It.
-        metrics: Where its transactions are counted.
+        threads: Where its transactions run.
+        metrics: Where they are counted.
     """
 
-    def __init__(self, experiment: Experiment, metrics: Metrics) -> None:
+    def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
         self.deciding: Batcher[Asked, Decision] = Batcher(
-            self._decide, StoreError, functools.partial(metrics.observe_batch, "decide")
+            self._decide, StoreError, threads, partial(metrics.observe_batch, "decide")
         )
         self.rewarding: Batcher[Sent, bool] = Batcher(
-            self._reward, StoreError, functools.partial(metrics.observe_batch, "reward")
+            self._reward, StoreError, threads, partial(metrics.observe_batch, "reward")
         )
 
     async def close(self) -> None:
@@ -89,6 +91,7 @@ class Service:
     def __init__(self, store: Store) -> None:
         self.store, self.metrics, self.draining = store, Metrics(), False
         self._running: dict[str, Running] = {}
+        self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
         self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
@@ -104,7 +107,7 @@ class Service:
         if self._ticking is not None:
             self._ticking.cancel()
         await asyncio.gather(*(one.close() for one in self._running.values()))
-        for pool in (self._readers, self._scanners, self._writer):
+        for pool in (self._batches, self._readers, self._scanners, self._writer):
             pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -113,13 +116,19 @@ class Service:
         running = self._running.get(name)
         if running is not None and not running.stale:
             return running
-        experiment = await self.read(Experiment, name, self.store)
+        experiment = await self.read(self._open, name)
         running = self._running.get(name)  # another request may have been faster
         if running is None:
-            running = self._running[name] = Running(experiment, self.metrics)
+            running = self._running[name] = Running(experiment, self._batches, self.metrics)
         elif running.stale:
             running.experiment, running.stale = experiment, False
         return running
+
+    def _open(self, name: str) -> Experiment:
+        try:
+            return Experiment(name, self.store)
+        except UnknownExperiment:  # whose words name the store
+            raise UnknownExperiment(f"unknown experiment {name!r}") from None
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that reads a little."""
@@ -160,3 +169,5 @@ class Service:
                     await self.write(expire_all, running.experiment._snapshot)
                 except StoreError as error:
                     tell("overdue decisions were not settled", logging.WARNING, error=str(error))
+                except Exception as error:  # the next tick may do better
+                    tell_error("overdue decisions were not settled", error)
