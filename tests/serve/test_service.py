@@ -9,7 +9,9 @@ import sqlalchemy as sa
 
 import varts
 from tests.serve.clients import Serving
+from varts.live import StoreError
 from varts.live.url import read_url
+from varts.serve import service
 from varts.serve.tokens import Tokens, new_token
 
 E = "/v1/experiments/price"
@@ -291,3 +293,66 @@ def test_everybody_is_told_that_there_is_no_such_experiment(serving):
     detail = serving.refused(404, "unknown-experiment", "PUT", f"{E}/decisions/a")
     assert detail == "unknown experiment 'price'"  # and not in which store
     assert serving.refused(404, "unknown-experiment", "GET", E) == detail
+
+
+# ------------------------------------------------------------------------------ trouble
+
+
+def test_an_experiment_that_has_not_changed_is_not_sent_again(price):
+    tag = {"If-None-Match": price.ask("GET", E).headers["etag"]}
+    same = price.ask("GET", E, headers=tag)
+    assert (same.status_code, same.content) == (304, b"")
+    price.ok("POST", f"{E}/stop", {}, headers={"If-Match": "*"})
+    assert price.ask("GET", E, headers=tag).status_code == 200
+
+
+def test_a_service_that_shuts_down_says_so(price):
+    price.service.draining = True
+    answer = price.ask("GET", "/readyz", token=None)
+    assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
+    price.wait(price.service.running("price")).deciding._closed = True
+    price.refused(503, "draining", "PUT", f"{E}/decisions/a")
+
+
+def test_a_store_that_does_not_answer_keeps_nobody_waiting(serving, monkeypatch):
+    monkeypatch.setattr(service, "READING_SECONDS", 0.05)
+    monkeypatch.setattr(serving.service.store, "names", lambda: time.sleep(0.5))
+    started = time.monotonic()
+    serving.refused(503, "busy", "GET", "/v1/experiments")
+    assert time.monotonic() - started < 0.4
+
+
+def test_settling_goes_on_after_a_failure(serving, monkeypatch):
+    serving.ok("PUT", E, {"arms": ["a"], "window": 10})
+    errors = [StoreError("lost"), RuntimeError("ours"), None]
+    tried = []
+
+    def settle(snapshot):
+        tried.append(snapshot.name)
+        error = errors.pop(0) if errors else None
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(service, "expire_all", settle)
+    monkeypatch.setattr(service, "TICK_SECONDS", 0.01)
+    serving.ok("PUT", f"{E}/decisions/a")
+    until = time.monotonic() + 5
+    while len(tried) < 4 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert set(tried) == {"price"} and len(tried) >= 4
+    lines = [line for line in serving.log if "not settled" in line["event"]]
+    assert [line["level"] for line in lines] == ["warning", "error"]
+
+
+def test_a_body_that_is_too_large_is_refused(price):
+    headers = {"Content-Type": "application/json"}
+    content = b'{"unit": "u"}' + b" " * 1_000_000
+    path = f"{E}/decisions/a"
+    price.refused(413, "too-large", "PUT", path, headers=headers, content=content)
+    assert price.ask("PUT", path, headers=headers, content=content[:1_000_000]).status_code == 200
+
+    async def parts():
+        for at in range(0, len(content), 100_000):
+            yield content[at : at + 100_000]
+
+    price.refused(413, "too-large", "PUT", path, headers=headers, content=parts())

@@ -13,24 +13,25 @@ from varts.cli.app import FilePath, Whole
 from varts.cli.experiment_flags import STORE, Url, read_time
 
 NOTES = """\
-One process is enough: requests that arrive together share a transaction, and more processes
-would only cut the batches. SIGTERM and Ctrl-C end it when what it has taken is answered;
-SIGHUP reads the token file again.
+One process is enough: requests that arrive together share a transaction, and
+more processes would only cut the batches. SIGTERM and Ctrl-C end it when what
+it has taken is answered; SIGHUP reads the token file again.
 
 Examples:
 
     varts serve
     varts serve --store sqlite:///shop.db --port 8000
     varts token new shop --scopes decide,reward >> tokens.toml
-    varts serve --store-file store-url --host 0.0.0.0 --token-file tokens.toml \\
+    varts serve --host 0.0.0.0 --token-file tokens.toml --store-file store-url \\
         --public-url https://varts.example.com --log json
 """
 EXAMPLES = """\
 Examples:
 
-    varts token new shop --scopes decide,reward --experiments 'price*' >> tokens.toml
+    varts token new shop --scopes decide,reward >> tokens.toml
     varts token new board --scopes read --expires 90d >> tokens.toml
-    varts token new page --scopes decide --public --origin https://shop.example >> tokens.toml
+    varts token new page --scopes decide --public \\
+        --origin https://shop.example >> tokens.toml
 """
 serve = App(name="serve", help_epilogue=NOTES)
 token = App(name="token", help_epilogue=EXAMPLES)

@@ -37,6 +37,12 @@ async def decide_several(call: Call) -> Reply:
     return Reply(DecisionsMade(decisions=await _decide(call, pairs)))
 
 
+async def decide_fresh(call: Call, units: Sequence[str | None]) -> list[DecisionMade]:
+    """New decisions for these units, in the experiment that a call is about."""
+    ids = _new_ids(process_clock(), len(units))
+    return await _decide(call, list(zip(ids, units, strict=True)))
+
+
 async def _decide(call: Call, asked: Sequence[tuple[str, str | None]]) -> list[DecisionMade]:
     name, token = call.path["name"], call.caller.token
     running = await call.service.running(name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from varts._validation import choice
-from varts.serve import bodies, decisions, experiments, health, metrics, reading
+from varts.serve import bodies, decisions, experiments, health, metrics, ofrep, reading
 from varts.serve.admission import OPEN
 from varts.serve.calls import JSON, Call, Reply
 from varts.serve.problems import KINDS
@@ -256,5 +256,13 @@ ENDPOINTS = (
         scope="read",
         handler=reading.stream_log,
         answers={200: reading.NDJSON},
+    ),
+    Endpoint(
+        method="POST",
+        path="/ofrep/v1/evaluate/flags/{name}",
+        scope="decide",
+        handler=ofrep.evaluate_flag,
+        answers={200: ofrep.FlagFound, 400: ofrep.FlagFailed, 404: ofrep.FlagFailed},
+        body=ofrep.FlagAsked,
     ),
 )

@@ -136,7 +136,7 @@ def new_token(name: str, scopes: Iterable[str], **options: Any) -> tuple[str, To
 
 
 class Tokens:
-    """All that are let in.
+    """All that are let in; `origins` are the sites whose pages may use one.
 
     Args:
         tokens: With different names.
@@ -148,6 +148,8 @@ class Tokens:
             if token.name in self._tokens:
                 raise ValueError(f"tokens must have different names, got {token.name!r} twice")
             self._tokens[token.name] = token
+        known = self._tokens.values()
+        self.origins = frozenset(origin for token in known for origin in token.origins)
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -164,11 +166,6 @@ class Tokens:
         """The token of this name, unless it has expired."""
         token = self._tokens.get(name)
         return None if token is None or token.is_over(datetime.now(UTC)) else token
-
-    @property
-    def origins(self) -> frozenset[str]:
-        """The web pages that may use one."""
-        return frozenset(origin for token in self._tokens.values() for origin in token.origins)
 
 
 def read_tokens(path: Path) -> Tokens:
