@@ -54,6 +54,7 @@ SLOW = (
     "live/test_store.py",
     "live/test_waits.py",
     "serve/test_openapi.py",
+    "serve/test_plans.py",
     "simulation/engine/test_diagnosis.py",
     "simulation/engine/test_formula.py",
     "simulation/engine/test_kernel_cache.py",

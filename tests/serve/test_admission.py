@@ -17,6 +17,7 @@ BODIES = {
     "reward_one": {"value": 1.0},
     "reward_several": {"rewards": [{"id": "a", "value": 1.0}]},
     "evaluate_experiment": {"even": True},
+    "start_plan": {"prior": {}},
 }
 # Made once: the secrets and entries of callers by name.
 CALLERS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from varts._validation import choice
-from varts.serve import bodies, decisions, experiments, health, metrics, ofrep, reading
+from varts.serve import bodies, decisions, experiments, health, metrics, ofrep, plans, reading
 from varts.serve.admission import OPEN
 from varts.serve.calls import JSON, Call, Reply
 from varts.serve.problems import KINDS
@@ -264,5 +264,22 @@ ENDPOINTS = (
         handler=ofrep.evaluate_flag,
         answers={200: ofrep.FlagFound, 400: ofrep.FlagFailed, 404: ofrep.FlagFailed},
         body=ofrep.FlagAsked,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/plans",
+        scope="read",
+        handler=plans.start_plan,
+        answers={202: plans.PlanShown},
+        body=plans.PlanAsked,
+        problems=("too-many", "refused"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/plans/{id}",
+        scope="read",
+        handler=plans.show_plan,
+        answers={200: plans.PlanShown},
+        problems=("not-found",),
     ),
 )

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 from varts.live import Decision, Experiment, Store, StoreError, UnknownExperiment
 from varts.live.expiry import expire_all
 from varts.serve.batching import Batcher
+from varts.serve.jobs import Jobs
 from varts.serve.logs import tell, tell_error
 from varts.serve.metrics import Metrics
 from varts.serve.problems import Problem
@@ -51,6 +53,15 @@ class Running:
         """Finish what is under way."""
         await asyncio.gather(self.deciding.close(), self.rewarding.close())
 
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Have the experiment opened anew after its store has failed: it may have been restored."""
+        try:
+            yield
+        except StoreError:
+            self.stale = True
+            raise
+
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
         """A decision for each; if one is refused, each is asked for by itself."""
         try:
@@ -59,26 +70,12 @@ class Running:
             return [error] if len(asked) == 1 else [self._decide([one])[0] for one in asked]
 
     def _decide_all(self, asked: list[Asked]) -> Sequence[Decision]:
-        with _noticing(self):
+        with self._watching():
             return self.experiment.decide_many([unit for _, unit in asked], [id for id, _ in asked])
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
-        with _noticing(self):
+        with self._watching():
             return self.experiment.reward_each(sent)
-
-
-class _noticing:  # noqa: N801  used like a function
-    """Open the experiment anew after its store has failed: it may have been restored without it."""
-
-    def __init__(self, running: Running) -> None:
-        self.running = running
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is not None and issubclass(kind, StoreError):
-            self.running.stale = True
 
 
 class Service:
@@ -90,6 +87,7 @@ class Service:
 
     def __init__(self, store: Store) -> None:
         self.store, self.metrics, self.draining = store, Metrics(), False
+        self.jobs = Jobs()
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
@@ -106,6 +104,7 @@ class Service:
         self.draining = True
         if self._ticking is not None:
             self._ticking.cancel()
+        await self.jobs.close()
         await asyncio.gather(*(one.close() for one in self._running.values()))
         for pool in (self._batches, self._readers, self._scanners, self._writer):
             pool.shutdown(wait=False, cancel_futures=True)
