@@ -125,3 +125,12 @@ def test_settings_of_this_machine_need_no_tokens():
         assert Settings(host=host).is_local
     assert Settings(host="0.0.0.0", uds=Path("socket")).is_local
     assert not Settings(host="0.0.0.0", token_file=Path("t")).is_local
+
+
+def test_a_service_goes_by_its_address_but_not_by_every_address():
+    assert "192.0.2.7" in Settings(host="192.0.2.7", token_file=Path("t")).hosts
+    assert "[2001:db8::7]" in Settings(host="2001:db8::7", token_file=Path("t")).hosts
+    assert "[2001:db8::8]" in Settings(public_url="http://[2001:db8::8]:80").hosts
+    for everywhere in ("0.0.0.0", "::"):
+        hosts = Settings(host=everywhere, token_file=Path("t")).hosts
+        assert hosts == {"localhost", "127.0.0.1", "[::1]"}

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from varts._validation import abbreviate, choice, integer, real
 
+EVERY_ADDRESS = ("", "0.0.0.0", "::")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -79,9 +80,17 @@ class Settings:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The names that a request may ask for, without ports."""
-        public = () if self.public_url is None else (urlsplit(self.public_url).hostname or "",)
-        return frozenset((*LOOPBACK_NAMES, *public))
+        """The names that a request may ask for, without ports.
+
+        The address that it listens on is one of them, unless that is every address.
+
+        >>> sorted(Settings(host="127.0.0.5", public_url="https://varts.example.com").hosts)
+        ['127.0.0.1', '127.0.0.5', '[::1]', 'localhost', 'varts.example.com']
+        """
+        named = [] if self.public_url is None else [urlsplit(self.public_url).hostname or ""]
+        named += [] if self.host in EVERY_ADDRESS else [self.host.lower()]
+        shown = (f"[{name}]" if ":" in name else name for name in named)
+        return frozenset((*LOOPBACK_NAMES, *shown))
 
     @property
     def is_secure(self) -> bool:
