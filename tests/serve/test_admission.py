@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.serve.clients import PAGE, Serving
+from varts.serve import admission
 from varts.serve.admission import OPEN
 from varts.serve.endpoints import ENDPOINTS, Endpoint
-from varts.serve.tokens import SCOPES, Tokens, new_token
+from varts.serve.tokens import SCOPES, Token, Tokens, new_token
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
@@ -68,6 +69,19 @@ def test_the_matrix_of_endpoints_and_callers(guarded, endpoint, caller):
     status = ask(guarded, endpoint, token, **origin).status_code
     refused = status if status in (401, 403) else None
     assert refused == expected(endpoint, caller)
+
+
+def test_the_matrices_notice_a_door_that_stands_open(monkeypatch):
+    """Negative control: scopes that are not looked at, and origins that are not."""
+    monkeypatch.setattr(Token, "may", lambda token, scope: True)
+    monkeypatch.setattr(admission, "check_origin", lambda headers, from_browser: None)
+    (create,) = (one for one in GUARDED if one.handler.__name__ == "create_experiment")
+    with Serving("memory://", ENTRIES) as made:
+        assert expected(create, "read") == 403
+        assert ask(made, create, CALLERS["read"][0]).status_code == 201
+        cookie = log_in(made, CALLERS["admin"][0])
+        foreign = {**cookie, "Sec-Fetch-Site": "cross-site"}
+        assert ask(made, create, None, **foreign).status_code == 200
 
 
 def test_what_is_open_says_nothing_about_experiments():
