@@ -2,7 +2,8 @@
 
 Everything that commands import is imported once. Then each page's python blocks run in a process
 forked from here, and each of its commands in another: none sees what another left behind, and none
-has to import it all again. What needs a shell is left to one. Nothing is drawn at random but what
+has to import it all again. What needs a shell is left to one. A service that a page starts has a
+port of its own, whatever the page says, and ends with the page. Nothing is drawn at random but what
 comes out the same at every run: the pages give no seeds, and show what they print.
 """
 
@@ -14,6 +15,8 @@ import os
 import pkgutil
 import re
 import shlex
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,8 @@ from pathlib import Path
 from tests.fixed_secrets import fix_secrets
 
 PLAIN = re.compile(r"varts [^|&;<>$`*?]*")  # a command without anything that a shell would do
+SERVICE = re.compile(r"(varts serve [^|&;<>$`*?]*)&")
+SHOWN_PORT = ":8321"  # what pages call it
 
 
 def main():
@@ -46,11 +51,13 @@ def import_all():
 def run_steps(steps):
     """What came of each step; stops at a python block that raises."""
     done = []
-    with python_process() as execute_there:
+    with python_process() as execute_there, services() as start_service:
         for step in steps:
             if step["kind"] == "file":
                 Path(step["expected"]).write_text(step["code"], encoding="utf-8")
                 done.append({"code": 0, "out": step["code"], "err": ""})
+            elif step["kind"] == "command" and SERVICE.fullmatch(step["code"]):
+                done.append(start_service(SERVICE.fullmatch(step["code"])[1]))
             elif step["kind"] == "command":
                 done.append(run_command(step["code"]))
             else:
@@ -97,8 +104,40 @@ def execute(step, names):
     return {"code": 1 if error else 0, "out": printed.getvalue(), "err": error}
 
 
+@contextlib.contextmanager
+def services():
+    """A function that starts a service and waits until it says where it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        os.environ["VARTS_PORT"] = str(free.getsockname()[1])
+    ends = contextlib.ExitStack()
+
+    def start(command):
+        said, saying = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.dup2(saying, 1)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            fix_secrets()
+            os._exit(run_varts(shlex.split(command)[1:]))
+        os.close(saying)
+        lines = ends.enter_context(os.fdopen(said))  # till then, or it could say no more
+        ends.callback(os.waitpid, pid, 0)
+        ends.callback(os.kill, pid, signal.SIGTERM)
+        printed = lines.readline()
+        code = 0 if " on http://" in printed else 1
+        return {"code": code, "out": printed.replace(own_port(), SHOWN_PORT), "err": printed}
+
+    with ends:
+        yield start
+
+
+def own_port():
+    return f":{os.environ['VARTS_PORT']}"
+
+
 def run_command(command):
     if not PLAIN.fullmatch(command):
+        command = command.replace(SHOWN_PORT, own_port())
         run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
         return {"code": run.returncode, "out": run.stdout, "err": run.stderr}
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

@@ -3,8 +3,9 @@
 Rules for a page:
 - ```python blocks run in order and share one namespace, in an empty folder;
 - a ```text or ```output block right after one is what it printed;
-- in a ```console block every `$ varts ...` and `$ cat ...` runs in that folder, and the lines below
-  it are what it printed;
+- in a ```console block every `$ varts ...`, `$ cat ...` and `$ curl ...` runs in that folder, and
+  the lines below it are what it printed;
+- `$ varts serve ... &` runs until the page ends, and the line below it is the first it printed;
 - a ```toml block that begins with `# name.toml` becomes that file in the folder;
 - `...` stands for anything, and runs of blanks for one;
 - ```{name} blocks are for the site (`make docs`), and nothing to run;
@@ -32,7 +33,7 @@ from varts.cli import load_commands
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 HOUSE_PAGES = sorted({*PAGES, *ROOT.glob("*.md")})
-EXECUTABLES = ("varts", "cat")
+EXECUTABLES = ("varts", "cat", "curl")
 
 
 # ------------------------------------------------------------------------------ reading a page
@@ -215,6 +216,7 @@ raise SystemExit
 
 
 SITE = "````{grid} 2\n```{card} A title\n```\n````\n\n```{toctree}\n:hidden:\n```\n"
+SERVE = "```console\n$ varts serve --no-auth &\n"
 FILE = "```toml\n# note.toml\n```\n\n"
 
 
@@ -231,6 +233,9 @@ def test_the_runner_accepts_a_right_page(tmp_path, runner):
         (SITE + "```python\nprint(undefined)\n```\n", "NameError"),
         (FILE + "```console\n$ cat note.toml\n# other.toml\n```\n", "shown:\n# other.toml"),
         ("```console\n$ cat gone.toml\n```\n", "exit code 1"),
+        ("```console\n$ varts serve --host 0.0.0.0 &\n```\n", "exit code 1"),
+        ("```console\n$ varts serve --no-auth &\nvarts: on http://\n```\n", "on http://"),
+        (SERVE + "$ curl -s http://127.0.0.1:8321/healthz\ndead\n```\n", '{"status":"alive"}'),
         (FILE + "<!-- exit code 1 -->\n```console\n$ cat note.toml\n```\n", "exit code 0"),
     ],
 )

@@ -26,7 +26,7 @@ import varts
 
 assert sys.prefix in varts.__file__, varts.__file__
 assert varts.__version__ == {version!r}
-for extra in ("pandas", "distributed", "psycopg", "pytest"):
+for extra in ("pandas", "distributed", "psycopg", "starlette", "pytest"):
     assert importlib.util.find_spec(extra) is None, extra
 
 study = varts.simulate(varts.BernoulliBandit(3), ["UCB1"], horizon=50, runs=8)

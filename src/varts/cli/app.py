@@ -78,6 +78,7 @@ Examples:
     varts evaluate log.csv --always 12   what would that have earned?
     varts policies                       every algorithm with its options
     varts experiment --help              live: decide, reward, report
+    varts serve                          the same over HTTP
 """
 
 
@@ -102,6 +103,9 @@ app = App(
 # Loaded when it is asked for: the database takes longer to import than all the rest.
 EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a file or on PostgreSQL."
 app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMENT_HELP)
+SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
+app.command("varts.cli.serve:serve", name="serve", help=SERVE_HELP)
+app.command("varts.cli.serve:token", name="token", help="Tokens of `varts serve`.")
 
 # A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
 NOTES = (KernelCacheWarning, UnknownArmsWarning)

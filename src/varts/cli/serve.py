@@ -1,0 +1,163 @@
+"""The HTTP service on the command line: serve, token."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from varts._validation import real
+from varts.cli.app import FilePath, Whole
+from varts.cli.experiment_flags import STORE, Url
+from varts.live.validation import read_seconds
+
+NOTES = """\
+One process is enough: requests that arrive together share a transaction, and
+more processes would only cut the batches. SIGTERM and Ctrl-C end it when what
+it has taken is answered; SIGHUP reads the token file again.
+
+Examples:
+
+    varts serve
+    varts serve --store sqlite:///shop.db --port 8000
+    varts token new shop --scopes decide,reward >> tokens.toml
+    varts serve --host 0.0.0.0 --token-file tokens.toml --store-file store-url \\
+        --public-url https://varts.example.com --log json
+"""
+EXAMPLES = """\
+Examples:
+
+    varts token new shop --scopes decide,reward >> tokens.toml
+    varts token new board --scopes read --expires 90d >> tokens.toml
+    varts token new page --scopes decide --public \\
+        --origin https://shop.example >> tokens.toml
+"""
+serve = App(name="serve", help_epilogue=NOTES)
+token = App(name="token", help_epilogue=EXAMPLES)
+MISSING = "varts serve needs the extra serve: pip install 'varts[serve]'"
+
+
+@serve.default
+def serve_store(
+    *,
+    store: Url = STORE,
+    store_file: Annotated[FilePath | None, Parameter(env_var="VARTS_STORE_FILE")] = None,
+    host: Annotated[str, Parameter(env_var="VARTS_HOST")] = "127.0.0.1",
+    port: Annotated[Whole, Parameter(env_var="VARTS_PORT")] = 8321,
+    uds: Annotated[FilePath | None, Parameter(env_var="VARTS_UDS")] = None,
+    token_file: Annotated[FilePath | None, Parameter(env_var="VARTS_TOKEN_FILE")] = None,
+    no_auth: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    public_url: Annotated[str | None, Parameter(env_var="VARTS_PUBLIC_URL")] = None,
+    trusted_proxy: Annotated[
+        list[str] | None, Parameter(env_var="VARTS_TRUSTED_PROXY", negative=())
+    ] = None,
+    log: Annotated[str, Parameter(env_var="VARTS_LOG", metavar="json|text")] = "text",
+    drain: Annotated[float, Parameter(env_var="VARTS_DRAIN", metavar="SECONDS")] = 10.0,
+) -> None:
+    """Serve the experiments of a store over HTTP: decide, reward, report.
+
+    Parameters
+    ----------
+    store_file
+        A file that has the store's URL in its only line: a password in --store is visible to
+        other users of the machine.
+    host
+        The address to listen on; others than this machine's own need --token-file.
+    port
+        The port to listen on; 0 takes any that is free.
+    uds
+        A Unix socket to listen on instead.
+    token_file
+        The tokens that are let in, as `varts token new` writes them; without it one for everything
+        is made and printed.
+    no_auth
+        Let everybody in who can reach it; for this machine alone.
+    public_url
+        Where others find it, such as https://varts.example.com; it answers to no other name but
+        those of this machine.
+    trusted_proxy
+        The address or network of a proxy whose word is taken on where a request comes from; may be
+        repeated.
+    log
+        How log lines are written, to standard error.
+    drain
+        How long requests under way get to end.
+    """
+    try:
+        from varts.serve import run
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{MISSING} ({error.name} is missing)") from None
+    from varts.serve.settings import Settings
+
+    url = store if store_file is None else store_file.read_text(encoding="utf-8").strip()
+    run.serve(
+        Settings(
+            store=url,
+            host=host,
+            port=port,
+            uds=uds,
+            token_file=token_file,
+            no_auth=no_auth,
+            public_url=public_url,
+            trusted_proxies=tuple(trusted_proxy or ()),
+            log=log,
+            drain=drain,
+        )
+    )
+
+
+@token.command
+def new(
+    name: str,
+    /,
+    *,
+    scopes: str,
+    experiments: str = "*",
+    expires: str | None = None,
+    rate: float | None = None,
+    public: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    origin: Annotated[list[str] | None, Parameter(negative=())] = None,
+) -> None:
+    """Make a token: its entry for the token file on standard output, itself on standard error.
+
+    The file has a hash of it; the token itself is shown this once.
+
+    Parameters
+    ----------
+    name
+        What logs call it.
+    scopes
+        Some of read, decide, reward and admin, with commas; admin has all of them.
+    experiments
+        Patterns of the experiments that it is for, with commas.
+    expires
+        When it ends, such as 90d.
+    rate
+        How many requests a second it may make (10,000; a public one 10 from each address).
+    public
+        It will be in a web page: it decides with ids that the service makes, and rewards with the
+        receipts of those decisions.
+    origin
+        A site whose pages may use it, such as https://shop.example; may be repeated.
+    """
+    from varts.serve.tokens import new_token
+
+    options: dict[str, object] = {"experiments": _split(experiments), "public": public}
+    if expires is not None:
+        seconds = real("expires", read_seconds("expires", expires), above=0, at_most=1e10)
+        now = datetime.now(UTC).replace(microsecond=0)
+        options["expires"] = now + timedelta(seconds=seconds)
+    if rate is not None:
+        options["rate"] = rate
+    if origin is not None:
+        options["origins"] = tuple(origin)
+    secret, made = new_token(name, _split(scopes), **options)
+    print(made.to_toml())
+    sys.stdout.flush()
+    print(f"varts: token {secret}", file=sys.stderr)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

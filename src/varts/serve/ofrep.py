@@ -1,0 +1,73 @@
+"""Deciding through OpenFeature's remote evaluation protocol (OFREP): an experiment as a flag.
+
+The protocol has no way to send a reward: those come to our own endpoints, with the decision's id,
+which is in the flag's metadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from varts.live import ExperimentStopped, UnknownExperiment
+from varts.live.validation import check_text
+from varts.serve.bodies import Answer
+from varts.serve.calls import Call, Reply
+from varts.serve.decisions import decide_fresh
+
+STATIC, SPLIT = "STATIC", "SPLIT"  # the protocol's reasons: the same for everybody, or by chance
+TARGETING_KEY = "targetingKey"
+
+
+class FlagAsked(msgspec.Struct, kw_only=True):
+    """Which unit a flag is for; the context may have anything else in it."""
+
+    context: dict[str, Any] = {}
+
+
+class FlagFound(Answer):
+    """The value of a flag: the arm."""
+
+    key: str
+    value: str
+    variant: str
+    reason: str
+    metadata: dict[str, str | float]
+
+
+class FlagFailed(Answer):
+    """Why a flag has no value; the program then uses its own."""
+
+    key: str
+    errorCode: str  # noqa: N815  the protocol's spelling
+    errorDetails: str  # noqa: N815
+
+
+async def evaluate_flag(call: Call) -> Reply:
+    """Decide, as an OpenFeature flag whose value is the arm; its metadata has the decision's id."""
+    name = call.path["name"]
+    try:
+        unit = call.body.context.get(TARGETING_KEY)
+        unit = None if unit is None else check_text(TARGETING_KEY, unit)
+        (made,) = await decide_fresh(call, [unit])
+    except UnknownExperiment as error:
+        return _failed(404, name, "FLAG_NOT_FOUND", error)
+    except ExperimentStopped as error:
+        return _failed(400, name, "GENERAL", error)
+    except (ValueError, TypeError) as error:
+        missing = TARGETING_KEY not in call.body.context
+        return _failed(400, name, "TARGETING_KEY_MISSING" if missing else "INVALID_CONTEXT", error)
+    metadata: dict[str, str | float] = {
+        "decision": made.id,
+        "probability": made.probability,
+        "version": made.version,
+    }
+    reason = STATIC if made.reason == "winner" else SPLIT
+    return Reply(
+        FlagFound(key=name, value=made.arm, variant=made.arm, reason=reason, metadata=metadata)
+    )
+
+
+def _failed(status: int, name: str, code: str, error: Exception) -> Reply:
+    return Reply(FlagFailed(key=name, errorCode=code, errorDetails=str(error)), status)

@@ -1,0 +1,51 @@
+"""Plans over HTTP: asked for, waited for, read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from varts.live.options import stored_prior
+from varts.serve.bodies import MOST_ARMS, Answer, Body, read_prior
+from varts.serve.calls import Call, Reply
+from varts.serve.jobs import Job
+
+
+class PlanAsked(Body):
+    """What to plan: the arguments of `varts.plan`, the prior in numbers or in words."""
+
+    prior: dict[str, Any]
+    arms: Annotated[int, Meta(ge=1, le=MOST_ARMS)] | None = None
+    horizon: Annotated[int, Meta(ge=1, le=100_000)] = 2_000
+    goal: Literal["max", "min"] = "max"
+    runs: Annotated[int, Meta(ge=1, le=1_000)] = 1_000
+    followed: Annotated[int, Meta(ge=1, le=240)] = 20
+
+
+class PlanShown(Answer):
+    """A plan, once it is done; before that, that it is being made."""
+
+    id: str
+    status: Literal["running", "done", "failed"]
+    plan: msgspec.Raw | dict[str, Any] | None
+    detail: str | None
+
+
+async def start_plan(call: Call) -> Reply:
+    """Begin to make a plan: what to expect of an experiment before it starts."""
+    asked = msgspec.to_builtins(call.body)
+    asked["prior"] = stored_prior(read_prior(call.body.prior))
+    job = call.service.jobs.start(asked)
+    return Reply(_shown(job), 202, {"location": f"/v1/plans/{job.id}"})
+
+
+async def show_plan(call: Call) -> Reply:
+    """Show a plan, or that it is still being made."""
+    return Reply(_shown(call.service.jobs.find(call.path["id"])))
+
+
+def _shown(job: Job) -> PlanShown:
+    plan = None if job.plan is None else msgspec.Raw(job.plan)
+    return PlanShown(id=job.id, status=job.status, plan=plan, detail=job.detail)  # type: ignore[arg-type]

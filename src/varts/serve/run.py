@@ -1,0 +1,202 @@
+"""A service from its start to its end: `varts serve`.
+
+On SIGTERM and Ctrl-C it takes no more connections, answers what it has taken, and ends with 0. On
+SIGHUP it reads its token file again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from varts.live import Store
+from varts.serve.admission import Admission
+from varts.serve.app import make_app
+from varts.serve.logs import begin_logging, tell
+from varts.serve.patience import PatientProtocol
+from varts.serve.service import Service
+from varts.serve.sessions import Sessions
+from varts.serve.settings import Settings
+from varts.serve.tokens import Tokens, new_token, read_tokens
+
+OWN_NAME = "operator"  # of the token that is made where there is no file
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with signals that mean what they mean here.
+
+    Args:
+        config: That of uvicorn.
+        ending: Called when the end begins.
+        started: Called when connections are taken.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, ending: Callable[[], None], started: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._ending, self._started = ending, started
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle them in the event loop; uvicorn would end by the signal that it was sent."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end)
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say that it listens, once it does."""
+        await super().startup(sockets)
+        self._started()
+
+    def _end(self) -> None:
+        if self.should_exit:
+            self.force_exit = True  # asked twice
+        self._ending()
+        self.should_exit = True
+
+
+def serve(settings: Settings) -> None:
+    """Serve until told to stop.
+
+    Args:
+        settings: All that there is to know.
+    """
+    begin_logging(settings.log)
+    admission, secret = open_admission(settings)
+    with listen(settings) as listener:
+        service = Service(Store(settings.store))
+        app = make_app(service, admission, settings)
+        config = configure(app, settings)
+
+        def begin_to_end() -> None:
+            service.draining = True
+
+        def say_where() -> None:
+            say_address(settings, listener, admission, secret, service.store.name)
+
+        server = Server(config, begin_to_end, say_where)
+        asyncio.run(_serve(server, listener, settings, admission))
+
+
+def configure(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    """What uvicorn is told."""
+    return uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        timeout_graceful_shutdown=max(int(settings.drain), 1),
+    )
+
+
+@contextlib.contextmanager
+def listen(settings: Settings) -> Iterator[socket.socket]:
+    """A socket that takes connections; one with a path is for this user alone."""
+    path = settings.uds
+    if path is None:
+        where = f"port {settings.port} of {settings.host}"
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        with _bound(where, family, (settings.host, settings.port)) as listener:
+            yield listener
+        return
+    if path.is_socket() and not _is_answered(path):
+        path.unlink()  # left behind by one that was killed
+    usual = os.umask(0o177)
+    try:
+        listener = _bound(str(path), socket.AF_UNIX, str(path))
+    finally:
+        os.umask(usual)
+    with listener:
+        yield listener
+        path.unlink(missing_ok=True)
+
+
+def _bound(where: str, family: int, address: tuple[str, int] | str) -> socket.socket:
+    # With its protocol named: else asyncio leaves Nagle's algorithm on, and answers take 40 ms.
+    protocol = 0 if family == socket.AF_UNIX else socket.IPPROTO_TCP
+    listener = socket.socket(family, socket.SOCK_STREAM, protocol)
+    try:
+        if family != socket.AF_UNIX:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise OSError(f"{where} cannot be listened on: {reason}") from None
+    return listener
+
+
+def _is_answered(path: Path) -> bool:
+    """Whether somebody listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+async def _serve(
+    server: Server, listener: socket.socket, settings: Settings, admission: Admission
+) -> None:
+    if settings.token_file is not None:
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGHUP, reload_tokens, settings, admission
+        )
+    await server.serve([listener])
+
+
+def open_admission(settings: Settings) -> tuple[Admission, str | None]:
+    """Who is let in, and the secret of a token that was made for lack of a file."""
+    sessions = Sessions(settings.is_secure)
+    if settings.no_auth:
+        return Admission(None, sessions), None
+    if settings.token_file is not None:
+        return Admission(read_tokens(settings.token_file), sessions), None
+    secret, token = new_token(OWN_NAME, ["admin"])
+    return Admission(Tokens([token]), sessions), secret
+
+
+def reload_tokens(settings: Settings, admission: Admission) -> None:
+    """Read the token file again; one that is wrong changes nothing."""
+    assert settings.token_file is not None
+    try:
+        admission.tokens = read_tokens(settings.token_file)
+        tell("tokens read again", audit=True, tokens=len(admission.tokens))
+    except (ValueError, TypeError, OSError) as error:
+        tell("tokens kept as they were", logging.ERROR, audit=True, error=str(error))
+
+
+def say_address(
+    settings: Settings,
+    listener: socket.socket,
+    admission: Admission,
+    secret: str | None,
+    store: str,
+) -> None:
+    """Print where the service is, and how to get in if nobody else can know."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    where = f"unix:{settings.uds}"
+    if settings.uds is None:
+        where = f"http://{host}:{listener.getsockname()[1]}"
+    print(f"varts: serving {store} on {where}", flush=True)
+    if secret is None or admission.tokens is None:
+        return
+    token = admission.tokens.find(secret)
+    print(f"varts: token {secret}", flush=True)
+    if token is not None and settings.uds is None:
+        once = admission.sessions.make_link(token)
+        print(f"varts: log in once with {where}/login?once={once}", flush=True)

@@ -1,0 +1,172 @@
+"""The experiments of a store, opened once, with their queues; the threads that read; the clock
+that settles what is overdue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from varts.live import Decision, Experiment, Store, StoreError, UnknownExperiment
+from varts.live.expiry import expire_all
+from varts.serve.batching import Batcher
+from varts.serve.jobs import Jobs
+from varts.serve.logs import tell, tell_error
+from varts.serve.metrics import Metrics
+from varts.serve.problems import Problem
+
+WRITERS = 32  # transactions at a time, of different experiments
+READERS = 4
+READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
+SCANNERS = 2  # of whole logs, for as long as it takes
+TICK_SECONDS = 1.0
+
+T = TypeVar("T")
+Asked = tuple[str, str | None]  # id and unit
+Sent = tuple[str, float]  # id and reward
+
+
+class Running:
+    """An experiment that is open, with its queues.
+
+    Args:
+        experiment: It.
+        threads: Where its transactions run.
+        metrics: Where they are counted.
+    """
+
+    def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
+        self.experiment, self.stale = experiment, False
+        self.changing = asyncio.Lock()  # one change of configuration at a time
+        self.deciding: Batcher[Asked, Decision] = Batcher(
+            self._decide, StoreError, threads, partial(metrics.observe_batch, "decide")
+        )
+        self.rewarding: Batcher[Sent, bool] = Batcher(
+            self._reward, StoreError, threads, partial(metrics.observe_batch, "reward")
+        )
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        await asyncio.gather(self.deciding.close(), self.rewarding.close())
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Have the experiment opened anew after its store has failed: it may have been restored."""
+        try:
+            yield
+        except StoreError:
+            self.stale = True
+            raise
+
+    def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
+        """A decision for each; if one is refused, each is asked for by itself."""
+        try:
+            return self._decide_all(asked)
+        except ValueError as error:
+            return [error] if len(asked) == 1 else [self._decide([one])[0] for one in asked]
+
+    def _decide_all(self, asked: list[Asked]) -> Sequence[Decision]:
+        with self._watching():
+            return self.experiment.decide_many([unit for _, unit in asked], [id for id, _ in asked])
+
+    def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
+        with self._watching():
+            return self.experiment.reward_each(sent)
+
+
+class Service:
+    """What requests are answered from.
+
+    Args:
+        store: The database.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.metrics, self.draining = store, Metrics(), False
+        self.jobs = Jobs()
+        self._running: dict[str, Running] = {}
+        self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
+        self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to settle what is overdue."""
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def close(self) -> None:
+        """Finish what is under way, and give the store back."""
+        self.draining = True
+        if self._ticking is not None:
+            self._ticking.cancel()
+        await self.jobs.close()
+        await asyncio.gather(*(one.close() for one in self._running.values()))
+        for pool in (self._batches, self._readers, self._scanners, self._writer):
+            pool.shutdown(wait=False, cancel_futures=True)
+        self.store.close()
+
+    async def running(self, name: str) -> Running:
+        """The experiment of this name; raises UnknownExperiment."""
+        running = self._running.get(name)
+        if running is not None and not running.stale:
+            return running
+        experiment = await self.read(self._open, name)
+        running = self._running.get(name)  # another request may have been faster
+        if running is None:
+            running = self._running[name] = Running(experiment, self._batches, self.metrics)
+        elif running.stale:
+            running.experiment, running.stale = experiment, False
+        return running
+
+    def _open(self, name: str) -> Experiment:
+        try:
+            return Experiment(name, self.store)
+        except UnknownExperiment:  # whose words name the store
+            raise UnknownExperiment(f"unknown experiment {name!r}") from None
+
+    async def read(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that reads a little."""
+        work = self._run(self._readers, function, *arguments)
+        try:
+            return await asyncio.wait_for(work, READING_SECONDS)
+        except TimeoutError:
+            detail = f"the store has not answered for {READING_SECONDS:g} s"
+            raise Problem("busy", detail) from None
+
+    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that reads a whole log."""
+        return await self._run(self._scanners, function, *arguments)
+
+    async def write(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that changes something, beside decisions and rewards."""
+        return await self._run(self._writer, function, *arguments)
+
+    def count_waiting(self) -> None:
+        """Bring the metrics up to date."""
+        queues = [(one.deciding.waiting, one.rewarding.waiting) for one in self._running.values()]
+        for verb, waiting in zip(("decide", "reward"), zip(*queues, strict=True), strict=False):
+            self.metrics.waiting.labels(verb).set(sum(waiting))
+
+    def _run(
+        self, pool: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any
+    ) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(pool, function, *arguments)
+
+    async def _tick(self) -> None:
+        """Settle the overdue decisions of open experiments, so that nobody's request has to."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            for running in list(self._running.values()):
+                if running.experiment.options.window is None:
+                    continue
+                try:
+                    await self.write(expire_all, running.experiment._snapshot)
+                except StoreError as error:
+                    tell("overdue decisions were not settled", logging.WARNING, error=str(error))
+                except Exception as error:  # the next tick may do better
+                    tell_error("overdue decisions were not settled", error)

@@ -1,0 +1,115 @@
+"""What a service is told when it starts."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from varts._validation import abbreviate, choice, integer, real
+
+EVERY_ADDRESS = ("", "0.0.0.0", "::")
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of a service; everything is checked when they are made.
+
+    Args:
+        store: The URL of the database.
+        host: The address to listen on; another one than this machine's own needs a token file.
+        port: The port to listen on; 0 takes any that is free.
+        uds: The path of a Unix socket to listen on instead.
+        token_file: The tokens that are let in, as `varts token new` writes them.
+        no_auth: Let everybody in who can reach the service; for this machine alone.
+        public_url: Where others find the service; its host is the only one it answers to, beside
+            those of this machine.
+        trusted_proxies: Addresses whose word on where a request comes from is taken.
+        log: How log lines are written: json or text.
+        drain: How many seconds requests under way get to end when the service is stopped.
+
+    >>> Settings(host="0.0.0.0")
+    Traceback (most recent call last):
+    ...
+    ValueError: token_file must be given for others than this machine to be let in, got none
+    """
+
+    store: str = "sqlite:///varts.db"
+    host: str = "127.0.0.1"
+    port: int = 8321
+    uds: Path | None = None
+    token_file: Path | None = None
+    no_auth: bool = False
+    public_url: str | None = None
+    trusted_proxies: tuple[str, ...] = ()
+    log: str = "text"
+    drain: float = 10.0
+
+    def __post_init__(self) -> None:
+        integer("port", self.port, at_least=0, at_most=65535)
+        choice("log", self.log, ("json", "text"))
+        real("drain", self.drain, at_least=0)
+        if self.public_url is not None:
+            _check_url(self.public_url)
+        for address in self.trusted_proxies:
+            _check_network(address)
+        if self.no_auth and self.token_file is not None:
+            raise ValueError("no_auth must not be given with a token_file, got both")
+        if self.is_local:
+            return
+        if self.no_auth:
+            raise ValueError(
+                f"host must be this machine's own without tokens, got {abbreviate(self.host)}"
+            )
+        if self.token_file is None:
+            raise ValueError(
+                "token_file must be given for others than this machine to be let in, got none"
+            )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.uds is not None or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names that a request may ask for, without ports.
+
+        The address that it listens on is one of them, unless that is every address.
+
+        >>> sorted(Settings(host="127.0.0.5", public_url="https://varts.example.com").hosts)
+        ['127.0.0.1', '127.0.0.5', '[::1]', 'localhost', 'varts.example.com']
+        """
+        named = [] if self.public_url is None else [urlsplit(self.public_url).hostname or ""]
+        named += [] if self.host in EVERY_ADDRESS else [self.host.lower()]
+        shown = (f"[{name}]" if ":" in name else name for name in named)
+        return frozenset((*LOOPBACK_NAMES, *shown))
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach it by https."""
+        return self.public_url is not None and self.public_url.startswith("https:")
+
+
+def _check_url(text: str) -> None:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        raise ValueError(
+            f"public_url must be like https://varts.example.com, got {abbreviate(text)}"
+        )
+
+
+def _check_network(text: str) -> None:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        raise ValueError(
+            f"trusted_proxy must be an address like 10.0.0.7 or 10.0.0.0/8, got {abbreviate(text)}"
+        ) from None
