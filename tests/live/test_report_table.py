@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import varts
 from varts import ArmStats, NormalGamma
-from varts.cli.experiment_text import report_body, show_report
+from varts.cli.experiment_text import show_report
 from varts.live.report import ARMS_SHOWN, report
 from varts.live.state import State
 
@@ -164,7 +164,7 @@ def test_gain_and_guards_are_told_above_the_notes(capsys):
 
 
 def test_scripts_get_gain_metrics_and_guards():
-    body = report_body(reported(with_rewards(SALES), **BESIDE))
+    body = reported(with_rewards(SALES), **BESIDE).to_dict()
     assert body["gain"]["estimate"] == pytest.approx(GROUPS.mean[0] - GROUPS.mean[1])
     assert body["gain"]["sentence"].startswith("learning earned")
     assert [row["flag"] for row in body["metrics"][:3]] == ["kept", "broken", "unclear"]

@@ -54,9 +54,8 @@ from varts.cli.experiment_corrections import (
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
 from varts.cli.experiment_history import history
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
-from varts.cli.experiment_text import report_body, show_report
+from varts.cli.experiment_text import show_report
 from varts.cli.reward_file import ColumnNames, open_lines, record_file
-from varts.live import Experiment
 from varts.live.report import ARMS_SHOWN
 from varts.live.wording import status
 
@@ -292,7 +291,7 @@ def report(
     with open_experiment(name, store) as exp:
         found = exp.report(level)
         if as_json:
-            print_json(report_body(found))
+            print_json(found.to_dict())
             return
         typed = store not in (STORE, os.environ.get("VARTS_STORE"))
         show_report(found, ["--store", exp.store.address] if typed else [], top)
@@ -325,24 +324,24 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
     table.add_column("policy")
     table.add_column("status")
     with closing(open_store(store)) as place:
-        names = place.names()
-        for name in names:
-            exp = Experiment(name, place)
-            config = exp.state.config
+        states = place.states()
+        for name, state in states.items():
+            config = state.config
             if as_json:
-                body = {"name": name, "status": status(exp.state), "version": exp.state.version}
-                changing = {"rewards": exp.state.rewards, "epoch": config.epoch}
-                arms = {"arms": exp.arms, "paused": [exp.arms[i] for i in sorted(config.paused)]}
-                print_json({**body, **changing, **arms, "options": exp.options.to_json()})
+                body = {"name": name, "status": status(state), "version": state.version}
+                changing = {"rewards": state.rewards, "epoch": config.epoch}
+                paused = [config.arms[i] for i in sorted(config.paused)]
+                arms = {"arms": list(config.arms), "paused": paused}
+                print_json({**body, **changing, **arms, "options": config.options.to_json()})
             table.add_row(
                 cell(name),
                 str(len(config.arms)),
-                f"{exp.state.rewards:,}",
+                f"{state.rewards:,}",
                 str(config.epoch),
-                cell(exp.options.policy["label"]),
-                cell(status(exp.state)),
+                cell(config.options.policy["label"]),
+                cell(status(state)),
             )
-    if names and not as_json:
+    if states and not as_json:
         show(table, uncut=True)
     elif not as_json:
         say(f"no experiments in {place.name}")

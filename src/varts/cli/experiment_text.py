@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
@@ -15,16 +15,6 @@ from varts.live.wording import arm_cells, interval_titles, metric_cells, status,
 
 if TYPE_CHECKING:
     from varts.live import Report
-
-
-def report_body(found: Report) -> dict[str, Any]:
-    """A report for scripts: all arms, in their own order."""
-    names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
-    body = {name: getattr(found, name) for name in (*names, "winner", "certainty", "notes")}
-    gain = None if found.gain is None else found.gain.to_dict()
-    metrics = None if found.metrics is None else found.metrics.to_dicts()
-    beside = {"gain": gain, "metrics": metrics, "guards": found.guards}
-    return {**body, **beside, "arms": found.frame.to_dicts()}
 
 
 def show_report(found: Report, store_flag: list[str], top: int) -> None:

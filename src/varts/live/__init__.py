@@ -17,6 +17,7 @@ from varts.live.assignment import Decision
 from varts.live.comparison import Verification
 from varts.live.errors import (
     Changed,
+    ConnectionLost,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
@@ -40,6 +41,7 @@ open = open_experiment
 __all__ = [  # but `open`: `from varts.live import *` must not replace the builtin
     "ChangeRecord",
     "Changed",
+    "ConnectionLost",
     "Decision",
     "DecisionRecord",
     "Experiment",

@@ -42,7 +42,7 @@ def decide(
     """A decision for every unit, in one transaction; an id that has one gets it again."""
     fresh = ids is None
     if ids is None:
-        ids = _new_ids(process_clock(), len(units))
+        ids = new_ids(process_clock(), len(units))
     units = [None if unit is None else stored_unit(snapshot, unit) for unit in units]
     with snapshot.writing() as transaction:
         found = {} if fresh else transaction.decided(ids)
@@ -67,7 +67,7 @@ def decide(
     ]
 
 
-def _new_ids(now: int, count: int) -> list[str]:
+def new_ids(now: int, count: int) -> list[str]:
     """Random ids that sort by their time."""
     start, random = f"{now:014x}", secrets.token_hex(7 * count)
     return [start + random[i : i + 14] for i in range(0, len(random), 14)]

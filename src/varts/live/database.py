@@ -35,7 +35,7 @@ from varts.live.connections import (
     is_read_only,
     knows_options,
 )
-from varts.live.errors import StoreError
+from varts.live.errors import ConnectionLost, StoreError
 from varts.live.forks import Gate, register_for_forks
 from varts.live.locks import HAS_FILE_LOCKS, Deadline, FairQueue, Queue, WaitedTooLong
 from varts.live.url import (
@@ -172,10 +172,12 @@ class Database:
         text = " ".join(hide_secrets(self.url, str(error.orig)).split())
         if "unable to open" in text:
             text += "; is its folder there, and may you write to it?"
-        what = f"store {self.name} cannot be used, nothing was written"
         if error.connection_invalidated:  # perhaps after a commit arrived, before its answer
-            what = f"lost the connection to store {self.name}, repeat the call with the same id"
-        return StoreError(f"{what}: {text}")
+            return ConnectionLost(
+                f"lost the connection to store {self.name}, repeat the call with the same id: "
+                f"{text}"
+            )
+        return StoreError(f"store {self.name} cannot be used, nothing was written: {text}")
 
     def _too_late(self, awaited: str) -> StoreError:
         return StoreError(

@@ -47,3 +47,8 @@ class ExperimentStopped(LiveError, ValueError):  # noqa: N818
 class StoreError(LiveError, ConnectionError):
     """The database cannot be used: lost, damaged, full, read-only, from a newer version, or in use
     by somebody else for longer than its timeout."""
+
+
+class ConnectionLost(StoreError):  # noqa: N818
+    """The connection to PostgreSQL broke: what was asked for may have been done or not, and to
+    repeat the call with the same ids does it once."""

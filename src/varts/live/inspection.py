@@ -68,15 +68,18 @@ class Inspection:
         """The options in force, as of the last call."""
         return self.state.config.options
 
-    def report(self, level: float = 0.95) -> Report:
+    def report(self, level: float = 0.95, settle: bool = True) -> Report:
         """Tell which arm is best, how sure that is, and whether the stop rule is met.
 
         Args:
             level: The probability of the credible intervals.
+            settle: Whether to settle decisions whose window has passed first, which writes; without
+                it they are still pending, unless somebody else has.
         """
-        expire_all(self._snapshot)
+        if settle:
+            expire_all(self._snapshot)
         state, decided, settled, missed = self._counts()
-        if missed:
+        if missed and settle:
             expire_all(self._snapshot, again=True)
             state, decided, settled, _ = self._counts()
         return report(
@@ -164,6 +167,11 @@ class Inspection:
         seed, arms = self._snapshot.seed, state.config.arms
         return evaluate(self.name, log, seed, arms, policy, against, level)
 
+    def settle(self) -> None:
+        """Settle all decisions whose window has passed, as `decide` and `reward` do little by
+        little."""
+        expire_all(self._snapshot)
+
     def history(
         self,
         points: int | None = None,
@@ -171,6 +179,7 @@ class Inspection:
         every_rewards: int | None = None,
         every: str | float | None = None,
         level: float = CONFIDENCE,
+        settle: bool = True,
     ) -> History:
         """Tell how the experiment came to where it is: what was known and done at checkpoints.
 
@@ -181,9 +190,11 @@ class Inspection:
             every_rewards: Or a checkpoint every so many rewards.
             every: Or one every so many seconds, or "30m", "1h", "1d": the full hour, midnight UTC.
             level: The probability of the credible intervals.
+            settle: As for `report`.
         """
         spacing = check_spacing(points, every_rewards, every)
-        expire_all(self._snapshot)
+        if settle:
+            expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)

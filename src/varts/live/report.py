@@ -111,6 +111,15 @@ class Report:
         """Whether higher or lower is better."""
         return self.state.config.options.goal
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: all arms, in their own order."""
+        names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
+        body = {name: getattr(self, name) for name in (*names, "winner", "certainty", "notes")}
+        gain = None if self.gain is None else self.gain.to_dict()
+        metrics = None if self.metrics is None else self.metrics.to_dicts()
+        beside = {"gain": gain, "metrics": metrics, "guards": self.guards}
+        return {**body, **beside, "arms": self.frame.to_dicts()}
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented

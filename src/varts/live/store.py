@@ -19,8 +19,9 @@ from varts.live.database import Database
 from varts.live.errors import StoreError
 from varts.live.locks import Deadline, WaitedTooLong, queue_file
 from varts.live.migrations import upgrade
-from varts.live.schema import SCHEMA_VERSION, experiments
-from varts.live.state import CREATE, Event
+from varts.live.row import Row
+from varts.live.schema import SCHEMA_VERSION, experiments, statistics
+from varts.live.state import CREATE, Config, Event, Key, State
 from varts.live.transaction import Transaction, add_rows
 
 MIGRATION_LOCK_KEY = 0x7661727473  # "varts", for PostgreSQL's advisory lock
@@ -58,6 +59,37 @@ class Store(Database):
         query = sa.select(experiments.c.name).order_by(experiments.c.name)
         with self._reading() as connection:
             return list(connection.execute(query).scalars())
+
+    def states(self, after: str | None = None, limit: int | None = None) -> dict[str, State]:
+        """Configuration and statistics of the experiments in this store, by name, in two
+        statements.
+
+        Args:
+            after: Only those whose names come later.
+            limit: How many at most.
+        """
+        chosen = sa.select(experiments).order_by(experiments.c.name).limit(limit)
+        if after is not None:
+            chosen = chosen.where(experiments.c.name > after)
+        found: dict[int, Any] = {}
+        rows: dict[int, dict[Key, Row]] = {}
+        with self._reading() as connection:
+            for row in connection.execute(chosen):
+                found[row.id], rows[row.id] = row, {}
+            which = statistics.c.experiment.in_(list(found))
+            for row in connection.execute(sa.select(statistics).where(which)):
+                sums = Row(*(getattr(row, name) for name in Row._fields))
+                rows[row.experiment][row.metric, row.arm, row.epoch] = sums
+        return {
+            row.name: State(
+                Config.from_json(json.loads(row.config)),
+                row.version,
+                row.rewards,
+                rows[row.id],
+                revision=row.revision,
+            )
+            for row in found.values()
+        }
 
     def has(self, name: str) -> bool:
         """Whether there is an experiment of this name.

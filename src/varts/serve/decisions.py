@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from varts.live import Decision, Experiment, UnknownDecision
-from varts.live.assignment import _new_ids
+from varts.live.assignment import new_ids
 from varts.live.clock import process_clock
 from varts.serve.bodies import (
     DecisionFound,
@@ -32,14 +32,14 @@ async def decide_several(call: Call) -> Reply:
     token = call.caller.token
     if token is not None and token.public and any(one.id is not None for one in asked):
         raise Problem("forbidden", "a public token may not choose ids; leave them out")
-    fresh = iter(_new_ids(process_clock(), len(asked)))
+    fresh = iter(new_ids(process_clock(), len(asked)))
     pairs = [(next(fresh) if one.id is None else one.id, one.unit) for one in asked]
     return Reply(DecisionsMade(decisions=await _decide(call, pairs)))
 
 
 async def decide_fresh(call: Call, units: Sequence[str | None]) -> list[DecisionMade]:
     """New decisions for these units, in the experiment that a call is about."""
-    ids = _new_ids(process_clock(), len(units))
+    ids = new_ids(process_clock(), len(units))
     return await _decide(call, list(zip(ids, units, strict=True)))
 
 

@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 import varts
-from varts.live import Experiment, Report
+from varts.live import Experiment
 from varts.serve.bodies import EvaluationAsked
 from varts.serve.calls import Call, Reply, encode_json
 
@@ -26,19 +26,12 @@ LINES_PER_CHUNK = 1_000
 async def show_report(call: Call) -> Reply:
     """Tell which arm is best, how sure that is, and whether the stop rule is met."""
     running = await call.service.running(call.path["name"])
-    found = await call.service.read(running.experiment.report, call.query.level)
-    body = encode_json(report_body(found))
+    found = await call.service.read(running.experiment.report, call.query.level, False)
+    body = encode_json(found.to_dict())
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if call.headers.get("if-none-match") == tag:
         return Reply(status=304, headers={"etag": tag})
     return Reply(body, headers={"etag": tag})
-
-
-def report_body(found: Report) -> dict[str, Any]:
-    """A report as `varts experiment report --json` prints it."""
-    names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
-    body = {name: getattr(found, name) for name in (*names, "winner", "certainty", "notes")}
-    return {**body, "arms": found.frame.to_dicts()}
 
 
 async def check_experiment(call: Call) -> Reply:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from varts.live import Decision, Experiment, Store, StoreError, UnknownExperiment
-from varts.live.expiry import expire_all
 from varts.serve.batching import Batcher
 from varts.serve.jobs import Jobs
 from varts.serve.logs import tell, tell_error
@@ -165,7 +164,7 @@ class Service:
                 if running.experiment.options.window is None:
                     continue
                 try:
-                    await self.write(expire_all, running.experiment._snapshot)
+                    await self.write(running.experiment.settle)
                 except StoreError as error:
                     tell("overdue decisions were not settled", logging.WARNING, error=str(error))
                 except Exception as error:  # the next tick may do better
