@@ -27,6 +27,8 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "fitting/aggregate.py": {"describe_words"},
     "fitting/diagnostics.py": {"__str__"},
     "fitting/held_out.py": {"__str__"},
+    "live/gain.py": {"__str__"},
+    "live/guards.py": {"explain"},
     "live/report.py": {"report"},
     "planning/text.py": {"_advise_half_life"},
     "priors/matching.py": {"arms_not_found"},

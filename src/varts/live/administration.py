@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from varts._validation import unknown
+from varts._validation import integer, unknown
 from varts.live.errors import Changed, UnknownArm
 from varts.live.expiry import expire_all
 from varts.live.export import export as write_log
@@ -158,6 +158,8 @@ class Administration(Inspection):
     ) -> None:
         """Add an event of this kind, unless it would change nothing."""
         note = check_note(by, why)
+        if expected is not None:
+            expected = integer("expected", expected, 0)
         expire_all(self._snapshot)  # by the options that it was made under
         with self._snapshot.changing() as change:
             before, revision = change.state.config, change.state.revision
