@@ -70,27 +70,25 @@ class RemoteExperiment:
         """The experiment's name."""
         return self._talk.name
 
-    @property
-    def state(self) -> SeenState:
-        """The configuration, and how far it is, as of the last call; the service is asked if that
-        did not tell."""
+    def _seen(self) -> SeenState:
+        """As of the last call; the service is asked if that did not tell."""
         seen = self._talk.state
         return self.look() if seen is None or self._talk.is_stale else seen
 
     @property
     def revision(self) -> int:
         """The version of the last change of configuration, as of the last call."""
-        return self.state.revision
+        return self._seen().revision
 
     @property
     def arms(self) -> list[str]:
         """The arms' names, paused ones too, as of the last call."""
-        return list(self.state.config.arms)
+        return list(self._seen().config.arms)
 
     @property
     def options(self) -> Options:
         """The options in force, as of the last call."""
-        return self.state.config.options
+        return self._seen().config.options
 
     decide = _blocking(Talk.decide)
     decide_many = _blocking(Talk.decide_many)
@@ -152,9 +150,8 @@ class AsyncExperiment:
         """The experiment's name."""
         return self._talk.name
 
-    @property
-    def state(self) -> SeenState:
-        """The configuration, and how far it is, as of the last look."""
+    def _seen(self) -> SeenState:
+        """As of the last look."""
         if self._talk.state is None:
             raise ValueError(
                 f"experiment {self.name!r} was not looked at yet: its token may not read it, or "
@@ -165,17 +162,17 @@ class AsyncExperiment:
     @property
     def revision(self) -> int:
         """The version of the last change of configuration, as of the last look."""
-        return self.state.revision
+        return self._seen().revision
 
     @property
     def arms(self) -> list[str]:
         """The arms' names, paused ones too, as of the last look."""
-        return list(self.state.config.arms)
+        return list(self._seen().config.arms)
 
     @property
     def options(self) -> Options:
         """The options in force, as of the last look."""
-        return self.state.config.options
+        return self._seen().config.options
 
     decide = _awaited(Talk.decide)
     decide_many = _awaited(Talk.decide_many)
