@@ -24,9 +24,9 @@ class Serving:
 
     def __init__(self, url, tokens=None, no_auth=False, style="json", **settings):
         self.secret, operator = new_token("operator", ["admin"])
-        self.service = Service(open_store(url))
         known = Tokens([operator, *(tokens or ())])
         self.settings = Settings(store=url, no_auth=no_auth, **settings)
+        self.service = Service(open_store(url), self.settings.read_only)
         self.admission = Admission(None if no_auth else known, Sessions(self.settings.is_secure))
         self.operator = operator
         self.lines = io.StringIO()

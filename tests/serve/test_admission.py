@@ -16,6 +16,8 @@ BODIES = {
     "create_experiment": {"arms": ["9", "12"]},
     "decide_several": {"decisions": [{}]},
     "reward_one": {"value": 1.0},
+    "amend_reward": {"value": 1.0},
+    "forget_unit": {"unit": "somebody"},
     "reward_several": {"rewards": [{"id": "a", "value": 1.0}]},
     "evaluate_experiment": {"even": True},
     "start_plan": {"prior": {}},

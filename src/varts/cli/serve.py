@@ -53,6 +53,9 @@ def serve_store(
     trusted_proxy: Annotated[
         list[str] | None, Parameter(env_var="VARTS_TRUSTED_PROXY", negative=())
     ] = None,
+    read_only: Annotated[
+        bool, Parameter(env_var="VARTS_READ_ONLY", negative=(), show_default=False)
+    ] = False,
     log: Annotated[str, Parameter(env_var="VARTS_LOG", metavar="json|text")] = "text",
     drain: Annotated[float, Parameter(env_var="VARTS_DRAIN", metavar="SECONDS")] = 10.0,
 ) -> None:
@@ -80,6 +83,8 @@ def serve_store(
     trusted_proxy
         The address or network of a proxy whose word is taken on where a request comes from; may be
         repeated.
+    read_only
+        Answer what only reads, and write nothing to the store: a dashboard on a replica.
     log
         How log lines are written, to standard error.
     drain
@@ -102,6 +107,7 @@ def serve_store(
             no_auth=no_auth,
             public_url=public_url,
             trusted_proxies=tuple(trusted_proxy or ()),
+            read_only=read_only,
             log=log,
             drain=drain,
         )

@@ -23,7 +23,7 @@ class Endpoint:
     """One thing that can be asked for.
 
     Args:
-        method: GET, PUT, POST or PATCH.
+        method: GET, PUT, POST, PATCH or DELETE.
         path: With names in braces; one called `name` is an experiment's.
         scope: What a token needs; OPEN if none is needed.
         handler: What answers; the first line of its docstring describes it.
@@ -64,11 +64,19 @@ class Endpoint:
         return FORM if self.form else JSON
 
     @property
+    def writes(self) -> bool:
+        """Whether it may change something in the store: what needs no more than to read, does
+        not."""
+        return self.scope not in (OPEN, "read")
+
+    @property
     def all_problems(self) -> list[str]:
         """All that may go wrong with it."""
         found = [*self.problems, "misdirected", "method", "store", "busy", "internal"]
         if self.scope != OPEN:
             found += ["unauthorized", "forbidden", "too-many"]
+        if self.writes:
+            found += ["read-only"]
         if "name" in self.names:
             found += ["unknown-experiment"]
         if self.names or self.query is not None:
@@ -179,7 +187,33 @@ ENDPOINTS = (
         handler=experiments.stop_experiment,
         answers={200: bodies.ExperimentShown},
         body=bodies.StopAsked,
+        problems=(*CHANGE, "unknown-arm"),
+    ),
+    Endpoint(
+        method="POST",
+        path=E + "/restart",
+        scope="admin",
+        handler=experiments.restart_experiment,
+        answers={200: bodies.ExperimentShown},
+        body=bodies.RestartAsked,
         problems=CHANGE,
+    ),
+    Endpoint(
+        method="POST",
+        path=E + "/forget",
+        scope="admin",
+        handler=experiments.forget_unit,
+        answers={200: bodies.Forgotten},
+        body=bodies.ForgettingAsked,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=E,
+        scope="admin",
+        handler=experiments.delete_experiment,
+        answers={200: bodies.Forgotten},
+        query=bodies.DeletionQuery,
+        problems=("refused",),
     ),
     Endpoint(
         method="PUT",
@@ -215,8 +249,26 @@ ENDPOINTS = (
         handler=decisions.reward_one,
         answers={200: bodies.RewardResult},
         body=bodies.RewardSent,
-        problems=("unknown-decision", "reward-conflict", "invalid-reward"),
+        problems=("unknown-decision", "expired", "reward-conflict", "invalid-reward"),
         public=True,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=E + "/decisions/{id}/reward",
+        scope="admin",
+        handler=decisions.amend_reward,
+        answers={200: bodies.Corrected},
+        body=bodies.RewardAmended,
+        problems=("unknown-decision", "expired", "invalid-reward"),
+    ),
+    Endpoint(
+        method="DELETE",
+        path=E + "/decisions/{id}/reward",
+        scope="admin",
+        handler=decisions.void_reward,
+        answers={200: bodies.Corrected},
+        query=bodies.VoidQuery,
+        problems=("unknown-decision", "expired"),
     ),
     Endpoint(
         method="POST",
@@ -233,6 +285,23 @@ ENDPOINTS = (
         handler=reading.show_report,
         answers={200: dict[str, Any], 304: None},
         query=bodies.ReportQuery,
+    ),
+    Endpoint(
+        method="GET",
+        path=E + "/history",
+        scope="read",
+        handler=reading.show_history,
+        answers={200: bodies.HistoryShown},
+        query=bodies.HistoryQuery,
+        problems=("refused",),
+    ),
+    Endpoint(
+        method="GET",
+        path=E + "/events",
+        scope="read",
+        handler=reading.show_events,
+        answers={200: bodies.EventsShown},
+        query=bodies.EventsQuery,
     ),
     Endpoint(
         method="GET",
@@ -256,6 +325,8 @@ ENDPOINTS = (
         scope="read",
         handler=reading.stream_log,
         answers={200: reading.NDJSON},
+        query=bodies.LogQuery,
+        problems=("unknown-decision",),
     ),
     Endpoint(
         method="POST",

@@ -27,6 +27,7 @@ class Settings:
         public_url: Where others find the service; its host is the only one it answers to, beside
             those of this machine.
         trusted_proxies: Addresses whose word on where a request comes from is taken.
+        read_only: Answer what only reads, and write nothing to the store.
         log: How log lines are written: json or text.
         drain: How many seconds requests under way get to end when the service is stopped.
 
@@ -44,6 +45,7 @@ class Settings:
     no_auth: bool = False
     public_url: str | None = None
     trusted_proxies: tuple[str, ...] = ()
+    read_only: bool = False
     log: str = "text"
     drain: float = 10.0
 
