@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from varts.client.messages import Conversation, Request, path_of
+from varts.client.notes import check_why
 from varts.client.questions import Questions
 from varts.client.reading import SeenState
-from varts.live.administration import check_confirmation, known_arm
+from varts.live.administration import changed_since, check_confirmation, known_arm
 from varts.live.errors import Changed
+from varts.live.forgetting import used_meanwhile
 from varts.live.options import GivenOptions, Options, stored_prior
-from varts.live.validation import check_new_arms, check_note, check_text, match_priors
+from varts.live.validation import check_new_arms, check_text, match_priors
 from varts.priors import PriorLike
 
 LOOKS = 5  # at an experiment that others keep changing, before one of our own changes gives up
@@ -21,6 +23,7 @@ LOOKS = 5  # at an experiment that others keep changing, before one of our own c
 class Known(TypedDict, total=False):
     """What every change may say: see `Changes.stop`."""
 
+    by: None
     why: str | None
     expected: int | None
 
@@ -82,7 +85,8 @@ class Changes(Questions):
         Args:
             winner: The arm that everybody gets from now on; without one, `decide` refuses.
             known: `why`, for what reason; `expected`, the `revision` that it rests on: if somebody
-                has changed the configuration since, nothing is done.
+                has changed the configuration since, nothing is done. `by` is the token's name, and
+                not to be given.
 
         Raises:
             Changed: The configuration is not the expected one.
@@ -107,6 +111,7 @@ class Changes(Questions):
         *,
         groups: Mapping[str, str] | None = None,
         recount: bool = False,
+        by: None = None,
         why: str | None = None,
         expected: int | None = None,
         **options: Unpack[GivenOptions],
@@ -119,6 +124,7 @@ class Changes(Questions):
             groups: The group of each arm, for a prior that was fitted by group.
             recount: Count all earlier rewards by the new `clip`, too; those that change are amended
                 in the log.
+            by: Not to be given: the log says the token's name.
             why: For what reason.
             expected: As for `stop`.
             options: Those of `varts.live.Options`; what is not given stays as it is.
@@ -129,20 +135,23 @@ class Changes(Questions):
             body = write_options(state.config.options.reconfigured(given), given)
             return {**body, "recount": True} if recount else body
 
-        known: Known = {"why": why, "expected": expected}
+        known: Known = {"by": by, "why": why, "expected": expected}
         yield from self._change("PATCH", (), changed, known)
 
-    def forget_unit(self, unit: str, *, why: str | None = None) -> Conversation[int]:
+    def forget_unit(
+        self, unit: str, *, by: None = None, why: str | None = None
+    ) -> Conversation[int]:
         """Take the name of a unit out of the log; what its decisions have taught is kept.
 
         Args:
             unit: As it was given to `decide`.
+            by: Not to be given: the log says the token's name.
             why: For what reason.
 
         Returns:
             The number of its decisions.
         """
-        body = {"unit": check_text("unit", unit), **check_note(None, why)}
+        body = {"unit": check_text("unit", unit), **check_why(by, why)}
         answer = yield from self._post("forget", body, repeatable=False)
         return int(answer["decisions"])
 
@@ -152,14 +161,21 @@ class Changes(Questions):
         Args:
             confirm: The experiment's name once more.
             export: The file that the log is written to first, as by `export`; None deletes it for
-                good. What comes between the two is lost: stop the experiment before.
+                good. Decisions that are made between the two are lost: stop the experiment before.
 
         Returns:
             How many decisions it had.
+
+        Raises:
+            Changed: There were rewards or changes while its log was written.
         """
         check_confirmation(self.name, confirm)
         if export is not None:
+            before = yield from self.look()
             yield from self.export(export)
+            after = yield from self.look()
+            if after.version != before.version:
+                raise used_meanwhile(self.name)
         request = Request(
             method="DELETE",
             path=path_of(self.name),
@@ -181,7 +197,7 @@ class Changes(Questions):
         A change that names what it expects, and whose answer is lost, cannot be repeated: it would
         be refused for itself.
         """
-        note, expected = check_note(None, known.get("why")), known.get("expected")
+        note, expected = check_why(known.get("by"), known.get("why")), known.get("expected")
         for left in reversed(range(LOOKS)):
             state = yield from self.look()
             body = {**body_for(state), **note}
@@ -197,7 +213,10 @@ class Changes(Questions):
                 self.see((yield from self._ask(request)))
                 return
             except Changed:
-                if expected is not None or not left:
+                if expected is not None:
+                    seen = yield from self.look()
+                    raise changed_since(self.name, expected, seen.revision) from None
+                if not left:
                     raise
 
 

@@ -40,6 +40,7 @@ ERRORS: dict[str, type[Exception]] = {
     "too-large": ValueError,
     "unauthorized": NotAllowed,
     "forbidden": NotAllowed,
+    "read-only": NotAllowed,
 }
 # What became of one reward among several, where it is no success.
 OUTCOMES: dict[str, type[Exception]] = {

@@ -159,20 +159,29 @@ class Questions:
         body = write_targets(policy, against) | {"level": real("level", level, above=0, below=1)}
         return read_evaluation((yield from self._post("evaluate", body)))
 
-    def export(self, path: str | Path) -> Conversation[int]:
+    def export(
+        self, path: str | Path, after: str | None = None, limit: int | None = None
+    ) -> Conversation[int]:
         """Write the log, a row per decision with its reward; returns the number of rows.
 
         Units are told to administrators alone.
 
         Args:
             path: A file that ends in .parquet, .csv or .ndjson.
+            after: The id of the last decision that is known already.
+            limit: How many rows at most.
         """
-        file = Path(path)
+        file, query = Path(path), {}
         check_suffix(file)
+        if after is not None:
+            query["after"] = check_text("after", after)
+        if limit is not None:
+            query["limit"] = str(integer("limit", limit, at_least=1))
         state = yield from self.look()
         with TemporaryDirectory(prefix="varts-") as folder:
             lines = Path(folder) / "log.ndjson"
-            answer = yield Request(method="GET", path=path_of(self.name, "log"), into=lines)
+            log = path_of(self.name, "log")
+            answer = yield Request(method="GET", path=log, query=query, into=lines)
             answer.checked()
             return convert_log(lines, file, state.config.options.metrics)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from varts.client.changes import Changes
 from varts.client.messages import Conversation, Request, batches, path_of
+from varts.client.notes import check_why
 from varts.client.problems import outcome_of
 from varts.client.reading import read_decision
 from varts.live.assignment import Decision, new_ids
 from varts.live.clock import process_clock
 from varts.live.validation import (
     Rewards,
-    check_note,
     check_pair,
     check_part,
     check_text,
@@ -50,7 +50,9 @@ class Talk(Changes):
         units: int | Sequence[str | None] | None = None,
         ids: Iterable[str] | None = None,
     ) -> Conversation[list[Decision]]:
-        """Make several decisions, up to 1,000 of them in one transaction.
+        """Make several decisions, up to 1,000 of them in one request.
+
+        If one is refused, so that this raises, others may have been made.
 
         Args:
             units: Who they are for, or how many without a unit; by default as many as ids.
@@ -154,15 +156,23 @@ class Talk(Changes):
         return (yield from self.reward_many([part]))[0]
 
     def amend(
-        self, /, id: str, value: float, *, why: str | None = None, **metrics: float | None
+        self,
+        /,
+        id: str,
+        value: float,
+        *,
+        by: None = None,
+        why: str | None = None,
+        **metrics: float | None,
     ) -> Conversation[bool]:
         """Put another reward in the place of the one that a decision has.
 
-        True if it was another one, False if it was the same. The log says who: the token's name.
+        True if it was another one, False if it was the same.
 
         Args:
             id: The decision's.
             value: What it earned in all.
+            by: Not to be given: the log says the token's name.
             why: For what reason.
             metrics: Metrics to change; the others stay as they are.
 
@@ -170,27 +180,28 @@ class Talk(Changes):
             UnknownDecision: It was never made, or has no reward that could be amended.
         """
         id, value, measured = check_pair((id, value, metrics))
-        body = {"value": value, **check_note(None, why)}
+        body = {"value": value, **check_why(by, why)}
         if measured:
             body["metrics"] = measured
         path = path_of(self.name, "decisions", id, "reward")
         answer = yield from self._ask(Request(method="PATCH", path=path, body=body))
         return bool(answer["status"] == "applied")
 
-    def void(self, id: str, *, why: str | None = None) -> Conversation[bool]:
+    def void(self, id: str, *, by: None = None, why: str | None = None) -> Conversation[bool]:
         """Take the reward of a decision back, as if it had never been made: a test, a bot.
 
         True if it had one, False if it was voided already. `amend` gives it one again.
 
         Args:
             id: The decision's.
+            by: Not to be given: the log says the token's name.
             why: For what reason.
 
         Raises:
             UnknownDecision: It was never made, or has no reward.
         """
         path = path_of(self.name, "decisions", check_text("id", id), "reward")
-        request = Request(method="DELETE", path=path, query=check_note(None, why))
+        request = Request(method="DELETE", path=path, query=check_why(by, why))
         answer = yield from self._ask(request)
         return bool(answer["status"] == "applied")
 

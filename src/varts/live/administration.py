@@ -164,10 +164,7 @@ class Administration(Inspection):
         with self._snapshot.changing() as change:
             before, revision = change.state.config, change.state.revision
             if expected is not None and expected != revision:
-                raise Changed(
-                    f"experiment {self.name!r} was changed by somebody else: it is at revision "
-                    f"{revision}, got {expected}"
-                )
+                raise changed_since(self.name, expected, revision)
             body = body_for(before)
             after = before.changed(kind, body)
             if after != before:
@@ -217,6 +214,14 @@ class Administration(Inspection):
             log = self._snapshot.log(transaction)
         write_log(log, state.config, Path(export))
         return delete(self._snapshot, log)
+
+
+def changed_since(name: str, expected: int, revision: int) -> Changed:
+    """Somebody else was first."""
+    return Changed(
+        f"experiment {name!r} was changed by somebody else: it is at revision {revision}, "
+        f"got {expected}"
+    )
 
 
 def check_confirmation(name: str, confirm: str) -> None:

@@ -188,8 +188,10 @@ class Inspection:
 
     def settle(self) -> None:
         """Settle all decisions whose window has passed, as `decide` and `reward` do little by
-        little."""
+        little; those that were stamped before the last sweep, too."""
         expire_all(self._snapshot)
+        if self.options.window is not None and self._counts()[-1]:
+            expire_all(self._snapshot, again=True)
 
     def history(
         self,
