@@ -47,7 +47,7 @@ class Running:
 
     def make_token(self, *scopes, **more):
         """The secret of a new token."""
-        name = f"{'-'.join(scopes)} {len(self._tokens)}"
+        name = f"{'-'.join(scopes)}-{len(self._tokens)}"
         secret, token = new_token(name, list(scopes), **more)
         self._tokens.append(token)
         self.admission.tokens = Tokens(self._tokens)

@@ -61,14 +61,14 @@ def test_another_address_is_refused(text, says):
 def test_no_message_shows_a_secret():
     with pytest.raises(ValueError, match=r"use token=$") as one:
         varts.open("price", store="https://me:hunter2@host")
-    with pytest.raises(ValueError, match="^token must be printable ASCII") as two:
+    with pytest.raises(ValueError, match=r"^token must be printable ASCII") as two:
         varts.open("price", store="https://host", token="hunter2 \n")
-    with pytest.raises(ValueError, match="^token must be left out for a database") as three:
+    with pytest.raises(ValueError, match=r"^token must be left out for a database") as three:
         varts.open("price", store="memory://", token="hunter2")
     assert not any("hunter2" in str(error.value) for error in (one, two, three))
-    with pytest.raises(TypeError, match="^token must be text, got int"):
+    with pytest.raises(TypeError, match=r"^token must be text, got int"):
         read_token(7)
-    with pytest.raises(ValueError, match="^seed must be left out for a service"):
+    with pytest.raises(ValueError, match=r"^seed must be left out for a service"):
         varts.open("price", ["9"], store="https://host", seed=7)
 
 
@@ -101,14 +101,14 @@ def test_what_never_arrived_was_not_done():
     tries = Tries(ONCE, "https://host")
     for _ in range(TRIES - 1):
         assert tries.after(Unanswered("refused", sent=False)) is not None
-    with pytest.raises(StoreError, match="^the service https://host cannot be reached: refused"):
+    with pytest.raises(StoreError, match=r"^the service https://host cannot be reached: refused"):
         tries.after(Unanswered("refused", sent=False))
 
 
 def test_what_must_not_be_repeated_is_asked_once():
     with pytest.raises(ConnectionLost):
         Tries(ONCE, "https://host").after(Unanswered("reset", sent=True))
-    with pytest.raises(StoreError, match="^not now$"):
+    with pytest.raises(StoreError, match=r"^not now$"):
         Tries(ONCE, "https://host").after(problem(503, "store"))
     for kind, status in (("busy", 503), ("draining", 503), ("too-many", 429)):
         assert Tries(ONCE, "https://host").after(problem(status, kind)) is not None
@@ -222,9 +222,9 @@ def test_nobody_there(monkeypatch):
 def test_a_service_that_is_silent_is_given_up(monkeypatch):
     monkeypatch.setattr(connection.time, "sleep", lambda seconds: None)
     with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}?timeout=0.1"
         begun = time.monotonic()
         with pytest.raises(ConnectionLost, match="has not answered"):
-            address = f"http://127.0.0.1:{silent.getsockname()[1]}?timeout=0.1"
             varts.open("price", store=address)
     assert time.monotonic() - begun < 5
 
@@ -240,5 +240,5 @@ def test_what_is_no_service_is_told_apart():
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        with pytest.raises(StoreError, match="^the service answered 200 without saying why"):
+        with pytest.raises(StoreError, match=r"^the service answered 200 without saying why"):
             varts.open("price", store=f"http://127.0.0.1:{listener.getsockname()[1]}")

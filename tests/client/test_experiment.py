@@ -118,7 +118,7 @@ def test_checks_and_evaluations_are_the_same_from_afar(both):
     assert far.evaluate(ways[0], against, 0.9) == near.evaluate(ways[0], against, 0.9)
     with pytest.raises(ValueError, match=r'^against must be always\("arm"\)'):
         far.evaluate(ways[0], varts.EvenSplit())
-    with pytest.raises(TypeError, match="^policy must be always"):
+    with pytest.raises(TypeError, match=r"^policy must be always"):
         far.evaluate("12")
 
 
@@ -162,7 +162,7 @@ def test_an_empty_log(price, tmp_path):
 
 def test_delete_writes_the_log_first(both, tmp_path):
     far, _ = both
-    with pytest.raises(ValueError, match="^confirm must be the experiment's name, 'price', got"):
+    with pytest.raises(ValueError, match=r"^confirm must be the experiment's name, 'price', got"):
         far.delete("prise", export=None)
     assert far.delete("price", export=tmp_path / "log.csv") == 240
     assert (tmp_path / "log.csv").read_text().count("\n") == 241
@@ -266,7 +266,7 @@ def test_who_did_it_is_for_the_service_to_say(price):
         lambda: price.void("d", by="ann"),
         lambda: price.forget_unit("u", by="ann"),
     ):
-        with pytest.raises(ValueError, match="^by must be left out, since a service writes"):
+        with pytest.raises(ValueError, match=r"^by must be left out, since a service writes"):
             call()
 
 
@@ -308,7 +308,7 @@ def test_every_verb_can_be_awaited(running, tmp_path):
             assert exp.arms == [*arms, "18"] and exp.revision == 42
             with pytest.raises(UnknownDecision, match="never"):
                 await exp.reward("never", 1.0)
-            with pytest.raises(ValueError, match="^ids must be one per unit"):
+            with pytest.raises(ValueError, match=r"^ids must be one per unit"):
                 await exp.decide_many(2, ["a"])
         with pytest.raises(UnknownExperiment, match="give its arms to create it"):
             await open_async("prise", **given)
