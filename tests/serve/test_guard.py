@@ -6,6 +6,7 @@ import pytest
 
 import varts
 from tests.serve.clients import PAGE, Serving
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.tokens import new_token
 
 HOSTS = {
@@ -46,6 +47,30 @@ def test_other_pages_get_no_permission_and_those_of_public_tokens_do(serving):
         for origin in (PAGE, "https://evil.example"):
             answer = made.ask("GET", "/healthz", headers={"Origin": origin})
             assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_pages_of_allowed_sites_may_use_all_of_it_with_a_token():
+    board = "https://board.example"
+    with Serving("memory://", allow_origins=(board,)) as made:
+        asked = {"Origin": board, "Access-Control-Request-Method": "PATCH"}
+        answer = made.ask("OPTIONS", "/v1/experiments/price", headers=asked, token=None)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, board)
+        methods = answer.headers["access-control-allow-methods"].split(", ")
+        assert set(methods) == {one.method for one in ENDPOINTS}
+        assert "if-match" in answer.headers["access-control-allow-headers"]
+        here = {"Origin": board, "Sec-Fetch-Site": "cross-site"}
+        created = made.ask("PUT", "/v1/experiments/price", {"arms": ["a"]}, headers=here)
+        assert created.status_code == 201
+        assert "etag" in created.headers["access-control-expose-headers"]
+        # Without a token it is a page like any other: a cookie does not help it.
+        cookie = made.admission.sessions.header(made.operator).partition(";")[0]
+        behind = {**here, "Cookie": cookie}
+        for headers in (here, behind):
+            answer = made.ask("PUT", "/v1/experiments/x", {"arms": ["a"]}, None, headers)
+            assert answer.status_code in (401, 403)
+        evil = {"Origin": "https://evil.example"}
+        found = made.ask("GET", "/v1/experiments", headers=evil)
+        assert "access-control-allow-origin" not in found.headers
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/experiments", "/nothing", "/openapi.json"])

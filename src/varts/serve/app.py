@@ -219,6 +219,7 @@ def make_app(service: Service, admission: Admission, settings: Settings) -> ASGI
     app.router.default = _nothing_there
 
     def origins() -> frozenset[str]:
-        return frozenset() if admission.tokens is None else admission.tokens.origins
+        public = frozenset() if admission.tokens is None else admission.tokens.origins
+        return public.union(settings.allow_origins)
 
     return Guard(app, settings.hosts, origins, service.metrics)
