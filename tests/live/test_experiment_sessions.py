@@ -391,6 +391,8 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, clip=VALUES["clip"])
     def recount(self, who, clip):
         """A clip range for all rewards, those that came before it included."""
+        self.processes[who].settle()  # by the options of now
+        self.follow()
         self.processes[who].configure(clip=clip, recount=True)
         before = {id: value for id, value in self.values.items() if value is not None}
         self.options["clip"] = clip
