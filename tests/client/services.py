@@ -83,11 +83,14 @@ class Witnessed(RemoteExperiment):
     def state(self):
         return self._witness.state
 
+    def settle(self):
+        self._witness.settle()
+
     def verify(self, *given, **named):
         return self._witness.verify(*given, **named)
 
     def report(self, *given, **named):
-        self._witness.settle()
+        self.settle()
         return super().report(*given, **named)
 
 
