@@ -72,6 +72,7 @@ export class Experiment {
   decideMany(asked: Iterable<Asked>): Promise<Decision[]>;
   /** True if that is new, false if it was there already. */
   reward(id: string, value: number, options?: RewardOptions): Promise<boolean>;
+  /** Each by itself: what is refused keeps none from counting. Not with a public token. */
   rewardEach(rewards: Iterable<Reward>, options?: { keepalive?: boolean }): Promise<Result[]>;
   /** As `varts experiment report --json` prints it. */
   report(options?: { level?: number }): Promise<Record<string, unknown>>;

@@ -92,6 +92,7 @@ export class Experiment {
    * With `keepalive` the request outlives the page, and may have 60 kB.
    */
   async rewardEach(rewards, { keepalive = false } = {}) {
+    if (this._public) throw new TypeError("rewardEach needs a token that is not public");
     const list = [...rewards].map(({ id, value, metrics, key }) =>
       compact({ id, value, metrics, key }),
     );

@@ -80,6 +80,7 @@ test("a page decides and rewards with a public token", async () => {
   assert.equal(await later.reward(decision.id, 1, kept), false);
   await assert.rejects(later.reward(decision.id, 1), { kind: "forbidden", status: 403 });
   await assert.rejects(banner.decide({ id: "mine" }), TypeError);
+  await assert.rejects(banner.rewardEach([{ id: decision.id, value: 1 }]), TypeError);
 });
 
 test("a refusal says why", async () => {

@@ -154,6 +154,6 @@ def _reasons() -> Iterator[list[Unanswered]]:
     found: list[Unanswered] = []
     try:
         yield found
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         reason = str(error) or type(error).__name__
         found.append(Unanswered(reason, sent=not isinstance(error, NOT_SENT)))
