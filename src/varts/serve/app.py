@@ -88,8 +88,8 @@ class Door:
             path.get("name"),
             lambda name: scope.update({CALLER: name}),
         )
-        if endpoint.writes and self.service.read_only:
-            raise Problem("read-only", "the service only reads: it was started with --read-only")
+        if endpoint.writes and self.service.store.read_only:
+            raise Problem("read-only", "the service is read-only: nothing can be changed here")
         query = None if endpoint.query is None else _read_query(scope, endpoint.query)
         body = None
         if endpoint.body is not None:

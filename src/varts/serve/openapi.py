@@ -66,7 +66,7 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     ]
     if "if-match" in endpoint.problems:
         described = {"type": "string", "description": "The ETag of the experiment, or *."}
-        found.append({"name": "If-Match", "in": "header", "required": False, "schema": described})
+        found.append({"name": "If-Match", "in": "header", "required": True, "schema": described})
     return found
 
 
