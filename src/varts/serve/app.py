@@ -20,7 +20,8 @@ from varts.live import StoreError
 from varts.live.validation import check_text
 from varts.serve.admission import Admission
 from varts.serve.calls import JSON, Call, Reply
-from varts.serve.endpoints import ENDPOINTS, FORM, Endpoint
+from varts.serve.endpoint import FORM, Endpoint
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.guard import CALLER, REQUEST, ROUTE, Guard, send_answer, send_problem
 from varts.serve.logs import tell, tell_error
 from varts.serve.openapi import PATH, document, needs_body

@@ -12,7 +12,8 @@ import varts
 from varts.serve.admission import OPEN
 from varts.serve.bodies import Text
 from varts.serve.calls import JSON
-from varts.serve.endpoints import ENDPOINTS, Endpoint
+from varts.serve.endpoint import Endpoint
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.problems import KINDS, MEDIA_TYPE, ProblemBody
 
 PATH = "/openapi.json"

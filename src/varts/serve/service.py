@@ -145,9 +145,7 @@ class Service:
         """What an experiment answers to a question that reads a little; `scanning` if it reads the
         whole log. Raises UnknownExperiment."""
         running = await self.running(name)
-        if scanning:
-            return await self._run(self._scanners, running.ask, question)
-        return await self.read(running.ask, question)
+        return await (self.scan if scanning else self.read)(running.ask, question)
 
     async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
         """What an experiment returns when it is changed; raises UnknownExperiment."""
@@ -171,6 +169,10 @@ class Service:
         except TimeoutError:
             detail = f"the store has not answered for {READING_SECONDS:g} s"
             raise Problem("busy", detail) from None
+
+    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that reads a whole log."""
+        return await self._run(self._scanners, function, *arguments)
 
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that changes something, beside decisions and rewards."""
