@@ -7,7 +7,7 @@ import threading
 
 import httpx
 
-from varts.live.store import open_store
+from varts.live.store import Store, open_store
 from varts.serve.admission import Admission
 from varts.serve.app import make_app
 from varts.serve.logs import begin_logging
@@ -26,7 +26,8 @@ class Serving:
         self.secret, operator = new_token("operator", ["admin"])
         known = Tokens([operator, *(tokens or ())])
         self.settings = Settings(store=url, no_auth=no_auth, **settings)
-        self.service = Service(open_store(url), self.settings.read_only)
+        read_only = self.settings.read_only
+        self.service = Service(Store(url, read_only=True) if read_only else open_store(url))
         self.admission = Admission(None if no_auth else known, Sessions(self.settings.is_secure))
         self.operator = operator
         self.lines = io.StringIO()

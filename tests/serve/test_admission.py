@@ -7,7 +7,8 @@ import pytest
 from tests.serve.clients import PAGE, Serving
 from varts.serve import admission
 from varts.serve.admission import OPEN
-from varts.serve.endpoints import ENDPOINTS, Endpoint
+from varts.serve.endpoint import Endpoint
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.tokens import SCOPES, Token, Tokens, new_token
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)

@@ -14,7 +14,6 @@ from varts.live.url import read_url
 from varts.serve import reading, standings
 from varts.serve.endpoints import ENDPOINTS
 from varts.serve.metrics import MOST_ARMS_COUNTED
-from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token
 
 E = "/v1/experiments/price"
@@ -263,12 +262,26 @@ def test_a_read_only_service_refuses_all_that_writes(tmp_path):
             refused = answer.status_code == 403 and answer.json()["type"] == "/problems/read-only"
             assert refused == (endpoint.scope in ("decide", "reward", "admin")), path
         detail = made.refused(403, "read-only", "PUT", f"{E}/decisions/b")
-        assert detail == "the service only reads: it was started with --read-only"
+        assert detail == "the service is read-only: nothing can be changed here"
         made.refused(401, "unauthorized", "PUT", f"{E}/decisions/b", token=None)
         assert made.ok("GET", f"{E}/decisions/a")["settled"] is None
         assert made.ok("GET", "/v1/experiments")["experiments"][0]["pending"] == 1
     assert file.read_bytes() == before
 
 
-def test_a_service_writes_unless_it_is_told_not_to():
-    assert Settings().read_only is False
+def test_a_read_only_service_needs_no_right_to_write(postgres):
+    """As on a replica: the database itself refuses every transaction that writes."""
+    url = postgres()
+    with Serving(url) as made:
+        made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 3600})
+        learn(made, 60)
+    replica = f"{url}{'&' if '?' in url else '?'}options=-cdefault_transaction_read_only%3Don"
+    with Serving(replica) as made:  # negative control: it does refuse
+        assert made.ask("PUT", f"{E}/decisions/b").status_code == 503
+    with Serving(replica, read_only=True) as made:
+        for endpoint in READS:
+            path = endpoint.path.format(name="price", id="visit-0")
+            body = {"even": True} if endpoint.method == "POST" else None
+            assert made.ask(endpoint.method, path, body).status_code == 200, path
+        for path in ("/v1/experiments", "/metrics", "/readyz"):
+            assert made.ask("GET", path).status_code == 200

@@ -49,6 +49,8 @@ class Store(Database):
             reference) or memory://name (shared in this process, when `varts.open` opens it). The
             option timeout=5 says for how many seconds a transaction may wait (60).
         clock: What time it is, in microseconds since 1970; by default the database tells.
+        read_only: Whether to look only: tables are neither made nor brought to this version, and
+            looking settles nothing. A file that cannot be written is found to be so by itself.
 
     Raises:
         ValueError: The URL is not one of these.
@@ -56,10 +58,11 @@ class Store(Database):
         StoreError: The database cannot be used.
     """
 
-    def __init__(self, url: str, clock: Clock | None = None) -> None:
+    def __init__(self, url: str, clock: Clock | None = None, read_only: bool = False) -> None:
         if not isinstance(url, str):
             raise TypeError(f"store must be a URL, got {abbreviate(url)}")
         super().__init__(url)
+        self.read_only = self.read_only or read_only
         self.clock = clock or self._own_clock()
         with self._errors():
             self._migrate()

@@ -22,10 +22,8 @@ from varts.priors import NormalGamma
 MOST_ITEMS = 1_000  # in one request
 MOST_ARMS = 1_000
 MOST_METRICS = 100
-LARGEST_VERSION = 2**63 - 1  # that a database can keep
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"^[^\x00]*$")]
-Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Metrics = Annotated[dict[Text, float | None], Meta(max_length=MOST_METRICS)]
 Level = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -289,39 +287,6 @@ class ExperimentsListed(Answer):
     next: str | None
 
 
-class EventShown(Answer):
-    """A change of an experiment, or a correction: what was done, by whom and why."""
-
-    version: int
-    time: str
-    kind: str
-    by: str | None
-    why: str | None
-    change: dict[str, Any]
-
-
-class EventsShown(Answer):
-    """A page of changes, oldest first; `next` is the `after` of the next one."""
-
-    events: list[EventShown]
-    next: int | None
-
-
-class HistoryPoint(Answer):
-    """A checkpoint; arms have the columns of `varts.live.History.frame`."""
-
-    time: str
-    version: int
-    rewards: int
-    arms: list[dict[str, Any]]
-
-
-class HistoryShown(Answer):
-    """How an experiment came to where it is; the last checkpoint is the present."""
-
-    points: list[HistoryPoint]
-
-
 class EvaluationAsked(Body):
     """Another way of deciding: one of `always`, `even`, `shares` and `floor`."""
 
@@ -347,41 +312,6 @@ class ReportQuery(Body):
     """Which intervals."""
 
     level: Level = CONFIDENCE
-
-
-class VoidQuery(Body):
-    """Why a reward is taken back."""
-
-    why: Text | None = None
-
-
-class DeletionQuery(Body):
-    """The experiment's name once more."""
-
-    confirm: Text
-
-
-class EventsQuery(Body):
-    """Which changes: those after a version."""
-
-    after: Annotated[int, Meta(ge=0, le=LARGEST_VERSION)] = 0
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
-
-
-class HistoryQuery(Body):
-    """Which checkpoints: one of `points`, `every_rewards` and `every`."""
-
-    points: Annotated[int, Meta(ge=1, le=1_000)] | None = None
-    every_rewards: Number | None = None
-    every: Text | None = None
-    level: Level = CONFIDENCE
-
-
-class LogQuery(Body):
-    """Which part of the log: so many decisions after the one of an id."""
-
-    after: Text | None = None
-    limit: Number | None = None
 
 
 class LinkQuery(Body):

@@ -9,6 +9,7 @@ from varts.live import Decision, Experiment
 from varts.live.assignment import new_ids
 from varts.live.clock import process_clock
 from varts.serve.bodies import (
+    Body,
     Corrected,
     DecisionFound,
     DecisionMade,
@@ -16,10 +17,17 @@ from varts.serve.bodies import (
     RewardResult,
     RewardResults,
     RewardSent,
+    Text,
 )
 from varts.serve.calls import Call, Reply, rfc3339, tell_change
 from varts.serve.problems import Problem, problem_of
 from varts.serve.service import Running
+
+
+class VoidQuery(Body):
+    """Why a reward is taken back."""
+
+    why: Text | None = None
 
 
 async def decide_one(call: Call) -> Reply:

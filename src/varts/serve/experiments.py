@@ -14,10 +14,12 @@ from varts.live.administration import Known
 from varts.live.opening import open_experiment
 from varts.serve.bodies import (
     ArmShown,
+    Body,
     ExperimentListed,
     ExperimentShown,
     ExperimentsListed,
     Forgotten,
+    Text,
     given_options,
     read_prior,
 )
@@ -26,6 +28,12 @@ from varts.serve.problems import Problem
 from varts.serve.standings import Standing
 
 NEW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # what can stand in any path
+
+
+class DeletionQuery(Body):
+    """The experiment's name once more."""
+
+    confirm: Text
 
 
 async def list_experiments(call: Call) -> Reply:

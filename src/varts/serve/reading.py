@@ -8,22 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import msgspec
 import polars as pl
+from msgspec import Meta
 
 import varts
+from varts._intervals import CONFIDENCE
 from varts.live import ChangeRecord, Experiment, History
-from varts.serve.bodies import (
-    EvaluationAsked,
-    EventShown,
-    EventsShown,
-    HistoryPoint,
-    HistoryQuery,
-    HistoryShown,
-)
+from varts.serve.bodies import Answer, Body, EvaluationAsked, Level, Text
 from varts.serve.calls import Call, Reply, encode_json, rfc3339
 
 if TYPE_CHECKING:
@@ -33,6 +28,64 @@ if TYPE_CHECKING:
 NDJSON = "application/x-ndjson"
 LINES_PER_CHUNK = 1_000
 MOST_ROWS = 100_000  # of a history
+LARGEST_VERSION = 2**63 - 1  # that a database can keep
+Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+
+
+class EventsQuery(Body):
+    """Which changes: those after a version."""
+
+    after: Annotated[int, Meta(ge=0, le=LARGEST_VERSION)] = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+
+
+class HistoryQuery(Body):
+    """Which checkpoints: one of `points`, `every_rewards` and `every`."""
+
+    points: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    every_rewards: Number | None = None
+    every: Text | None = None
+    level: Level = CONFIDENCE
+
+
+class LogQuery(Body):
+    """Which part of the log: so many decisions after the one of an id."""
+
+    after: Text | None = None
+    limit: Number | None = None
+
+
+class EventShown(Answer):
+    """A change of an experiment, or a correction: what was done, by whom and why."""
+
+    version: int
+    time: str
+    kind: str
+    by: str | None
+    why: str | None
+    change: dict[str, Any]
+
+
+class EventsShown(Answer):
+    """A page of changes, oldest first; `next` is the `after` of the next one."""
+
+    events: list[EventShown]
+    next: int | None
+
+
+class HistoryPoint(Answer):
+    """A checkpoint; arms have the columns of `varts.live.History.frame`."""
+
+    time: str
+    version: int
+    rewards: int
+    arms: list[dict[str, Any]]
+
+
+class HistoryShown(Answer):
+    """How an experiment came to where it is; the last checkpoint is the present."""
+
+    points: list[HistoryPoint]
 
 
 async def show_report(call: Call) -> Reply:

@@ -87,12 +87,11 @@ class Service:
     """What requests are answered from.
 
     Args:
-        store: The database.
-        read_only: Whether nothing may be written to it, not even by the clock.
+        store: The database; into one that is read-only nothing is written, not even by the clock.
     """
 
-    def __init__(self, store: Store, read_only: bool = False) -> None:
-        self.store, self.read_only, self.draining = store, read_only, False
+    def __init__(self, store: Store) -> None:
+        self.store, self.draining = store, False
         self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
@@ -103,7 +102,7 @@ class Service:
 
     async def start(self) -> None:
         """Begin to settle what is overdue."""
-        if not self.read_only:
+        if not self.store.read_only:
             self._ticking = asyncio.create_task(self._tick())
 
     async def close(self) -> None:
@@ -146,9 +145,7 @@ class Service:
         """What an experiment answers to a question that reads a little; `scanning` if it reads the
         whole log. Raises UnknownExperiment."""
         running = await self.running(name)
-        if scanning:
-            return await self._run(self._scanners, running.ask, question)
-        return await self.read(running.ask, question)
+        return await (self.scan if scanning else self.read)(running.ask, question)
 
     async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
         """What an experiment returns when it is changed; raises UnknownExperiment."""
@@ -172,6 +169,10 @@ class Service:
         except TimeoutError:
             detail = f"the store has not answered for {READING_SECONDS:g} s"
             raise Problem("busy", detail) from None
+
+    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that reads a whole log."""
+        return await self._run(self._scanners, function, *arguments)
 
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that changes something, beside decisions and rewards."""
