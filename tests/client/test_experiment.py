@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import varts
-from varts.client import AsyncExperiment, NotAllowed, RemoteExperiment, open_async
+from varts.client import AsyncExperiment, NotAllowed, RemoteExperiment, UnknownToken, open_async
 from varts.client.problems import ERRORS, OUTCOMES
 from varts.live import (
     Changed,
@@ -213,9 +213,12 @@ def test_more_than_one_request_can_carry(price):
 
 
 def test_a_token_may_come_from_the_environment(running, price, monkeypatch):
-    with pytest.raises(NotAllowed, match="token") as refused:
-        running.open("price", ["9", "12", "15"], token="varts_wrong")
-    assert isinstance(refused.value, PermissionError) and isinstance(refused.value, LiveError)
+    for token in ("varts_wrong", None):
+        for arms in (["9", "12", "15"], None):
+            with pytest.raises(UnknownToken, match="token") as refused:
+                running.open("price", arms, token=token)
+            assert isinstance(refused.value, PermissionError)
+            assert isinstance(refused.value, LiveError)
     monkeypatch.setenv("VARTS_TOKEN", running.token)
     with running.open("price", token=None) as exp:
         assert exp.arms == ["9", "12", "15"]

@@ -9,12 +9,13 @@ connections together, blocking and asynchronous, and `opening` makes one.
 
 from varts.client.experiment import AsyncExperiment, RemoteExperiment
 from varts.client.opening import open_async, open_experiment
-from varts.client.problems import NotAllowed
+from varts.client.problems import NotAllowed, UnknownToken
 
 open = open_experiment
 __all__ = [  # but `open`: `from varts.client import *` must not replace the builtin
     "AsyncExperiment",
     "NotAllowed",
     "RemoteExperiment",
+    "UnknownToken",
     "open_async",
 ]

@@ -10,7 +10,7 @@ from varts.client.address import Address, is_address, read_address, read_token
 from varts.client.changes import write_options
 from varts.client.experiment import AsyncExperiment, RemoteExperiment
 from varts.client.messages import Conversation, Request, path_of
-from varts.client.problems import NotAllowed
+from varts.client.problems import NotAllowed, UnknownToken
 from varts.client.talk import Talk
 from varts.live import opening
 from varts.live.errors import UnknownExperiment
@@ -166,8 +166,8 @@ def _find(
         raise UnknownExperiment(
             f"{error} in store {address.url}; give its arms to create it"
         ) from None
-    except NotAllowed:
-        if options:
+    except NotAllowed as error:
+        if options or isinstance(error, UnknownToken):
             raise
         return
     opening.check_options(talk.name, state.config, state.config.arms, groups, options)

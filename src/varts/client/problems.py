@@ -21,7 +21,11 @@ from varts.live.errors import (
 
 
 class NotAllowed(LiveError, PermissionError):  # noqa: N818  the name says what it is
-    """The service takes the token for none, or for one that may not do this."""
+    """The token may not do this."""
+
+
+class UnknownToken(NotAllowed):
+    """The service knows no such token, or it has expired, or none was given."""
 
 
 # By the last part of a problem's type. What is in none of them is the service's own trouble.
@@ -38,7 +42,7 @@ ERRORS: dict[str, type[Exception]] = {
     "refused": ValueError,
     "invalid": ValueError,
     "too-large": ValueError,
-    "unauthorized": NotAllowed,
+    "unauthorized": UnknownToken,
     "forbidden": NotAllowed,
     "read-only": NotAllowed,
 }
