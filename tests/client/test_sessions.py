@@ -76,13 +76,6 @@ def services(tmp_path, clock, monkeypatch):
         yield lambda: next(turns)
 
 
-@pytest.fixture
-def clock():
-    from tests.live.conformance import Clock
-
-    return Clock()
-
-
 def test_sessions(services, clock):
     run(services, 1, clock, RemoteSessions)
 
