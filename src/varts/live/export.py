@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = 20_000  # held in memory at a time
 
 
-def export(log: Log, config: Config, path: Path) -> int:
-    """Write all decisions, in the order they were made; the file appears when it is complete.
+def export(
+    log: Log,
+    config: Config,
+    path: Path,
+    start: tuple[int, int] = (-1, -1),
+    limit: int | None = None,
+) -> int:
+    """Write decisions, in the order they were made; the file appears when it is complete.
 
-    Rewards are as they are now, corrections included. Every metric has a column of its name.
+    `start` is the time and the number of the decision after which to begin. Rewards are as they are
+    now, corrections included. Every metric has a column of its name.
 
     In a CSV file no text can be taken for a formula: see `quote_formulas`.
     """
@@ -51,7 +58,7 @@ def export(log: Log, config: Config, path: Path) -> int:
         "corrected_version": pl.Int64,
         **dict.fromkeys(metrics, pl.Float64),
     }
-    written, rows = 0, log.decisions()
+    written, rows = 0, islice(log.decisions(start=start, limit=limit), limit)
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -20,13 +20,25 @@ from varts.live.errors import StoreError
 from varts.live.locks import Deadline, WaitedTooLong, queue_file
 from varts.live.migrations import upgrade
 from varts.live.row import Row
-from varts.live.schema import SCHEMA_VERSION, experiments, statistics
+from varts.live.schema import SCHEMA_VERSION, experiments, statistics, traffic
 from varts.live.state import CREATE, Config, Event, Key, State
 from varts.live.transaction import Transaction, add_rows
 
 MIGRATION_LOCK_KEY = 0x7661727473  # "varts", for PostgreSQL's advisory lock
 
 _memories: dict[str, Store] = {}
+
+
+class Summary(NamedTuple):
+    """What a list shows of an experiment beside its state.
+
+    Args:
+        created: When, in microseconds since 1970.
+        pending: How many of its decisions wait for a reward.
+    """
+
+    created: int
+    pending: int
 
 
 class Store(Database):
@@ -37,6 +49,8 @@ class Store(Database):
             reference) or memory://name (shared in this process, when `varts.open` opens it). The
             option timeout=5 says for how many seconds a transaction may wait (60).
         clock: What time it is, in microseconds since 1970; by default the database tells.
+        read_only: Whether to look only: tables are neither made nor brought to this version, and
+            looking settles nothing. A file that cannot be written is found to be so by itself.
 
     Raises:
         ValueError: The URL is not one of these.
@@ -44,10 +58,11 @@ class Store(Database):
         StoreError: The database cannot be used.
     """
 
-    def __init__(self, url: str, clock: Clock | None = None) -> None:
+    def __init__(self, url: str, clock: Clock | None = None, read_only: bool = False) -> None:
         if not isinstance(url, str):
             raise TypeError(f"store must be a URL, got {abbreviate(url)}")
         super().__init__(url)
+        self.read_only = self.read_only or read_only
         self.clock = clock or self._own_clock()
         with self._errors():
             self._migrate()
@@ -90,6 +105,29 @@ class Store(Database):
             )
             for row in found.values()
         }
+
+    def summaries(self, after: str | None = None, limit: int | None = None) -> dict[str, Summary]:
+        """When experiments were created and how many decisions wait for a reward, by name, in one
+        statement that reads no log.
+
+        Args:
+            after: Only those whose names come later.
+            limit: How many at most.
+        """
+        pending = sa.func.coalesce(sa.func.sum(traffic.c.decided - traffic.c.settled), 0)
+        joined = sa.outerjoin(experiments, traffic, traffic.c.experiment == experiments.c.id)
+        query = (
+            sa.select(experiments.c.name, experiments.c.created, pending)
+            .select_from(joined)
+            .group_by(experiments.c.id, experiments.c.name, experiments.c.created)
+            .order_by(experiments.c.name)
+            .limit(limit)
+        )
+        if after is not None:
+            query = query.where(experiments.c.name > after)
+        with self._reading() as connection:
+            rows = connection.execute(query)
+            return {name: Summary(created, int(waiting)) for name, created, waiting in rows}
 
     def has(self, name: str) -> bool:
         """Whether there is an experiment of this name.
