@@ -97,8 +97,8 @@ def test_a_request_keeps_its_id_if_it_is_one(serving):
 
 
 def test_a_path_says_all_its_methods(serving):
-    answer = serving.ask("DELETE", "/v1/experiments/price")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, PATCH, PUT")
+    answer = serving.ask("POST", "/v1/experiments/price")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH, PUT")
     assert serving.ask("POST", "/openapi.json").headers["allow"] == "GET, HEAD"
     assert serving.ask("BREW", "/healthz").status_code == 405
     assert serving.ask("GET", "/v1/experiments/").status_code == 404
@@ -167,7 +167,7 @@ def test_an_error_of_our_own_is_logged_and_not_shown(serving, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(serving.service.store, "names", fail)
+    monkeypatch.setattr(serving.service.store, "summaries", fail)
     detail = serving.refused(500, "internal", "GET", "/v1/experiments")
     assert "secret detail" not in detail
     (line,) = [line for line in serving.log if line["event"] == "internal"]
