@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -142,7 +144,9 @@ def read_checks(body: Mapping[str, Any]) -> Checks:
     """What `Checks.to_dict` has told."""
     from varts.checks import Checks, Finding
 
-    return Checks(body["name"], tuple(Finding(**one) for one in body["checks"]))
+    names = [field.name for field in fields(Finding)]
+    told = ([one[name] for name in names] for one in body["checks"])
+    return Checks(body["name"], tuple(starmap(Finding, told)))
 
 
 def read_evaluation(body: Mapping[str, Any]) -> Evaluation:
