@@ -75,9 +75,9 @@ def free_port():
 def service(url, folder):
     """`varts serve`, as in production: with tokens."""
     secret, token = new_token("bench", ["admin"], rate=1e6)
-    tokens = Path(folder) / "tokens.toml"
-    tokens.write_text(token.to_toml(), encoding="utf-8")
     port = free_port()
+    tokens = Path(folder) / f"tokens-{port}.toml"
+    tokens.write_text(token.to_toml(), encoding="utf-8")
     flags = ["--port", str(port), "--store", url, "--token-file", str(tokens), "--log", "json"]
     program = "from varts.cli import main; main()"
     with running([sys.executable, "-c", program, "serve", *flags], port) as (address, process):
@@ -132,6 +132,7 @@ def measure_store(new, folder, rounds, seconds):
         varts.open("bench", store=urls["library"]) as exp,
         thread_pool(urls["pool"]) as pool,
         service(urls["service"], folder) as served,
+        service(urls["service"], folder) as second,
     ):
         for number in range(rounds):
             say(f"round {number + 1} of {rounds}")
@@ -144,6 +145,9 @@ def measure_store(new, folder, rounds, seconds):
             note("with pages", served("pairs", MANY, seconds))
             note("pages", json.loads(pages.communicate()[0]))
             note("without pages", served("pairs", MANY, seconds))
+            other = second.start("pairs", MANY // 2, seconds)
+            note("two services, first", served("pairs", MANY // 2, seconds))
+            note("two services, second", json.loads(other.communicate()[0]))
             note(f"library, batches of {BATCH}", decide_many(exp, seconds))
             note(f"service, batches of {BATCH}", served("batches", 4, seconds))
             note("service, decisions alone", served("decisions", MANY, seconds))
@@ -168,7 +172,7 @@ def decide_many(exp, seconds):
 
 
 def measure_reports(new, visits):
-    """Seconds of a report, a history and a page, of a short and of a long experiment, in turns."""
+    """Seconds of reports of a short and a long experiment, of a history and of a page, in turns."""
     actions, opened = {}, []
     for name, count in (("short", SHORT), ("long", visits)):
         say(f"an experiment of {count:,} decisions")
@@ -180,8 +184,8 @@ def measure_reports(new, visits):
             exp.reward_many((one.id, value) for one, value in zip(made, paid, strict=True))
         opened.append(exp)
         actions[f"report, {name}"] = exp.report
-        actions[f"history, {name}"] = exp.history
-        actions[f"page, {name}"] = lambda exp=exp: draw(exp)
+    actions["history, short"] = opened[0].history
+    actions["page, short"] = lambda: draw(opened[0])
     times = in_turns(actions, LOOKS)
     for exp in opened:
         exp.close()
@@ -291,12 +295,12 @@ def _rates(rows):
 
 
 def _reports(found):
-    lines = [
-        [f"{what}, {count:,} decisions"]
-        + [report.short(median(by[f"{what}, {size}"]) * 1e3) for by in found["reports"].values()]
-        for what in ("report", "history", "page")
-        for size, count in (("short", SHORT), ("long", found["visits"]))
-    ]
+    counts = {"short": SHORT, "long": found["visits"]}
+    lines = []
+    for name in next(iter(found["reports"].values())):
+        what, size = name.split(", ")
+        times = [report.short(median(by[name]) * 1e3) for by in found["reports"].values()]
+        lines.append([f"{what}, {counts[size]:,} decisions", *times])
     return report.table(["", *found["reports"]], lines)
 
 

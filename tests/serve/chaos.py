@@ -83,8 +83,8 @@ class Supervisor(threading.Thread):
         self.process.terminate()
         self.join(PATIENCE)
 
-    def is_alive_by(self, path):
-        """What it answers to a probe."""
+    def ask(self, path):
+        """The status that it answers with, None if it does not."""
         with suppress(httpx.TransportError):
             return httpx.get(f"{self.address}{path}", timeout=PATIENCE).status_code
         return None
@@ -183,15 +183,13 @@ class Misfortunes:
         pid = self.server.get_pid()
         os.kill(pid, signal.SIGQUIT)  # no time to end anything
         wait_until(lambda: not psutil.pid_exists(pid), PATIENCE)
-        with self._expecting_refusals():
+        with self._expecting_refusals({"/healthz": 200, "/readyz": 503}):
             time.sleep(AWAY)
-            probes = {path: self.supervisor.is_alive_by(path) for path in ("/healthz", "/readyz")}
-            if probes != {"/healthz": 200, "/readyz": 503}:
-                self.ledger.problems.append(f"while PostgreSQL was away, probes said {probes}")
         self.server.ensure_postgres_running()
 
     def fill_disk(self):
-        with self._expecting_refusals(), self.disk(self.supervisor.process.pid):
+        answers = {"/readyz": 200, f"{path_of('plain')}/report": 200}  # it can still be read
+        with self.disk(self.supervisor.process.pid), self._expecting_refusals(answers):
             time.sleep(AWAY)
 
     def _signal(self, number):
@@ -200,9 +198,13 @@ class Misfortunes:
         wait_until(lambda: self.supervisor.process is not process, PATIENCE)
 
     @contextmanager
-    def _expecting_refusals(self):
+    def _expecting_refusals(self, answers):
+        """Clients must be told to come again, and these paths be answered like this."""
         before = self.ledger.answers["503"]
         yield
+        found = {path: self.supervisor.ask(path) for path in answers}
+        if found != answers:
+            self.ledger.problems.append(f"while the store was away, {found} was answered")
         if self.ledger.answers["503"] == before:
             self.ledger.problems.append("clients were not refused while the store was away")
 
@@ -232,7 +234,7 @@ def no_larger_files(pid):
 
 def torment(
     url, folder, counts, seed=1, clients=8, pairs=0, server=None, database=None,
-    disk=no_larger_files, say=lambda text: None,
+    disk=no_larger_files, within=ANSWERS_WITHIN, say=lambda text: None,
 ):  # fmt: skip
     """Let all of this happen, `counts` times each, to a service with clients at work; what was
     wrong, and how much there was of everything."""
@@ -250,7 +252,7 @@ def torment(
     ]
     waits = []
     try:
-        wait_until(lambda: supervisor.is_alive_by("/readyz") == 200, PATIENCE)
+        wait_until(lambda: supervisor.ask("/readyz") == 200, PATIENCE)
         for worker in workers:
             worker.start()
         for number, name in enumerate(schedule, 1):
@@ -274,7 +276,7 @@ def torment(
             f"exit codes were {supervisor.codes}, expected {misfortunes.expected}"
         )
     longest, after = max(waits, default=(0.0, "nothing"))
-    if longest > ANSWERS_WITHIN:
+    if longest > within:
         ledger.problems.append(f"it took {longest:.1f} s to answer again after {after}")
     problems, numbers = check(ledger, url)
     return problems, {**counts, "longest wait after it was over, s": float(longest), **numbers}
