@@ -6,8 +6,8 @@ PostgreSQL; the tests of this folder use the parts.
 Clients ask for decisions with ids of their own and send their rewards, one by one and in batches,
 and repeat every request until it is answered with 200, and some after that; a ledger keeps what
 they were told. Meanwhile the service is killed, told to end, and started again as systemd would;
-every connection to PostgreSQL is terminated, PostgreSQL crashes and stays away for a while; the
-disk is full for a while; the clock of the service goes back an hour.
+every connection to PostgreSQL is terminated; PostgreSQL crashes, alone or with the service, and
+stays away for a while; the disk is full for a while; the clock of the service goes back an hour.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import resource
 import signal
 import socket
 import subprocess
@@ -32,6 +31,7 @@ import psutil
 
 import varts
 from tests.live.chaos import postgres_server, report
+from tests.serve.disks import no_larger_files, small_disk
 from tests.serve.ledger import Ledger, check
 from tests.serve.processes import ROOT, wait_until
 
@@ -180,12 +180,14 @@ class Misfortunes:
         )
 
     def crash_server(self):
-        pid = self.server.get_pid()
-        os.kill(pid, signal.SIGQUIT)  # no time to end anything
-        wait_until(lambda: not psutil.pid_exists(pid), PATIENCE)
-        with self._expecting_refusals({"/healthz": 200, "/readyz": 503}):
+        with self._server_away(), self._expecting_refusals({"/healthz": 200, "/readyz": 503}):
             time.sleep(AWAY)
-        self.server.ensure_postgres_running()
+
+    def crash_both(self):
+        """The service cannot start while PostgreSQL is away, and is started until it can."""
+        with self._server_away():
+            self.kill()
+            time.sleep(AWAY)
 
     def fill_disk(self):
         answers = {"/readyz": 200, f"{path_of('plain')}/report": 200}  # it can still be read
@@ -198,6 +200,14 @@ class Misfortunes:
         wait_until(lambda: self.supervisor.process is not process, PATIENCE)
 
     @contextmanager
+    def _server_away(self):
+        pid = self.server.get_pid()
+        os.kill(pid, signal.SIGQUIT)  # no time to end anything
+        wait_until(lambda: not psutil.pid_exists(pid), PATIENCE)
+        yield
+        self.server.ensure_postgres_running()
+
+    @contextmanager
     def _expecting_refusals(self, answers):
         """Clients must be told to come again, and these paths be answered like this."""
         before = self.ledger.answers["503"]
@@ -207,29 +217,6 @@ class Misfortunes:
             self.ledger.problems.append(f"while the store was away, {found} was answered")
         if self.ledger.answers["503"] == before:
             self.ledger.problems.append("clients were not refused while the store was away")
-
-
-@contextmanager
-def full_tmpfs(folder):
-    """No room is left on the file system that the database is on."""
-    ballast = Path(folder) / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass
-    try:
-        yield
-    finally:
-        ballast.unlink()
-
-
-@contextmanager
-def no_larger_files(pid):
-    """No file of this process can grow: what a full disk is to it, without a disk to fill."""
-    soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-    try:
-        yield
-    finally:
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def torment(
@@ -271,6 +258,8 @@ def torment(
                 worker.join(2 * PATIENCE)
         supervisor.stop()
     misfortunes.expected[0] += 1  # the last one
+    if "crash_both" in counts:  # as often as it was started in vain
+        misfortunes.expected[2] = supervisor.codes[2]
     if supervisor.codes != misfortunes.expected:
         ledger.problems.append(
             f"exit codes were {supervisor.codes}, expected {misfortunes.expected}"
@@ -279,30 +268,15 @@ def torment(
     if longest > within:
         ledger.problems.append(f"it took {longest:.1f} s to answer again after {after}")
     problems, numbers = check(ledger, url)
-    return problems, {**counts, "longest wait after it was over, s": float(longest), **numbers}
+    in_vain = {"started in vain": supervisor.codes[2]} if "crash_both" in counts else {}
+    waited = {"longest wait after it was over, s": float(longest)}
+    return problems, {**counts, **in_vain, **waited, **numbers}
 
 
 # ------------------------------------------------------------------------------ make chaos-serve
 
 
-@contextmanager
-def small_disk(folder):
-    """A folder on a file system of its own with 256 MB and how to fill it; where none can be
-    mounted, a folder and a limit for the process."""
-    place = Path(folder) / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(place)]
-    with suppress(OSError):
-        if subprocess.run(mount, capture_output=True).returncode == 0:
-            try:
-                yield place, lambda pid: full_tmpfs(place), "a file system without room"
-            finally:
-                subprocess.run(["umount", str(place)], check=True)
-            return
-    yield place, no_larger_files, "a limit on the size of its files"
-
-
-def chaos(kills, pairs, seed):
+def chaos(kills, pairs, within, seed):
     """Torture a service on both stores; True if nothing was wrong."""
     fine, few = True, -(-kills // 10)
     common = {"kill": kills, "terminate": 2 * few, "turn_clock": few}
@@ -314,7 +288,7 @@ def chaos(kills, pairs, seed):
             began = time.monotonic()
             problems, numbers = torment(
                 f"sqlite:///{place}/varts.db", folder, {**common, "fill_disk": few},
-                seed=seed, pairs=pairs, disk=disk, say=say,
+                seed=seed, pairs=pairs, within=within, disk=disk, say=say,
             )  # fmt: skip
             fine &= report("SQLite", began, problems, **numbers)
         with postgres_server(folder) as server:
@@ -322,8 +296,8 @@ def chaos(kills, pairs, seed):
             began = time.monotonic()
             problems, numbers = torment(
                 server.get_uri(database="chaos"), folder,
-                {**common, "end_connections": 2 * few, "crash_server": few},
-                seed=seed, pairs=pairs, server=server, database="chaos", say=say,
+                {**common, "end_connections": 2 * few, "crash_server": few, "crash_both": few},
+                seed=seed, pairs=pairs, within=within, server=server, database="chaos", say=say,
             )  # fmt: skip
             fine &= report("PostgreSQL", began, problems, **numbers)
     return fine
@@ -333,9 +307,10 @@ def main():
     options = argparse.ArgumentParser(description="the worst of times for varts serve")
     options.add_argument("--kills", type=int, default=50, help="per store")
     options.add_argument("--pairs", type=int, default=5_000, help="acknowledged, at least")
+    options.add_argument("--within", type=float, default=ANSWERS_WITHIN, help="seconds, it answers")
     options.add_argument("--seed", type=int, default=random.randrange(10**6))
     asked = options.parse_args()
-    sys.exit(0 if chaos(asked.kills, asked.pairs, asked.seed) else 1)
+    sys.exit(0 if chaos(asked.kills, asked.pairs, asked.within, asked.seed) else 1)
 
 
 if __name__ == "__main__":
