@@ -18,7 +18,7 @@ import yaml
 
 from tests.serve.processes import serve
 from varts.cli.serve import serve as command
-from varts.serve import run
+from varts.serve import run, service
 from varts.serve.metrics import Metrics
 from varts.serve.settings import Settings
 from varts.serve.tokens import new_token
@@ -50,6 +50,12 @@ def test_a_flag_that_is_not_there_is_noticed(settings_of):
         settings_of(["--workers=4"])
     with pytest.raises(ValueError, match="token_file must be given"):
         settings_of(["--host", "0.0.0.0"])
+
+
+def test_the_page_knows_how_many_connections_there_can_be():
+    """A thread has at most one; the last one is that of changes."""
+    most = service.WRITERS + service.READERS + service.SCANNERS + 1
+    assert f"5 when idle, {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
 
 
 # ------------------------------------------------------------------------------ Docker
@@ -139,11 +145,11 @@ def seconds(text):
 def test_what_compose_mentions_is_there(compose):
     services = compose["services"]
     assert set(services) == {"database", "varts", "proxy"}
-    for service in services.values():
-        assert set(service.get("secrets", ())) <= set(compose["secrets"])
-        assert set(service.get("depends_on", ())) <= set(services)
-        assert service["restart"] == "unless-stopped"
-        for volume in service.get("volumes", ()):
+    for one in services.values():
+        assert set(one.get("secrets", ())) <= set(compose["secrets"])
+        assert set(one.get("depends_on", ())) <= set(services)
+        assert one["restart"] == "unless-stopped"
+        for volume in one.get("volumes", ()):
             source = volume.split(":")[0]
             known = (DEPLOY / source).exists() if source.startswith(".") else None
             assert known or source in compose["volumes"]
@@ -153,18 +159,18 @@ def test_what_compose_mentions_is_there(compose):
 
 
 def test_compose_starts_a_service_that_would_start(compose, settings_of):
-    service = compose["services"]["varts"]
-    flags = [re.sub(r"\$\{SITE.*\}", "varts.example.com", flag) for flag in service["command"]]
+    ours = compose["services"]["varts"]
+    flags = [re.sub(r"\$\{SITE.*\}", "varts.example.com", flag) for flag in ours["command"]]
     told = settings_of(flags)
     (network,) = compose["networks"]["default"]["ipam"]["config"]
     assert told.trusted_proxies == (network["subnet"],)
     assert told.public_url == "https://varts.example.com" and told.is_secure
     assert told.store == "postgresql://varts:word@database/varts"
-    assert seconds(service["stop_grace_period"]) > told.drain
+    assert seconds(ours["stop_grace_period"]) > told.drain
     upstream = compose["services"]["proxy"]["environment"]["UPSTREAM"]
     assert upstream == f"varts:{told.port}"
     assert f"/run/secrets/{Path(told.token_file).name}" == str(told.token_file)
-    assert Path(told.token_file).name in service["secrets"]
+    assert Path(told.token_file).name in ours["secrets"]
 
 
 def test_the_proxy_asks_the_port_that_is_listened_on(compose):
