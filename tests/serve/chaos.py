@@ -6,8 +6,9 @@ PostgreSQL; the tests of this folder use the parts.
 Clients ask for decisions with ids of their own and send their rewards, one by one and in batches,
 and repeat every request until it is answered with 200, and some after that; a ledger keeps what
 they were told. Meanwhile the service is killed, told to end, and started again as systemd would;
-every connection to PostgreSQL is terminated; PostgreSQL crashes, alone or with the service, and
-stays away for a while; the disk is full for a while; the clock of the service goes back an hour.
+every connection to PostgreSQL is terminated; PostgreSQL hangs, or crashes and stays
+away, alone or with the service; the disk is full for a while; the clock of the service goes back an
+hour.
 """
 
 from __future__ import annotations
@@ -183,6 +184,19 @@ class Misfortunes:
         with self._server_away(), self._expecting_refusals({"/healthz": 200, "/readyz": 503}):
             time.sleep(AWAY)
 
+    def pause_server(self):
+        """PostgreSQL hangs: requests wait, and the service is still alive."""
+        first = psutil.Process(self.server.get_pid())
+        everybody = [first, *first.children(recursive=True)]
+        for process in everybody:
+            process.suspend()
+        time.sleep(AWAY)
+        if (status := self.supervisor.ask("/healthz")) != 200:
+            self.ledger.problems.append(f"while PostgreSQL hung, /healthz was {status}")
+        for process in everybody:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
     def crash_both(self):
         """The service cannot start while PostgreSQL is away, and is started until it can."""
         with self._server_away():
@@ -296,7 +310,10 @@ def chaos(kills, pairs, within, seed):
             began = time.monotonic()
             problems, numbers = torment(
                 server.get_uri(database="chaos"), folder,
-                {**common, "end_connections": 2 * few, "crash_server": few, "crash_both": few},
+                {
+                    **common, "end_connections": 2 * few, "crash_server": few, "crash_both": few,
+                    "pause_server": few,
+                },
                 seed=seed, pairs=pairs, within=within, server=server, database="chaos", say=say,
             )  # fmt: skip
             fine &= report("PostgreSQL", began, problems, **numbers)
