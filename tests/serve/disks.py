@@ -12,9 +12,11 @@ from pathlib import Path
 def full_tmpfs(folder):
     """No room is left on the file system that the database is on."""
     ballast = Path(folder) / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass
+    with ballast.open("wb", buffering=0) as file:
+        for size in (2**20, 4096):
+            with suppress(OSError):  # until there is none
+                while file.write(bytes(size)) == size:
+                    pass
     try:
         yield
     finally:
