@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-history bench-large lint format clean
+.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-serve bench-history bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ wheel: install  ## the sdist and the wheel, into dist/
 chaos: install  ## live experiments under kills, pauses, restarts, restores and wrong clocks: nothing is lost
 	$(BIN)/python -m tests.live.chaos $(CHAOS)
 
+chaos-serve: install  ## varts serve under kills, lost stores, full disks and wrong clocks: nothing is lost
+	$(BIN)/python -m tests.serve.chaos $(CHAOS)
+
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
@@ -60,6 +63,9 @@ bench-real: install  ## reports and choices on rewards the model did not make, i
 
 bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
 	$(BIN)/python benchmarks/live.py $(BENCH)
+
+bench-serve: install  ## varts serve beside the library and a thread pool, into docs/benchmarks-serve.md
+	$(BIN)/python benchmarks/serve.py $(BENCH)
 
 bench-history: install  ## the history of a million decisions, for docs/history.md
 	$(BIN)/python benchmarks/history.py $(BENCH)

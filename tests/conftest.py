@@ -36,6 +36,7 @@ UNTRACED = (
     "live/test_locks.py",
     "paper/test_errata.py",
     "policies/test_choices.py",
+    "serve/test_chaos.py",
     "serve/test_run.py",
     "simulation/engine/test_compilation.py",
     "simulation/engine/test_lazy_argmax.py",
