@@ -33,6 +33,7 @@ class Endpoint:
         problems: What may go wrong with it in particular.
         public: Whether public tokens may ask for it.
         form: Whether the body is that of an HTML form.
+        page: Whether it is for browsers: what goes wrong is told as a page, too.
     """
 
     method: str
@@ -45,6 +46,7 @@ class Endpoint:
     problems: tuple[str, ...] = ()
     public: bool = False
     form: bool = False
+    page: bool = False
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,33 +104,6 @@ ENDPOINTS = (
         scope="read",
         handler=health.show_metrics,
         answers={200: metrics.MEDIA_TYPE},
-    ),
-    Endpoint(
-        method="GET",
-        path="/login",
-        scope=OPEN,
-        handler=health.follow_link,
-        answers={303: None},
-        query=bodies.LinkQuery,
-        problems=("forbidden",),
-    ),
-    Endpoint(
-        method="POST",
-        path="/login",
-        scope=OPEN,
-        handler=health.log_in,
-        answers={303: None},
-        body=bodies.LoginForm,
-        form=True,
-    ),
-    Endpoint(
-        method="POST",
-        path="/logout",
-        scope=OPEN,
-        handler=health.log_out,
-        answers={303: None},
-        body=bodies.LogoutForm,
-        form=True,
     ),
     Endpoint(
         method="GET",

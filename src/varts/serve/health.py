@@ -1,4 +1,4 @@
-"""The service itself, over HTTP: is it alive, what does it count, who has logged in?"""
+"""The service itself, over HTTP: is it alive, what does it count?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from varts.serve import metrics
 from varts.serve.bodies import Health
 from varts.serve.calls import Call, Reply
 from varts.serve.problems import Problem
-
-HOME = "/v1/experiments"  # where a browser goes that has logged in
 
 
 async def tell_alive(call: Call) -> Reply:
@@ -31,32 +29,3 @@ async def show_metrics(call: Call) -> Reply:
     """What the service counts, for Prometheus."""
     call.service.count_waiting()
     return Reply(call.service.metrics.text(), media_type=metrics.MEDIA_TYPE)
-
-
-async def follow_link(call: Call) -> Reply:
-    """Begin a browser session with the one-time link that `varts serve` prints."""
-    admission = call.admission
-    token = None
-    if admission.tokens is not None:
-        token = admission.sessions.spend_link(call.query.once, admission.tokens)
-    if token is None:
-        raise Problem("forbidden", "the link was used before, or is none of this service")
-    return _see(HOME, admission.sessions.header(token))
-
-
-async def log_in(call: Call) -> Reply:
-    """Begin a browser session with a token."""
-    admission = call.admission
-    token = None if admission.tokens is None else admission.tokens.find(call.body.token)
-    if token is None or token.public:
-        raise Problem("forbidden", "this is no token that can log in")
-    return _see(HOME, admission.sessions.header(token))
-
-
-async def log_out(call: Call) -> Reply:
-    """End the browser session."""
-    return _see(HOME, call.admission.sessions.ending())
-
-
-def _see(path: str, cookie: str) -> Reply:
-    return Reply(status=303, headers={"location": path, "set-cookie": cookie})

@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 
 from varts.live import Decision, Experiment, Store, StoreError, UnknownExperiment
 from varts.serve.batching import Batcher
+from varts.serve.chronicles import Chronicles
 from varts.serve.jobs import Jobs
 from varts.serve.logs import tell, tell_error
 from varts.serve.metrics import Metrics
 from varts.serve.problems import Problem
+from varts.serve.readings import Readings
 
 WRITERS = 32  # transactions at a time, of different experiments
 READERS = 4
@@ -86,7 +88,7 @@ class Service:
 
     def __init__(self, store: Store) -> None:
         self.store, self.metrics, self.draining = store, Metrics(), False
-        self.jobs = Jobs()
+        self.jobs, self.readings, self.chronicles = Jobs(), Readings(), Chronicles()
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
@@ -103,7 +105,7 @@ class Service:
         self.draining = True
         if self._ticking is not None:
             self._ticking.cancel()
-        await self.jobs.close()
+        await asyncio.gather(self.jobs.close(), self.readings.close())
         await asyncio.gather(*(one.close() for one in self._running.values()))
         for pool in (self._batches, self._readers, self._scanners, self._writer):
             pool.shutdown(wait=False, cancel_futures=True)

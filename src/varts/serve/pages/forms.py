@@ -102,7 +102,7 @@ FORMS = {
         None,
         {"token": "A token with the scope read.", "next": "The path to go to, of this service."},
     ),
-    "logout": Form("post", "/logout", "read", {}),
+    "logout": Form("post", "/logout", None, {}),
     "create": Form(
         "post",
         "/new",
