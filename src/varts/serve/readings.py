@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-PATIENCE_SECONDS = 0.5  # that a page waits for what may be quick
+PATIENCE_SECONDS = 0.75  # that a page waits for what may be quick
 REST = 19.0  # times as long as the last reading took, until the next
 MOST_AT_ONCE = 2
 MOST_KEPT = 64
@@ -44,13 +44,14 @@ class Readings:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: OrderedDict[Key, tuple[Reading, float]] = OrderedDict()
-        self._at_work: dict[Key, asyncio.Task[None]] = {}
+        self._at_work: dict[Key, tuple[asyncio.Task[None], float]] = {}  # waited for until then
         self._room = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def ask(self, key: Key, version: int, read: Callable[[], Any]) -> Reading | None:
         """The latest reading, None while there is none; it is made anew if the log has grown.
 
-        What took little the last time, or was never read, is waited for a little.
+        What took little the last time, or was never read, is waited for a little: until it has
+        been read for `PATIENCE_SECONDS`.
         """
         found, ended = self._known.get(key, (None, 0.0))
         if found is not None:
@@ -59,15 +60,16 @@ class Readings:
                 return found
         rested = found is None or self._clock() - ended >= REST * found.seconds
         if key not in self._at_work and rested:
-            self._at_work[key] = asyncio.create_task(self._read(key, version, read))
-        task = self._at_work.get(key)
-        if task is not None and (found is None or found.seconds < PATIENCE_SECONDS):
-            await asyncio.wait([task], timeout=PATIENCE_SECONDS)
+            task = asyncio.create_task(self._read(key, version, read))
+            self._at_work[key] = task, self._clock() + PATIENCE_SECONDS
+        if key in self._at_work and (found is None or found.seconds < PATIENCE_SECONDS):
+            task, until = self._at_work[key]
+            await asyncio.wait([task], timeout=max(until - self._clock(), 0.0))
         return self._known.get(key, (found, 0.0))[0]
 
     async def close(self) -> None:
         """Wait for nothing: what is being read is of no use any more."""
-        tasks = list(self._at_work.values())
+        tasks = [task for task, _ in self._at_work.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

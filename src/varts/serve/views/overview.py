@@ -147,7 +147,4 @@ def describe_reading(found: Reading | None, version: int) -> str | None:
         return "the log could not be read for the curves; varts experiment verify tells more"
     if found.version == version:
         return None
-    return (
-        f"as of {moment_text(found.time)} UTC: a long log is read again every "
-        "so often, and not for every page"
-    )
+    return f"as of {moment_text(found.time)} UTC: the log is read for the curves every so often"

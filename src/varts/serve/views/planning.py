@@ -38,8 +38,8 @@ async def ask_for_plan(call: Call) -> Reply:
     viewer, sent = viewer_of(call.caller), call.body
     try:
         given = read_plan(sent)
-        integer("arms", given["arms"], at_most=MOST_ARMS)
-        integer("horizon", given["horizon"], at_most=MOST_ROUNDS)
+        integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
+        integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
         asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
         job = call.service.jobs.start(msgspec.to_builtins(asked))
     except (ValueError, TypeError) as error:
