@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from varts.live import Experiment, ExperimentStopped, LiveError, Store
+from varts.live import Experiment, ExperimentStopped, Store
 from varts.live.opening import open_experiment
 from varts.priors import NormalGamma
 from varts.serve.logs import tell_error
@@ -161,10 +161,12 @@ class Visitors:
                 self._open[name] = Experiment(name, self.store)
             with contextlib.suppress(ExperimentStopped):
                 self._visit(self._open[name], now)
+        due: dict[str, list[tuple[str, float]]] = {}
         while self._due and self._due[0][0] <= now:
             _, name, id, value = heapq.heappop(self._due)
-            with contextlib.suppress(LiveError):  # too late, or somebody was faster
-                self._open[name].reward(id, value)
+            due.setdefault(name, []).append((id, value))
+        for name, rewards in due.items():
+            self._open[name].reward_each(rewards)  # one that is refused was too late
 
     def forget(self) -> None:
         """Open the experiments anew, and give up on rewards that are due."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-PATIENCE_SECONDS = 0.75  # that a page waits for what may be quick
+PATIENCE_SECONDS = 0.6  # that a page waits for what may be quick
 REST = 19.0  # times as long as the last reading took, until the next
 MOST_AT_ONCE = 2
 MOST_KEPT = 64
