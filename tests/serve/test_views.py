@@ -238,11 +238,11 @@ def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
     while "being read" in (page := see(shop, E)):
         assert time.monotonic() < until
         time.sleep(0.05)
-    assert page.count('role="img"') == 3 and "As of" not in page
+    assert page.count('role="img"') == 3 and "as of" not in page
     (one,) = shop.exp.decide_many(1)
     shop.exp.reward(one.id, 3.0)
     page = see(shop, E)
-    assert "301 rewards" in page and "As of 20" in page
+    assert "301 rewards" in page and "What comes from the log is as of 20" in page
 
 
 def test_the_list_comes_in_pages(shop, monkeypatch):

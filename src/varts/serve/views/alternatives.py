@@ -10,6 +10,7 @@ from varts.live import Experiment
 from varts.live.options import Options
 from varts.live.typed_options import TYPED_OPTIONS
 from varts.serve.calls import Call, Reply
+from varts.serve.long_logs import reading
 from varts.serve.pages import what_if
 from varts.serve.pages.forms import FORMS, Sent, read_target, read_text
 from varts.serve.readings import Reading
@@ -67,7 +68,8 @@ def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | No
     if target is None:
         return None
     key = ("evaluation", made.name, sent["play"], sent.get("against", ""))
-    return None, (key, version, partial(made.evaluate, target, against))
+    read = partial(Experiment.evaluate, policy=target, against=against)
+    return None, (key, version, reading(made, version, read))
 
 
 def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from varts.live.inspection import report_of
 from varts.live.store import Activity
 from varts.serve.calls import Call, Reply
 from varts.serve.charts.course import moment_text
+from varts.serve.long_logs import reading
 from varts.serve.pages import experiment, listing
 from varts.serve.pages.changes import describe_changes
 from varts.serve.pages.forms import Sent
@@ -132,11 +133,12 @@ def look(service: Service, made: Experiment) -> Seen:
 
 def history_of(made: Experiment, version: int) -> tuple[tuple[str, str], int, Callable[[], Any]]:
     """The reading of an experiment's history."""
+    return ("history", made.name), version, reading(made, version, read_history)
 
-    def read() -> Any:
-        return made.history(settle=False).frame.select(COLUMNS)
 
-    return ("history", made.name), version, read
+def read_history(made: Experiment) -> Any:
+    """What is drawn of a history."""
+    return made.history(settle=False).frame.select(COLUMNS)
 
 
 def describe_reading(found: Reading | None, version: int) -> str | None:
@@ -147,4 +149,6 @@ def describe_reading(found: Reading | None, version: int) -> str | None:
         return "the log could not be read for the curves; varts experiment verify tells more"
     if found.version == version:
         return None
-    return f"as of {moment_text(found.time)} UTC: the log is read for the curves every so often"
+    return (
+        f"what comes from the log is as of {moment_text(found.time)} UTC; it is read every so often"
+    )
