@@ -88,6 +88,19 @@ def test_nobody_waits_for_long(monkeypatch):
     run(ask())
 
 
+def test_nobody_waits_at_all_for_what_cannot_be_quick(monkeypatch):
+    monkeypatch.setattr(readings, "PATIENCE_SECONDS", 60.0)
+
+    async def ask():
+        kept, go = Readings(), threading.Event()
+        assert await kept.ask(("a",), 1, go.wait, quick=False) is None
+        go.set()
+        assert (await kept.ask(("a",), 1, go.wait)).value is True
+        await kept.close()
+
+    run(ask())
+
+
 def test_an_error_is_kept_like_an_answer():
     async def ask():
         def fail():

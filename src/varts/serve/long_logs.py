@@ -21,6 +21,16 @@ LONG = 200_000  # events: about a second of work
 Read = Callable[[Experiment], Any]
 
 
+def is_long(experiment: Experiment, version: int) -> bool:
+    """Whether the log of an experiment is read in a process of its own.
+
+    Args:
+        experiment: It.
+        version: How many events it has.
+    """
+    return version >= LONG and not experiment.store.memory
+
+
 def reading(experiment: Experiment, version: int, read: Read) -> Callable[[], Any]:
     """What reads the log of an experiment, when it is called in a thread.
 
@@ -29,10 +39,9 @@ def reading(experiment: Experiment, version: int, read: Read) -> Callable[[], An
         version: How many events it has.
         read: What to do with it: a function that another process can import.
     """
-    store = experiment.store
-    url = store.url.render_as_string(hide_password=False)
-    if version < LONG or store.memory:
+    if not is_long(experiment, version):
         return partial(read, experiment)
+    url = experiment.store.url.render_as_string(hide_password=False)
     return partial(_read_elsewhere, url, experiment.name, read)
 
 

@@ -47,11 +47,13 @@ class Readings:
         self._at_work: dict[Key, tuple[asyncio.Task[None], float]] = {}  # waited for until then
         self._room = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def ask(self, key: Key, version: int, read: Callable[[], Any]) -> Reading | None:
+    async def ask(
+        self, key: Key, version: int, read: Callable[[], Any], quick: bool = True
+    ) -> Reading | None:
         """The latest reading, None while there is none; it is made anew if the log has grown.
 
         What took little the last time, or was never read, is waited for a little: until it has
-        been read for `PATIENCE_SECONDS`.
+        been read for `PATIENCE_SECONDS`. What cannot be `quick` is not waited for.
         """
         found, ended = self._known.get(key, (None, 0.0))
         if found is not None:
@@ -62,7 +64,7 @@ class Readings:
         if key not in self._at_work and rested:
             task = asyncio.create_task(self._read(key, version, read))
             self._at_work[key] = task, self._clock() + PATIENCE_SECONDS
-        if key in self._at_work and (found is None or found.seconds < PATIENCE_SECONDS):
+        if quick and key in self._at_work and (found is None or found.seconds < PATIENCE_SECONDS):
             task, until = self._at_work[key]
             await asyncio.wait([task], timeout=max(until - self._clock(), 0.0))
         return self._known.get(key, (found, 0.0))[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,12 +9,11 @@ from varts.live import Experiment
 from varts.live.options import Options
 from varts.live.typed_options import TYPED_OPTIONS
 from varts.serve.calls import Call, Reply
-from varts.serve.long_logs import reading
 from varts.serve.pages import what_if
 from varts.serve.pages.forms import FORMS, Sent, read_target, read_text
 from varts.serve.readings import Reading
 from varts.serve.views.answers import show, tag_of, unchanged, viewer_of
-from varts.serve.views.overview import describe_reading, history_of, look
+from varts.serve.views.overview import Asked, about_log, describe_reading, history_of, look
 
 RULES = {"stop_p_best": "P(best) of {:g}", "stop_loss": "An expected loss of {:g}"}
 
@@ -48,7 +46,6 @@ async def ask_what_if(call: Call) -> Reply:
 
 
 Rule = dict[str, float]
-Asked = tuple[tuple[str, ...], int, Callable[[], Any]]
 
 
 def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | None, Asked] | None:
@@ -69,7 +66,7 @@ def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | No
         return None
     key = ("evaluation", made.name, sent["play"], sent.get("against", ""))
     read = partial(Experiment.evaluate, policy=target, against=against)
-    return None, (key, version, reading(made, version, read))
+    return None, about_log(made, version, key, read)
 
 
 def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:

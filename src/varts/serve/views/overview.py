@@ -16,7 +16,7 @@ from varts.live.inspection import report_of
 from varts.live.store import Activity
 from varts.serve.calls import Call, Reply
 from varts.serve.charts.course import moment_text
-from varts.serve.long_logs import reading
+from varts.serve.long_logs import is_long, reading
 from varts.serve.pages import experiment, listing
 from varts.serve.pages.changes import describe_changes
 from varts.serve.pages.forms import Sent
@@ -29,6 +29,7 @@ from varts.serve.views.answers import show, tag_of, unchanged, viewer_of
 EXPERIMENTS_PER_PAGE = 100
 COLUMNS = ("time", "rewards", "arm", "p_best", "expected_loss", "traffic")  # that are drawn
 MOST_SHOWN = 200  # changes
+Asked = tuple[tuple[str, ...], int, Callable[[], Any], bool]
 # The list's rows, with what they were made from: a report takes milliseconds, and there are many.
 _rows: WeakKeyDictionary[Store, dict[str, tuple[Any, Listed]]] = WeakKeyDictionary()
 
@@ -131,9 +132,16 @@ def look(service: Service, made: Experiment) -> Seen:
     return Seen(row.version, row.revision, activity, service.chronicles.read(made))
 
 
-def history_of(made: Experiment, version: int) -> tuple[tuple[str, str], int, Callable[[], Any]]:
+def history_of(made: Experiment, version: int) -> Asked:
     """The reading of an experiment's history."""
-    return ("history", made.name), version, reading(made, version, read_history)
+    return about_log(made, version, ("history", made.name), read_history)
+
+
+def about_log(
+    made: Experiment, version: int, key: tuple[str, ...], read: Callable[[Experiment], Any]
+) -> Asked:
+    """A reading of an experiment's log, as `Readings.ask` takes it."""
+    return key, version, reading(made, version, read), not is_long(made, version)
 
 
 def read_history(made: Experiment) -> Any:
