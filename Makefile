@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-history bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,9 @@ bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/ben
 
 bench-history: install  ## the history of a million decisions, for docs/history.md
 	$(BIN)/python benchmarks/history.py $(BENCH)
+
+bench-pages: install  ## the pages of varts serve with ten million decisions, for docs/dashboard.md
+	$(BIN)/python benchmarks/pages.py $(BENCH)
 
 bench-large: install  ## long runs with many arms
 	$(BIN)/python benchmarks/large.py $(BENCH)
