@@ -29,6 +29,8 @@ UNTRACED = (
     "anytime/test_looks.py",
     "beliefs/test_best_arm_statistics.py",
     "beliefs/test_samplers.py",
+    "client/test_javascript.py",
+    "client/test_sessions.py",
     "fitting/test_fit_statistics.py",
     "live/test_chaos.py",
     "live/test_locks.py",
@@ -51,6 +53,7 @@ UNTRACED = (
 SLOW = (
     *UNTRACED,
     "beliefs/test_many_arms.py",
+    "client/test_conformance.py",
     "evaluation/test_statistics.py",
     "live/test_experiment_sessions.py",
     "live/test_gain.py",

@@ -61,7 +61,9 @@ def run_steps(steps):
             elif step["kind"] == "command":
                 done.append(run_command(step["code"]))
             else:
-                done.append(execute_there(step))
+                there = {**step, "code": step["code"].replace(SHOWN_PORT, own_port())}
+                done.append(execute_there(there))
+                done[-1]["out"] = done[-1]["out"].replace(own_port(), SHOWN_PORT)
                 if done[-1]["err"]:
                     break
     return done

@@ -22,12 +22,15 @@ STOP_RULE = "live/stop_rule.py"
 WRITERS = {  # by file, beside the functions that have "note" in their names
     "checks/rewards.py": {"describe_trend"},
     "checks/tally.py": {"_disorder"},
-    "cli/experiment_text.py": {"_verdict"},
+    "cli/experiment_text.py": {"_advice"},
     "evaluation/evaluate.py": {"_refuse_blindness"},
     "fitting/aggregate.py": {"describe_words"},
     "fitting/diagnostics.py": {"__str__"},
     "fitting/held_out.py": {"__str__"},
+    "live/gain.py": {"__str__"},
+    "live/guards.py": {"explain"},
     "live/report.py": {"report"},
+    "live/wording.py": {"verdict"},
     "planning/text.py": {"_advise_half_life"},
     "priors/matching.py": {"arms_not_found"},
 }

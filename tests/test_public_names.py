@@ -6,12 +6,13 @@ import varts
 
 
 def test_import_star_leaves_the_builtins_alone():
-    for module in ("varts", "varts.live"):
+    for module in ("varts", "varts.live", "varts.client"):
         names = {}
         exec(f"from {module} import *", names)
-        assert "Experiment" in names
+        assert {"Experiment", "RemoteExperiment"} & names.keys()
         assert [name for name in names if hasattr(builtins, name) and name[0] != "_"] == []
-    assert varts.open is varts.live.open is not builtins.open
+    assert varts.open is varts.client.open is not builtins.open
+    assert varts.live.open is not builtins.open
     assert "open" in dir(varts)
 
 

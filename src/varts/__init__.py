@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts import anytime as anytime
     from varts import bounds as bounds
+    from varts import client as client
     from varts import live as live
     from varts.anytime import Evidence as Evidence
     from varts.beliefs import Beta as Beta
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.checks import Checks as Checks
     from varts.checks import Finding as Finding
     from varts.checks.log import check as check
+    from varts.client import open as open
     from varts.drift import Cycle as Cycle
     from varts.drift import Steps as Steps
     from varts.drift import Walk as Walk
@@ -37,7 +39,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.instances import Instances as Instances
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
-    from varts.live import open as open
     from varts.planning.plan import plan as plan
     from varts.planning.result import Plan as Plan
     from varts.policies import MVTS as MVTS
@@ -73,19 +74,20 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
 
 __version__ = "0.1.0"
 
-_modules = ("anytime", "bounds", "live")
+_modules = ("anytime", "bounds", "client", "live")
 _homes = {
     "varts.anytime": ("Evidence",),
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.checks": ("Checks", "Finding"),
     "varts.checks.log": ("check",),
+    "varts.client": ("open",),
     "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
     "varts.evaluation": ("Evaluation", "always", "with_floor"),
     "varts.evaluation.evaluate": ("evaluate",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
-    "varts.live": ("Decision", "Experiment", "open"),
+    "varts.live": ("Decision", "Experiment"),
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
     "varts.policies": (

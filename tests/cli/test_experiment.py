@@ -36,6 +36,8 @@ VERBS = [
     "reward",
     "report",
     "history",
+    "changes",
+    "decision",
     "export",
     "verify",
     "check",
@@ -154,7 +156,7 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
     asking = ("decide", "reward", "report", "history", "verify", "check", "evaluate", "list")
-    assert ("--json" in out) == (verb in (*asking, "amend", "void"))
+    assert ("--json" in out) == (verb in (*asking, "amend", "void", "changes", "decision"))
 
 
 def test_the_guide_shows_every_verb():
@@ -798,6 +800,7 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
             "reward": ["d", "1"],
             "amend": ["d", "1"],
             "void": ["d"],
+            "decision": ["d"],
             "forget-unit": ["ann"],
             "delete": ["--confirm", "price"],
             "export": ["x.csv"],

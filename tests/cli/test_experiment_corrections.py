@@ -43,6 +43,19 @@ def test_amend_says_what_was_new(call, done, shop):  # noqa: F811
     refused(call("amend", shop, "v0", "much"), "reward must be a finite number, got 'much'")
 
 
+def test_changes_and_decisions_are_told(call, done, shop):  # noqa: F811
+    done("reward", shop, "v0", "5", "--metric", "refund=1")
+    done("amend", shop, "v0", "7", "--by", "ann", "--why", "typed wrong")
+    told = [line.split("\t") for line in done("changes", shop).splitlines()]
+    assert [line[2] for line in told] == ["create", "amend; by ann; typed wrong"]
+    body = lines(done("changes", shop, "--after", "1", "--json"))
+    assert body[0]["change"] == {"decision": "v0", "before": 5.0, "after": 7.0}
+    shown = dict(line.split("\t") for line in done("decision", shop, "v0").splitlines())
+    assert (shown["reward"], shown["settled"], shown["corrections"]) == ("7.0", "reward", "1")
+    assert lines(done("decision", shop, "v1", "--json"))[0]["settled"] is None
+    refused(call("decision", shop, "v9"), "unknown decision 'v9'")
+
+
 def test_void_and_amend_again(call, done, shop):  # noqa: F811
     done("reward", shop, "v0", "5")
     assert done("void", shop, "v0") == "applied\tv0\n"
@@ -119,8 +132,8 @@ def test_a_forgotten_unit_is_nowhere_in_the_file(done, shop):  # noqa: F811
 
 def test_an_experiment_is_deleted_when_its_name_is_given_twice(call, done, shop):  # noqa: F811
     done("reward", shop, "v0", "5")
-    refused(call("delete", shop), "--confirm must be shop, the experiment to delete, got None")
-    refused(call("delete", shop, "--confirm", "yes"), "got yes")
+    refused(call("delete", shop), "--confirm must be shop, the experiment to delete, got none")
+    refused(call("delete", shop, "--confirm", "yes"), "got 'yes'")
     Path("log.csv").write_text("mine")
     given = ("delete", shop, "--confirm", shop, "--export", "log.csv")
     refused(call(*given), "must be a new file", "which exists")

@@ -211,6 +211,8 @@ def torment(url, folder, kills=10, seed=1, pauses=0, swaps=0, workers=8, say=lam
     import_all()
     if swaps:
         say_era(folder, 0)
+        for exp in open_all(url).values():  # or a backup may lack some of them
+            exp.close()
     for worker in range(workers):
         start(worker)
     misfortunes = ["kill"] * kills + ["pause"] * pauses + ["swap"] * swaps

@@ -1140,6 +1140,58 @@ class StoreConformance(CorrectionConformance):
         with pytest.raises(ValueError, match=r"path must end in \.parquet, \.csv or \.ndjson"):
             exp.export(tmp_path / "log.xlsx")
 
+    def test_all_experiments_can_be_looked_at_together(self, begin):
+        parts = {part: begin(part=part, window=60) for part in ("-a", "-b", "-c")}
+        for count, exp in enumerate(parts.values()):
+            made = exp.decide_many(3 * count)
+            exp.reward_many([(one.id, 1.0) for one in made[: 2 * count]])
+        store, (first, *_) = parts["-a"].store, (exp.name for exp in parts.values())
+        mine = [exp.name for exp in parts.values()]
+        states, summaries = store.states(), store.summaries()
+        assert [name for name in states if name in mine] == mine
+        assert [states[name] for name in mine] == [exp.state for exp in parts.values()]
+        assert [summaries[name].pending for name in mine] == [0, 1, 2]
+        assert [summaries[name].created for name in mine] == [
+            store.find(name).created for name in mine
+        ]
+        assert list(store.states(after=first, limit=2)) == mine[1:]
+        assert list(store.summaries(after=first, limit=2)) == mine[1:]
+        assert [states[name].rewards for name in mine] == [0, 2, 4]
+
+    def test_what_only_looks_settles_nothing(self, begin, clock):
+        exp = begin(window=10, missing=0)
+        first, *others = exp.decide_many(30)
+        exp.reward_many([(one.id, float(n)) for n, one in enumerate(others)])
+        clock.advance(60)
+        version = exp.state.version
+        exp.check(settle=False)
+        exp.evaluate(varts.EvenSplit(), settle=False)
+        exp.history(settle=False)
+        assert exp.report(settle=False).version == version
+        exp.check()
+        assert exp.state.version == version + 1  # what settles, does
+        assert exp.decision(first.id).settled == "missing"
+
+    def test_the_log_can_be_exported_in_pages(self, begin, clock, tmp_path, monkeypatch):
+        monkeypatch.setattr("varts.live.log.ROWS_PER_PAGE", 4)
+        exp, file = begin(), tmp_path / "log.csv"
+        for n in range(10):  # three at a time have the same one
+            clock.advance(1 if n % 3 == 0 else 0)
+            exp.decide(id=f"{n}")
+
+        def written(**which):
+            count = exp.export(file, **which)
+            ids = pl.read_csv(file, infer_schema=False)["id"].to_list()
+            assert len(ids) == count
+            return "".join(ids)
+
+        assert [written(limit=4), written(after="3", limit=5)] == ["0123", "45678"]
+        assert [written(after="8"), written(after="9"), written()] == ["9", "", "0123456789"]
+        with pytest.raises(UnknownDecision, match="unknown decision 'never'"):
+            written(after="never")
+        with pytest.raises(ValueError, match="limit must be a whole number >= 1, got 0"):
+            written(limit=0)
+
 
 def earn(exp, count, ids=None):
     """So many decisions, each with a reward that depends on its arm and number."""

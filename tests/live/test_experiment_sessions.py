@@ -117,17 +117,14 @@ class Sessions(RuleBasedStateMachine):
         self.name = f"{type(self).__name__}-{self.count}"
         self.seed = self.count
         self.processes = [
-            varts.open(
-                self.name,
-                self.arms,
-                store=self.connect(),
-                seed=self.seed,
-                metrics=["m"],
-                **self.options,
-            ),
-            varts.open(self.name, store=self.connect()),
+            self.open(self.arms, seed=self.seed, metrics=["m"], **self.options),
+            self.open(),
         ]
         self.decide(0, ["ann", "bob", None, None], False, 0)
+
+    def open(self, arms=None, **options):
+        """The experiment, in a process that comes new."""
+        return varts.open(self.name, arms, store=self.connect(), **options)
 
     def overdue(self, id):
         window = self.options["window"]
@@ -391,6 +388,8 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, clip=VALUES["clip"])
     def recount(self, who, clip):
         """A clip range for all rewards, those that came before it included."""
+        self.processes[who].settle()  # by the options of now
+        self.follow()
         self.processes[who].configure(clip=clip, recount=True)
         before = {id: value for id, value in self.values.items() if value is not None}
         self.options["clip"] = clip
@@ -572,9 +571,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO)
     def reopen(self, who):
         """A new process; the old one is simply gone."""
-        exp = self.processes[who] = varts.open(
-            self.name, ["a", "b"], store=self.connect(), seed=self.seed
-        )
+        exp = self.processes[who] = self.open(["a", "b"], seed=self.seed)
         assert exp.arms == self.arms
         assert exp.state.config.paused == {self.arms.index(arm) for arm in self.paused}
         assert (exp.state.config.epoch, exp.state.version) == (self.epoch, self.version)
@@ -720,9 +717,9 @@ def broken(step):
 # ------------------------------------------------------------------------------ running it
 
 
-def run(connect, seeds, clock):
+def run(connect, seeds, clock, base=Sessions):
     """Few sessions of each seed, since later ones tend to be variations of earlier ones."""
-    kind = type("Sessions", (Sessions,), {"connect": staticmethod(connect), "clock": clock})
+    kind = type("Sessions", (base,), {"connect": staticmethod(connect), "clock": clock})
     chosen = settings(
         max_examples=6,
         stateful_step_count=30,

@@ -20,7 +20,7 @@ import varts
 from tests.live import chaos
 from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from tests.live.stores import refused, rewards, shared, with_rewards
-from varts.live import Store, UnknownExperiment
+from varts.live import Store, StoreError, UnknownExperiment
 from varts.live.schema import SCHEMA_VERSION
 from varts.live.transaction import Transaction
 
@@ -514,3 +514,17 @@ def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch
     exp.close()
     engine.dispose()
     assert rewards(url) == 6
+
+
+def test_a_store_that_is_only_looked_at_makes_no_tables(tmp_path, postgres):
+    for url in (f"sqlite:///{tmp_path / 'varts.db'}", postgres()):
+        with pytest.raises(StoreError, match="is read-only and was not written by this version"):
+            Store(url, read_only=True)
+        with varts.open("price", ["9", "12"], store=url, window=60, missing=0) as exp:
+            exp.decide(id="a")
+        store = Store(url, clock=lambda: 2**60, read_only=True)  # long after the window
+        exp = varts.open("price", store=store)
+        assert exp.report().frame["pending"].sum() == 1 and exp.state.version == 1
+        store.close()
+        with varts.open("price", store=Store(url, clock=lambda: 2**60)) as exp:
+            assert exp.report().frame["pending"].sum() == 0  # one that may write settles it

@@ -7,7 +7,7 @@ import threading
 
 import httpx
 
-from varts.live.store import open_store
+from varts.live.store import Store, open_store
 from varts.serve.admission import Admission
 from varts.serve.app import make_app
 from varts.serve.logs import begin_logging
@@ -24,9 +24,10 @@ class Serving:
 
     def __init__(self, url, tokens=None, no_auth=False, style="json", **settings):
         self.secret, operator = new_token("operator", ["admin"])
-        self.service = Service(open_store(url))
         known = Tokens([operator, *(tokens or ())])
         self.settings = Settings(store=url, no_auth=no_auth, **settings)
+        read_only = self.settings.read_only
+        self.service = Service(Store(url, read_only=True) if read_only else open_store(url))
         self.admission = Admission(None if no_auth else known, Sessions(self.settings.is_secure))
         self.operator = operator
         self.lines = io.StringIO()

@@ -7,7 +7,8 @@ import pytest
 from tests.serve.clients import PAGE, Serving
 from varts.serve import admission
 from varts.serve.admission import OPEN
-from varts.serve.endpoints import ENDPOINTS, Endpoint
+from varts.serve.endpoint import Endpoint
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.tokens import SCOPES, Token, Tokens, new_token
 
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
@@ -16,6 +17,8 @@ BODIES = {
     "create_experiment": {"arms": ["9", "12"]},
     "decide_several": {"decisions": [{}]},
     "reward_one": {"value": 1.0},
+    "amend_reward": {"value": 1.0},
+    "forget_unit": {"unit": "somebody"},
     "reward_several": {"rewards": [{"id": "a", "value": 1.0}]},
     "evaluate_experiment": {"even": True},
     "start_plan": {"prior": {}},

@@ -237,3 +237,15 @@ def test_a_closed_batcher_has_finished_and_takes_no_more():
             await batcher.submit([1])
 
     asyncio.run(run())
+
+
+def test_any_other_failure_is_not_tried_again():
+    tried = []
+
+    def act(items):
+        tried.append(items)
+        raise RuntimeError("full")
+
+    with pytest.raises(RuntimeError, match="full"):
+        asyncio.run(send(Batcher(act, Broken), [[1]], [0]))
+    assert tried == [[1]]

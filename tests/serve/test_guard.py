@@ -6,6 +6,7 @@ import pytest
 
 import varts
 from tests.serve.clients import PAGE, Serving
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.tokens import new_token
 
 HOSTS = {
@@ -48,6 +49,30 @@ def test_other_pages_get_no_permission_and_those_of_public_tokens_do(serving):
             assert "access-control-allow-credentials" not in answer.headers
 
 
+def test_pages_of_allowed_sites_may_use_all_of_it_with_a_token():
+    board = "https://board.example"
+    with Serving("memory://", allow_origins=(board,)) as made:
+        asked = {"Origin": board, "Access-Control-Request-Method": "PATCH"}
+        answer = made.ask("OPTIONS", "/v1/experiments/price", headers=asked, token=None)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, board)
+        methods = answer.headers["access-control-allow-methods"].split(", ")
+        assert set(methods) == {one.method for one in ENDPOINTS}
+        assert "if-match" in answer.headers["access-control-allow-headers"]
+        here = {"Origin": board, "Sec-Fetch-Site": "cross-site"}
+        created = made.ask("PUT", "/v1/experiments/price", {"arms": ["a"]}, headers=here)
+        assert created.status_code == 201
+        assert "etag" in created.headers["access-control-expose-headers"]
+        # Without a token it is a page like any other: a cookie does not help it.
+        cookie = made.admission.sessions.header(made.operator).partition(";")[0]
+        behind = {**here, "Cookie": cookie}
+        for headers in (here, behind):
+            answer = made.ask("PUT", "/v1/experiments/x", {"arms": ["a"]}, None, headers)
+            assert answer.status_code in (401, 403)
+        evil = {"Origin": "https://evil.example"}
+        found = made.ask("GET", "/v1/experiments", headers=evil)
+        assert "access-control-allow-origin" not in found.headers
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/v1/experiments", "/nothing", "/openapi.json"])
 def test_every_answer_has_the_headers_that_keep_browsers_safe(serving, path):
     headers = serving.ask("GET", path).headers
@@ -72,8 +97,8 @@ def test_a_request_keeps_its_id_if_it_is_one(serving):
 
 
 def test_a_path_says_all_its_methods(serving):
-    answer = serving.ask("DELETE", "/v1/experiments/price")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, PATCH, PUT")
+    answer = serving.ask("POST", "/v1/experiments/price")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH, PUT")
     assert serving.ask("POST", "/openapi.json").headers["allow"] == "GET, HEAD"
     assert serving.ask("BREW", "/healthz").status_code == 405
     assert serving.ask("GET", "/v1/experiments/").status_code == 404
@@ -142,7 +167,7 @@ def test_an_error_of_our_own_is_logged_and_not_shown(serving, monkeypatch):
     def fail(*arguments):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(serving.service.store, "names", fail)
+    monkeypatch.setattr(serving.service.store, "summaries", fail)
     detail = serving.refused(500, "internal", "GET", "/v1/experiments")
     assert "secret detail" not in detail
     (line,) = [line for line in serving.log if line["event"] == "internal"]

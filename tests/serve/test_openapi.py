@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, reject, settings
 from schemathesis.core import NotSet
 
 from tests.serve.clients import Serving
-from varts.serve.endpoints import ENDPOINTS, FORM
+from varts.serve.endpoint import FORM
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.openapi import PATH, document
 
 FROZEN = Path(__file__).parent / "openapi.json"

@@ -15,12 +15,22 @@ def test_every_error_of_live_experiments_has_a_kind_of_its_own():
         one
         for _, one in inspect.getmembers(errors, inspect.isclass)
         if issubclass(one, errors.LiveError) and one is not errors.LiveError
+        if one is not errors.ConnectionLost  # which nobody but the service can do anything about
     ]
-    assert len(found) >= 6
+    assert len(found) >= 9
     slugs = {one: problem_of(one("why")).slug for one in found}
     assert "internal" not in slugs.values() and "refused" not in slugs.values(), slugs
     assert len(set(slugs.values())) == len(slugs)
     assert problem_of(errors.StoreError("x")).kind.status == 503  # a ConnectionError, too
+    assert problem_of(errors.ConnectionLost("x")).slug == "store"
+    statuses = {
+        errors.ExpiredDecision: 410,
+        errors.UnknownArm: 404,
+        errors.UnknownDecision: 404,
+        errors.Changed: 412,
+    }
+    assert {one: problem_of(one("x")).kind.status for one in statuses} == statuses
+    assert problem_of(errors.ExpiredDecision("x")).kind.outcome == "expired"
 
 
 def test_what_nobody_thought_of_is_our_mistake():

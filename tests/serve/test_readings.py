@@ -1,180 +1,287 @@
-"""What takes a whole log to know: read in the background, kept, and made anew with rests."""
+"""What can be read: lists, events, histories, pages of the log; and that reading only reads."""
 
-import asyncio
-import threading
-import time
+import json
+import re
 
 import pytest
+import sqlalchemy as sa
 
 import varts
-from varts.serve import chronicles, readings
-from varts.serve.chronicles import Chronicles
-from varts.serve.readings import MOST_KEPT, REST, Readings
+from tests.serve.clients import Serving
+from varts.live import StoreError
+from varts.live.report import report
+from varts.live.url import read_url
+from varts.serve import reading, standings
+from varts.serve.endpoints import ENDPOINTS
+from varts.serve.metrics import MOST_ARMS_COUNTED
+from varts.serve.tokens import Tokens, new_token
+
+E = "/v1/experiments/price"
+ANY = {"If-Match": "*"}
 
 
-class Clock:
-    """Stands still until it is told."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared(request, tmp_path):
+    """A service on a real store, with an experiment that has learnt something."""
+    on_file = request.param == "sqlite"
+    url = f"sqlite:///{tmp_path / 'varts.db'}" if on_file else request.getfixturevalue("postgres")()
+    with Serving(url) as made:
+        made.url = url
+        made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1})
+        learn(made, 60)
+        yield made
 
 
-def reading(value, clock=None, seconds=0.0):
-    """What takes so long to read, and how often it was read."""
-    counted = []
-
-    def read():
-        counted.append(value)
-        if clock is not None:
-            clock.now += seconds
-        return value
-
-    return read, counted
-
-
-def run(coroutine):
-    return asyncio.run(coroutine)
-
-
-def test_what_is_quick_is_there_at_once_and_read_once(clock):
-    async def ask():
-        kept, (read, counted) = Readings(clock), reading("found", clock)
-        first = await kept.ask(("a",), 1, read)
-        again = await kept.ask(("a",), 1, read)
-        assert (first.value, first.version, again) == ("found", 1, first)
-        assert counted == ["found"]
-        assert (await kept.ask(("a",), 2, read)).version == 2
-        await kept.close()
-
-    run(ask())
-
-
-def test_a_long_log_is_read_a_twentieth_of_the_time(clock):
-    async def ask():
-        kept, (read, counted) = Readings(clock), reading("found", clock, seconds=10.0)
-        await kept.ask(("a",), 1, read)
-        for version in range(2, 40):
-            clock.now += REST * 10 / 19.5
-            assert (await kept.ask(("a",), version, read)).version < version
-            await asyncio.sleep(0.01)
-        assert len(counted) == 2  # after 190 s of rest, and not before
-        await kept.close()
-
-    run(ask())
-
-
-def test_nobody_waits_for_long(monkeypatch):
-    monkeypatch.setattr(readings, "PATIENCE_SECONDS", 0.1)
-
-    async def ask():
-        kept, go = Readings(), threading.Event()
-        began = time.monotonic()
-        assert await kept.ask(("a",), 1, go.wait) is None
-        assert await kept.ask(("a",), 1, go.wait) is None  # the same one is still being read
-        assert time.monotonic() - began < 5
-        assert threading.active_count() < 10
-        go.set()
-        while await kept.ask(("a",), 1, go.wait) is None:
-            await asyncio.sleep(0.01)
-        await kept.close()
-
-    run(ask())
-
-
-def test_nobody_waits_at_all_for_what_cannot_be_quick(monkeypatch):
-    monkeypatch.setattr(readings, "PATIENCE_SECONDS", 60.0)
-
-    async def ask():
-        kept, go = Readings(), threading.Event()
-        assert await kept.ask(("a",), 1, go.wait, quick=False) is None
-        go.set()
-        assert (await kept.ask(("a",), 1, go.wait)).value is True
-        await kept.close()
-
-    run(ask())
-
-
-def test_an_error_is_kept_like_an_answer():
-    async def ask():
-        def fail():
-            raise ValueError("play must be an arm")
-
-        kept = Readings()
-        found = await kept.ask(("a",), 1, fail)
-        assert str(found.error) == "play must be an arm" and found.value is None
-        await kept.close()
-
-    run(ask())
-
-
-def test_only_the_latest_are_kept():
-    async def ask():
-        kept = Readings()
-        for n in range(MOST_KEPT + 5):
-            await kept.ask((n,), 1, lambda: None)
-        assert len(kept._known) == MOST_KEPT and (0,) not in kept._known
-        await kept.close()
-
-    run(ask())
-
-
-def test_a_service_that_ends_waits_for_no_log():
-    async def ask():
-        kept, go = Readings(), threading.Event()
-        task = asyncio.create_task(kept.ask(("a",), 1, go.wait))
-        await asyncio.sleep(0.05)
-        began = time.monotonic()
-        await kept.close()
-        await task
-        assert time.monotonic() - began < 1
-        return go
-
-    go = run(ask())
-    (thread,) = [one for one in threading.enumerate() if one.name == "varts-reading"]
-    assert thread.daemon
-    go.set()
-    thread.join(10)  # it finds that nobody listens any more, and says nothing
-
-
-# ------------------------------------------------------------------------------ chronicles
-
-
-def test_a_chronicle_is_all_changes_and_the_latest_corrections(monkeypatch):
-    monkeypatch.setattr(chronicles, "MOST_CORRECTIONS", 5)
-    monkeypatch.setattr(chronicles, "PAGE", 3)
-    exp = varts.open("price", ["9", "12"], store="memory://")
-    made = exp.decide_many(20)
-    exp.reward_many([(one.id, 1.0) for one in made])
-    kept = Chronicles()
-    assert [one.kind for one in kept.read(exp)] == ["create"]
-    exp.pause_arm("9", by="ops", why="broken")
-    for one in made[:12]:
-        exp.amend(one.id, 2.0)
-    exp.resume_arm("9")
-    found = kept.read(exp)
-    assert [one.kind for one in found] == ["create", "pause-arm", *5 * ["amend"], "resume-arm"]
-    every = exp.changes()
-    assert [one for one in every if one.kind != "amend"] == [
-        one for one in found if one.kind != "amend"
+def learn(serving, count, path=E):
+    """So many decisions; all but ten get a reward that depends on their arm."""
+    asked = {"decisions": [{"id": f"visit-{n}"} for n in range(count)]}
+    made = serving.ok("POST", f"{path}/decisions", asked)["decisions"]
+    rewards = [
+        {"id": one["id"], "value": float(one["arm"]) + n % 7} for n, one in enumerate(made[10:])
     ]
-    assert [one for one in every if one.kind == "amend"][-5:] == found[2:7]
-    assert kept.read(exp) == found
+    serving.ok("POST", f"{path}/rewards", {"rewards": rewards})
 
 
-def test_another_experiment_of_the_same_name_has_another_chronicle():
-    exp = varts.open("price", ["9", "12"], store="memory://")
-    exp.pause_arm("9")
-    kept = Chronicles()
-    assert len(kept.read(exp)) == 2
-    store = exp.store
-    exp.delete("price", export=None)
-    again = varts.open("price", ["a", "b"], store=store)
-    (created,) = kept.read(again)
-    assert created.change["arms"] == ["a", "b"]
+def test_a_list_says_which_arm_leads(shared):
+    shared.ok("PUT", "/v1/experiments/other", {"arms": ["x", "y"], "goal": "min"})
+    other, price = shared.ok("GET", "/v1/experiments")["experiments"]
+    assert (other["best"], other["p_best"], other["pending"]) == (None, None, 0)
+    found = shared.ok("GET", f"{E}/report")
+    chances = {arm["arm"]: arm["p_best"] for arm in found["arms"]}
+    assert (price["best"], price["p_best"]) == (found["best"], chances[found["best"]])
+    assert price["pending"] == 10 == sum(arm["pending"] for arm in found["arms"])
+    one = shared.ok("GET", E)
+    assert {name: one[name] for name in price.keys() & one.keys() - {"arms"}} == {
+        name: price[name] for name in price.keys() & one.keys() - {"arms"}
+    }
+
+
+def test_a_leader_is_the_one_of_the_report_whatever_the_goal_and_who_is_paused(tmp_path):
+    for number, goal in enumerate(("max", "min")):
+        url = f"sqlite:///{tmp_path / f'{number}.db'}"
+        with varts.open("p", ["9", "12", "15"], store=url, goal=goal, seed=3) as exp:
+            for n in range(30):
+                made = exp.decide(id=str(n))
+                exp.reward(made.id, float(made.arm) + n % 7)
+                if n % 10 == 9:
+                    exp.pause_arm("9") if n == 19 else exp.resume_arm("9")
+                expected = report("p", exp.state, {}, {}, 0.95)
+                found = standings.Standings(exp.store).p_best("p", exp.state)
+                frame = zip(expected.frame["arm"], expected.frame["p_best"], strict=True)
+                assert found == {arm: chance for arm, chance in frame if chance is not None}
+            (one,) = standings.Standings(exp.store).walk(lambda name: True)
+            assert one.best == expected.best is not None
+
+
+def test_p_best_is_computed_once_for_every_state(shared, monkeypatch):
+    computed = []
+
+    def counted(state, compute=standings.chances):
+        computed.append(state.version)
+        return compute(state)
+
+    monkeypatch.setattr(standings, "chances", counted)
+    first = shared.ok("GET", "/v1/experiments")
+    assert shared.ok("GET", "/v1/experiments") == first and len(computed) == 1
+    shared.ask("GET", "/metrics")
+    shared.ok("PUT", f"{E}/decisions/more")  # no event: nothing was learnt
+    assert shared.ok("GET", "/v1/experiments")["experiments"][0]["pending"] == 11
+    assert len(computed) == 1
+    shared.ok("PUT", f"{E}/decisions/more/reward", {"value": 3})
+    shared.ok("GET", "/v1/experiments")
+    assert len(computed) == 2
+    # One that was created anew is not taken for the old one, even at the same version.
+    shared.ok("DELETE", f"{E}?confirm=price")
+    shared.ok("PUT", E, {"arms": ["a", "b"]})
+    assert shared.ok("GET", "/v1/experiments")["experiments"][0]["best"] is None
+
+
+def test_pages_of_a_list_have_what_a_token_is_for(serving):
+    for n in range(12):
+        serving.ok("PUT", f"/v1/experiments/{'ab'[n % 2]}-{n:02}", {"arms": ["x"]})
+    secret, token = new_token("b", ["read"], experiments=("b-*",))
+    serving.admission.tokens = Tokens([serving.operator, token])
+    found, after = [], ""
+    while after is not None:
+        page = serving.ok("GET", f"/v1/experiments?limit=2&after={after or 'a'}", token=secret)
+        assert len(page["experiments"]) <= 2
+        found += [one["name"] for one in page["experiments"]]
+        after = page["next"]
+    assert found == [f"b-{n:02}" for n in range(1, 12, 2)]
+
+
+def test_metrics_tell_what_waits_and_which_arm_leads(shared):
+    arms = [f"arm-{n}" for n in range(MOST_ARMS_COUNTED + 1)]
+    prior = {"mean": 1, "mean_sd": 1, "reward_sd": 1, "worth": 5}
+    shared.ok("PUT", "/v1/experiments/many", {"arms": arms, "prior": prior})
+    shared.ok("PUT", "/v1/experiments/few", {"arms": arms[:-1], "prior": prior})
+    shared.ok("PUT", "/v1/experiments/over", {"arms": ["a"]})
+    shared.ok("POST", "/v1/experiments/over/stop", {}, headers=ANY)
+    secret, token = new_token("board", ["read"], experiments=("price", "many"))
+    shared.admission.tokens = Tokens([shared.operator, token])
+
+    def series(name, token=""):
+        text = shared.ask("GET", "/metrics", token=token).text
+        return dict(re.findall(rf"^{name}\{{(.*)\}} (\S+)$", text, re.MULTILINE))
+
+    assert series("varts_pending") == {
+        f'experiment="{name}"': count
+        for name, count in (("few", "0.0"), ("many", "0.0"), ("price", "10.0"))
+    }
+    assert set(series("varts_pending", secret)) == {'experiment="many"', 'experiment="price"'}
+    found = series("varts_p_best")
+    assert len(found) == 3 + MOST_ARMS_COUNTED and not any("many" in one for one in found)
+    chances = [arm["p_best"] for arm in shared.ok("GET", f"{E}/report")["arms"]]
+    told = [float(found[f'arm="{arm}",experiment="price"']) for arm in ("9", "12", "15")]
+    assert told == pytest.approx(chances, abs=1e-12)
+
+
+def test_metrics_are_there_without_the_store(price, monkeypatch):
+    monkeypatch.setattr(price.service.store, "summaries", lambda after: 1 / 0)
+    assert price.ask("GET", "/metrics").status_code == 500  # a mistake of ours is no store's
+
+    def lost(after):
+        raise StoreError("lost")
+
+    monkeypatch.setattr(price.service.store, "summaries", lost)
+    found = price.ask("GET", "/metrics")
+    assert found.status_code == 200 and "varts_requests_total" in found.text
+    assert "varts_pending{" not in found.text
+
+
+def test_events_come_in_pages(shared):
+    for floor in (0.02, 0.04, 0.06):
+        shared.ok("PATCH", E, {"floor": floor, "why": f"{floor}"}, headers=ANY)
+    found, after = [], 0
+    while after is not None:
+        page = shared.ok("GET", f"{E}/events?limit=2&after={after}")
+        found += page["events"]
+        after = page["next"]
+    assert [one["kind"] for one in found] == ["create", *["configure"] * 3]
+    assert [one["why"] for one in found] == [None, "0.02", "0.04", "0.06"]
+    assert all(re.fullmatch(r"20\d\d-.*T.*\.\d{6}Z", one["time"]) for one in found)
+    with varts.open("price", store=shared.url) as exp:
+        changes = exp.changes()
+    assert [one["version"] for one in found] == [one.version for one in changes]
+    assert [one["change"] for one in found] == json.loads(json.dumps([c.change for c in changes]))
+    assert shared.ok("GET", f"{E}/events?after={2**63 - 1}") == {"events": [], "next": None}
+    for query in ("after=-1", f"after={2**63}", "limit=0", "limit=1001", "after=x"):
+        shared.refused(400, "invalid", "GET", f"{E}/events?{query}")
+
+
+def test_a_history_is_that_of_the_library(shared):
+    points = shared.ok("GET", f"{E}/history?points=5&level=0.9")["points"]
+    with varts.open("price", store=shared.url) as exp:
+        frame = exp.history(5, level=0.9).frame
+    rows = [
+        {**arm, "version": point["version"], "rewards": point["rewards"]}
+        for point in points
+        for arm in point["arms"]
+    ]
+    expected = frame.drop("checkpoint", "time").to_dicts()
+    assert rows == expected and len(points) == 5
+    assert len(shared.ok("GET", f"{E}/history")["points"]) == 50  # rewards
+    assert len(shared.ok("GET", f"{E}/history?every_rewards=20")["points"]) == 3
+    assert len(shared.ok("GET", f"{E}/history?every=1d")["points"]) in (1, 2)
+    for query in ("points=0", "points=1001", "points=x", "level=1", "every_rewards=0"):
+        shared.refused(400, "invalid", "GET", f"{E}/history?{query}")
+    for query in ("points=5&every=1h", "every=soon", "every=-1h", "every=nan", "every=1e999d"):
+        shared.refused(422, "refused", "GET", f"{E}/history?{query}")
+
+
+def test_a_history_that_is_too_long_is_refused(price, monkeypatch):
+    learn(price, 30)
+    monkeypatch.setattr(reading, "MOST_ROWS", 20)
+    assert len(price.ok("GET", f"{E}/history?points=6")["points"]) == 6
+    detail = price.refused(422, "refused", "GET", f"{E}/history?points=7")
+    assert detail.endswith("at every checkpoint, got 21")
+
+
+def test_the_log_comes_in_pages_that_make_up_the_whole(shared):
+    odd = 'odd "<>&;,ü/ '
+    for id in (odd, "last"):
+        shared.ok("POST", f"{E}/decisions", {"decisions": [{"id": id}]})
+    whole = shared.ask("GET", f"{E}/log")
+    assert "link" not in whole.headers
+    # 62 lines: a page ends at the odd id (61), and the last one has a single line.
+    for limit in (61, 20, 31, 62, 100):
+        found, path, pages = "", f"{E}/log?limit={limit}", 0
+        while path:
+            answer = shared.ask("GET", path)
+            assert answer.status_code == 200 and answer.text.count("\n") <= limit
+            found += answer.text
+            path = answer.links["next"]["url"] if "link" in answer.headers else None
+            pages += 1
+        assert found == whole.text and pages == 62 // limit + 1
+    *_, before, _, _ = lines = whole.text.splitlines(keepends=True)
+    rest = shared.ask("GET", f"{E}/log?after={json.loads(before)['id']}").text
+    assert rest == "".join(lines[-2:]) and json.loads(lines[-2])["id"] == odd
+    shared.refused(404, "unknown-decision", "GET", f"{E}/log?after=never")
+    for query in ("limit=0", "limit=x", "after=", "after=%00"):
+        shared.refused(400, "invalid", "GET", f"{E}/log?{query}")
+
+
+# ------------------------------------------------------------------------------ reading only reads
+
+READS = [one for one in ENDPOINTS if not one.writes and "{name}" in one.path]
+
+
+def test_what_reads_settles_nothing(tmp_path, monkeypatch):
+    """Overdue decisions stay as they are; only the clock settles, which is stopped here."""
+    monkeypatch.setattr("varts.serve.service.TICK_SECONDS", 1e9)
+    url = f"sqlite:///{tmp_path / 'varts.db'}"
+    with Serving(url) as made:
+        made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 30, "missing": 0})
+        learn(made, 60)
+        with sa.create_engine(read_url(url)).begin() as connection:
+            connection.execute(sa.text("UPDATE varts_decisions SET time = time - 60000000"))
+        before = made.ok("GET", E)["version"]
+        for endpoint in READS:
+            path = endpoint.path.format(name="price", id="visit-0")
+            body = {"even": True} if endpoint.method == "POST" else None
+            assert made.ask(endpoint.method, path, body).status_code == 200, path
+            assert made.ok("GET", E)["version"] == before, path
+        assert {one.method for one in READS} == {"GET", "POST"} and len(READS) >= 7
+        made.ok("PUT", f"{E}/decisions/another")  # who decides, settles some
+        assert made.ok("GET", E)["version"] == before + 10
+
+
+def test_a_read_only_service_refuses_all_that_writes(tmp_path):
+    url = f"sqlite:///{tmp_path / 'varts.db'}"
+    with Serving(url) as made:
+        made.ok("PUT", E, {"arms": ["9", "12", "15"], "window": 0.001, "missing": 0})
+        made.ok("PUT", f"{E}/decisions/a")
+    file = tmp_path / "varts.db"
+    file.chmod(0o444)
+    before = file.read_bytes()
+    with Serving(url, read_only=True) as made:
+        assert made.service._ticking is None
+        for endpoint in ENDPOINTS:
+            path = endpoint.path.format(name="price", id="a", arm="9")
+            answer = made.ask(endpoint.method, path, {}, headers=ANY)
+            refused = answer.status_code == 403 and answer.json()["type"] == "/problems/read-only"
+            assert refused == (endpoint.scope in ("decide", "reward", "admin")), path
+        detail = made.refused(403, "read-only", "PUT", f"{E}/decisions/b")
+        assert detail == "the service is read-only: nothing can be changed here"
+        made.refused(401, "unauthorized", "PUT", f"{E}/decisions/b", token=None)
+        assert made.ok("GET", f"{E}/decisions/a")["settled"] is None
+        assert made.ok("GET", "/v1/experiments")["experiments"][0]["pending"] == 1
+    assert file.read_bytes() == before
+
+
+def test_a_read_only_service_needs_no_right_to_write(postgres):
+    """As on a replica: the database itself refuses every transaction that writes."""
+    url = postgres()
+    with Serving(url) as made:
+        made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 3600})
+        learn(made, 60)
+    replica = f"{url}{'&' if '?' in url else '?'}options=-cdefault_transaction_read_only%3Don"
+    with Serving(replica) as made:  # negative control: it does refuse
+        assert made.ask("PUT", f"{E}/decisions/b").status_code == 503
+    with Serving(replica, read_only=True) as made:
+        for endpoint in READS:
+            path = endpoint.path.format(name="price", id="visit-0")
+            body = {"even": True} if endpoint.method == "POST" else None
+            assert made.ask(endpoint.method, path, body).status_code == 200, path
+        for path in ("/v1/experiments", "/metrics", "/readyz"):
+            assert made.ask("GET", path).status_code == 200

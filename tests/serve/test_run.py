@@ -336,3 +336,19 @@ def test_a_missing_extra_is_one_sentence(tmp_path):
     sentence = "varts: varts serve needs the extra serve: pip install 'varts[serve]' (uvicorn is"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"{sentence} missing)\n"
+
+
+def test_a_read_only_service_beside_one_that_writes(tmp_path):
+    with serve(tmp_path) as writer, serve(tmp_path, "--read-only") as board:
+        with client(writer) as http:
+            http.put(E, json={"arms": ["9", "12"]})
+            http.put(f"{E}/decisions/a")
+        with client(board) as http:
+            assert http.get(E).json()["name"] == "price"
+            assert http.get("/v1/experiments").json()["experiments"][0]["pending"] == 1
+            refused = http.put(f"{E}/decisions/b")
+            assert (refused.status_code, refused.json()["type"]) == (403, "/problems/read-only")
+        with client(writer) as http:
+            assert http.put(f"{E}/decisions/a/reward", json={"value": 1}).status_code == 200
+        with client(board) as http:
+            assert http.get(f"{E}/decisions/a").json()["reward"] == 1

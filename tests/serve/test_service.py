@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 import varts
 from tests.serve.clients import Serving
-from varts.live import StoreError
+from varts.live import Experiment, StoreError
 from varts.live.url import read_url
 from varts.serve import service
 from varts.serve.tokens import Tokens, new_token
@@ -57,7 +57,7 @@ def test_decisions_and_rewards_may_be_repeated(shared):
     assert shared.ok("PUT", path, {"value": 3}) == {"id": "a/b ü", "status": "applied"}
     assert shared.ok("PUT", path, {"value": 3.0})["status"] == "duplicate"
     detail = shared.refused(409, "reward-conflict", "PUT", path, {"value": 4})
-    assert detail == "decision 'a/b ü' already has the reward 3.0, got 4.0"
+    assert detail == "decision 'a/b ü' already has the reward 3.0, got 4.0; amend changes it"
     shared.refused(404, "unknown-decision", "PUT", f"{E}/decisions/never/reward", {"value": 1})
     shared.refused(404, "unknown-decision", "GET", f"{E}/decisions/never")
 
@@ -224,13 +224,16 @@ def test_arms_are_added_paused_and_brought_back(price):
 def test_a_stopped_experiment_gives_its_winner_or_refuses(price):
     kept = price.ok("PUT", f"{E}/decisions/before")
     stop = {"If-Match": "*"}
-    price.refused(422, "refused", "POST", f"{E}/stop", {"winner": "10"}, headers=stop)
+    detail = price.refused(404, "unknown-arm", "POST", f"{E}/stop", {"winner": "10"}, headers=stop)
+    assert detail == "unknown arm '10'; known: 9, 12, 15"
     price.ok("POST", f"{E}/stop", {"why": "budget"}, headers=stop)
     assert price.ok("GET", E)["status"] == "stopped"
     price.refused(409, "stopped", "PUT", f"{E}/decisions/after")
     assert price.ok("PUT", f"{E}/decisions/before") == kept
     together = [{"id": "before"}, {"id": "after"}]
-    price.refused(409, "stopped", "POST", f"{E}/decisions", {"decisions": together})
+    detail = price.refused(409, "stopped", "POST", f"{E}/decisions", {"decisions": together})
+    assert detail.startswith("decision 'after' was refused: ")
+    assert detail.endswith("; decisions made: 1 of 2")
     price.ok("POST", f"{E}/stop", {"winner": "12"}, headers=stop)
     assert price.ok("GET", E)["winner"] == "12"
     assert price.ok("PUT", f"{E}/decisions/after")["arm"] == "12"
@@ -316,7 +319,7 @@ def test_a_service_that_shuts_down_says_so(price):
 
 def test_a_store_that_does_not_answer_keeps_nobody_waiting(serving, monkeypatch):
     monkeypatch.setattr(service, "READING_SECONDS", 0.05)
-    monkeypatch.setattr(serving.service.store, "names", lambda: time.sleep(0.5))
+    monkeypatch.setattr(serving.service.store, "summaries", lambda after: time.sleep(0.5))
     started = time.monotonic()
     serving.refused(503, "busy", "GET", "/v1/experiments")
     assert time.monotonic() - started < 0.4
@@ -327,13 +330,13 @@ def test_settling_goes_on_after_a_failure(serving, monkeypatch):
     errors = [StoreError("lost"), RuntimeError("ours"), None]
     tried = []
 
-    def settle(snapshot):
-        tried.append(snapshot.name)
+    def settle(experiment):
+        tried.append(experiment.name)
         error = errors.pop(0) if errors else None
         if error is not None:
             raise error
 
-    monkeypatch.setattr(service, "expire_all", settle)
+    monkeypatch.setattr(Experiment, "settle", settle)
     monkeypatch.setattr(service, "TICK_SECONDS", 0.01)
     serving.ok("PUT", f"{E}/decisions/a")
     until = time.monotonic() + 5

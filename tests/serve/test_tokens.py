@@ -111,6 +111,10 @@ def test_rates_forget_who_has_not_come_for_long():
         ({"drain": -1}, "drain must be finite and >= 0, got -1"),
         ({"public_url": "varts.example.com"}, "public_url must be like https://varts.example.com"),
         ({"public_url": "https://a.example/b"}, "public_url must be like https://varts.exam"),
+        ({"allow_origins": ("board.example",)}, "allow_origin must be like https://board.example"),
+        ({"allow_origins": ("https://a.example/",)}, "allow_origin must be like https://board"),
+        ({"allow_origins": ("https://A.example",)}, "allow_origin must be like https://board"),
+        ({"allow_origins": ("*",)}, "allow_origin must be like https://board.example, got '*'"),
         ({"trusted_proxies": ("proxy",)}, "trusted_proxy must be an address like 10.0.0.7"),
     ],
 )

@@ -33,7 +33,7 @@ from varts.cli.app import (
     say,
     show,
 )
-from varts.cli.experiment_audit import check, evaluate, verify
+from varts.cli.experiment_audit import changes, check, decision, evaluate, verify
 from varts.cli.experiment_changes import (
     add_arm,
     configure,
@@ -79,7 +79,7 @@ experiment = App(
     help_epilogue=EXAMPLES,
 )
 for command in (
-    *(history, check, evaluate, verify),
+    *(history, changes, decision, check, evaluate, verify),
     *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
     *(forget_unit, delete),
 ):
@@ -329,14 +329,14 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
             config = state.config
             if as_json:
                 body = {"name": name, "status": status(state), "version": state.version}
-                changing = {"rewards": state.rewards, "epoch": config.epoch}
+                changing = {"rewards": state.counted, "epoch": config.epoch}
                 paused = [config.arms[i] for i in sorted(config.paused)]
                 arms = {"arms": list(config.arms), "paused": paused}
                 print_json({**body, **changing, **arms, "options": config.options.to_json()})
             table.add_row(
                 cell(name),
                 str(len(config.arms)),
-                f"{state.rewards:,}",
+                f"{state.counted:,}",
                 str(config.epoch),
                 cell(config.options.policy["label"]),
                 cell(status(state)),

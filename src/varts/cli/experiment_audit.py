@@ -9,11 +9,56 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from varts._intervals import CONFIDENCE
-from varts.cli.app import Json, print_json, say
+from varts._text import printable
+from varts.cli.app import Json, Whole, print_json, say
 from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
 from varts.cli.experiment_flags import STORE, Name, Url
 from varts.cli.experiment_store import open_experiment, open_store
 from varts.live.repair import repair_caches
+
+MOST_CHANGES = 10_000  # printed at a time
+
+
+def changes(name: Name, /, *, after: Whole = 0, as_json: Json = False, store: Url = STORE) -> None:
+    """What was done to an experiment, by whom and why: options, arms, its end, corrections.
+
+    Example: varts experiment changes price
+
+    Parameters
+    ----------
+    after
+        The version of the last change that is known already.
+    """
+    with open_experiment(name, store) as exp:
+        for one in exp.changes(after=after, limit=MOST_CHANGES):
+            if as_json:
+                print_json({**one._asdict(), "time": one.time.isoformat()})
+                continue
+            said = [f"by {one.by}"] if one.by else []
+            said += [one.why] if one.why else []
+            words = "; ".join([one.kind, *said])
+            print(f"{one.version}\t{one.time:%Y-%m-%d %H:%M:%S}\t{printable(words)}")
+
+
+def decision(name: Name, id: str, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """One decision, with its reward as it is now.
+
+    Example: varts experiment decision price visit-1
+
+    Parameters
+    ----------
+    id
+        The decision's.
+    """
+    with open_experiment(name, store) as exp:
+        found = exp.decision(id)._asdict()
+    found["time"] = found["time"].isoformat(sep=" ", timespec="seconds")
+    if as_json:
+        print_json(found)
+        return
+    for field, value in found.items():
+        if value is not None and value != {}:
+            print(f"{field}\t{printable(str(value))}")
 
 
 def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:

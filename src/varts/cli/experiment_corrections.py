@@ -118,7 +118,8 @@ def delete(
         Write none.
     """
     if confirm != name:
-        raise ValueError(f"--confirm must be {name}, the experiment to delete, got {confirm}")
+        typed = "none" if confirm is None else repr(confirm)
+        raise ValueError(f"--confirm must be {name}, the experiment to delete, got {typed}")
     if no_export and export is not None:
         raise ValueError("--export and --no-export must not be given together, got both")
     file = None if no_export else export or Path(f"{name}-{date.today():%Y-%m-%d}.parquet")
@@ -127,7 +128,8 @@ def delete(
     with open_experiment(name, store) as exp:
         count = exp.delete(confirm, export=file)
         where = "" if file is None else f"; its log is in {file}"
-        say(f"{name}: deleted, with {count:,} decisions{where}")
+        what = "decision" if count == 1 else "decisions"
+        say(f"{name}: deleted, with {count:,} {what}{where}")
 
 
 def read_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:

@@ -22,7 +22,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     state, ranking = found.state, found.ranking
     label = state.config.options.policy["label"]
     say(
-        f"{found.name}: {label}, goal {found.goal}, {state.rewards:,} rewards, "
+        f"{found.name}: {label}, goal {found.goal}, {state.counted:,} rewards, "
         f"{ranking['pending'].sum():,} pending, epoch {state.config.epoch}, {status(state)}"
     )
     intervals, rows = interval_titles(found), arm_cells(found, top)

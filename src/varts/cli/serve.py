@@ -52,9 +52,15 @@ def serve_store(
     token_file: Annotated[FilePath | None, Parameter(env_var="VARTS_TOKEN_FILE")] = None,
     no_auth: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     public_url: Annotated[str | None, Parameter(env_var="VARTS_PUBLIC_URL")] = None,
+    allow_origin: Annotated[
+        list[str] | None, Parameter(env_var="VARTS_ALLOW_ORIGIN", negative=())
+    ] = None,
     trusted_proxy: Annotated[
         list[str] | None, Parameter(env_var="VARTS_TRUSTED_PROXY", negative=())
     ] = None,
+    read_only: Annotated[
+        bool, Parameter(env_var="VARTS_READ_ONLY", negative=(), show_default=False)
+    ] = False,
     log: Annotated[str, Parameter(env_var="VARTS_LOG", metavar="json|text")] = "text",
     drain: Annotated[float, Parameter(env_var="VARTS_DRAIN", metavar="SECONDS")] = 10.0,
     demo: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -80,9 +86,14 @@ def serve_store(
     public_url
         Where others find it, such as https://varts.example.com; it answers to no other name but
         those of this machine.
+    allow_origin
+        A site whose pages may use the service with a token, such as https://board.example; may be
+        repeated.
     trusted_proxy
         The address or network of a proxy whose word is taken on where a request comes from; may be
         repeated.
+    read_only
+        Answer what only reads, and write nothing to the store: a dashboard on a replica.
     log
         How log lines are written, to standard error.
     drain
@@ -108,7 +119,9 @@ def serve_store(
                 token_file=token_file,
                 no_auth=no_auth,
                 public_url=public_url,
+                allow_origins=tuple(allow_origin or ()),
                 trusted_proxies=tuple(trusted_proxy or ()),
+                read_only=read_only,
                 log=log,
                 drain=drain,
                 demo=demo,

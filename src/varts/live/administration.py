@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from varts._validation import unknown
+from varts._validation import integer, unknown
 from varts.live.errors import Changed, UnknownArm
 from varts.live.expiry import expire_all
 from varts.live.export import export as write_log
@@ -69,7 +69,7 @@ class Administration(Inspection):
             arm: Its name.
             known: `by`, `why` and `expected`, as for `stop`.
         """
-        self._change(PAUSE, lambda config: {"arm": _known_arm(config, arm)}, **known)
+        self._change(PAUSE, lambda config: {"arm": known_arm(config, arm)}, **known)
 
     def resume_arm(self, arm: str, **known: Unpack[Known]) -> None:
         """Bring a paused arm back.
@@ -78,7 +78,7 @@ class Administration(Inspection):
             arm: Its name.
             known: `by`, `why` and `expected`, as for `stop`.
         """
-        self._change(RESUME, lambda config: {"arm": _known_arm(config, arm)}, **known)
+        self._change(RESUME, lambda config: {"arm": known_arm(config, arm)}, **known)
 
     def stop(
         self,
@@ -99,7 +99,7 @@ class Administration(Inspection):
 
         def stopped(config: Config) -> dict[str, Any]:
             if winner is not None:
-                return {"winner": _known_arm(config, winner)}
+                return {"winner": known_arm(config, winner)}
             if config.winner is not None:
                 raise ValueError(
                     f"winner must be given, since everybody gets {config.arms[config.winner]!r} "
@@ -158,14 +158,13 @@ class Administration(Inspection):
     ) -> None:
         """Add an event of this kind, unless it would change nothing."""
         note = check_note(by, why)
+        if expected is not None:
+            expected = integer("expected", expected, 0)
         expire_all(self._snapshot)  # by the options that it was made under
         with self._snapshot.changing() as change:
             before, revision = change.state.config, change.state.revision
             if expected is not None and expected != revision:
-                raise Changed(
-                    f"experiment {self.name!r} was changed by somebody else: it is at revision "
-                    f"{revision}, got {expected}"
-                )
+                raise changed_since(self.name, expected, revision)
             body = body_for(before)
             after = before.changed(kind, body)
             if after != before:
@@ -207,10 +206,7 @@ class Administration(Inspection):
         Raises:
             Changed: It was used while its log was written: stop it first.
         """
-        if confirm != self.name:
-            raise ValueError(
-                f"confirm must be the experiment's name, {self.name!r}, got {confirm!r}"
-            )
+        check_confirmation(self.name, confirm)
         if export is None:
             return delete(self._snapshot, None)
         with self._snapshot.reading() as transaction:
@@ -220,7 +216,22 @@ class Administration(Inspection):
         return delete(self._snapshot, log)
 
 
-def _known_arm(config: Config, arm: str) -> str:
+def changed_since(name: str, expected: int, revision: int) -> Changed:
+    """Somebody else was first."""
+    return Changed(
+        f"experiment {name!r} was changed by somebody else: it is at revision {revision}, "
+        f"got {expected}"
+    )
+
+
+def check_confirmation(name: str, confirm: str) -> None:
+    """Refuse to delete an experiment that was not named once more."""
+    if confirm != name:
+        raise ValueError(f"confirm must be the experiment's name, {name!r}, got {confirm!r}")
+
+
+def known_arm(config: Config, arm: str) -> str:
+    """An arm of the experiment; raises UnknownArm for any other."""
     if arm not in config.arms:
         raise UnknownArm(unknown("arm", arm, config.arms))
     return arm

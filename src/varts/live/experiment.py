@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from varts._validation import integer
 from varts.live.administration import Administration
 from varts.live.assignment import Decision, decide
 from varts.live.expiry import expire
 from varts.live.rewards import Correction, Reward, record, record_each
-from varts.live.validation import check_list, check_note, check_pair, check_part, check_text
-
-Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
+from varts.live.validation import (
+    Rewards,
+    check_list,
+    check_note,
+    check_pair,
+    check_part,
+    check_text,
+    check_units,
+    list_rewards,
+)
 
 
 class Experiment(Administration):
@@ -36,7 +41,7 @@ class Experiment(Administration):
             unit: Who it is for (a user, a session); sticky experiments refuse to do without.
             id: One of your own; the same id gets the same decision again. Made by default.
         """
-        return self._decide([unit], None if id is None else [check_text("id", id)])[0]
+        return self.decide_many([unit], None if id is None else [id])[0]
 
     def decide_many(
         self,
@@ -49,21 +54,11 @@ class Experiment(Administration):
             units: Who they are for, or how many without a unit; by default as many as ids.
             ids: One per unit; made by default.
         """
-        own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
-        if units is None and own is not None:
-            units = [None] * len(own)
-        elif isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
-            units = [None] * integer("units", units, at_least=0)
-        return self._decide(units, own)
-
-    def _decide(self, units: Sequence[str | None], own: list[str] | None) -> list[Decision]:
-        if own is not None and len(own) != len(units):
-            raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
-        units = [None if unit is None else check_text("unit", unit) for unit in units]
-        if not units:
+        whom, own = check_units(units, ids)
+        if not whom:
             return []
-        expire(self._snapshot, beside=len(units))
-        return decide(self._snapshot, units, own)
+        expire(self._snapshot, beside=len(whom))
+        return decide(self._snapshot, whom, own)
 
     # ------------------------------------------------------------------ rewards
 
@@ -89,7 +84,7 @@ class Experiment(Administration):
             rewards: Decisions' ids with their rewards; where there are metrics, (id, reward,
                 {metric: number}), and for a part, as of `add_reward`, (id, reward, metrics, key).
         """
-        checked = [Reward(*check_part(pair)) for pair in _pairs(rewards)]
+        checked = [Reward(*check_part(pair)) for pair in list_rewards(rewards)]
         return self._record(checked)
 
     def reward_each(self, rewards: Rewards) -> list[bool | Exception]:
@@ -110,7 +105,7 @@ class Experiment(Administration):
         """
         outcomes: list[bool | Exception] = []
         places, checked = [], []
-        for pair in _pairs(rewards):
+        for pair in list_rewards(rewards):
             try:
                 checked.append(Reward(*check_part(pair)))
                 places.append(len(outcomes))
@@ -186,7 +181,7 @@ class Experiment(Administration):
             by: Who says so.
             why: For what reason.
         """
-        checked = [Correction(*check_pair(pair)) for pair in _pairs(rewards)]
+        checked = [Correction(*check_pair(pair)) for pair in list_rewards(rewards)]
         return self._record(checked, check_note(by, why))
 
     def void(self, id: str, *, by: str | None = None, why: str | None = None) -> bool:
@@ -234,7 +229,3 @@ class Experiment(Administration):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _pairs(rewards: Rewards) -> Iterable[Any]:
-    return check_list("rewards", rewards.items() if isinstance(rewards, Mapping) else rewards)

@@ -17,41 +17,30 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROWS_PER_BATCH = 20_000  # held in memory at a time
+SINKS = {".parquet": "sink_parquet", ".csv": "sink_csv", ".ndjson": "sink_ndjson"}
 
 
-def export(log: Log, config: Config, path: Path) -> int:
-    """Write all decisions, in the order they were made; the file appears when it is complete.
+def export(
+    log: Log,
+    config: Config,
+    path: Path,
+    start: tuple[int, int] = (-1, -1),
+    limit: int | None = None,
+) -> int:
+    """Write decisions, in the order they were made; the file appears when it is complete.
 
-    Rewards are as they are now, corrections included. Every metric has a column of its name.
+    `start` is the time and the number of the decision after which to begin. Rewards are as they are
+    now, corrections included. Every metric has a column of its name.
 
     In a CSV file no text can be taken for a formula: see `quote_formulas`.
     """
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    sinks = {".parquet": "sink_parquet", ".csv": "sink_csv", ".ndjson": "sink_ndjson"}
-    if path.suffix not in sinks:
-        raise ValueError(f"path must end in .parquet, .csv or .ndjson, got {str(path)!r}")
+    check_suffix(path)
     arms, metrics = config.arms, config.options.metrics
-    schema: dict[str, Any] = {
-        "id": pl.String,
-        "time": pl.Datetime("us", "UTC"),
-        "unit": pl.String,
-        "arm": pl.String,
-        "probability": pl.Float64,
-        "estimated": pl.Boolean,
-        "reason": pl.String,
-        "version": pl.Int64,
-        "epoch": pl.Int64,
-        "settled": pl.String,
-        "reward": pl.Float64,
-        "value": pl.Float64,
-        "settled_time": pl.Datetime("us", "UTC"),
-        "settled_version": pl.Int64,
-        "corrected_version": pl.Int64,
-        **dict.fromkeys(metrics, pl.Float64),
-    }
-    written, rows = 0, log.decisions()
+    schema = log_schema(metrics)
+    written, rows = 0, islice(log.decisions(start=start, limit=limit), limit)
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written
@@ -83,15 +72,51 @@ def export(log: Log, config: Config, path: Path) -> int:
                 orient="row",
             )
 
-    frames = register_io_source(batches, schema=schema)
+    write_log(register_io_source(batches, schema=schema), path)
+    return written
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file whose name does not say how to write it."""
+    if path.suffix not in SINKS:
+        raise ValueError(f"path must end in .parquet, .csv or .ndjson, got {str(path)!r}")
+
+
+def log_schema(metrics: Sequence[str]) -> dict[str, Any]:
+    """The columns of a log and their types."""
+    import polars as pl
+
+    return {
+        "id": pl.String,
+        "time": pl.Datetime("us", "UTC"),
+        "unit": pl.String,
+        "arm": pl.String,
+        "probability": pl.Float64,
+        "estimated": pl.Boolean,
+        "reason": pl.String,
+        "version": pl.Int64,
+        "epoch": pl.Int64,
+        "settled": pl.String,
+        "reward": pl.Float64,
+        "value": pl.Float64,
+        "settled_time": pl.Datetime("us", "UTC"),
+        "settled_version": pl.Int64,
+        "corrected_version": pl.Int64,
+        **dict.fromkeys(metrics, pl.Float64),
+    }
+
+
+def write_log(frames: pl.LazyFrame, path: Path) -> None:
+    """Write a log as a file, batch by batch."""
+    import polars as pl
+
     if path.suffix == ".csv":
         frames = frames.with_columns(quote_formulas(pl.col(pl.String)))
     try:
         with replacing(path) as part:
-            getattr(frames, sinks[path.suffix])(part)
+            getattr(frames, SINKS[path.suffix])(part)
     except pl.exceptions.ComputeError as error:  # a full disk, for Parquet
         raise OSError(f"{path} cannot be written: {error}") from None
-    return written
 
 
 def measured(body: str | None, metrics: Sequence[str]) -> list[float | None]:

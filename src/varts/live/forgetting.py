@@ -36,8 +36,13 @@ def delete(snapshot: Snapshot, exported: Log | None) -> int:
         if exported is not None:
             now = Log(transaction, snapshot.reading)
             if (now.version, now.seq) != (exported.version, exported.seq):
-                raise Changed(
-                    f"experiment {snapshot.name!r} was used while its log was exported, so it was "
-                    "not deleted; stop it first"
-                )
+                raise used_meanwhile(snapshot.name)
         return transaction.delete()
+
+
+def used_meanwhile(name: str) -> Changed:
+    """Why an experiment was not deleted."""
+    return Changed(
+        f"experiment {name!r} was used while its log was exported, so it was not deleted; stop it "
+        "first"
+    )

@@ -16,7 +16,7 @@ from varts.live.expiry import expire_all, sweeps_missed_some
 from varts.live.export import export
 from varts.live.history import History, history
 from varts.live.options import Options
-from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision
+from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision, find_place
 from varts.live.repair import repair_caches
 from varts.live.report import Report, report
 from varts.live.snapshot import Snapshot
@@ -108,27 +108,40 @@ class Inspection:
         with self._snapshot.reading() as transaction:
             return find_changes(transaction, after, limit)
 
-    def export(self, path: str | Path) -> int:
+    def export(self, path: str | Path, after: str | None = None, limit: int | None = None) -> int:
         """Write the log, a row per decision with its reward; returns the number of rows.
 
         Args:
             path: A file that ends in .parquet, .csv or .ndjson.
+            after: The id of a decision: only later ones are written, by their times.
+            limit: How many at most, the first ones; all by default.
+
+        Raises:
+            UnknownDecision: There is none of the id `after`.
         """
+        limit = None if limit is None else integer("limit", limit, 1)
+        start = -1, -1
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             self._traffic(transaction, state)
             log = self._snapshot.log(transaction)
-        return export(log, state.config, Path(path))
+            if after is not None:
+                start = find_place(transaction, check_text("after", after))
+        return export(log, state.config, Path(path), start, limit)
 
-    def check(self) -> Checks:
+    def check(self, settle: bool = True) -> Checks:
         """Check rewards and decisions: do they suit the model, and is every one accounted for?
 
         Reads the whole log, page by page.
 
+        Args:
+            settle: As for `report`.
+
         Returns:
             A finding per check: `print` them.
         """
-        expire_all(self._snapshot)
+        if settle:
+            expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, head = self._snapshot.reload(transaction)
             self._traffic(transaction, state)
@@ -137,7 +150,11 @@ class Inspection:
         return check(self.name, log, config.arms, config.options, head.time)
 
     def evaluate(
-        self, policy: Target, against: Target | None = None, level: float = CONFIDENCE
+        self,
+        policy: Target,
+        against: Target | None = None,
+        level: float = CONFIDENCE,
+        settle: bool = True,
     ) -> Evaluation:
         """Say what another way of deciding would have earned a decision.
 
@@ -149,8 +166,10 @@ class Inspection:
                 `verify(replay=True)`.
             against: The same, to compare with; None compares with what was collected.
             level: The probability of the intervals.
+            settle: As for `report`.
         """
-        expire_all(self._snapshot)
+        if settle:
+            expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             self._traffic(transaction, state)
@@ -160,8 +179,10 @@ class Inspection:
 
     def settle(self) -> None:
         """Settle all decisions whose window has passed, as `decide` and `reward` do little by
-        little."""
+        little; those that were stamped before the last sweep, too."""
         expire_all(self._snapshot)
+        if self.options.window is not None and self._counts()[-1]:
+            expire_all(self._snapshot, again=True)
 
     def history(
         self,

@@ -46,14 +46,23 @@ class Log:
             yield from map(read_event, page)
             after = page[-1].version
 
-    def decisions(self, order: str = "time") -> Iterator[Any]:
+    def decisions(
+        self,
+        order: str = "time",
+        start: tuple[int, int] = (-1, -1),
+        limit: int | None = None,
+    ) -> Iterator[Any]:
         """Every decision with what settled it, by its time or by the version that it saw.
 
         Of a reward that was corrected, `raw`, `value` and `body` are as they are now; `settled` is
-        "void" if there is none any more.
+        "void" if there is none any more. `start` is the time (or version) and the number of the
+        decision after which to begin, `limit` how many are wanted: a page has no more.
         """
-        query, after, seq = _decisions_pages[order, self.corrected], -1, -1
-        while page := self._page(query, after=after, seq=seq, last=self.seq, version=self.version):
+        query, (after, seq) = _decisions_pages[order, self.corrected], start
+        bounds = {"last": self.seq, "version": self.version}
+        if limit is not None:
+            bounds["limit"] = min(limit, ROWS_PER_PAGE)
+        while page := self._page(query, after=after, seq=seq, **bounds):
             yield from page
             after, seq = getattr(page[-1], order), page[-1].seq
 

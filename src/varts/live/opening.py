@@ -85,9 +85,20 @@ def _agree(
         raise ValueError(f"arms must be those of the experiment {name!r}, {both}")
     if seed is not None and experiment._snapshot.seed not in (seed, seed_for(name, seed)):
         raise ValueError(f"seed must be that of the experiment {name!r}, got another")
+    check_options(name, config, names, groups, options)
+
+
+def check_options(
+    name: str,
+    config: Config,
+    arms: Sequence[str],
+    groups: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Refuse options that are not those of an experiment, which may have more arms than these."""
     if not options:  # always allowed, even where the policy is not known
         return
-    found = config.options.differences(match_priors(options, names, groups), len(names))
+    found = config.options.differences(match_priors(options, arms, groups), len(arms))
     for option, (stored, asked) in found.items():
         raise ValueError(
             f"{option} of the experiment {name!r} is {abbreviate(stored)}, "

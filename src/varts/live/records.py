@@ -93,6 +93,14 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
     )
 
 
+def find_place(transaction: Transaction, id: str) -> tuple[int, int]:
+    """The time and the number of the decision of an id: its place in the log."""
+    row = transaction.decided([id]).get(id)
+    if row is None:
+        raise UnknownDecision(f"unknown decision {id!r}")
+    return row.time, row.seq
+
+
 def find_changes(transaction: Transaction, after: int, limit: int) -> list[ChangeRecord]:
     """The first changes after a version, oldest first."""
     out = []

@@ -205,12 +205,9 @@ def report(
     error = options.stop_error or DEFAULT_ERROR
     anytime_low, anytime_high, possible = _at_any_look(seen, config, error)
     if options.goal == "min":
-        estimate = policy.reflection - estimate
-        low, high = policy.reflection - high, policy.reflection - low
-        anytime_low, anytime_high = (
-            policy.reflection - anytime_high,
-            policy.reflection - anytime_low,
-        )
+        mirror = policy.reflection
+        estimate, low, high = mirror - estimate, mirror - high, mirror - low
+        anytime_low, anytime_high = mirror - anytime_high, mirror - anytime_low
     frame = pl.DataFrame(
         {
             "arm": list(config.arms),
@@ -269,6 +266,13 @@ def posterior(state: State) -> tuple[NDArray[np.int64], Belief | None]:
         return known, None
     belief = _belief(policy, seen, known)
     return known, belief if state.config.options.goal == "max" else belief.mirrored()
+
+
+def chances(state: State) -> Floats:
+    """P(best) of the arms in play, as `report` has it; of none while too little is known."""
+    policy, seen, owed = _look_at(state, state.statistics())
+    active = state.config.active
+    return np.empty(0) if owed[active].any() else _belief(policy, seen, active).p_best()
 
 
 def _look_at(state: State, stats: ArmStats) -> tuple[Policy, ArmStats, NDArray[np.bool_]]:

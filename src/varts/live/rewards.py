@@ -127,13 +127,16 @@ class _Book:
                 f"decision {item.id!r} has its reward in parts; add_reward adds one more"
             )
         if entry is not None and entry.kind == REWARD:
-            if entry.raw != item.value or entry.first_metrics != item.metrics:
-                raise RewardConflict(
-                    f"decision {item.id!r} already has the reward "
-                    f"{_shown(entry.raw, entry.first_metrics)}, got "
-                    f"{_shown(item.value, item.metrics)}; amend changes it"
-                )
-            return False
+            known = ((entry.raw, entry.first_metrics), (entry.total, entry.metrics))
+            if (item.value, dict(item.metrics)) in known:  # as it came first, or as it is by now
+                return False
+            now = f"already has the reward {_shown(entry.total, entry.metrics)}"
+            if entry.counted is None:
+                now = f"had the reward {_shown(entry.raw, entry.first_metrics)}, which was voided"
+            raise RewardConflict(
+                f"decision {item.id!r} {now}, got {_shown(item.value, item.metrics)}; amend "
+                "changes it"
+            )
         self._check_open(item.id, row, entry)
         self._settle(row, item, {})
         return True

@@ -306,6 +306,11 @@ class State:
         K = stats.K
         return (self.counts() < policy.owed(K)) | (stats.n < policy.least_weight(K))
 
+    @property
+    def counted(self) -> int:
+        """How many rewards the statistics count: `rewards` without those that were voided."""
+        return int(self.counts().sum())
+
     def counts(self) -> NDArray[np.int64]:
         """How many rewards each arm has had."""
         out = np.zeros(len(self.config.arms), dtype=np.int64)

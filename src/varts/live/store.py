@@ -38,6 +38,18 @@ class Activity(NamedTuple):
     last_reward: datetime | None
 
 
+class Summary(NamedTuple):
+    """What a list shows of an experiment beside its state.
+
+    Args:
+        created: When, in microseconds since 1970.
+        pending: How many of its decisions wait for a reward.
+    """
+
+    created: int
+    pending: int
+
+
 class Store(Database):
     """One database, in one process; safe for any number of threads and processes.
 
@@ -46,6 +58,8 @@ class Store(Database):
             reference) or memory://name (shared in this process, when `varts.open` opens it). The
             option timeout=5 says for how many seconds a transaction may wait (60).
         clock: What time it is, in microseconds since 1970; by default the database tells.
+        read_only: Whether to look only: tables are neither made nor brought to this version, and
+            looking settles nothing. A file that cannot be written is found to be so by itself.
 
     Raises:
         ValueError: The URL is not one of these.
@@ -53,10 +67,11 @@ class Store(Database):
         StoreError: The database cannot be used.
     """
 
-    def __init__(self, url: str, clock: Clock | None = None) -> None:
+    def __init__(self, url: str, clock: Clock | None = None, read_only: bool = False) -> None:
         if not isinstance(url, str):
             raise TypeError(f"store must be a URL, got {abbreviate(url)}")
         super().__init__(url)
+        self.read_only = self.read_only or read_only
         self.clock = clock or self._own_clock()
         with self._errors():
             self._migrate()
@@ -115,6 +130,29 @@ class Store(Database):
                 counts = found[name].traffic
                 counts.decided[arm], counts.settled[arm] = int(made), int(settled)
         return found
+
+    def summaries(self, after: str | None = None, limit: int | None = None) -> dict[str, Summary]:
+        """When experiments were created and how many decisions wait for a reward, by name, in one
+        statement that reads no log.
+
+        Args:
+            after: Only those whose names come later.
+            limit: How many at most.
+        """
+        pending = sa.func.coalesce(sa.func.sum(traffic.c.decided - traffic.c.settled), 0)
+        joined = sa.outerjoin(experiments, traffic, traffic.c.experiment == experiments.c.id)
+        query = (
+            sa.select(experiments.c.name, experiments.c.created, pending)
+            .select_from(joined)
+            .group_by(experiments.c.id, experiments.c.name, experiments.c.created)
+            .order_by(experiments.c.name)
+            .limit(limit)
+        )
+        if after is not None:
+            query = query.where(experiments.c.name > after)
+        with self._reading() as connection:
+            rows = connection.execute(query)
+            return {name: Summary(created, int(waiting)) for name, created, waiting in rows}
 
     def has(self, name: str) -> bool:
         """Whether there is an experiment of this name.

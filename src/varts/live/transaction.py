@@ -274,7 +274,7 @@ def insertion(
 
 
 _DECIDED = (
-    "id", "version", "epoch", "arm", "probability", "estimated", "reason", "time", "unit",
+    "id", "seq", "version", "epoch", "arm", "probability", "estimated", "reason", "time", "unit",
 )  # fmt: skip
 _SETTLED = ("decision", "kind", "raw", "value", "version", "body")
 _CHANGE = ("version", "time", "kind", "corrects", "value", "body")

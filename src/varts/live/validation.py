@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from varts._validation import abbreviate, is_real, scalar
+from varts._validation import abbreviate, integer, is_real, scalar
 from varts.live.errors import InvalidReward
 from varts.live.row import limited
 from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
+Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]  # by id; or with metrics, and a key
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -43,6 +44,25 @@ def check_list(name: str, values: Any) -> Iterable[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list, got {abbreviate(values)}")
     return values
+
+
+def check_units(
+    units: int | Sequence[str | None] | None, ids: Iterable[str] | None
+) -> tuple[list[str | None], list[str] | None]:
+    """Who decisions are for, one by one, and their ids if they have some already."""
+    own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
+    if units is None and own is not None:
+        units = [None] * len(own)
+    elif isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
+        units = [None] * integer("units", units, at_least=0)
+    if own is not None and len(own) != len(units):
+        raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
+    return [None if unit is None else check_text("unit", unit) for unit in units], own
+
+
+def list_rewards(rewards: Rewards) -> Iterable[Any]:
+    """Rewards one by one, to be checked by `check_pair` or `check_part`."""
+    return check_list("rewards", rewards.items() if isinstance(rewards, Mapping) else rewards)
 
 
 def check_pair(pair: Any) -> tuple[str, float, dict[str, float]]:

@@ -48,7 +48,7 @@ def verify(log: Log, cached: State, seed: int, replay: bool) -> Verification:
     fold.tell_gaps(out)
     if fold.state is None:
         return out
-    out.rewards = int(fold.state.counts().sum())
+    out.rewards = fold.state.counted
     if not fold.broken:
         compare(fold.state, cached, out)
         _check_corrected(log, fold, out)

@@ -48,7 +48,7 @@ def history_figure(history: History) -> Figure:
     for ax in (traffic, best, reward):
         _label_time(ax, drawn, history.by_time)
     _draw_densities(belief, history, drawn)
-    made.suptitle(f"{_short(history.name)}: {history.state.rewards:,} rewards")
+    made.suptitle(f"{_short(history.name)}: {history.state.counted:,} rewards")
     shared_legend(made, best)
     return made
 

@@ -20,7 +20,8 @@ from varts.live import StoreError
 from varts.live.validation import check_text
 from varts.serve.admission import Admission
 from varts.serve.calls import JSON, Call, Reply
-from varts.serve.endpoints import ENDPOINTS, FORM, Endpoint
+from varts.serve.endpoint import FORM, Endpoint
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.guard import CALLER, REQUEST, ROUTE, Guard, send_answer, send_problem
 from varts.serve.logs import tell, tell_error
 from varts.serve.openapi import PATH, document, needs_body
@@ -95,6 +96,8 @@ class Door:
             path.get("name"),
             lambda name: scope.update({CALLER: name}),
         )
+        if endpoint.writes and self.service.store.read_only:
+            raise Problem("read-only", "the service is read-only: nothing can be changed here")
         query = None if endpoint.query is None else _read_query(scope, endpoint.query)
         body = None
         if endpoint.body is not None:
@@ -230,6 +233,7 @@ def make_app(service: Service, admission: Admission, settings: Settings) -> ASGI
     app.router.default = _nothing_there
 
     def origins() -> frozenset[str]:
-        return frozenset() if admission.tokens is None else admission.tokens.origins
+        public = frozenset() if admission.tokens is None else admission.tokens.origins
+        return public.union(settings.allow_origins)
 
     return Guard(app, settings.hosts, origins, service.metrics)

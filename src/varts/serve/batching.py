@@ -18,8 +18,8 @@ from varts.serve.problems import Problem
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
 MOST_WAITING = 2_000  # items; more are refused at once
 LONGEST_WAIT_SECONDS = 2.0  # of the oldest item, before new ones are refused
-# A failure that comes at once may be a connection that broke, which the next try opens anew; one
-# that comes late has waited for a lock, and so have its callers.
+# A connection that is found broken at once is opened anew by the next try; where that took long, so
+# would the next one, and callers have waited already.
 PROMPT_SECONDS = 1.0
 
 Item = TypeVar("Item")
@@ -41,7 +41,7 @@ class Batcher(Generic[Item, Outcome]):
     Args:
         act: Does it for some items, in order; the outcome of an item that is refused is why. It
             must be safe to repeat.
-        broken: The error that it raises when nothing can be done for any item.
+        broken: The error after which all items are tried once more; any other fails them at once.
         threads: Where it is done; by default where the event loop does such things.
         observe: Told of every batch: how many items, how many seconds.
     """
@@ -60,7 +60,8 @@ class Batcher(Generic[Item, Outcome]):
         self.waiting = 0
 
     async def submit(self, items: Sequence[Item]) -> list[Outcome | Exception]:
-        """The outcome of each item, in order; raises `broken`, or a Problem if there is no room."""
+        """The outcome of each item, in order; raises what `act` does, and a Problem if there is no
+        room."""
         now = time.monotonic()
         self._check_room(len(items), now)
         parcels = [

@@ -21,9 +21,10 @@ from varts.priors import NormalGamma
 
 MOST_ITEMS = 1_000  # in one request
 MOST_ARMS = 1_000
+MOST_METRICS = 100
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"^[^\x00]*$")]
-Why = Annotated[str, Meta(max_length=1_000)]
+Metrics = Annotated[dict[Text, float | None], Meta(max_length=MOST_METRICS)]
 Level = Annotated[float, Meta(gt=0, lt=1)]
 
 
@@ -75,26 +76,34 @@ class DecisionsMade(Answer):
 
 
 class DecisionFound(Answer):
-    """A decision and how it ended; `settled` is reward, missing or expired, or null."""
+    """A decision and what has become of it: the fields of `varts.live.DecisionRecord`.
+
+    `settled` is reward, missing, expired or void, or null; `unit` is null for all but admins.
+    """
 
     id: str
     arm: str
     probability: float
     version: int
     reason: str
-    estimated: bool
     time: str
+    unit: str | None
     settled: str | None
     reward: float | None
+    value: float | None
+    metrics: dict[str, float]
+    corrections: int
 
 
 # ------------------------------------------------------------------------------ rewards
 
 
 class RewardSent(Body):
-    """What a decision earned."""
+    """What a decision earned; with a key, a part of it."""
 
     value: float
+    metrics: Metrics = {}
+    key: Text | None = None
     receipt: str | None = None
 
 
@@ -103,6 +112,16 @@ class RewardListed(Body):
 
     id: Text
     value: float
+    metrics: Metrics = {}
+    key: Text | None = None
+
+
+class RewardAmended(Body):
+    """What a decision earned instead; metrics that are left out stay as they are."""
+
+    value: float
+    metrics: Metrics = {}
+    why: Text | None = None
 
 
 class RewardsSent(Body):
@@ -117,6 +136,13 @@ class RewardResult(Answer):
     id: str
     status: Literal["applied", "duplicate", "conflict", "unknown", "expired", "invalid"]
     detail: str | UnsetType = UNSET
+
+
+class Corrected(Answer):
+    """Whether a correction was new."""
+
+    id: str
+    status: Literal["applied", "duplicate"]
 
 
 class RewardResults(Answer):
@@ -137,7 +163,10 @@ _hints |= {
 _options = [(name, hint | UnsetType, UNSET) for name, hint in _hints.items()]
 
 OptionsGiven = msgspec.defstruct(
-    "OptionsGiven", [*_options, ("why", Why | None, None)], bases=(Body,), kw_only=True
+    "OptionsGiven",
+    [*_options, ("recount", bool, False), ("why", Text | None, None)],
+    bases=(Body,),
+    kw_only=True,
 )
 ExperimentAsked = msgspec.defstruct(
     "ExperimentAsked",
@@ -181,14 +210,33 @@ class ArmChanged(Body):
 
     paused: bool = False
     prior: dict[str, Any] | None = None
-    why: Why | None = None
+    why: Text | None = None
 
 
 class StopAsked(Body):
     """The end of an experiment."""
 
     winner: Text | None = None
-    why: Why | None = None
+    why: Text | None = None
+
+
+class RestartAsked(Body):
+    """An experiment that goes on."""
+
+    why: Text | None = None
+
+
+class ForgettingAsked(Body):
+    """A unit whose name is taken out of the log."""
+
+    unit: Text
+    why: Text | None = None
+
+
+class Forgotten(Answer):
+    """How many decisions were its own."""
+
+    decisions: int
 
 
 class ArmShown(Answer):
@@ -216,7 +264,7 @@ class ExperimentShown(Answer):
 
 
 class ExperimentListed(Answer):
-    """An experiment in a list."""
+    """An experiment in a list; `best` is the arm that is most likely so, null while unknown."""
 
     name: str
     status: Literal["running", "stopped"]
@@ -227,6 +275,9 @@ class ExperimentListed(Answer):
     version: int
     revision: int
     created: str
+    best: str | None
+    p_best: float | None
+    pending: int
 
 
 class ExperimentsListed(Answer):

@@ -12,6 +12,7 @@ import numpy as np
 from starlette.datastructures import Headers
 
 from varts.serve.admission import Admission, Caller
+from varts.serve.logs import tell
 from varts.serve.service import Service
 
 JSON = "application/json"
@@ -42,6 +43,10 @@ class Call:
     headers: Headers
     request: str
 
+    def note(self, why: str | None) -> dict[str, str | None]:
+        """Who asks, and why, as the log of an experiment keeps it."""
+        return {"by": self.caller.name, "why": why}
+
 
 @dataclass(slots=True)
 class Reply:
@@ -56,6 +61,19 @@ class Reply:
     def encode(self) -> bytes:
         """The body as it is sent."""
         return self.body if isinstance(self.body, bytes) else encode_json(self.body)
+
+
+def tell_change(call: Call, verb: str, why: str | None) -> None:
+    """Have the service's own log say that an experiment was changed."""
+    tell(
+        "change",
+        audit=True,
+        verb=verb,
+        experiment=call.path["name"],
+        token=call.caller.name,
+        why=why,
+        request=call.request,
+    )
 
 
 def encode_json(value: Any) -> bytes:
@@ -73,11 +91,12 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be sent")
 
 
-def rfc3339(microseconds: int) -> str:
-    """A time as people and programs read it.
+def rfc3339(time: datetime | int) -> str:
+    """A time as people and programs read it, of a moment in UTC or of microseconds since 1970.
 
-    >>> rfc3339(1_700_000_000_250_000)
-    '2023-11-14T22:13:20.250000Z'
+    >>> rfc3339(1_700_000_000_250_000), rfc3339(datetime(2023, 11, 14, tzinfo=UTC))
+    ('2023-11-14T22:13:20.250000Z', '2023-11-14T00:00:00.000000Z')
     """
-    time = _EPOCH + timedelta(microseconds=microseconds)
+    if isinstance(time, int):
+        time = _EPOCH + timedelta(microseconds=time)
     return time.isoformat(timespec="microseconds").replace("+00:00", "Z")

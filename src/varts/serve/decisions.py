@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from varts.live import Decision, Experiment, UnknownDecision
+from varts.live import Decision, Experiment
 from varts.live.assignment import new_ids
 from varts.live.clock import process_clock
 from varts.serve.bodies import (
+    Body,
+    Corrected,
     DecisionFound,
     DecisionMade,
     DecisionsMade,
     RewardResult,
     RewardResults,
+    RewardSent,
+    Text,
 )
-from varts.serve.calls import Call, Reply, rfc3339
+from varts.serve.calls import Call, Reply, rfc3339, tell_change
 from varts.serve.problems import Problem, problem_of
 from varts.serve.service import Running
+
+
+class VoidQuery(Body):
+    """Why a reward is taken back."""
+
+    why: Text | None = None
 
 
 async def decide_one(call: Call) -> Reply:
@@ -47,42 +57,36 @@ async def _decide(call: Call, asked: Sequence[tuple[str, str | None]]) -> list[D
     name, token = call.path["name"], call.caller.token
     running = await call.service.running(name)
     outcomes = await running.deciding.submit(asked)
-    for outcome in outcomes:
-        if isinstance(outcome, Exception):
-            raise outcome
-    call.service.metrics.decisions.labels(name).inc(len(outcomes))
     made = [one for one in outcomes if isinstance(one, Decision)]
+    call.service.metrics.decisions.labels(name).inc(len(made))
+    if len(made) < len(asked):
+        raise _refusal(asked, outcomes)
     if token is None or not token.public:
         return [DecisionMade(**one._asdict()) for one in made]
     return [DecisionMade(**one._asdict(), receipt=token.receipt(name, one.id)) for one in made]
 
 
+def _refusal(
+    asked: Sequence[tuple[str, str | None]], outcomes: Sequence[Decision | Exception]
+) -> Exception:
+    """Why the first of some decisions was refused; of several it says which, and that the others
+    were made."""
+    refused = [at for at, one in enumerate(outcomes) if isinstance(one, Exception)]
+    first = outcomes[refused[0]]
+    assert isinstance(first, Exception)
+    if len(asked) == 1:
+        return first
+    problem, made = problem_of(first), len(asked) - len(refused)
+    detail = f"decision {asked[refused[0]][0]!r} was refused: {problem.detail}"
+    return Problem(problem.slug, f"{detail}; decisions made: {made} of {len(asked)}")
+
+
 async def show_decision(call: Call) -> Reply:
-    """Show a decision, and how it ended."""
-    running = await call.service.running(call.path["name"])
-    return Reply(await call.service.read(find_decision, running.experiment, call.path["id"]))
-
-
-def find_decision(experiment: Experiment, id: str) -> DecisionFound:
-    """A decision of an experiment; raises UnknownDecision."""
-    snapshot = experiment._snapshot
-    with snapshot.reading() as transaction:
-        made = transaction.decided([id]).get(id)
-        settled = transaction.settled([id]).get(id)
-        state, _ = snapshot.refresh(transaction)
-    if made is None:
-        raise UnknownDecision(f"unknown decision {id!r} in experiment {experiment.name!r}")
-    return DecisionFound(
-        id=id,
-        arm=state.config.arms[made.arm],
-        probability=made.probability,
-        version=made.version,
-        reason=made.reason,
-        estimated=bool(made.estimated),
-        time=rfc3339(made.time),
-        settled=None if settled is None else settled.kind,
-        reward=None if settled is None else settled.raw,
-    )
+    """Show a decision, and what has become of it."""
+    id, with_unit = call.path["id"], call.caller.may("admin")
+    found = await call.service.look(call.path["name"], lambda experiment: experiment.decision(id))
+    shown = {**found._asdict(), "time": rfc3339(found.time)}
+    return Reply(DecisionFound(**{**shown, "unit": found.unit if with_unit else None}))
 
 
 async def reward_one(call: Call) -> Reply:
@@ -90,7 +94,8 @@ async def reward_one(call: Call) -> Reply:
     name, id = call.path["name"], call.path["id"]
     running = await call.service.running(name)
     _check_receipt(call, running)
-    (outcome,) = await running.rewarding.submit([(id, call.body.value)])
+    body: RewardSent = call.body
+    (outcome,) = await running.rewarding.submit([(id, body.value, body.metrics, body.key)])
     result = _result(call, id, outcome)
     if isinstance(outcome, Exception):
         raise outcome
@@ -99,11 +104,38 @@ async def reward_one(call: Call) -> Reply:
 
 async def reward_several(call: Call) -> Reply:
     """Say what several decisions earned; one that is refused keeps none from counting."""
-    sent = [(one.id, one.value) for one in call.body.rewards]
+    sent = [(one.id, one.value, one.metrics, one.key) for one in call.body.rewards]
     running = await call.service.running(call.path["name"])
     outcomes = await running.rewarding.submit(sent)
     pairs = zip(sent, outcomes, strict=True)
-    return Reply(RewardResults(results=[_result(call, id, out) for (id, _), out in pairs]))
+    return Reply(RewardResults(results=[_result(call, one[0], out) for one, out in pairs]))
+
+
+async def amend_reward(call: Call) -> Reply:
+    """Put another reward in the place of the one that a decision has."""
+    id, body, known = call.path["id"], call.body, call.note(call.body.why)
+
+    def amend(experiment: Experiment) -> bool:
+        return experiment.amend_many([(id, body.value, body.metrics)], **known)[0]
+
+    return await _correct(call, "amend", body.why, amend)
+
+
+async def void_reward(call: Call) -> Reply:
+    """Take the reward of a decision back, as if it had never been made."""
+    id, why = call.path["id"], call.query.why
+    known = call.note(why)
+    return await _correct(call, "void", why, lambda experiment: experiment.void(id, **known))
+
+
+async def _correct(
+    call: Call, verb: str, why: str | None, correct: Callable[[Experiment], bool]
+) -> Reply:
+    applied = await call.service.change(call.path["name"], correct)
+    if applied:
+        tell_change(call, verb, why)
+    status: Any = "applied" if applied else "duplicate"
+    return Reply(Corrected(id=call.path["id"], status=status))
 
 
 def _result(call: Call, id: str, outcome: bool | Exception) -> RewardResult:
@@ -122,6 +154,8 @@ def _check_receipt(call: Call, running: Running) -> None:
     token = call.caller.token
     if token is None or not token.public:
         return
+    if call.body.metrics or call.body.key is not None:  # which nothing bounds
+        raise Problem("forbidden", "a public token may send a value alone")
     if not token.gave(call.body.receipt, call.path["name"], call.path["id"]):
         raise Problem("forbidden", "a public token needs the receipt of the decision")
     if running.experiment.options.clip is None:

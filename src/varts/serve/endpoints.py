@@ -2,83 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from varts._validation import choice
 from varts.serve import bodies, decisions, experiments, health, metrics, ofrep, plans, reading
 from varts.serve.admission import OPEN
-from varts.serve.calls import JSON, Call, Reply
-from varts.serve.problems import KINDS
-from varts.serve.tokens import SCOPES
-
-Handler = Callable[[Call], Awaitable[Reply]]
-FORM = "application/x-www-form-urlencoded"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
-    """One thing that can be asked for.
-
-    Args:
-        method: GET, PUT, POST or PATCH.
-        path: With names in braces; one called `name` is an experiment's.
-        scope: What a token needs; OPEN if none is needed.
-        handler: What answers; the first line of its docstring describes it.
-        answers: What it sends, by status: a type that becomes JSON, or a media type.
-        body: The type of what is sent.
-        query: The type of what follows the path.
-        problems: What may go wrong with it in particular.
-        public: Whether public tokens may ask for it.
-        form: Whether the body is that of an HTML form.
-        page: Whether it is for browsers: what goes wrong is told as a page, too.
-    """
-
-    method: str
-    path: str
-    scope: str
-    handler: Handler
-    answers: dict[int, Any]
-    body: Any = None
-    query: Any = None
-    problems: tuple[str, ...] = ()
-    public: bool = False
-    form: bool = False
-    page: bool = False
-    names: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        choice("scope", self.scope, (OPEN, *SCOPES))
-        for slug in self.problems:
-            choice("problem", slug, KINDS)
-        object.__setattr__(self, "names", tuple(re.findall(r"{(\w+)}", self.path)))
-
-    @property
-    def summary(self) -> str:
-        """What it does, in a sentence."""
-        return (self.handler.__doc__ or "").partition("\n")[0]
-
-    @property
-    def media_type(self) -> str:
-        """That of the body."""
-        return FORM if self.form else JSON
-
-    @property
-    def all_problems(self) -> list[str]:
-        """All that may go wrong with it."""
-        found = [*self.problems, "misdirected", "method", "store", "busy", "internal"]
-        if self.scope != OPEN:
-            found += ["unauthorized", "forbidden", "too-many"]
-        if "name" in self.names:
-            found += ["unknown-experiment"]
-        if self.names or self.query is not None:
-            found += ["invalid"]
-        if self.body is not None:
-            found += ["invalid", "too-large", "media-type", "too-slow", "forbidden", "refused"]
-        return [slug for slug in KINDS if slug in found]
-
+from varts.serve.endpoint import Endpoint
 
 E = "/v1/experiments/{name}"
 CHANGE = ("if-match", "changed", "refused")
@@ -154,7 +82,33 @@ ENDPOINTS = (
         handler=experiments.stop_experiment,
         answers={200: bodies.ExperimentShown},
         body=bodies.StopAsked,
+        problems=(*CHANGE, "unknown-arm"),
+    ),
+    Endpoint(
+        method="POST",
+        path=E + "/restart",
+        scope="admin",
+        handler=experiments.restart_experiment,
+        answers={200: bodies.ExperimentShown},
+        body=bodies.RestartAsked,
         problems=CHANGE,
+    ),
+    Endpoint(
+        method="POST",
+        path=E + "/forget",
+        scope="admin",
+        handler=experiments.forget_unit,
+        answers={200: bodies.Forgotten},
+        body=bodies.ForgettingAsked,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=E,
+        scope="admin",
+        handler=experiments.delete_experiment,
+        answers={200: bodies.Forgotten},
+        query=experiments.DeletionQuery,
+        problems=("refused",),
     ),
     Endpoint(
         method="PUT",
@@ -190,8 +144,26 @@ ENDPOINTS = (
         handler=decisions.reward_one,
         answers={200: bodies.RewardResult},
         body=bodies.RewardSent,
-        problems=("unknown-decision", "reward-conflict", "invalid-reward"),
+        problems=("unknown-decision", "expired", "reward-conflict", "invalid-reward"),
         public=True,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=E + "/decisions/{id}/reward",
+        scope="admin",
+        handler=decisions.amend_reward,
+        answers={200: bodies.Corrected},
+        body=bodies.RewardAmended,
+        problems=("unknown-decision", "expired", "invalid-reward"),
+    ),
+    Endpoint(
+        method="DELETE",
+        path=E + "/decisions/{id}/reward",
+        scope="admin",
+        handler=decisions.void_reward,
+        answers={200: bodies.Corrected},
+        query=decisions.VoidQuery,
+        problems=("unknown-decision", "expired"),
     ),
     Endpoint(
         method="POST",
@@ -208,6 +180,23 @@ ENDPOINTS = (
         handler=reading.show_report,
         answers={200: dict[str, Any], 304: None},
         query=bodies.ReportQuery,
+    ),
+    Endpoint(
+        method="GET",
+        path=E + "/history",
+        scope="read",
+        handler=reading.show_history,
+        answers={200: reading.HistoryShown},
+        query=reading.HistoryQuery,
+        problems=("refused",),
+    ),
+    Endpoint(
+        method="GET",
+        path=E + "/events",
+        scope="read",
+        handler=reading.show_events,
+        answers={200: reading.EventsShown},
+        query=reading.EventsQuery,
     ),
     Endpoint(
         method="GET",
@@ -231,6 +220,8 @@ ENDPOINTS = (
         scope="read",
         handler=reading.stream_log,
         answers={200: reading.NDJSON},
+        query=reading.LogQuery,
+        problems=("unknown-decision",),
     ),
     Endpoint(
         method="POST",

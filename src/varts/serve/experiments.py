@@ -1,38 +1,52 @@
-"""Experiments over HTTP: list, create, look at, change, stop."""
+"""Experiments over HTTP: list, create, look at, change, stop, delete."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from itertools import islice
+from typing import Any, Unpack
 
 from varts._validation import abbreviate
 from varts.live import Experiment, Store, UnknownExperiment
+from varts.live.administration import Known
 from varts.live.opening import open_experiment
 from varts.serve.bodies import (
     ArmShown,
+    Body,
     ExperimentListed,
     ExperimentShown,
     ExperimentsListed,
+    Forgotten,
+    Text,
     given_options,
     read_prior,
 )
-from varts.serve.calls import Call, Reply, rfc3339
-from varts.serve.logs import tell
+from varts.serve.calls import Call, Reply, rfc3339, tell_change
 from varts.serve.problems import Problem
+from varts.serve.standings import Standing
 
 NEW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # what can stand in any path
+
+
+class DeletionQuery(Body):
+    """The experiment's name once more."""
+
+    confirm: Text
 
 
 async def list_experiments(call: Call) -> Reply:
     """List experiments, by name."""
     limit, after = call.query.limit, call.query.after
-    rows = await call.service.read(_rows_after, call.service.store, after, call.caller.covers)
-    page = [
-        ExperimentListed(**_common(row), arms=len(_config(row)["arms"])) for row in rows[:limit]
-    ]
-    more = len(rows) > limit
+    standings, covers = call.service.standings, call.caller.covers
+
+    def look() -> list[Standing]:
+        return list(islice(standings.walk(covers, after, limit + 1), limit + 1))
+
+    found = await call.service.read(look)
+    page = [_listed(one) for one in found[:limit]]
+    more = len(found) > limit
     return Reply(ExperimentsListed(experiments=page, next=page[-1].name if more else None))
 
 
@@ -58,7 +72,7 @@ async def create_experiment(call: Call) -> Reply:
             raise Problem("differs", str(error)) from None
         raise
     if not exists:
-        _tell_change(call, "create", None)
+        tell_change(call, "create", None)
     return await _show(call, status=200 if exists else 201)
 
 
@@ -69,27 +83,33 @@ async def show_experiment(call: Call) -> Reply:
 
 async def configure_experiment(call: Call) -> Reply:
     """Change options from here on; a new epoch begins."""
-    given = given_options(call.body)
-    return await _change(call, "configure", lambda experiment: experiment.configure(**given))
+    given, recount = given_options(call.body), call.body.recount
+
+    def configure(experiment: Experiment, **known: Unpack[Known]) -> None:
+        experiment.configure(recount=recount, **known, **given)
+
+    return await _change(call, "configure", configure)
 
 
 async def change_arm(call: Call) -> Reply:
     """Add an arm, pause it or bring it back."""
     arm, body, status = call.path["arm"], call.body, 200
 
-    def change(experiment: Experiment) -> None:
+    def change(experiment: Experiment, **known: Unpack[Known]) -> None:
         nonlocal status
         if arm not in experiment.arms:
-            experiment.add_arm(arm, None if body.prior is None else read_prior(body.prior))
+            prior = None if body.prior is None else read_prior(body.prior)
+            experiment.add_arm(arm, prior, **known)
+            known.pop("expected", None)  # that was this one
             status = 201
         elif body.prior is not None:
             raise ValueError(
                 f"prior must be left out for an arm that is there, got one for {arm!r}"
             )
         if body.paused:
-            experiment.pause_arm(arm)
+            experiment.pause_arm(arm, **known)
         else:
-            experiment.resume_arm(arm)
+            experiment.resume_arm(arm, **known)
 
     reply = await _change(call, "arm", change)
     reply.status = status
@@ -98,7 +118,36 @@ async def change_arm(call: Call) -> Reply:
 
 async def stop_experiment(call: Call) -> Reply:
     """End an experiment, with an arm for everybody or without."""
-    return await _change(call, "stop", lambda experiment: experiment.stop(call.body.winner))
+    winner = call.body.winner
+
+    def stop(experiment: Experiment, **known: Unpack[Known]) -> None:
+        experiment.stop(winner, **known)
+
+    return await _change(call, "stop", stop)
+
+
+async def restart_experiment(call: Call) -> Reply:
+    """Go on with an experiment that was stopped."""
+    return await _change(call, "restart", Experiment.restart)
+
+
+async def forget_unit(call: Call) -> Reply:
+    """Take the name of a unit out of the log; what its decisions have taught is kept."""
+    unit, note = call.body.unit, call.note(call.body.why)
+
+    def forget(experiment: Experiment) -> int:
+        return experiment.forget_unit(unit, **note)
+
+    count = await call.service.change(call.path["name"], forget)
+    tell_change(call, "forget", call.body.why)
+    return Reply(Forgotten(decisions=count))
+
+
+async def delete_experiment(call: Call) -> Reply:
+    """Delete an experiment with its whole log."""
+    count = await call.service.delete(call.path["name"], call.query.confirm)
+    tell_change(call, "delete", None)
+    return Reply(Forgotten(decisions=count))
 
 
 # ------------------------------------------------------------------------------ how it is done
@@ -112,35 +161,29 @@ async def _show(call: Call, status: int = 200) -> Reply:
     return Reply(describe(row), status, {"etag": tag})
 
 
-async def _change(call: Call, verb: str, change: Callable[[Experiment], None]) -> Reply:
+async def _change(call: Call, verb: str, change: Callable[..., None]) -> Reply:
     """Change the configuration, if it is still the one that the caller has seen.
 
-    The one place where changes are made. Two services on one store could still pass each other
-    between the look and the change.
+    The one place where changes are made; `change` gets the experiment with who changes it, why,
+    and the revision that must still be the last one when it is written.
     """
-    expected = call.headers.get("if-match")
-    if expected is None:
+    given = call.headers.get("if-match")
+    if given is None:
         raise Problem("if-match", "If-Match must be the ETag of the experiment, got none")
-    running = await call.service.running(call.path["name"])
+    name, known = call.path["name"], {**call.note(call.body.why)}
+    running = await call.service.running(name)
     async with running.changing:
-        row = await call.service.read(_row, call.service.store, call.path["name"])
-        if expected != "*" and _tag(row) not in re.split(r"\s*,\s*", expected):
-            raise Problem("changed", f"the experiment is at {_tag(row)} by now; look at it again")
-        await call.service.write(change, running.experiment)
-    _tell_change(call, verb, call.body.why)
+        row = await call.service.read(_row, call.service.store, name)
+        expected = None
+        if given != "*":
+            if _tag(row) not in re.split(r"\s*,\s*", given):
+                raise Problem(
+                    "changed", f"the experiment is at {_tag(row)} by now; look at it again"
+                )
+            expected = row.revision
+        await call.service.change(name, lambda one: change(one, **known, expected=expected))
+    tell_change(call, verb, call.body.why)
     return await _show(call)
-
-
-def _tell_change(call: Call, verb: str, why: str | None) -> None:
-    tell(
-        "change",
-        audit=True,
-        verb=verb,
-        experiment=call.path["name"],
-        token=call.caller.name,
-        why=why,
-        request=call.request,
-    )
 
 
 def describe(row: Any) -> ExperimentShown:
@@ -149,7 +192,8 @@ def describe(row: Any) -> ExperimentShown:
     paused = config["paused"]
     arms = [ArmShown(name=arm, paused=at in paused) for at, arm in enumerate(config["arms"])]
     return ExperimentShown(
-        **_common(row),
+        **_common(row.name, config, row),
+        created=rfc3339(row.created),
         arms=arms,
         initial=config["initial"],
         epoch=config["epoch"],
@@ -157,18 +201,28 @@ def describe(row: Any) -> ExperimentShown:
     )
 
 
-def _common(row: Any) -> dict[str, Any]:
-    config = _config(row)
+def _listed(one: Standing) -> ExperimentListed:
+    config = one.state.config.to_json()
+    return ExperimentListed(
+        **_common(one.name, config, one.state),
+        created=rfc3339(one.created),
+        arms=len(config["arms"]),
+        best=one.best,
+        p_best=None if one.best is None else one.p_best[one.best],
+        pending=one.pending,
+    )
+
+
+def _common(name: str, config: dict[str, Any], counted: Any) -> dict[str, Any]:
     winner = config["winner"]
     return {
-        "name": row.name,
+        "name": name,
         "status": "stopped" if config["stopped"] else "running",
         "winner": None if winner is None else config["arms"][winner],
         "goal": config["options"]["goal"],
-        "rewards": row.rewards,
-        "version": row.version,
-        "revision": row.revision,
-        "created": rfc3339(row.created),
+        "rewards": counted.rewards,
+        "version": counted.version,
+        "revision": counted.revision,
     }
 
 
@@ -186,9 +240,3 @@ def _row(store: Store, name: str) -> Any:
     if row is None:
         raise UnknownExperiment(f"unknown experiment {name!r}")
     return row
-
-
-def _rows_after(store: Store, after: str | None, covers: Callable[[str], bool]) -> list[Any]:
-    """The rows of experiments, in the order of their names."""
-    names = [name for name in store.names() if covers(name) and (after is None or name > after)]
-    return [row for row in map(store.find, sorted(names)) if row is not None]

@@ -73,7 +73,7 @@ class Guard:
     Args:
         app: What is guarded.
         hosts: The names that a request may ask for.
-        origins: Tells which web pages may use public tokens.
+        origins: Tells the sites whose web pages may use tokens.
         metrics: Where requests are counted.
     """
 
@@ -128,11 +128,15 @@ class Guard:
         return Problem("misdirected", detail)
 
     def _cors(self, headers: Headers) -> list[tuple[bytes, bytes]]:
-        """For the pages of public tokens, and no others; never with cookies."""
+        """For the pages of some sites, and no others; never with cookies."""
         origin = headers.get("origin")
         if origin is None or origin not in self.origins():
             return []
-        return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
+        return [
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", b"etag, link, retry-after, x-request-id"),
+            (b"vary", b"Origin"),
+        ]
 
     def _is_preflight(self, scope: Scope, headers: Headers) -> bool:
         return (
@@ -178,8 +182,10 @@ async def send_answer(status: int, headers: Mapping[str, str], body: bytes, send
 
 async def _answer_preflight(send: Send) -> None:
     allowed = {
-        "access-control-allow-methods": "POST, PUT",
-        "access-control-allow-headers": "authorization, content-type",
+        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+        "access-control-allow-headers": (
+            "authorization, content-type, if-match, if-none-match, x-request-id"
+        ),
         "access-control-max-age": "600",
         "content-length": "0",
     }

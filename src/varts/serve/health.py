@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+
 from varts.live import StoreError
 from varts.serve import metrics
 from varts.serve.bodies import Health
 from varts.serve.calls import Call, Reply
 from varts.serve.problems import Problem
+from varts.serve.service import Service
+from varts.serve.standings import Standing
 
 
 async def tell_alive(call: Call) -> Reply:
@@ -28,4 +33,12 @@ async def tell_ready(call: Call) -> Reply:
 async def show_metrics(call: Call) -> Reply:
     """What the service counts, for Prometheus."""
     call.service.count_waiting()
-    return Reply(call.service.metrics.text(), media_type=metrics.MEDIA_TYPE)
+    standings: list[Standing] = []
+    with suppress(StoreError, Problem):  # what the service has counted is told without its store
+        standings = await call.service.read(_running, call.service, call.caller.covers)
+    return Reply(call.service.metrics.text(standings), media_type=metrics.MEDIA_TYPE)
+
+
+def _running(service: Service, covers: Callable[[str], bool]) -> list[Standing]:
+    """Where the experiments that are not stopped stand."""
+    return [one for one in service.standings.walk(covers) if not one.state.config.stopped]

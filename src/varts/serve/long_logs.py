@@ -41,15 +41,16 @@ def reading(experiment: Experiment, version: int, read: Read) -> Callable[[], An
     """
     if not is_long(experiment, version):
         return partial(read, experiment)
-    url = experiment.store.url.render_as_string(hide_password=False)
-    return partial(_read_elsewhere, url, experiment.name, read)
+    store = experiment.store
+    url = store.url.render_as_string(hide_password=False)
+    return partial(_read_elsewhere, url, store.read_only, experiment.name, read)
 
 
-def _read_elsewhere(url: str, name: str, read: Read) -> Any:
+def _read_elsewhere(url: str, read_only: bool, name: str, read: Read) -> Any:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     # A daemon: it ends with the service, which waits for no log.
-    process = context.Process(target=_work, args=(sender, url, name, read), daemon=True)
+    process = context.Process(target=_work, args=(sender, url, read_only, name, read), daemon=True)
     process.start()
     sender.close()
     try:
@@ -64,12 +65,12 @@ def _read_elsewhere(url: str, name: str, read: Read) -> Any:
     return value
 
 
-def _work(sender: Connection, url: str, name: str, read: Read) -> None:
+def _work(sender: Connection, url: str, read_only: bool, name: str, read: Read) -> None:
     """Read a log, politely."""
     os.nice(10)
     value, error = None, None
     try:
-        store = Store(url)
+        store = Store(url, read_only=read_only)
         try:
             value = read(Experiment(name, store))
         finally:

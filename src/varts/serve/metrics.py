@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from varts.serve.standings import Standing
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BATCH_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+MOST_ARMS_COUNTED = 20  # of an experiment whose P(best) is told: each is a series of its own
 
 
 class Metrics:
@@ -47,6 +52,22 @@ class Metrics:
         self.batch_items.labels(verb).observe(items)
         self.batch_seconds.labels(verb).observe(seconds)
 
-    def text(self) -> bytes:
-        """All of them, as Prometheus reads them."""
-        return generate_latest(self._registry)
+    def text(self, standings: Iterable[Standing] = ()) -> bytes:
+        """All of them, as Prometheus reads them.
+
+        Args:
+            standings: Of the experiments that are told, too; they are not remembered.
+        """
+        registry = CollectorRegistry()
+        pending = Gauge(
+            "varts_pending", "Decisions that wait for a reward.", ["experiment"], registry=registry
+        )
+        p_best = Gauge(
+            "varts_p_best", "The chance to be the best.", ["experiment", "arm"], registry=registry
+        )
+        for one in standings:
+            pending.labels(one.name).set(one.pending)
+            if len(one.p_best) <= MOST_ARMS_COUNTED:
+                for arm, chance in one.p_best.items():
+                    p_best.labels(one.name, arm).set(chance)
+        return generate_latest(self._registry) + generate_latest(registry)

@@ -12,7 +12,8 @@ import varts
 from varts.serve.admission import OPEN
 from varts.serve.bodies import Text
 from varts.serve.calls import JSON
-from varts.serve.endpoints import ENDPOINTS, Endpoint
+from varts.serve.endpoint import Endpoint
+from varts.serve.endpoints import ENDPOINTS
 from varts.serve.problems import KINDS, MEDIA_TYPE, ProblemBody
 
 PATH = "/openapi.json"
@@ -66,7 +67,7 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     ]
     if "if-match" in endpoint.problems:
         described = {"type": "string", "description": "The ETag of the experiment, or *."}
-        found.append({"name": "If-Match", "in": "header", "required": False, "schema": described})
+        found.append({"name": "If-Match", "in": "header", "required": True, "schema": described})
     return found
 
 

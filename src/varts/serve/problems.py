@@ -8,10 +8,13 @@ from typing import NamedTuple
 import msgspec
 
 from varts.live.errors import (
+    Changed,
     ExperimentStopped,
+    ExpiredDecision,
     InvalidReward,
     RewardConflict,
     StoreError,
+    UnknownArm,
     UnknownDecision,
     UnknownExperiment,
 )
@@ -32,14 +35,17 @@ KINDS = {
     "invalid": Kind(400, "Not valid"),
     "unauthorized": Kind(401, "No valid token"),
     "forbidden": Kind(403, "Not allowed"),
+    "read-only": Kind(403, "Read-only"),
     "not-found": Kind(404, "Nothing there"),
     "unknown-experiment": Kind(404, "Unknown experiment"),
+    "unknown-arm": Kind(404, "Unknown arm"),
     "unknown-decision": Kind(404, "Unknown decision", "unknown"),
     "method": Kind(405, "Method not allowed"),
     "too-slow": Kind(408, "Request too slow"),
     "differs": Kind(409, "Experiment differs"),
     "stopped": Kind(409, "Experiment stopped"),
     "reward-conflict": Kind(409, "Reward conflict", "conflict"),
+    "expired": Kind(410, "Decision expired", "expired"),
     "changed": Kind(412, "Somebody was first"),
     "too-large": Kind(413, "Body too large"),
     "media-type": Kind(415, "Not JSON"),
@@ -57,9 +63,12 @@ KINDS = {
 # The nearest class in an error's ancestry decides. What is in none of them is our own mistake.
 ERRORS: dict[type[Exception], str] = {
     UnknownExperiment: "unknown-experiment",
+    UnknownArm: "unknown-arm",
     UnknownDecision: "unknown-decision",
+    ExpiredDecision: "expired",
     RewardConflict: "reward-conflict",
     InvalidReward: "invalid-reward",
+    Changed: "changed",
     ExperimentStopped: "stopped",
     StoreError: "store",
     ValueError: "refused",

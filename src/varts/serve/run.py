@@ -76,7 +76,7 @@ def serve(settings: Settings) -> None:
     begin_logging(settings.log)
     admission, secret = open_admission(settings)
     with listen(settings) as listener:
-        service = Service(Store(settings.store))
+        service = Service(Store(settings.store, read_only=settings.read_only))
         if settings.demo:
             demo.fill(service.store)
         app = make_app(service, admission, settings)

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from varts.live import Decision, Experiment, Store, StoreError, UnknownExperiment
+from varts.live import (
+    ConnectionLost,
+    Decision,
+    Experiment,
+    Store,
+    StoreError,
+    UnknownExperiment,
+)
 from varts.serve.batching import Batcher
 from varts.serve.chronicles import Chronicles
 from varts.serve.jobs import Jobs
@@ -19,6 +25,7 @@ from varts.serve.logs import tell, tell_error
 from varts.serve.metrics import Metrics
 from varts.serve.problems import Problem
 from varts.serve.readings import Readings
+from varts.serve.standings import Standings
 
 WRITERS = 32  # transactions at a time, of different experiments
 READERS = 4
@@ -28,7 +35,7 @@ TICK_SECONDS = 1.0
 
 T = TypeVar("T")
 Asked = tuple[str, str | None]  # id and unit
-Sent = tuple[str, float]  # id and reward
+Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, metrics, key
 
 
 class Running:
@@ -44,21 +51,21 @@ class Running:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
         self.deciding: Batcher[Asked, Decision] = Batcher(
-            self._decide, StoreError, threads, partial(metrics.observe_batch, "decide")
+            self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
         )
         self.rewarding: Batcher[Sent, bool] = Batcher(
-            self._reward, StoreError, threads, partial(metrics.observe_batch, "reward")
+            self._reward, ConnectionLost, threads, partial(metrics.observe_batch, "reward")
         )
 
     async def close(self) -> None:
         """Finish what is under way."""
         await asyncio.gather(self.deciding.close(), self.rewarding.close())
 
-    @contextmanager
-    def _watching(self) -> Iterator[None]:
-        """Have the experiment opened anew after its store has failed: it may have been restored."""
+    def ask(self, question: Callable[[Experiment], T]) -> T:
+        """What the experiment answers. After its store has failed it is opened anew: it may have
+        been restored, or the experiment deleted by somebody else."""
         try:
-            yield
+            return question(self.experiment)
         except StoreError:
             self.stale = True
             raise
@@ -71,24 +78,24 @@ class Running:
             return [error] if len(asked) == 1 else [self._decide([one])[0] for one in asked]
 
     def _decide_all(self, asked: list[Asked]) -> Sequence[Decision]:
-        with self._watching():
-            return self.experiment.decide_many([unit for _, unit in asked], [id for id, _ in asked])
+        units, ids = [unit for _, unit in asked], [id for id, _ in asked]
+        return self.ask(lambda experiment: experiment.decide_many(units, ids))
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
-        with self._watching():
-            return self.experiment.reward_each(sent)
+        return self.ask(lambda experiment: experiment.reward_each(sent))
 
 
 class Service:
     """What requests are answered from.
 
     Args:
-        store: The database.
+        store: The database; into one that is read-only nothing is written, not even by the clock.
     """
 
     def __init__(self, store: Store) -> None:
-        self.store, self.metrics, self.draining = store, Metrics(), False
-        self.jobs, self.readings, self.chronicles = Jobs(), Readings(), Chronicles()
+        self.store, self.draining = store, False
+        self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
+        self.readings, self.chronicles = Readings(), Chronicles()
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
@@ -98,7 +105,8 @@ class Service:
 
     async def start(self) -> None:
         """Begin to settle what is overdue."""
-        self._ticking = asyncio.create_task(self._tick())
+        if not self.store.read_only:
+            self._ticking = asyncio.create_task(self._tick())
 
     async def close(self) -> None:
         """Finish what is under way, and give the store back."""
@@ -116,7 +124,11 @@ class Service:
         running = self._running.get(name)
         if running is not None and not running.stale:
             return running
-        experiment = await self.read(self._open, name)
+        try:
+            experiment = await self.read(self._open, name)
+        except UnknownExperiment:
+            self._running.pop(name, None)
+            raise
         running = self._running.get(name)  # another request may have been faster
         if running is None:
             running = self._running[name] = Running(experiment, self._batches, self.metrics)
@@ -129,6 +141,28 @@ class Service:
             return Experiment(name, self.store)
         except UnknownExperiment:  # whose words name the store
             raise UnknownExperiment(f"unknown experiment {name!r}") from None
+
+    async def look(
+        self, name: str, question: Callable[[Experiment], T], scanning: bool = False
+    ) -> T:
+        """What an experiment answers to a question that reads a little; `scanning` if it reads the
+        whole log. Raises UnknownExperiment."""
+        running = await self.running(name)
+        return await (self.scan if scanning else self.read)(running.ask, question)
+
+    async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
+        """What an experiment returns when it is changed; raises UnknownExperiment."""
+        running = await self.running(name)
+        return await self.write(running.ask, act)
+
+    async def delete(self, name: str, confirm: str) -> int:
+        """Delete an experiment; how many decisions it had."""
+        running = await self.running(name)
+        async with running.changing:
+            count: int = await self.write(running.ask, lambda one: one.delete(confirm, export=None))
+            self._running.pop(name, None)
+            self.standings.drop(name)
+        return count
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that reads a little."""
@@ -162,11 +196,13 @@ class Service:
         """Settle the overdue decisions of open experiments, so that nobody's request has to."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            for running in list(self._running.values()):
+            for name, running in list(self._running.items()):
                 if running.experiment.options.window is None:
                     continue
                 try:
-                    await self.write(running.experiment.settle)
+                    await self.change(name, lambda experiment: experiment.settle())
+                except UnknownExperiment:  # deleted by somebody else
+                    continue
                 except StoreError as error:
                     tell("overdue decisions were not settled", logging.WARNING, error=str(error))
                 except Exception as error:  # the next tick may do better

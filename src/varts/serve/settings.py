@@ -26,7 +26,10 @@ class Settings:
         no_auth: Let everybody in who can reach the service; for this machine alone.
         public_url: Where others find the service; its host is the only one it answers to, beside
             those of this machine.
+        allow_origins: Sites whose pages may use the service with a token, such as
+            https://board.example; those of public tokens may anyway.
         trusted_proxies: Addresses whose word on where a request comes from is taken.
+        read_only: Answer what only reads, and write nothing to the store.
         log: How log lines are written: json or text.
         drain: How many seconds requests under way get to end when the service is stopped.
         demo: Fill the store, which must have no experiments, with a shop and simulated visitors.
@@ -44,7 +47,9 @@ class Settings:
     token_file: Path | None = None
     no_auth: bool = False
     public_url: str | None = None
+    allow_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    read_only: bool = False
     log: str = "text"
     drain: float = 10.0
     demo: bool = False
@@ -55,6 +60,8 @@ class Settings:
         real("drain", self.drain, at_least=0)
         if self.public_url is not None:
             _check_url(self.public_url)
+        for origin in self.allow_origins:
+            _check_origin(origin)
         for address in self.trusted_proxies:
             _check_network(address)
         if self.no_auth and self.token_file is not None:
@@ -106,6 +113,13 @@ def _check_url(text: str) -> None:
         raise ValueError(
             f"public_url must be like https://varts.example.com, got {abbreviate(text)}"
         )
+
+
+def _check_origin(text: str) -> None:
+    """As browsers spell them, since they are compared as text."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or f"{parts.scheme}://{parts.netloc.lower()}" != text:
+        raise ValueError(f"allow_origin must be like https://board.example, got {abbreviate(text)}")
 
 
 def _check_network(text: str) -> None:

@@ -42,7 +42,7 @@ class Listed(NamedTuple):
             MAY_STOP if found.stop and not stopped else status(found.state),
             named,
             None if named is None else chances[named],
-            found.state.rewards,
+            found.state.counted,
             int(found.frame["pending"].sum()),
             _total(found),
             last_reward,

@@ -20,7 +20,7 @@ RULES = {"stop_p_best": "P(best) of {:g}", "stop_loss": "An expected loss of {:g
 
 async def ask_what_if(call: Call) -> Reply:
     """Ask what would have happened."""
-    service, viewer, sent = call.service, viewer_of(call.caller), call.query
+    service, viewer, sent = call.service, viewer_of(call), call.query
     made = (await service.running(call.path["name"])).experiment
     seen = await service.read(look, service, made)
     page = partial(what_if.page, viewer, made.name, made.arms, sent)

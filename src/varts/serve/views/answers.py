@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import quote
 
-from varts.serve.admission import Caller
 from varts.serve.calls import Call, Reply
 from varts.serve.pages import ANYBODY, Viewer, login, refusal
 from varts.serve.problems import Problem
@@ -21,10 +20,11 @@ _PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 _PROCESS = secrets.token_hex(8)  # the templates of another one may differ
 
 
-def viewer_of(caller: Caller) -> Viewer:
-    """Who looks at a page."""
-    token = caller.token
-    return ANYBODY if token is None else Viewer(token.name, frozenset(token.scopes))
+def viewer_of(call: Call) -> Viewer:
+    """Who looks at a page; nobody has buttons where nothing can be changed."""
+    token = call.caller.token
+    viewer = ANYBODY if token is None else Viewer(token.name, frozenset(token.scopes))
+    return Viewer(viewer.name, frozenset({"read"})) if call.service.store.read_only else viewer
 
 
 def show(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:

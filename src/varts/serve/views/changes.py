@@ -13,7 +13,7 @@ from varts._validation import integer
 from varts.live import Changed, Experiment
 from varts.live.administration import Known
 from varts.serve.calls import Call, Reply
-from varts.serve.endpoints import Handler
+from varts.serve.endpoint import Handler
 from varts.serve.logs import tell
 from varts.serve.pages.forms import Sent, read_options, read_text
 from varts.serve.pages.rendering import experiment_path

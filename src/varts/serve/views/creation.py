@@ -20,7 +20,7 @@ SVG = "image/svg+xml"
 
 async def show_form(call: Call) -> Reply:
     """The form for a new experiment."""
-    return show(create.page(viewer_of(call.caller), call.query or None))
+    return show(create.page(viewer_of(call), call.query or None))
 
 
 async def create_experiment(call: Call) -> Reply:
@@ -31,7 +31,7 @@ async def create_experiment(call: Call) -> Reply:
             raise ValueError(f"name must be one that the token is for, got {asked.name!r}")
         await call.service.write(_create, call.service.store, asked)
     except (ValueError, TypeError) as error:
-        return show(create.page(viewer_of(call.caller), call.body, str(error)), 422)
+        return show(create.page(viewer_of(call), call.body, str(error)), 422)
     note_change(call, "create", asked.name)
     return see(experiment_path(asked.name))
 

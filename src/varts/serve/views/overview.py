@@ -41,7 +41,7 @@ async def list_experiments(call: Call) -> Reply:
     """The experiments, and how far each is."""
     after = call.query.get("after")
     rows = await call.service.read(_list, call.service.store, call.caller.covers, after)
-    viewer, now = viewer_of(call.caller), datetime.now(UTC)
+    viewer, now = viewer_of(call), datetime.now(UTC)
     shown, more = rows[:EXPERIMENTS_PER_PAGE], len(rows) > EXPERIMENTS_PER_PAGE
     tag = tag_of("list", viewer, shown, more, [ago(one.last_reward, now) for one in shown])
     known = unchanged(call, tag)
@@ -93,7 +93,7 @@ async def show_with_error(call: Call, status: int, error: str, sent: Sent | None
 async def _show(
     call: Call, by: str, status: int = 200, error: str | None = None, sent: Sent | None = None
 ) -> Reply:
-    service, viewer = call.service, viewer_of(call.caller)
+    service, viewer = call.service, viewer_of(call)
     made = (await service.running(call.path["name"])).experiment
     seen = await service.read(look, service, made)
     history = await service.readings.ask(*history_of(made, seen.version))

@@ -23,7 +23,7 @@ JOB = "plan"  # the field of the address that says which
 
 async def show_plan(call: Call) -> Reply:
     """The form of a plan, with the plan once it is made."""
-    viewer = viewer_of(call.caller)
+    viewer = viewer_of(call)
     typed = {name: call.query[name] for name in FORMS["plan"].fields if name in call.query}
     if JOB not in call.query:
         return show(plan.page(viewer, typed or None))
@@ -35,7 +35,7 @@ async def show_plan(call: Call) -> Reply:
 
 async def ask_for_plan(call: Call) -> Reply:
     """Begin to make a plan, and show how far it is."""
-    viewer, sent = viewer_of(call.caller), call.body
+    viewer, sent = viewer_of(call), call.body
     try:
         given = read_plan(sent)
         integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)

@@ -4,7 +4,7 @@ the OpenAPI document leaves them out, and what is refused is a page, too."""
 from __future__ import annotations
 
 from varts.serve.admission import OPEN
-from varts.serve.endpoints import Endpoint, Handler
+from varts.serve.endpoint import Endpoint, Handler
 from varts.serve.pages import FORMS
 from varts.serve.views import alternatives, creation, entrance, files, overview, planning
 from varts.serve.views.answers import HTML

@@ -1,0 +1,58 @@
+"""The JavaScript client under Node, against a real service process."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import varts
+from tests.serve.processes import ROOT, serve
+from varts.serve.tokens import new_token
+
+FOLDER = ROOT / "clients" / "js"
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+
+@needs_node
+def test_the_javascript_client(tmp_path):
+    secret, admin = new_token("operator", ["admin"])
+    public_secret, public = new_token(
+        "page", ["decide"], public=True, origins=["https://shop.example"], experiments=["banner"]
+    )
+    (tmp_path / "tokens.toml").write_text(admin.to_toml() + public.to_toml())
+    flags = "--token-file", str(tmp_path / "tokens.toml")
+    with serve(tmp_path, *flags) as service:
+        given = {"store": service.address, "token": secret}
+        varts.open("price", ["9", "12", "15"], metrics=["refund"], **given).close()
+        varts.open("banner", ["red", "blue"], clip=(0, 10), **given).close()
+        known = {"VARTS_URL": service.address, "VARTS_TOKEN": secret}
+        done = subprocess.run(
+            [NODE, "--test", "--test-reporter=tap", "varts.test.js"],
+            cwd=FOLDER,
+            env={**os.environ, **known, "VARTS_PUBLIC_TOKEN": public_secret},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stdout
+    written = (FOLDER / "varts.test.js").read_text().count("\ntest(")
+    assert f"# pass {written}\n" in done.stdout
+
+
+def test_the_package_is_of_this_version():
+    assert json.loads((FOLDER / "package.json").read_text())["version"] == varts.__version__
+
+
+def test_types_and_code_name_the_same():
+    """What the one exports, the other does; methods, too."""
+    code, types = ((FOLDER / f"varts.{kind}").read_text() for kind in ("js", "d.ts"))
+    names = r"^export (?:class|function) (\w+)"
+    assert re.findall(names, code, re.M) == sorted(
+        re.findall(names, types, re.M), key=lambda name: code.index(f" {name}")
+    )
+    methods = {name for name in re.findall(r"^  async (\w+)\(", code, re.M) if name[0] != "_"}
+    assert methods == set(re.findall(r"^  (\w+)\(.*Promise", types, re.M))
