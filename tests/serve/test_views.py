@@ -187,6 +187,13 @@ def test_readers_see_no_buttons_and_lists_only_what_they_may(shop):
     assert "/experiments/banner-1" in page and "/experiments/price" not in page
 
 
+def test_a_service_that_only_reads_has_no_buttons(shop, monkeypatch):
+    assert "Stop…" in see(shop, E)
+    monkeypatch.setattr(shop.service.store, "read_only", True)
+    assert set(re.findall(r'action="(.*?)"', see(shop, E))) == {"/logout"}
+    assert send(shop, f"{E}/stop", revision="1").status_code == 403
+
+
 # ------------------------------------------------------------------------------ looking
 
 
