@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-serve bench-history bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,17 @@ results: install  ## the same into docs/results, for docs/results.md
 
 test: install lint  ## everything that must pass: lint, types, layers, tests, doctests, coverage
 	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered
+
+AXE := 4.10.3
+BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome
+browser:  ## a browser (on Debian, as root) and axe-core (with npm), for the tests of the pages
+	@for one in $(BROWSERS); do command -v $$one && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -q && apt-get install -q -y --no-install-recommends chromium-headless-shell; \
+	else echo 'no browser: its tests are skipped; install Chromium, or set VARTS_BROWSER'; fi
+	@if command -v npm > /dev/null; then \
+		npm install --silent --prefix .browser --no-save --no-package-lock axe-core@$(AXE); \
+	else echo 'no npm: the test with axe-core is skipped'; fi
 
 test-fast: install  ## the tests without the slow ones: no statistics, PostgreSQL, crashes or pages
 	$(BIN)/python -m pytest -m 'not slow'
@@ -70,6 +81,9 @@ bench-serve: install  ## varts serve beside the library and a thread pool, into 
 bench-history: install  ## the history of a million decisions, for docs/history.md
 	$(BIN)/python benchmarks/history.py $(BENCH)
 
+bench-pages: install  ## the pages of varts serve with ten million decisions, for docs/dashboard.md
+	$(BIN)/python benchmarks/pages.py $(BENCH)
+
 bench-large: install  ## long runs with many arms
 	$(BIN)/python benchmarks/large.py $(BENCH)
 
@@ -96,5 +110,5 @@ format: install  ## put the code in its format
 	$(BIN)/ruff format .
 
 clean:  ## remove what was built, not the results
-	rm -rf $(VENV) .venv-oldest build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-oldest .browser build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

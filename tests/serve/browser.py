@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-HOW = "install chromium-headless-shell (apt) and playwright (pip), or set VARTS_BROWSER"
+HOW = "make browser installs one on Debian, as root; elsewhere VARTS_BROWSER names one"
+AXE = Path(__file__).parents[2] / ".browser/node_modules/axe-core/axe.min.js"
 
 
-def launch():
+def launch(*flags):
     """A browser that runs, and what stops it; or a skip with a reason."""
     program = os.environ.get("VARTS_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
     try:
@@ -23,8 +25,19 @@ def launch():
     except ImportError:
         program = None
     if program is None:
-        refuse = pytest.fail if os.environ.get("VARTS_BROWSER_REQUIRED") else pytest.skip
-        refuse(f"no browser: {HOW}")
+        _do_without(f"no browser: {HOW}")
     driver = sync_playwright().start()
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium has none for root
-    return driver.chromium.launch(executable_path=program, args=sandbox), driver.stop
+    return driver.chromium.launch(executable_path=program, args=[*sandbox, *flags]), driver.stop
+
+
+def axe():
+    """The script that finds what people with other senses cannot use; or a skip with a reason."""
+    if not AXE.is_file():
+        _do_without("no axe-core: make browser fetches it with npm")
+    return AXE.read_text(encoding="utf-8")
+
+
+def _do_without(reason):
+    refuse = pytest.fail if os.environ.get("VARTS_BROWSER_REQUIRED") else pytest.skip
+    refuse(reason)

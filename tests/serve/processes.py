@@ -12,10 +12,11 @@ ROOT = Path(__file__).parents[2]
 
 
 class Process:
-    """One that runs, where it listens and the token that it printed."""
+    """One that runs, where it listens, the token and the link that it printed."""
 
-    def __init__(self, process, address, token, log):
+    def __init__(self, process, address, token, log, link=None):
         self.process, self.address, self.token, self.log = process, address, token, log
+        self.link = link
 
     @property
     def headers(self):
@@ -49,7 +50,8 @@ def serve(folder, *flags, store="sqlite:///varts.db", preamble=""):
         printed = "".join(lines)
         found = re.search(r"on (http://\S+|unix:\S+)", printed)
         assert found, (process.wait(10), printed, log.read_text())
-        yield Process(process, found[1], token, log)
+        link = re.search(r"log in once with (\S+)", printed)
+        yield Process(process, found[1], token, log, link and link[1])
     finally:
         if process.poll() is None:
             process.kill()

@@ -80,7 +80,7 @@ def test_every_answer_has_the_headers_that_keep_browsers_safe(serving, path):
     assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == "no-store"
 
 

@@ -57,7 +57,8 @@ def test_the_token_and_the_link_that_it_prints_let_one_in(during):
         headers = {"Authorization": f"Bearer {token}"}
         assert httpx.get(where, headers=headers).json() == {"experiments": [], "next": None}
         with httpx.Client() as browser:
-            assert browser.get(link, follow_redirects=True).json()["experiments"] == []
+            first = browser.get(link, follow_redirects=True)
+            assert first.url.path == "/" and "There is no experiment yet." in first.text
         assert httpx.get(link).status_code == 403
 
     during(Settings(store="memory://", port=0), visit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -21,6 +22,7 @@ it has taken is answered; SIGHUP reads the token file again.
 Examples:
 
     varts serve
+    varts serve --demo
     varts serve --store sqlite:///shop.db --port 8000
     varts token new shop --scopes decide,reward >> tokens.toml
     varts serve --host 0.0.0.0 --token-file tokens.toml --store-file store-url \\
@@ -61,8 +63,9 @@ def serve_store(
     ] = False,
     log: Annotated[str, Parameter(env_var="VARTS_LOG", metavar="json|text")] = "text",
     drain: Annotated[float, Parameter(env_var="VARTS_DRAIN", metavar="SECONDS")] = 10.0,
+    demo: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
-    """Serve the experiments of a store over HTTP: decide, reward, report.
+    """Serve the experiments of a store over HTTP: decide, reward, report, and pages to watch.
 
     Parameters
     ----------
@@ -95,6 +98,9 @@ def serve_store(
         How log lines are written, to standard error.
     drain
         How long requests under way get to end.
+    demo
+        Show a shop whose experiments learn while you watch, with simulated visitors; in a store
+        that is gone afterwards, unless --store names one, which must have no experiments.
     """
     try:
         from varts.serve import run
@@ -103,22 +109,24 @@ def serve_store(
     from varts.serve.settings import Settings
 
     url = store if store_file is None else store_file.read_text(encoding="utf-8").strip()
-    run.serve(
-        Settings(
-            store=url,
-            host=host,
-            port=port,
-            uds=uds,
-            token_file=token_file,
-            no_auth=no_auth,
-            public_url=public_url,
-            allow_origins=tuple(allow_origin or ()),
-            trusted_proxies=tuple(trusted_proxy or ()),
-            read_only=read_only,
-            log=log,
-            drain=drain,
+    with tempfile.TemporaryDirectory(prefix="varts-") as folder:
+        run.serve(
+            Settings(
+                store=f"sqlite:///{folder}/demo.db" if demo and url == STORE else url,
+                host=host,
+                port=port,
+                uds=uds,
+                token_file=token_file,
+                no_auth=no_auth,
+                public_url=public_url,
+                allow_origins=tuple(allow_origin or ()),
+                trusted_proxies=tuple(trusted_proxy or ()),
+                read_only=read_only,
+                log=log,
+                drain=drain,
+                demo=demo,
+            )
         )
-    )
 
 
 @token.command

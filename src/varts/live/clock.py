@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 Clock = Callable[[], int]  # microseconds since 1970, UTC
@@ -35,3 +36,8 @@ def file_clock(path: Path) -> Clock:
             return process_clock()
 
     return now
+
+
+def moment(microseconds: int) -> datetime:
+    """A time of the log."""
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

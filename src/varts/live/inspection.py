@@ -82,16 +82,7 @@ class Inspection:
         if missed and settle:
             expire_all(self._snapshot, again=True)
             state, decided, settled, _ = self._counts()
-        return report(
-            self.name,
-            state,
-            decided,
-            settled,
-            level,
-            state.holdout_statistics(),
-            state.metric_statistics(),
-            state.config.options.guards,
-        )
+        return report_of(self.name, state, Traffic(decided, settled), level)
 
     def decision(self, id: str) -> DecisionRecord:
         """One decision, with its reward as it is now.
@@ -263,3 +254,24 @@ class Inspection:
                     f"decision for number {arm}; verify tells more"
                 )
         return counts
+
+
+def report_of(name: str, state: State, traffic: Traffic, level: float = CONFIDENCE) -> Report:
+    """The report of an experiment, from its state and how many decisions its arms have.
+
+    Args:
+        name: That of the experiment.
+        state: Its configuration and statistics.
+        traffic: Its decisions by arm.
+        level: The probability of the credible intervals.
+    """
+    return report(
+        name,
+        state,
+        traffic.decided,
+        traffic.settled,
+        level,
+        state.holdout_statistics(),
+        state.metric_statistics(),
+        state.config.options.guards,
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from varts.live.clock import moment
 from varts.live.errors import UnknownDecision
 from varts.live.state import CORRECTIONS, VOID
 from varts.live.transaction import Transaction
@@ -110,8 +111,3 @@ def find_changes(transaction: Transaction, after: int, limit: int) -> list[Chang
             body = {"decision": row.corrects, "before": body["before"], "after": row.value}
         out.append(ChangeRecord(row.version, moment(row.time), row.kind, by, why, body))
     return out
-
-
-def moment(microseconds: int) -> datetime:
-    """A time of the log."""
-    return datetime.fromtimestamp(microseconds / 1e6, UTC)

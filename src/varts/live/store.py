@@ -5,28 +5,37 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from varts._validation import abbreviate
-from varts.live.clock import Clock, file_clock, process_clock
+from varts.live.clock import Clock, file_clock, moment, process_clock
 from varts.live.connections import limit_statements
 from varts.live.database import Database
 from varts.live.errors import StoreError
 from varts.live.locks import Deadline, WaitedTooLong, queue_file
 from varts.live.migrations import upgrade
 from varts.live.row import Row
-from varts.live.schema import SCHEMA_VERSION, experiments, statistics, traffic
-from varts.live.state import CREATE, Config, Event, Key, State
+from varts.live.schema import SCHEMA_VERSION, events, experiments, statistics, traffic
+from varts.live.state import CREATE, PART, REWARD, Config, Event, Key, State
+from varts.live.traffic import Traffic
 from varts.live.transaction import Transaction, add_rows
 
 MIGRATION_LOCK_KEY = 0x7661727473  # "varts", for PostgreSQL's advisory lock
 
 _memories: dict[str, Store] = {}
+
+
+class Activity(NamedTuple):
+    """How busy an experiment is: its decisions, and when the last reward came, if one has."""
+
+    traffic: Traffic
+    last_reward: datetime | None
 
 
 class Summary(NamedTuple):
@@ -105,6 +114,22 @@ class Store(Database):
             )
             for row in found.values()
         }
+
+    def activities(self, names: Collection[str]) -> dict[str, Activity]:
+        """The decisions of experiments by arm, and their last rewards, in two statements.
+
+        Args:
+            names: Those of experiments in this store; others are left out.
+        """
+        found = {}
+        with self._reading() as connection:
+            for row in connection.execute(_last_rewards, {"names": list(names)}):
+                last = None if row.time is None else moment(row.time)
+                found[row.name] = Activity(Traffic({}, {}), last)
+            for name, arm, made, settled in connection.execute(_traffic, {"names": list(names)}):
+                counts = found[name].traffic
+                counts.decided[arm], counts.settled[arm] = int(made), int(settled)
+        return found
 
     def summaries(self, after: str | None = None, limit: int | None = None) -> dict[str, Summary]:
         """When experiments were created and how many decisions wait for a reward, by name, in one
@@ -257,6 +282,27 @@ class Store(Database):
 
 
 _find = sa.select(experiments).where(experiments.c.name == sa.bindparam("name"))
+_named = experiments.c.name.in_(sa.bindparam("names", expanding=True))
+_last_rewards = sa.select(
+    experiments.c.name,
+    sa.select(events.c.time)  # from the end of the log backwards: one of the latest events is one
+    .where(events.c.experiment == experiments.c.id, events.c.kind.in_((REWARD, PART)))
+    .order_by(events.c.version.desc())
+    .limit(1)
+    .scalar_subquery()
+    .label("time"),
+).where(_named)
+_traffic = (
+    sa.select(
+        experiments.c.name,
+        traffic.c.arm,
+        sa.func.sum(traffic.c.decided).label("decided"),
+        sa.func.sum(traffic.c.settled).label("settled"),
+    )
+    .join(traffic, traffic.c.experiment == experiments.c.id)
+    .where(_named)
+    .group_by(experiments.c.name, traffic.c.arm)
+)
 
 
 def open_store(store: str | Store) -> Store:

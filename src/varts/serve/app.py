@@ -28,6 +28,8 @@ from varts.serve.openapi import PATH, document, needs_body
 from varts.serve.problems import Problem, problem_of
 from varts.serve.service import Service
 from varts.serve.settings import Settings
+from varts.serve.views.answers import refuse
+from varts.serve.views.routes import PAGES
 
 LARGEST_BODY = 1_000_000  # bytes
 BODY_SECONDS = 10.0  # to send it
@@ -47,7 +49,7 @@ class Door:
         self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
         if "GET" in self._endpoints:
             self._endpoints["HEAD"] = self._endpoints["GET"]
-        self._path = endpoints[0].path
+        self._path, self._for_browsers = endpoints[0].path, endpoints[0].page
         self._decoders = {
             one.method: msgspec.json.Decoder(one.body) for one in endpoints if one.body is not None
         }
@@ -59,7 +61,12 @@ class Door:
             reply = await self._handle(scope, receive)
             body = reply.encode()
         except Exception as error:
-            await send_problem(self._explain(error, scope[REQUEST]), scope[REQUEST], send)
+            problem = self._explain(error, scope[REQUEST])
+            if self._for_browsers:
+                reply = refuse(problem, scope["method"], _asked_for(scope))
+                await _send_reply(reply, reply.encode(), send)
+            else:
+                await send_problem(problem, scope[REQUEST], send)
         else:
             await _send_reply(reply, body, send)
 
@@ -114,6 +121,12 @@ class Door:
             return self._decoders[endpoint.method].decode(sent)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise Problem("invalid", f"the body is not valid: {error}") from None
+
+
+def _asked_for(scope: Scope) -> str:
+    """The path of a request with what follows it."""
+    query = scope["query_string"].decode("latin-1")
+    return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
 def _read_path(given: dict[str, str]) -> dict[str, str]:
@@ -202,11 +215,11 @@ async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def make_app(service: Service, admission: Admission, settings: Settings) -> ASGIApp:
-    """The application, from the table of endpoints."""
-    paths = dict.fromkeys(endpoint.path for endpoint in ENDPOINTS)
+    """The application, from the tables of endpoints and pages."""
+    table = (*ENDPOINTS, *PAGES)
     routes = [Route(PATH, Document())]
-    for path in paths:
-        endpoints = [endpoint for endpoint in ENDPOINTS if endpoint.path == path]
+    for path in dict.fromkeys(endpoint.path for endpoint in table):
+        endpoints = [endpoint for endpoint in table if endpoint.path == path]
         routes.append(Route(path, Door(endpoints, service, admission)))
 
     @asynccontextmanager

@@ -314,22 +314,6 @@ class ReportQuery(Body):
     level: Level = CONFIDENCE
 
 
-class LinkQuery(Body):
-    """The secret of the one-time link."""
-
-    once: str
-
-
-class LoginForm(Body):
-    """A token, typed into a form."""
-
-    token: str
-
-
-class LogoutForm(Body):
-    """Nothing: the cookie says it all."""
-
-
 # ------------------------------------------------------------------------------ the service itself
 
 

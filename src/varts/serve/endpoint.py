@@ -32,6 +32,7 @@ class Endpoint:
         problems: What may go wrong with it in particular.
         public: Whether public tokens may ask for it.
         form: Whether the body is that of an HTML form.
+        page: Whether it is for browsers: what goes wrong is told as a page, too.
     """
 
     method: str
@@ -44,6 +45,7 @@ class Endpoint:
     problems: tuple[str, ...] = ()
     public: bool = False
     form: bool = False
+    page: bool = False
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:

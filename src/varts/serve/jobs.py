@@ -12,16 +12,19 @@ import hashlib
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from varts._progress import Progress
 from varts.serve.logs import tell
 from varts.serve.problems import Problem
 
 LONGEST_SECONDS = 600.0
 MOST_KEPT = 20  # plans that are done
 REFUSED = 2  # the exit code of a job that says why
+PROGRESS = "progress "  # what a line begins with that tells how far it is
 
 
 @dataclass
@@ -32,6 +35,8 @@ class Job:
     status: str = "running"  # then done or failed
     plan: bytes | None = None  # as JSON
     detail: str | None = None  # why it failed
+    stage: str | None = None  # what is being done
+    done: float | None = None  # and how much of that, from 0 to 1; None if nobody can tell
 
 
 class Jobs:
@@ -78,11 +83,10 @@ class Jobs:
         )
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                made, said = await process.communicate(text)
+                made, sentence = await _follow(process, text, job)
             if process.returncode == 0:
                 job.plan, job.status = made, "done"
                 return
-            sentence = said.decode(errors="replace").strip()
             job.detail = sentence if process.returncode == REFUSED else "the plan was not made"
             tell("plan failed", error=sentence)
         except TimeoutError:
@@ -96,13 +100,57 @@ class Jobs:
             self._at_work = None
 
 
+async def _follow(process: asyncio.subprocess.Process, text: bytes, job: Job) -> tuple[bytes, str]:
+    """What a job makes of a text, and its last words; how far it is goes into `job`."""
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.write(text)
+    process.stdin.close()
+    making = asyncio.create_task(process.stdout.read())
+    said: list[str] = []
+    try:
+        async for line in process.stderr:
+            words = line.decode(errors="replace").strip()
+            if words.startswith(PROGRESS):
+                job.stage, job.done = json.loads(words.removeprefix(PROGRESS))
+            else:
+                said.append(words)
+        made = await making
+    finally:
+        making.cancel()
+    await process.wait()
+    return made, "\n".join(said)
+
+
+class Told(Progress):
+    """Progress that a job tells the service, ten times a second at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text, self._told = "", 0.0
+        self._total: float | None = None
+
+    def stage(self, text: str, total: float | None = None) -> None:
+        """Begin the next stage."""
+        self._text, self._total = text, total
+        self._tell(None if total is None else 0.0)
+
+    def at(self, done: float) -> None:
+        """Tell how much of it is done."""
+        if self._total and time.monotonic() - self._told > 0.1:
+            self._tell(min(done / self._total, 1.0))
+
+    def _tell(self, done: float | None) -> None:
+        self._told = time.monotonic()
+        print(f"{PROGRESS}{json.dumps([self._text, done])}", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     """Make one plan, politely."""
     import varts
 
     os.nice(10)
     try:
-        made = varts.plan(**json.load(sys.stdin), progress=False)
+        made = varts.plan(**json.load(sys.stdin), progress=Told())
     except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         sys.exit(REFUSED)

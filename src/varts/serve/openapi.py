@@ -111,4 +111,5 @@ def _schemas(kinds: Iterable[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str
 
 def needs_body(kind: Any) -> bool:
     """Whether a body of this type must have something in it."""
-    return any(one.required for one in msgspec.structs.fields(kind))
+    known = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    return known and any(one.required for one in msgspec.structs.fields(kind))

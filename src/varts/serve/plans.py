@@ -12,13 +12,15 @@ from varts.serve.bodies import MOST_ARMS, Answer, Body, read_prior
 from varts.serve.calls import Call, Reply
 from varts.serve.jobs import Job
 
+MOST_ROUNDS = 100_000
+
 
 class PlanAsked(Body):
     """What to plan: the arguments of `varts.plan`, the prior in numbers or in words."""
 
     prior: dict[str, Any]
     arms: Annotated[int, Meta(ge=1, le=MOST_ARMS)] | None = None
-    horizon: Annotated[int, Meta(ge=1, le=100_000)] = 2_000
+    horizon: Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] = 2_000
     goal: Literal["max", "min"] = "max"
     runs: Annotated[int, Meta(ge=1, le=1_000)] = 1_000
     followed: Annotated[int, Meta(ge=1, le=240)] = 20

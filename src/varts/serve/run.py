@@ -19,6 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from varts.live import Store
+from varts.serve import demo
 from varts.serve.admission import Admission
 from varts.serve.app import make_app
 from varts.serve.logs import begin_logging, tell
@@ -76,6 +77,8 @@ def serve(settings: Settings) -> None:
     admission, secret = open_admission(settings)
     with listen(settings) as listener:
         service = Service(Store(settings.store, read_only=settings.read_only))
+        if settings.demo:
+            demo.fill(service.store)
         app = make_app(service, admission, settings)
         config = configure(app, settings)
 
@@ -86,7 +89,8 @@ def serve(settings: Settings) -> None:
             say_address(settings, listener, admission, secret, service.store.name)
 
         server = Server(config, begin_to_end, say_where)
-        asyncio.run(_serve(server, listener, settings, admission))
+        with demo.visited(service.store) if settings.demo else contextlib.nullcontext():
+            asyncio.run(_serve(server, listener, settings, admission))
 
 
 def configure(app: ASGIApp, settings: Settings) -> uvicorn.Config:

@@ -19,10 +19,12 @@ from varts.live import (
     UnknownExperiment,
 )
 from varts.serve.batching import Batcher
+from varts.serve.chronicles import Chronicles
 from varts.serve.jobs import Jobs
 from varts.serve.logs import tell, tell_error
 from varts.serve.metrics import Metrics
 from varts.serve.problems import Problem
+from varts.serve.readings import Readings
 from varts.serve.standings import Standings
 
 WRITERS = 32  # transactions at a time, of different experiments
@@ -93,6 +95,7 @@ class Service:
     def __init__(self, store: Store) -> None:
         self.store, self.draining = store, False
         self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
+        self.readings, self.chronicles = Readings(), Chronicles()
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
@@ -110,7 +113,7 @@ class Service:
         self.draining = True
         if self._ticking is not None:
             self._ticking.cancel()
-        await self.jobs.close()
+        await asyncio.gather(self.jobs.close(), self.readings.close())
         await asyncio.gather(*(one.close() for one in self._running.values()))
         for pool in (self._batches, self._readers, self._scanners, self._writer):
             pool.shutdown(wait=False, cancel_futures=True)

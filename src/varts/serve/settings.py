@@ -32,6 +32,7 @@ class Settings:
         read_only: Answer what only reads, and write nothing to the store.
         log: How log lines are written: json or text.
         drain: How many seconds requests under way get to end when the service is stopped.
+        demo: Fill the store, which must have no experiments, with a shop and simulated visitors.
 
     >>> Settings(host="0.0.0.0")
     Traceback (most recent call last):
@@ -51,6 +52,7 @@ class Settings:
     read_only: bool = False
     log: str = "text"
     drain: float = 10.0
+    demo: bool = False
 
     def __post_init__(self) -> None:
         integer("port", self.port, at_least=0, at_most=65535)

@@ -41,6 +41,7 @@ def page(
     now: datetime,
     created: datetime | None = None,
     history: pl.DataFrame | None = None,
+    as_of: str | None = None,
     gain: Band | None = None,
     changes: Sequence[Change] = (),
     checks: Checks | None = None,
@@ -58,6 +59,7 @@ def page(
         created: When the experiment was.
         history: The frame of `Experiment.history`, or its columns time, rewards, arm, p_best and
             traffic; None if nothing is known.
+        as_of: From which log the history is, in a sentence; None if from the latest.
         gain: Over the holdout, a number per checkpoint of the history; None if it is not known.
         changes: Of its configuration, the last one first.
         checks: What the checks of rewards and decisions found, if they were made.
@@ -83,6 +85,7 @@ def page(
         metrics=_metrics(found),
         colours=colours,
         charts=_charts(found, colours, history, choice("by", by, AXES), gain),
+        as_of=as_of,
         by=by,
         axes=AXES,
         in_play=[arms[arm] for arm in config.active],

@@ -79,7 +79,7 @@ FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.defaul
 WORDS = ("mean", "mean_sd", "reward_sd", "worth")
 KNOWLEDGE = ("nothing", "words", "fitted")
 USUAL_HORIZON = "2000"  # rounds
-NAME_RULE = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # also for browsers, which want the \-
 
 _descriptions = Options.descriptions()
 _words = {
@@ -102,7 +102,7 @@ FORMS = {
         None,
         {"token": "A token with the scope read.", "next": "The path to go to, of this service."},
     ),
-    "logout": Form("post", "/logout", "read", {}),
+    "logout": Form("post", "/logout", None, {}),
     "create": Form(
         "post",
         "/new",

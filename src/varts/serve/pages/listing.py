@@ -49,15 +49,16 @@ class Listed(NamedTuple):
         )
 
 
-def page(viewer: Viewer, experiments: Sequence[Listed], now: datetime) -> str:
+def page(viewer: Viewer, experiments: Sequence[Listed], now: datetime, more: bool = False) -> str:
     """The list of experiments.
 
     Args:
         viewer: Who asks.
         experiments: Those that they may see.
         now: The time, in the zone of `last_reward`.
+        more: Whether there are others after them.
     """
-    return render("listing.html", viewer=viewer, experiments=experiments, now=now)
+    return render("listing.html", viewer=viewer, experiments=experiments, now=now, more=more)
 
 
 def _total(found: Report) -> str | None:

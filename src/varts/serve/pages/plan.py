@@ -9,7 +9,7 @@ import polars as pl
 from varts.serve.charts import Band, Chart, Table, regret_chart
 from varts.serve.pages.create import picture_of
 from varts.serve.pages.forms import USUAL_HORIZON, Sent, count_arms
-from varts.serve.pages.rendering import Viewer, render
+from varts.serve.pages.rendering import REFRESH_SECONDS, Viewer, render
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
@@ -23,6 +23,7 @@ def page(
     *,
     error: str | None = None,
     done: float | None = None,
+    stage: str | None = None,
     found: Plan | None = None,
 ) -> str:
     """The form of a plan, and the plan if there is one.
@@ -31,7 +32,8 @@ def page(
         viewer: Who asks.
         sent: What was typed.
         error: Why it was refused, in a sentence.
-        done: How much of the simulation is done, from 0 to 1, while it runs.
+        done: How much of what is being done is done, from 0 to 1, while the plan is made.
+        stage: What that is.
         found: The plan.
     """
     from varts.planning.text import plan_headline, plan_sections
@@ -45,6 +47,8 @@ def page(
         error=error,
         picture=picture_of(typed),
         done=done,
+        stage=stage,
+        refresh=REFRESH_SECONDS if done is not None and found is None else None,
         found=found,
         headline=None if found is None else plan_headline(found),
         chart=None if found is None else _regret(found),

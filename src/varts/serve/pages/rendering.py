@@ -23,6 +23,7 @@ from varts.serve.pages.forms import FLAGS, FORMS, LABELS, NAME_RULE, is_filled
 
 FOLDER = Path(__file__).parents[1]
 STATIC = FOLDER / "static"
+REFRESH_SECONDS = 3  # of a page that waits for something, without script
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _shown(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     """The address of a static file, another one whenever it has changed."""
     if name not in _hashes:
         _hashes[name] = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
@@ -145,7 +146,7 @@ _environment.filters.update(
     plural=plural,
 )
 _environment.globals.update(
-    asset=_asset,
+    asset=asset,
     experiment_path=experiment_path,
     forms=FORMS,
     flags=FLAGS,

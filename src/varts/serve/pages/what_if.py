@@ -11,7 +11,7 @@ from varts.evaluation import Evaluation
 from varts.evaluation.result import cells, shown
 from varts.serve.charts import Table
 from varts.serve.pages.forms import Sent
-from varts.serve.pages.rendering import Viewer, render
+from varts.serve.pages.rendering import REFRESH_SECONDS, Viewer, render
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +36,8 @@ def page(
     found: Evaluation | None = None,
     asked_stop: str | None = None,
     met: Met | None = None,
+    as_of: str | None = None,
+    waiting: bool = False,
 ) -> str:
     """The questions, and the answer to the one that was asked.
 
@@ -48,6 +50,8 @@ def page(
         found: What another way of deciding would have earned.
         asked_stop: The stop rule that was asked about, such as "P(best) of 0.97"; None if none was.
         met: When it would have been met; None if never.
+        as_of: Which log the answer is from, in a sentence; None if from the latest.
+        waiting: Whether the log is still being read for the answer.
     """
     return render(
         "what_if.html",
@@ -61,6 +65,9 @@ def page(
         tables=[] if found is None else _tables(found),
         asked_stop=asked_stop,
         met=met,
+        as_of=as_of,
+        waiting=waiting,
+        refresh=REFRESH_SECONDS if waiting else None,
     )
 
 
