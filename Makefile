@@ -34,10 +34,10 @@ browser:  ## a browser (on Debian, as root) and axe-core (with npm), for the tes
 	@for one in $(BROWSERS); do command -v $$one && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		apt-get update -q && apt-get install -q -y --no-install-recommends chromium-headless-shell; \
-	else echo 'no browser: its tests are skipped; install Chromium, or set VARTS_BROWSER'; fi
+	else echo 'no browser: its tests are skipped; install Chromium, or set VARTS_BROWSER'; exit 1; fi
 	@if command -v npm > /dev/null; then \
 		npm install --silent --prefix .browser --no-save --no-package-lock axe-core@$(AXE); \
-	else echo 'no npm: the test with axe-core is skipped'; fi
+	else echo 'no npm: the test with axe-core is skipped'; exit 1; fi
 
 test-fast: install  ## the tests without the slow ones: no statistics, PostgreSQL, crashes or pages
 	$(BIN)/python -m pytest -m 'not slow'

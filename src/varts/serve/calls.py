@@ -63,13 +63,13 @@ class Reply:
         return self.body if isinstance(self.body, bytes) else encode_json(self.body)
 
 
-def tell_change(call: Call, verb: str, why: str | None) -> None:
-    """Have the service's own log say that an experiment was changed."""
+def tell_change(call: Call, verb: str, why: str | None, name: str | None = None) -> None:
+    """Have the service's own log say that an experiment was changed, that of the path or `name`."""
     tell(
         "change",
         audit=True,
         verb=verb,
-        experiment=call.path["name"],
+        experiment=call.path["name"] if name is None else name,
         token=call.caller.name,
         why=why,
         request=call.request,

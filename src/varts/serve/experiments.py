@@ -24,10 +24,11 @@ from varts.serve.bodies import (
     read_prior,
 )
 from varts.serve.calls import Call, Reply, rfc3339, tell_change
+from varts.serve.pages.forms import NAME_RULE
 from varts.serve.problems import Problem
 from varts.serve.standings import Standing
 
-NEW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # what can stand in any path
+NEW_NAME = re.compile(NAME_RULE)  # what can stand in any path
 
 
 class DeletionQuery(Body):

@@ -12,9 +12,8 @@ from functools import partial
 from varts._validation import integer
 from varts.live import Changed, Experiment
 from varts.live.administration import Known
-from varts.serve.calls import Call, Reply
+from varts.serve.calls import Call, Reply, tell_change
 from varts.serve.endpoint import Handler
-from varts.serve.logs import tell
 from varts.serve.pages.forms import Sent, read_options, read_text
 from varts.serve.pages.rendering import experiment_path
 from varts.serve.views.answers import see
@@ -67,7 +66,7 @@ async def _change(call: Call, form: str) -> Reply:
     except (ValueError, TypeError) as error:
         kept = sent if form == "configure" else None
         return await show_with_error(call, 422, str(error), kept)
-    note_change(call, form, name, known["why"])
+    tell_change(call, form, known["why"])
     return see(experiment_path(name))
 
 
@@ -81,16 +80,3 @@ def read_revision(sent: Sent) -> int:
     if not (typed.isascii() and typed.isdigit() and len(typed) < 20):
         raise ValueError(f"revision must be that of the experiment, got {typed[:20]!r}")
     return integer("revision", int(typed), at_least=1)
-
-
-def note_change(call: Call, verb: str, experiment: str, why: str | None = None) -> None:
-    """Tell the log who changed what, and why."""
-    tell(
-        "change",
-        audit=True,
-        verb=verb,
-        experiment=experiment,
-        token=call.caller.name,
-        why=why,
-        request=call.request,
-    )

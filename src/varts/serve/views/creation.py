@@ -7,13 +7,12 @@ import re
 from varts._validation import abbreviate
 from varts.live import Store
 from varts.live.opening import open_experiment
-from varts.serve.calls import Call, Reply
+from varts.serve.calls import Call, Reply, tell_change
 from varts.serve.pages import create
 from varts.serve.pages.forms import NAME_RULE, NewExperiment, read_new
 from varts.serve.pages.rendering import experiment_path
 from varts.serve.problems import Problem
 from varts.serve.views.answers import see, show, viewer_of
-from varts.serve.views.changes import note_change
 
 SVG = "image/svg+xml"
 
@@ -32,7 +31,7 @@ async def create_experiment(call: Call) -> Reply:
         await call.service.write(_create, call.service.store, asked)
     except (ValueError, TypeError) as error:
         return show(create.page(viewer_of(call), call.body, str(error)), 422)
-    note_change(call, "create", asked.name)
+    tell_change(call, "create", None, asked.name)
     return see(experiment_path(asked.name))
 
 
