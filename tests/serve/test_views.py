@@ -209,6 +209,19 @@ def test_the_page_of_an_experiment_is_its_report_and_history(shop):
     assert answer.status_code == 422 and "known: rewards, time" in answer.text
 
 
+def test_the_page_of_an_experiment_has_the_findings_of_its_checks(shop, monkeypatch):
+    monkeypatch.setattr("varts.serve.readings.REST", 0.0)  # read again at every look
+    found = shop.exp.check()
+    told = [one for one in found if one.verdict != "ok"]
+    page = html.unescape(see(shop, E))
+    assert told and all(one.sentence in page for one in told)
+    for d in shop.exp.decide_many(200, [f"late-{i}" for i in range(200)]):
+        shop.exp.reward(d.id, 50.0)  # all of them alike: others are told now
+    again = [one.sentence for one in shop.exp.check() if one.verdict != "ok"]
+    assert again != [one.sentence for one in told]
+    assert all(sentence in html.unescape(see(shop, E)) for sentence in again)
+
+
 def test_what_has_not_changed_is_not_sent_again(shop, monkeypatch):
     for path in ("/", E, f"{E}/what-if?stop_p_best=0.9"):
         see(shop, path)  # now everything has been read

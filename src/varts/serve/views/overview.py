@@ -6,6 +6,7 @@ a whole log to know is the latest reading of it, as of some time ago.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -96,10 +97,14 @@ async def _show(
     service, viewer = call.service, viewer_of(call)
     made = (await service.running(call.path["name"])).experiment
     seen = await service.read(look, service, made)
-    history = await service.readings.ask(*history_of(made, seen.version))
+    history, checked = await asyncio.gather(
+        service.readings.ask(*history_of(made, seen.version)),
+        service.readings.ask(*about_log(made, seen.version, ("check", made.name), read_checks)),
+    )
     now, created = datetime.now(UTC), seen.changes[0].time
     as_of = describe_reading(history, seen.version)
-    tag = tag_of("experiment", viewer, by, seen, as_of, ago(created, now))
+    tested = None if checked is None else checked.version
+    tag = tag_of("experiment", viewer, by, seen, as_of, tested, ago(created, now))
     if error is None and (known := unchanged(call, tag)) is not None:
         return known
 
@@ -113,6 +118,7 @@ async def _show(
             created=created,
             history=None if history is None else history.value,
             as_of=as_of,
+            checks=None if checked is None else checked.value,
             changes=describe_changes(seen.changes)[:MOST_SHOWN],
             by=by,
             error=error,
@@ -147,6 +153,11 @@ def about_log(
 def read_history(made: Experiment) -> Any:
     """What is drawn of a history."""
     return made.history(settle=False).frame.select(COLUMNS)
+
+
+def read_checks(made: Experiment) -> Any:
+    """What the checks of rewards and decisions find."""
+    return made.check(settle=False)
 
 
 def describe_reading(found: Reading | None, version: int) -> str | None:
