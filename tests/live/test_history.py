@@ -148,6 +148,41 @@ def test_a_correction_counts_from_when_it_came(store_url, clock):
     exp.close()
 
 
+def test_the_gain_over_the_holdout_is_that_of_every_moment(store_url, clock):
+    exp = varts.open("price", ["9", "12"], store=Store(store_url, clock), holdout=0.3)
+    play(exp, clock, 150)
+    exp.amend("visit-5", 1e9)
+    exp.amend("visit-5", 8.0)
+    exp.void_many(["visit-9", "visit-10"])
+    play(exp, clock, 100, 150)
+    found = exp.history(every_rewards=20)
+    versions = [part["version"][0] for part in checkpoints(found)]
+    events, decisions = whole_log(exp)
+    held = {row.id: row.reason == "holdout" for row in decisions}
+    known = 0
+    for version, gain in zip(versions, found.gains, strict=True):
+        values = {}
+        for event in events[:version]:
+            if event.kind in ("reward", "amend", "void"):
+                values[event.decision or event.corrects] = event.value
+        sides = [
+            [v for id, v in values.items() if held[id] is side and v is not None]
+            for side in (False, True)
+        ]
+        assert [gain.n, gain.n_holdout] == [len(side) for side in sides]
+        if gain.estimate is not None:
+            known += 1
+            assert gain.estimate == pytest.approx(np.mean(sides[0]) - np.mean(sides[1]), rel=1e-9)
+    now = exp.report().gain
+    last = found.gains[-1]
+    assert known > 3 and (now.n, now.n_holdout) == (last.n, last.n_holdout)
+    assert (now.low, now.high) == pytest.approx((last.low, last.high), rel=1e-8)
+    exp.configure(holdout=0.0)
+    before, after = exp.history(points=2).gains
+    assert before is not None and after is None  # which has none any more
+    exp.close()
+
+
 def test_pages_make_no_difference(store_url, clock, monkeypatch):
     exp = eventful(Store(store_url, clock), clock)
     ways = ({"points": 13}, {"every": "1h"}, {"every_rewards": 1})

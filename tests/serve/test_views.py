@@ -209,6 +209,16 @@ def test_the_page_of_an_experiment_is_its_report_and_history(shop):
     assert answer.status_code == 422 and "known: rewards, time" in answer.text
 
 
+def test_the_gain_over_the_holdout_is_drawn_with_its_band(shop):
+    exp = varts.open("held", ["9", "12"], store=shop.service.store, holdout=0.3)
+    for start in range(0, 400, 50):
+        made = exp.decide_many(50)
+        exp.reward_many([(d.id, float(d.arm) + i % 7) for i, d in enumerate(made, start)])
+    page = see(shop, "/experiments/held")
+    assert page.count('role="img"') == 4 and 'class="band arm-0"' in page
+    assert "Gain over the holdout, 95 %" in page
+
+
 def test_the_page_of_an_experiment_has_the_findings_of_its_checks(shop, monkeypatch):
     monkeypatch.setattr("varts.serve.readings.REST", 0.0)  # read again at every look
     found = shop.exp.check()

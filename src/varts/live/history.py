@@ -15,6 +15,7 @@ from varts._text import printable
 from varts._validation import check_file, real
 from varts.live.checkpoints import Spacing
 from varts.live.errors import StoreError
+from varts.live.gain import Gain
 from varts.live.log import NARROW_DECISION, Log
 from varts.live.report import posterior, report
 from varts.live.state import State
@@ -39,6 +40,8 @@ class History:
         level: The probability of the credible intervals.
         start: When the experiment was created.
         by_time: Whether checkpoints are moments, and not numbers of rewards.
+        gains: What learning had earned over the holdout by then, one per checkpoint; None where
+            there was no holdout.
 
     The columns of `frame`, an arm's from the checkpoint after it was added:
 
@@ -67,6 +70,7 @@ class History:
     level: float
     start: datetime
     by_time: bool
+    gains: tuple[Gain | None, ...] = ()
 
     @property
     def arms(self) -> list[str]:
@@ -140,8 +144,12 @@ def history(name: str, log: Log, cached: State, spacing: Spacing, level: float) 
     stops = spacing.stops(cached.rewards, span, K)
     frames: list[pl.DataFrame] = []
     versions, arms = [], []
+    gains: list[Gain | None] = []
     for moment in Timeline(name, log, K).moments(stops, spacing.by_time, span[1]):
-        frames.append(_checkpoint(name, len(frames) + 1, moment, level))
+        state = moment.state
+        found = report(name, state, {}, {}, level, state.holdout_statistics())
+        frames.append(_checkpoint(len(frames) + 1, moment, found.frame))
+        gains.append(found.gain)
         versions.append(moment.state.version)
         arms.append(len(moment.state.config.arms))
     last = moment.state
@@ -152,7 +160,7 @@ def history(name: str, log: Log, cached: State, spacing: Spacing, level: float) 
         counts = _count_decisions(name, log, "version", np.array(versions[:-1]) - 1, K)
     frame = pl.concat(frames).with_columns(_traffic(counts, arms))
     start = datetime.fromtimestamp(span[0] / 1e6, UTC)
-    return History(name, frame.select(COLUMNS), last, level, start, spacing.by_time)
+    return History(name, frame.select(COLUMNS), last, level, start, spacing.by_time, tuple(gains))
 
 
 COLUMNS = (
@@ -162,12 +170,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _checkpoint(name: str, number: int, moment: Moment, level: float) -> pl.DataFrame:
-    """What a report says at that moment; decisions are counted later, all at once."""
+def _checkpoint(number: int, moment: Moment, found: pl.DataFrame) -> pl.DataFrame:
+    """What a report found at that moment; decisions are counted later, all at once."""
     import polars as pl
 
     state = moment.state
-    found = report(name, state, {}, {}, level).frame
     mean = np.full(found.height, np.nan)
     known, belief = posterior(state)
     if belief is not None:

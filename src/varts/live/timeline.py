@@ -2,7 +2,7 @@
 
 The fold of `state`, but for a page of rewards at a time: what `State.apply` adds to an arm one by
 one is summed up by NumPy and merged, which is eight times as fast. Corrections and changes of the
-configuration are rare, and `State.apply` takes them. Metrics and the holdout are left out.
+configuration are rare, and `State.apply` takes them. Metrics are left out.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ from varts.live.state import (
     CORRECTIONS,
     EXPIRED,
     FORGET,
+    HELD,
     MISSING,
+    NOT_HELD,
     REPAIR,
     REWARD,
     THE_REWARD,
     Event,
+    Key,
     State,
 )
 from varts.live.verify import DAMAGE
 from varts.stats import faded
 
 COUNTED = (REWARD, MISSING)
-REWARD_COLUMNS = ("kind", "arm", "epoch", "value")
+REWARD_COLUMNS = ("kind", "arm", "epoch", "value", "body")
+SIDES = (NOT_HELD, HELD)
 QUIET = (EXPIRED, REPAIR, FORGET)  # they change neither the statistics nor the configuration
 
 
@@ -53,6 +57,7 @@ class Rewards(NamedTuple):
     arm: NDArray[np.int64]
     epoch: NDArray[np.int64]
     value: Floats
+    side: NDArray[np.int64]  # of the holdout: 1 in it, 0 outside, -1 on neither
 
     def between(self, start: int, end: int) -> Rewards:
         """Those at the places from start to end."""
@@ -62,7 +67,7 @@ class Rewards(NamedTuple):
 
 def read_rewards(page: Sequence[tuple[Any, ...]]) -> Rewards:
     """What the rows of a page count."""
-    kind, arm, epoch, value = (NARROW_EVENT.index(name) for name in REWARD_COLUMNS)
+    kind, arm, epoch, value, body = (NARROW_EVENT.index(name) for name in REWARD_COLUMNS)
     place = [i for i, row in enumerate(page) if row[kind] in COUNTED]
     rows = page if len(place) == len(page) else [page[i] for i in place]
     return Rewards(
@@ -70,7 +75,16 @@ def read_rewards(page: Sequence[tuple[Any, ...]]) -> Rewards:
         np.array([row[arm] for row in rows], dtype=np.int64),
         np.array([row[epoch] for row in rows], dtype=np.int64),
         np.array([row[value] for row in rows], dtype=np.float64),
+        np.array([_side(row[body]) for row in rows], dtype=np.int64),
     )
+
+
+def _side(body: str | None) -> int:
+    """The side of the holdout that a reward's event names; reading all of the text would take
+    longer than everything else."""
+    if body is None or '"held": ' not in body:
+        return -1
+    return int('"held": true' in body)
 
 
 def count_rewards(state: State, rewards: Rewards) -> None:
@@ -85,15 +99,32 @@ def count_rewards(state: State, rewards: Rewards) -> None:
         raise ValueError(f"rewards must be finite and of arms below {K}, got others")
     value = np.clip(rewards.value, -LARGEST_REWARD, LARGEST_REWARD)
     number = state.rewards + 1 + np.arange(value.size)
-    keys, first, group = np.unique(
-        rewards.epoch * K + rewards.arm, return_index=True, return_inverse=True
-    )
-    pairs = [(THE_REWARD, int(key % K), int(key // K)) for key in keys]
-    before = [state.rows.get(pair) for pair in pairs]
+    keys = rewards.epoch * K + rewards.arm
+    places = [(THE_REWARD, key % K, key // K) for key in np.unique(keys).tolist()]
+    _merge(state, keys, places, value, number, half_life)
+    sided = rewards.side >= 0
+    if sided.any():
+        keys = (rewards.side * K + rewards.arm)[sided]
+        places = [(SIDES[key // K], key % K, 0) for key in np.unique(keys).tolist()]
+        _merge(state, keys, places, value[sided], number[sided], None)
+    state.rewards += value.size
+
+
+def _merge(
+    state: State,
+    keys: NDArray[np.int64],
+    places: Sequence[Key],
+    value: Floats,
+    number: NDArray[np.int64],
+    half_life: float | None,
+) -> None:
+    """Sum rewards up by key, and merge each sum into the row of its place."""
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    before = [state.rows.get(place) for place in places]
     origin = np.array(
         [value[i] if row is None else row.origin for i, row in zip(first, before, strict=True)]
     )
-    at = np.zeros(keys.size, dtype=np.int64)
+    at = np.zeros(len(places), dtype=np.int64)
     np.maximum.at(at, group, number)
     age: Any = at[group] - number  # rewards since, to the last of the same arm
     weight = np.broadcast_to(faded(age, half_life), value.shape)
@@ -104,11 +135,10 @@ def count_rewards(state: State, rewards: Rewards) -> None:
     powers = (np.bincount(group, weight * gap**power) for power in (2, 3, 4))
     columns = (np.bincount(group), n, mean, *powers, origin, at)
     new = zip(*(column.tolist() for column in columns), strict=True)
-    for pair, row, numbers in zip(pairs, before, new, strict=True):
+    for place, row, numbers in zip(places, before, new, strict=True):
         added = Row(*numbers)
         merged = added if row is None else row.settled(added.at, half_life).merge(added)
-        state.rows[pair] = merged
-    state.rewards += value.size
+        state.rows[place] = merged
 
 
 class Timeline:
@@ -187,7 +217,9 @@ class Timeline:
         if event.kind in CORRECTIONS:
             body = event.body or {}
             before = body["before"]
-            event = event._replace(body={"before": before, "number": body.get("number")})
+            names = ("before", "number", "held")
+            kept: dict[str, Any] = {name: body[name] for name in names if name in body}
+            event = event._replace(body=kept)
             self.earned[event.arm] += (event.value or 0.0) - (before or 0.0)
         state.apply(event)
 

@@ -73,5 +73,6 @@ def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:
     if rule is None:
         return {"found": None if found is None else found.value}
     ((name, limit),) = rule.items()
-    met = None if found is None else what_if.find_stop(found.value, **rule)
+    read = None if found is None else found.value
+    met = None if read is None else what_if.find_stop(read[0], **rule)
     return {"asked_stop": RULES[name].format(limit), "met": met}

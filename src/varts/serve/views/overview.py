@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from varts.live import ChangeRecord, Experiment, Report, Store, UnknownExperiment
+import numpy as np
+
+from varts.live import ChangeRecord, Experiment, History, Report, Store, UnknownExperiment
 from varts.live.inspection import report_of
 from varts.live.store import Activity
 from varts.serve.calls import Call, Reply
-from varts.serve.charts.course import moment_text
+from varts.serve.charts.course import Band, moment_text
 from varts.serve.long_logs import is_long, reading
 from varts.serve.pages import experiment, listing
 from varts.serve.pages.changes import describe_changes
@@ -26,6 +28,9 @@ from varts.serve.pages.rendering import ago
 from varts.serve.readings import Reading
 from varts.serve.service import Service
 from varts.serve.views.answers import show, tag_of, unchanged, viewer_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EXPERIMENTS_PER_PAGE = 100
 COLUMNS = ("time", "rewards", "arm", "p_best", "expected_loss", "traffic")  # that are drawn
@@ -108,6 +113,8 @@ async def _show(
     if error is None and (known := unchanged(call, tag)) is not None:
         return known
 
+    curves, gain = (None, None) if history is None else history.value or (None, None)
+
     def draw() -> str:
         found: Report = made.report(settle=False)
         return experiment.page(
@@ -116,7 +123,8 @@ async def _show(
             revision=found.state.revision,
             now=now,
             created=created,
-            history=None if history is None else history.value,
+            history=curves,
+            gain=gain,
             as_of=as_of,
             checks=None if checked is None else checked.value,
             changes=describe_changes(seen.changes)[:MOST_SHOWN],
@@ -150,9 +158,25 @@ def about_log(
     return key, version, reading(made, version, read), not is_long(made, version)
 
 
-def read_history(made: Experiment) -> Any:
-    """What is drawn of a history."""
-    return made.history(settle=False).frame.select(COLUMNS)
+def read_history(made: Experiment) -> tuple[pl.DataFrame, Band | None]:
+    """What is drawn of a history: its curves, and the gain over the holdout."""
+    found = made.history(settle=False)
+    return found.frame.select(COLUMNS), gain_of(found)
+
+
+def gain_of(history: History) -> Band | None:
+    """The gain over the holdout at each of the moments that are drawn; None without a holdout."""
+    moments = history.frame.select("checkpoint", "time", "rewards").unique(
+        ["time", "rewards"], keep="last", maintain_order=True
+    )
+    gains = [history.gains[number - 1] for number in moments["checkpoint"]]
+    if all(one is None for one in gains):
+        return None
+    rows = [
+        (np.nan,) * 3 if one is None else (one.total, one.total_low, one.total_high)
+        for one in gains
+    ]
+    return Band(*np.array(rows, dtype=np.float64).T)
 
 
 def read_checks(made: Experiment) -> Any:
