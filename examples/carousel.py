@@ -256,7 +256,8 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self.room.acquire(timeout=SECONDS_PER_REQUEST):
+        # Twice as long as any of them may take, or one that ends just then would come too late.
+        if self.room.acquire(timeout=2 * SECONDS_PER_REQUEST):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.client.services import Running
-from tests.live.conftest import clock  # noqa: F401  the same time
+from tests.live.conftest import clock, postgres  # noqa: F401  the same time, the same server
 from varts.live import Store
 
 pytest.register_assert_rewrite("tests.live.conformance")

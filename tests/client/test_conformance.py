@@ -65,3 +65,16 @@ class TestRemote(StoreConformance):
     def test_what_is_otherwise_is_a_test_of_the_suite(self):
         names = {name.partition("[")[0] for name in OTHERWISE}
         assert [name for name in names if not hasattr(StoreConformance, name)] == []
+
+
+@pytest.fixture(scope="module")
+def database(postgres):
+    return postgres()
+
+
+class TestRemoteOnPostgreSQL(TestRemote):
+    @pytest.fixture
+    def running(self, database, clock):
+        with Running(Store(database, clock)) as made:
+            yield made
+        made.store.close()

@@ -67,15 +67,18 @@ class RemoteSessions(Sessions):
 
 
 @pytest.fixture
-def services(tmp_path, clock, monkeypatch):
+def services(request, tmp_path, clock, monkeypatch):
     """Two of them in turn, which settle nothing by themselves: the model would not know when."""
     monkeypatch.setattr(service, "TICK_SECONDS", 1e6)
     url = f"sqlite:///{tmp_path / 'varts.db'}"
+    if getattr(request, "param", "sqlite") == "postgres":
+        url = request.getfixturevalue("postgres")()
     with Running(Store(url, clock)) as one, Running(Store(url, clock)) as other:
         turns = iter([one, other] * 100_000)
         yield lambda: next(turns)
 
 
+@pytest.mark.parametrize("services", ["sqlite", "postgres"], indirect=True)
 def test_sessions(services, clock):
     run(services, 1, clock, RemoteSessions)
 

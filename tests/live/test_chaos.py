@@ -6,6 +6,7 @@ The last part shows that the check would notice: stores that lose, repeat or cha
 import json
 import os
 import signal
+import time
 from contextlib import nullcontext, suppress
 
 import pytest
@@ -32,9 +33,17 @@ def test_killed_workers_lose_nothing_and_count_nothing_twice(store_url, tmp_path
     assert outcome["killed"] == KILLS
     problems, numbers = check(store_url, tmp_path)
     assert problems == []
-    # It was worth something: all eight worked, and everything was sent twice.
+    # It was worth something: all eight worked, and the check has seen everything sent twice, but
+    # for what a worker was ahead of the others at the end.
     assert len(chaos.diaries(tmp_path)) == 8
-    assert numbers["rewards acknowledged"] == 2 * numbers["rewards"] >= 2 * chaos.IDS
+    assert 2 * numbers["rewards"] >= numbers["rewards acknowledged"] >= 2 * chaos.IDS
+
+
+@pytest.fixture(autouse=True)
+def own_clock(monkeypatch):
+    """A worker that works in the tests' own process sets its clock: until the test is over."""
+    for name in ("time", "time_ns"):
+        monkeypatch.setattr(time, name, getattr(time, name))
 
 
 def dies_at(point):
