@@ -444,8 +444,11 @@ class StoreConformance(CorrectionConformance):
         ids = [d.id for d in exp.decide_many(3)]
         exp.reward_many(zip(ids, [-5.0, 5.0, 1e300], strict=True))
         rows = exported(exp, tmp_path)
-        assert rows["reward"].to_list() == [-5.0, 5.0, 1e300]
-        assert rows["value"].to_list() == [0.0, 5.0, 10.0]
+        raw, value = (
+            dict(zip(rows["id"], rows[name], strict=True)) for name in ("reward", "value")
+        )
+        assert [raw[id] for id in ids] == [-5.0, 5.0, 1e300]
+        assert [value[id] for id in ids] == [0.0, 5.0, 10.0]
         assert exp.reward(ids[2], 1e300) is False
         with pytest.raises(RewardConflict):
             exp.reward(ids[2], 10.0)
