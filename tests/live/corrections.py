@@ -362,13 +362,13 @@ class CorrectionConformance:
         exp.decide(id="x")
         from varts.live import administration
 
-        write = administration.write_log
+        write = administration.export_decisions
 
         def slow(*given):
             begin().reward("x", 1.0)
             return write(*given)
 
-        monkeypatch.setattr(administration, "write_log", slow)
+        monkeypatch.setattr(administration, "export_decisions", slow)
         with pytest.raises(Changed, match="was used while its log was exported"):
             exp.delete(exp.name, export=tmp_path / "log.csv")
         assert exp.decision("x").reward == 1.0

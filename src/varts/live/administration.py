@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 from varts._validation import integer, unknown
 from varts.live.errors import Changed, UnknownArm
 from varts.live.expiry import expire_all
-from varts.live.export import export as write_log
+from varts.live.export import export_decisions
 from varts.live.forgetting import delete, forget
 from varts.live.inspection import Inspection
 from varts.live.options import GivenOptions, stored_prior
@@ -212,7 +212,7 @@ class Administration(Inspection):
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)
-        write_log(log, state.config, Path(export))
+        export_decisions(log, state.config, Path(export))
         return delete(self._snapshot, log)
 
 

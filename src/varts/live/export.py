@@ -20,7 +20,7 @@ ROWS_PER_BATCH = 20_000  # held in memory at a time
 SINKS = {".parquet": "sink_parquet", ".csv": "sink_csv", ".ndjson": "sink_ndjson"}
 
 
-def export(
+def export_decisions(
     log: Log,
     config: Config,
     path: Path,

@@ -13,7 +13,7 @@ from varts.live.comparison import Verification, compare_traffic
 from varts.live.errors import StoreError
 from varts.live.evaluate import evaluate
 from varts.live.expiry import expire_all, sweeps_missed_some
-from varts.live.export import export
+from varts.live.export import export_decisions
 from varts.live.history import History, history
 from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision, find_place
@@ -127,7 +127,7 @@ class Inspection:
             log = self._snapshot.log(transaction)
             if after is not None:
                 start = find_place(transaction, check_text("after", after))
-        return export(log, state.config, Path(path), start, limit)
+        return export_decisions(log, state.config, Path(path), start, limit)
 
     def check(self, settle: bool = True) -> Checks:
         """Check rewards and decisions: do they suit the model, and is every one accounted for?
