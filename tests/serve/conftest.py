@@ -6,6 +6,14 @@ from tests.live.conftest import postgres  # noqa: F401  the same server
 from tests.serve.clients import Serving
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request, tmp_path):
+    """The URL of an empty store that several services can share, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'varts.db'}"
+    return request.getfixturevalue("postgres")()
+
+
 @pytest.fixture
 def serving():
     """A service in memory, with a token for everything: `serving.put("/v1/...", {...})`."""

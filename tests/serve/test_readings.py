@@ -20,13 +20,11 @@ E = "/v1/experiments/price"
 ANY = {"If-Match": "*"}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def shared(request, tmp_path):
+@pytest.fixture
+def shared(shared_url):
     """A service on a real store, with an experiment that has learnt something."""
-    on_file = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path / 'varts.db'}" if on_file else request.getfixturevalue("postgres")()
-    with Serving(url) as made:
-        made.url = url
+    with Serving(shared_url) as made:
+        made.url = shared_url
         made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1})
         learn(made, 60)
         yield made

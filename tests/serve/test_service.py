@@ -17,13 +17,11 @@ from varts.serve.tokens import Tokens, new_token
 E = "/v1/experiments/price"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def shared(request, tmp_path):
+@pytest.fixture
+def shared(shared_url):
     """A service on a real store, its URL with it."""
-    on_file = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path / 'varts.db'}" if on_file else request.getfixturevalue("postgres")()
-    with Serving(url) as made:
-        made.url = url
+    with Serving(shared_url) as made:
+        made.url = shared_url
         made.ok("PUT", E, {"arms": ["9", "12"], "floor": 0.1})
         yield made
 

@@ -17,6 +17,7 @@ from varts.live.assignment import Decision, new_ids
 from varts.live.clock import process_clock
 from varts.live.validation import (
     Rewards,
+    check_each,
     check_pair,
     check_part,
     check_text,
@@ -115,19 +116,10 @@ class Talk(Changes):
             For each of them True if it was applied, False if it was there already, or the error
             that `reward` would have raised.
         """
-        outcomes: list[bool | Exception] = []
-        places, sent = [], []
-        for pair in list_rewards(rewards):
-            try:
-                sent.append(_write_reward(*check_part(pair)))
-                places.append(len(outcomes))
-                outcomes.append(False)
-            except (TypeError, ValueError) as error:
-                outcomes.append(error)
-        found = yield from self._reward(sent)
-        for place, outcome in zip(places, found, strict=True):
-            outcomes[place] = outcome
-        return outcomes
+        sent, outcomes = check_each(
+            list_rewards(rewards), lambda one: _write_reward(*check_part(one))
+        )
+        return outcomes((yield from self._reward(sent)))
 
     def _reward(self, sent: list[dict[str, Any]]) -> Conversation[list[bool | Exception]]:
         outcomes: list[bool | Exception] = []

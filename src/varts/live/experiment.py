@@ -10,6 +10,7 @@ from varts.live.expiry import expire
 from varts.live.rewards import Correction, Reward, record, record_each
 from varts.live.validation import (
     Rewards,
+    check_each,
     check_list,
     check_note,
     check_pair,
@@ -103,21 +104,11 @@ class Experiment(Administration):
         >>> exp.reward_each([("visit-1", 9.0), ("visit-3", 0.0), ("visit-2", 12.0)])
         [True, UnknownDecision("unknown decision 'visit-3' in experiment 'price'"), True]
         """
-        outcomes: list[bool | Exception] = []
-        places, checked = [], []
-        for pair in list_rewards(rewards):
-            try:
-                checked.append(Reward(*check_part(pair)))
-                places.append(len(outcomes))
-                outcomes.append(False)
-            except (TypeError, ValueError) as error:
-                outcomes.append(error)
-        if checked:
-            expire(self._snapshot, beside=len(checked))
-            found = record_each(self._snapshot, checked)
-            for place, outcome in zip(places, found, strict=True):
-                outcomes[place] = outcome
-        return outcomes
+        checked, outcomes = check_each(list_rewards(rewards), lambda one: Reward(*check_part(one)))
+        if not checked:
+            return outcomes([])
+        expire(self._snapshot, beside=len(checked))
+        return outcomes(record_each(self._snapshot, checked))
 
     def add_reward(self, id: str, value: float, key: str, **metrics: float | None) -> bool:
         """Add a part to what a decision earned: a second order, or a refund, which is negative.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from varts._validation import abbreviate, integer, is_real, scalar
 from varts.live.errors import InvalidReward
@@ -14,6 +14,7 @@ from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
+Item = TypeVar("Item")
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]  # by id; or with metrics, and a key
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -82,6 +83,27 @@ def check_part(pair: Any) -> tuple[str, float, dict[str, float], str | None]:
         key = None if pair[3] is None else check_text("key", pair[3])
         return (*check_pair(pair[:3]), key)
     return (*check_pair(pair), None)
+
+
+def check_each(
+    rewards: Iterable[Any], read: Callable[[Any], Item]
+) -> tuple[list[Item], Callable[[Sequence[bool | Exception]], list[bool | Exception]]]:
+    """What can be read of some rewards, and a function that puts what became of those between the
+    errors of the others, in the order that they were given in."""
+    checked: list[Item] = []
+    errors: list[Exception | None] = []
+    for one in rewards:
+        try:
+            checked.append(read(one))
+            errors.append(None)
+        except (TypeError, ValueError) as error:
+            errors.append(error)
+
+    def outcomes(found: Sequence[bool | Exception]) -> list[bool | Exception]:
+        rest = iter(found)
+        return [next(rest) if error is None else error for error in errors]
+
+    return checked, outcomes
 
 
 def check_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:

@@ -65,7 +65,8 @@ def _list(store: Store, covers: Callable[[str], bool], after: str | None) -> lis
         after = list(states)[-1]
         busy = store.activities([name for name in states if covers(name)])
         for name, activity in busy.items():
-            now = states[name].version, activity
+            # States, not their versions: the experiment may be another one of the same name.
+            now = states[name], activity
             known = kept.get(name)
             if known is None or known[0] != now:
                 found = report_of(name, states[name], activity.traffic)
