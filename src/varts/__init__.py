@@ -33,10 +33,12 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.evaluation import always as always
     from varts.evaluation import with_floor as with_floor
     from varts.evaluation.evaluate import evaluate as evaluate
+    from varts.features import Features as Features
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
     from varts.instances import Instances as Instances
+    from varts.linear_stats import LinearStats as LinearStats
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
     from varts.planning.plan import plan as plan
@@ -53,12 +55,18 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.policies import GaussianTS as GaussianTS
     from varts.policies import IndexPolicy as IndexPolicy
     from varts.policies import KnownVarianceTS as KnownVarianceTS
+    from varts.policies import LinearBayesUCB as LinearBayesUCB
+    from varts.policies import LinearGreedy as LinearGreedy
+    from varts.policies import LinearTS as LinearTS
+    from varts.policies import LinearVarTS as LinearVarTS
+    from varts.policies import LinUCB as LinUCB
     from varts.policies import Policy as Policy
     from varts.policies import UCB1Tuned as UCB1Tuned
     from varts.policies import VarTS as VarTS
     from varts.policies import choose as choose
     from varts.policies import index_policy as index_policy
     from varts.policies import register as register
+    from varts.priors import LinearNormalGamma as LinearNormalGamma
     from varts.priors import Normal as Normal
     from varts.priors import NormalGamma as NormalGamma
     from varts.priors import Prior as Prior
@@ -87,6 +95,8 @@ _homes = {
     "varts.evaluation.evaluate": ("evaluate",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),
+    "varts.features": ("Features",),
+    "varts.linear_stats": ("LinearStats",),
     "varts.live": ("Decision", "Experiment"),
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
@@ -103,6 +113,11 @@ _homes = {
         "GaussianTS",
         "IndexPolicy",
         "KnownVarianceTS",
+        "LinUCB",
+        "LinearBayesUCB",
+        "LinearGreedy",
+        "LinearTS",
+        "LinearVarTS",
         "Policy",
         "UCB1Tuned",
         "VarTS",
@@ -110,7 +125,7 @@ _homes = {
         "index_policy",
         "register",
     ),
-    "varts.priors": ("Normal", "NormalGamma", "Prior"),
+    "varts.priors": ("LinearNormalGamma", "Normal", "NormalGamma", "Prior"),
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
     "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),

@@ -11,6 +11,16 @@ from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
 from varts.policies.baselines import baselines
 from varts.policies.fading import Fading
 from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
+from varts.policies.linear import (
+    LinearBayesUCB,
+    LinearGreedy,
+    LinearIndexPolicy,
+    LinearPolicy,
+    LinearSampler,
+    LinearTS,
+    LinearVarTS,
+    LinUCB,
+)
 from varts.policies.registry import PolicyLike, choose, known, make, options_of, register
 
 __all__ = [
@@ -26,6 +36,14 @@ __all__ = [
     "GaussianTS",
     "IndexPolicy",
     "KnownVarianceTS",
+    "LinUCB",
+    "LinearBayesUCB",
+    "LinearGreedy",
+    "LinearIndexPolicy",
+    "LinearPolicy",
+    "LinearSampler",
+    "LinearTS",
+    "LinearVarTS",
     "Policy",
     "PolicyLike",
     "UCB1Tuned",

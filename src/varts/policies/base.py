@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, abbreviate, integer, real
 from varts.beliefs import Belief, StudentT, pick_best
+from varts.linear_stats import LinearStats
 from varts.policies.evaluation import belief_of, call_formula, index_of, name_of, terms_of
 from varts.priors import Prior
 from varts.stats import ArmStats
@@ -41,6 +42,8 @@ class Policy:
 
     label: ClassVar[str] = ""
     forced: ClassVar[int] = 0
+    #: Whether the choice depends on the features of a unit: see `LinearPolicy`.
+    contextual: ClassVar[bool] = False
     #: Where lower is better, a policy is shown `reflection - reward`.
     reflection: ClassVar[float] = 0.0
 
@@ -71,6 +74,17 @@ class Policy:
             rng: Where the randomness comes from.
         """
         raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
+
+    def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
+        """Return the arm to play for a unit with features, once no arm is owed a pull.
+
+        Args:
+            stats: The arms' statistics.
+            x: The unit's features.
+            t: The round, counted from 1.
+            rng: Where the randomness comes from.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not look at features")
 
     def start(self, K: int, rng: np.random.Generator) -> None:
         """Begin a run, for a policy in plain Python that remembers more than the statistics.
@@ -177,7 +191,7 @@ class Policy:
         own: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
         return {field.name: getattr(self, field.name) for field in own}
 
-    def _ready(self, stats: ArmStats) -> None:
+    def _ready(self, stats: ArmStats | LinearStats) -> None:
         """Formulas hold once the forced pulls are done."""
         unready = np.flatnonzero(stats.n < self.owed(stats.K))
         if unready.size:

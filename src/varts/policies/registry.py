@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from varts._validation import abbreviate, integer, unknown
+from varts.linear_stats import LinearStats
 from varts.policies.base import Policy
 from varts.policies.evaluation import chosen_arm, name_of
 from varts.stats import ArmStats
@@ -75,7 +76,8 @@ def make(policy: PolicyLike, **options: Any) -> Policy:
     Traceback (most recent call last):
     ...
     ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
-Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, Even-Split
+Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, Even-Split, LinearVarTS, \
+LinearTS, LinUCB, Linear-Bayes-UCB, Linear-Greedy
     """
     if isinstance(policy, Policy):
         return policy
@@ -104,9 +106,10 @@ def _plain(label: str) -> str:
 
 def choose(
     policy: PolicyLike,
-    stats: ArmStats,
+    stats: ArmStats | LinearStats,
     t: int | None = None,
     rng: np.random.Generator | int | None = None,
+    x: Any = None,
 ) -> int:
     """Return the arm to pull next.
 
@@ -115,17 +118,25 @@ def choose(
 
     Args:
         policy: The policy, or its label.
-        stats: The arms' statistics.
+        stats: The arms' statistics; a `LinearStats` for a policy that looks at features.
         t: The round, counted from 1; by default one more than the pulls so far.
         rng: Where the randomness comes from, or a seed.
+        x: The features of the unit, for such a policy.
 
     >>> stats = ArmStats.from_rewards([[0.1, 0.2], [0.8, 0.9], [0.4, 0.6]])
     >>> choose("UCB1-Tuned", stats, rng=np.random.default_rng(0))
     1
     """
     policy = make(policy)
-    if not isinstance(stats, ArmStats):
-        raise TypeError(f"stats must be an ArmStats, got {abbreviate(stats)}")
+    kind = LinearStats if policy.contextual else ArmStats
+    if not isinstance(stats, kind):
+        raise TypeError(
+            f"stats must be of the type {kind.__name__} for {name_of(policy)}, "
+            f"got {abbreviate(stats)}"
+        )
+    if (x is not None) != policy.contextual:
+        given = "given" if policy.contextual else "left out"
+        raise ValueError(f"x must be {given} for {name_of(policy)}, got {abbreviate(x)}")
     if policy.has_memory:
         raise ValueError(
             f"{name_of(policy)} keeps memory of its own: call its start, choose and update yourself"
@@ -135,4 +146,6 @@ def choose(
     if owed.size:
         return int(rng.choice(owed))
     t = int(stats.n.sum()) + 1 if t is None else integer("t", t, at_least=1)
+    if isinstance(stats, LinearStats):
+        return policy.choose_at(stats, x, t, rng)
     return chosen_arm(policy, stats, t, rng)

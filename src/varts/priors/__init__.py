@@ -2,12 +2,14 @@
 
 `updates` has the formulas, `normal_gamma` and `normal` the two kinds of prior, `base` what they
 share, `matching` finds the entries of arms by their names, `conversion` makes a prior of whatever
-stands for one. A posterior has the type of its prior.
+stands for one. `linear_normal_gamma` is `normal_gamma` for rewards that depend on features, with
+its formulas in `regression`. A posterior has the type of its prior.
 """
 
 from varts._validation import UnknownArmsWarning
 from varts.priors.base import Prior
 from varts.priors.conversion import HasPrior, PriorLike, prior_from
+from varts.priors.linear_normal_gamma import LinearNormalGamma
 from varts.priors.matching import match_arms, read_groups
 from varts.priors.normal import Normal
 from varts.priors.normal_gamma import NormalGamma
@@ -15,6 +17,7 @@ from varts.priors.updates import data_share, normal_gamma_update, normal_update,
 
 __all__ = [
     "HasPrior",
+    "LinearNormalGamma",
     "Normal",
     "NormalGamma",
     "Prior",

@@ -46,6 +46,8 @@ class Prior:
     tails: Tails | None = None
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _optional: ClassVar[tuple[str, ...]] = ()  # of the fields, those that may be left out
+    _words: ClassVar[tuple[str, ...]] = ()  # what a kind of prior knows beside its numbers
     _kinds: ClassVar[dict[str, type[Prior]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -59,6 +61,10 @@ class Prior:
             array = np.broadcast_to(array, shape).copy()
             array.flags.writeable = False
             object.__setattr__(self, name, array if shape else float(array))
+        self._check_names()
+        self._check_others_and_group()
+
+    def _check_names(self) -> None:
         if self.names is not None:
             if isinstance(self.names, (str, bytes)) or not isinstance(self.names, Iterable):
                 raise TypeError(f"names must be a list of names, got {abbreviate(self.names)}")
@@ -68,7 +74,6 @@ class Prior:
                 rule = "left out of one that all share" if self.K is None else several
                 raise ValueError(f"arms of a prior must be {rule}, got {abbreviate(list(names))}")
             object.__setattr__(self, "names", names)
-        self._check_others_and_group()
 
     def _check_others_and_group(self) -> None:
         if self.tails is not None and not isinstance(self.tails, Tails):
@@ -108,14 +113,17 @@ class Prior:
         Raises:
             ValueError: The prior has another number of entries, or entries for groups.
         """
-        if self.group is not None:
-            raise ValueError(groups_missing(self.group))
-        if self.K not in (None, 1, K):
-            raise ValueError(f"prior must have one entry per arm ({K}) or be shared, got {self.K}")
+        self._check_entries(K)
         return tuple(
             np.array(np.broadcast_to(getattr(self, name), K), dtype=np.float64)
             for name in self._fields
         )
+
+    def _check_entries(self, K: int) -> None:
+        if self.group is not None:
+            raise ValueError(groups_missing(self.group))
+        if self.K not in (None, 1, K):
+            raise ValueError(f"prior must have one entry per arm ({K}) or be shared, got {self.K}")
 
     def for_arms(
         self,
@@ -189,6 +197,7 @@ class Prior:
         """
         body: dict[str, Any] = {"type": type(self).__name__}
         body |= {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}
+        body |= {word: getattr(self, word) for word in self._words if getattr(self, word)}
         if self.names is not None:
             body["arms"] = list(self.names)
         if self.others is not None:
@@ -215,7 +224,8 @@ class Prior:
         if not isinstance(name, str) or name not in kinds:
             raise ValueError(unknown("prior type", name, kinds))
         kind: Any = kinds[name]
-        if set(fields) != set(kind._fields):
+        words = {word: fields.pop(word) for word in kind._words if word in fields}
+        if {*fields, *kind._optional} != set(kind._fields):
             raise ValueError(
                 f"a {name} must have the fields {', '.join(kind._fields)}, "
                 f"got {printable(', '.join(map(str, fields)))}"
@@ -233,7 +243,7 @@ class Prior:
                 "others of a prior must be a prior, got one nested too deeply"
             ) from None
         shape = None if tails is None else Tails.from_dict(tails)
-        made: Self = kind(**fields, names=names, others=rest, group=group, tails=shape)
+        made: Self = kind(**fields, **words, names=names, others=rest, group=group, tails=shape)
         return made
 
     def to_json(self) -> str:
@@ -287,7 +297,7 @@ class Prior:
             np.array_equal(getattr(self, name), getattr(other, name))
             if name in self._fields
             else getattr(self, name) == getattr(other, name)
-            for name in (*self._fields, "names", "others", "group", "tails")
+            for name in (*self._fields, *self._words, "names", "others", "group", "tails")
         )
 
     __hash__ = None  # type: ignore[assignment]  # it may hold arrays

@@ -48,7 +48,9 @@ def prior_from(value: PriorLike, kind: type[Prior] = Prior) -> Prior:
     elif isinstance(inner, Prior):
         made = inner
     elif isinstance(value, Mapping):
-        made = Prior.from_dict({"type": "Normal" if "sigma" in value else "NormalGamma", **value})
+        kinds = {"sigma": "Normal", "slopes": "LinearNormalGamma"}  # by what no other kind has
+        kind_of = next((kinds[field] for field in kinds if field in value), "NormalGamma")
+        made = Prior.from_dict({"type": kind_of, **value})
     elif isinstance(value, (str, os.PathLike)):
         made = Prior.load(value)
     else:

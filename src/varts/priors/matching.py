@@ -50,7 +50,10 @@ def match_arms(
         return prior, None
     if numbered:
         K = integer("arms", arms, at_least=1, at_most=MOST_ARMS)
-        return (prior if K == prior.K else type(prior)(*prior.per_arm(K), tails=prior.tails)), None
+        if K == prior.K:
+            return prior, None
+        entries: dict[str, Any] = dict(zip(prior._fields, prior.per_arm(K), strict=True))
+        return replace(prior, **entries, names=None, others=None), None
     names = arm_names(arms)
     numbers: dict[str, Any] = {}
     if prior.names is None:
@@ -60,8 +63,9 @@ def match_arms(
     missing = [name for name, entry in zip(names, found, strict=True) if entry is None]
     if missing and prior.others is None:
         raise ValueError(_unknown_arm(prior, missing[0], group_of))
-    for field in prior._fields:
-        own, rest = getattr(prior, field), np.ravel(getattr(prior.others, field, np.nan))[0]
+    others = None if prior.others is None else prior.others.per_arm(1)
+    for i, field in enumerate(prior._fields):
+        own, rest = getattr(prior, field), None if others is None else others[i][0]
         numbers[field] = np.array([rest if entry is None else own[entry] for entry in found])
     note = arms_not_found(prior.group, missing) if missing else None
     return replace(prior, **numbers, names=names, group=None), note

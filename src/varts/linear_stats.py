@@ -1,0 +1,217 @@
+"""What an arm has paid to whom: a count, the means of features and reward, their cross products.
+
+The last column of `mean` and the last row and column of `products` are the reward's, the others
+the features'. Products are of deviations from the means, so features and rewards like 1e9 +/- 1
+keep their digits, and they merge in any order, as those of `ArmStats` do: this is Chan's formula
+with vectors. Without features it is `ArmStats` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from varts._validation import Floats, abbreviate, integer, reals
+from varts.stats import ArmStats
+
+
+@dataclass(frozen=True, eq=False)
+class LinearStats:
+    """Sufficient statistics of K arms whose rewards depend on d features; a value.
+
+    The constant feature is not among the d: every arm has a level of its own.
+
+    Args:
+        n: How many rewards each arm has had.
+        mean: A row per arm: the means of its d features, then that of its rewards.
+        products: A matrix per arm: the sums of products of their deviations from these means.
+
+    >>> stats = LinearStats.empty(K=2, d=1).observe([0, 0, 0], [[1], [2], [3]], [5.0, 7.0, 9.0])
+    >>> stats.mean[0], stats.products[0].tolist()
+    (array([2., 7.]), [[2.0, 4.0], [4.0, 8.0]])
+    """
+
+    n: Floats
+    mean: Floats
+    products: Floats
+
+    def __post_init__(self) -> None:
+        n = np.atleast_1d(reals("n", self.n, at_least=0))
+        mean, products = reals("mean", self.mean), reals("products", self.products)
+        K, D = n.size, mean.shape[-1] if mean.ndim else 0
+        if n.ndim > 1 or D < 1 or mean.shape != (K, D) or products.shape != (K, D, D):
+            raise ValueError(
+                "n, mean and products must have shapes (K,), (K, d + 1) and (K, d + 1, d + 1), "
+                f"got {n.shape}, {mean.shape} and {products.shape}"
+            )
+        self._keep(n, mean, products)
+
+    def _keep(self, n: Floats, mean: Floats, products: Floats) -> None:
+        for name, array in (("n", n), ("mean", mean), ("products", products)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def _trusted(cls, n: Floats, mean: Floats, products: Floats) -> LinearStats:
+        """Skip the checks for arrays this module made itself."""
+        stats = object.__new__(cls)
+        stats._keep(n, mean, products)
+        return stats
+
+    @classmethod
+    def empty(cls, K: int, d: int) -> LinearStats:
+        """K arms without a single reward.
+
+        Args:
+            K: The number of arms.
+            d: The number of features.
+        """
+        K, D = integer("K", K, at_least=1), integer("d", d, at_least=0) + 1
+        return cls._trusted(np.zeros(K), np.zeros((K, D)), np.zeros((K, D, D)))
+
+    @property
+    def K(self) -> int:
+        """The number of arms."""
+        return int(self.n.size)
+
+    @property
+    def d(self) -> int:
+        """The number of features."""
+        return int(self.mean.shape[1]) - 1
+
+    def observe(self, arm: Any, x: Any, reward: Any) -> LinearStats:
+        """With one reward more, or with many.
+
+        Args:
+            arm: The index of the arm that was played, or one per reward.
+            x: The features of whom it was played for; a row per reward if there are many.
+            reward: The reward, or a sequence as long as that of the arms.
+        """
+        arms, rewards = np.atleast_1d(np.asarray(arm)), np.atleast_1d(reals("reward", reward))
+        features = np.atleast_2d(reals("x", x)) if self.d else np.zeros((len(rewards), 0))
+        if arms.size and arms.dtype.kind not in "iu":
+            raise TypeError(
+                f"arm must be an index from 0 to {self.K - 1} or several, got {abbreviate(arm)}"
+            )
+        if arms.shape != rewards.shape or features.shape != (len(rewards), self.d):
+            raise ValueError(
+                f"arm, x and reward must have equal lengths and x {self.d} columns, "
+                f"got shapes {arms.shape}, {features.shape} and {rewards.shape}"
+            )
+        outside = (arms < 0) | (arms >= self.K)
+        if outside.any():
+            raise ValueError(f"arm must be an index from 0 to {self.K - 1}, got {arms[outside][0]}")
+        n, mean, products = self.n.copy(), self.mean.copy(), self.products.copy()
+        rows = np.column_stack([features, rewards])
+        for i in np.unique(arms):
+            batch = _moments(rows[arms == i])
+            n[i], mean[i], products[i] = merged_products(n[i], mean[i], products[i], *batch)
+        return LinearStats._trusted(n, mean, products)
+
+    def merge(self, other: LinearStats) -> LinearStats:
+        """The statistics of both sets of rewards together.
+
+        Args:
+            other: Other rewards of the same arms, with the same features.
+        """
+        if not isinstance(other, LinearStats):
+            raise TypeError(f"statistics to merge must be a LinearStats, got {abbreviate(other)}")
+        if (other.K, other.d) != (self.K, self.d):
+            raise ValueError(
+                "statistics must have equal numbers of arms and features, got "
+                f"{self.K} and {self.d}, {other.K} and {other.d}"
+            )
+        mine, others = ((s.n, s.mean, s.products) for s in (self, other))
+        return LinearStats._trusted(*merged_products(*mine, *others))
+
+    def take(self, arms: Any) -> LinearStats:
+        """The statistics of some of the arms.
+
+        Args:
+            arms: Their indices, in the order they are to have.
+        """
+        return LinearStats._trusted(self.n[arms], self.mean[arms], self.products[arms])
+
+    def mirrored(self, reflection: float = 0.0) -> LinearStats:
+        """The statistics of `reflection - reward`, for where lower is better.
+
+        Args:
+            reflection: What the rewards are subtracted from.
+        """
+        mean, products = self.mean.copy(), self.products.copy()
+        mean[:, -1] = reflection - mean[:, -1]
+        products[:, -1, :-1] *= -1
+        products[:, :-1, -1] *= -1
+        return LinearStats._trusted(self.n, mean, products)
+
+    def pooled(self) -> LinearStats:
+        """All arms seen as one, merged at once rather than two by two."""
+        n = self.n.sum()
+        share = self.n / n if n > 0 else np.zeros(self.K)
+        mean = share @ self.mean
+        gap = self.mean - mean
+        products = self.products.sum(axis=0) + np.einsum("k,ki,kj->ij", self.n, gap, gap)
+        return LinearStats._trusted(np.array([n]), mean[None], products[None])
+
+    def without_features(self) -> ArmStats:
+        """The same rewards, whoever they came from.
+
+        >>> LinearStats.empty(1, 1).observe([0, 0], [[1.0], [2.0]], [5.0, 7.0]).without_features()
+        ArmStats(n=[2.], mean=[6.], m2=[2.])
+        """
+        return ArmStats(self.n, self.mean[:, -1], np.maximum(self.products[:, -1, -1], 0.0))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearStats) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("n", "mean", "products")
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    def __repr__(self) -> str:
+        return f"LinearStats(n={self.n}, {self.d} features)"
+
+
+def _moments(rows: Floats) -> tuple[Any, Floats, Floats]:
+    mean = rows.mean(axis=0)
+    away = rows - mean
+    return float(len(rows)), mean, away.T @ away
+
+
+def merged_products(
+    n: Any, mean: Floats, products: Floats, n2: Any, mean2: Floats, products2: Floats
+) -> tuple[Any, Floats, Floats]:
+    """`varts.stats.merged` for vectors: two sets of rows as one, of one arm or of many.
+
+    Args:
+        n: The number of rows of the first set, or their weight.
+        mean: Their means.
+        products: The sums of products of their deviations.
+        n2: The same of the second set.
+        mean2: Its means.
+        products2: Its products.
+    """
+    total = n + n2
+    share = np.asarray(n2 / np.maximum(total, 1e-300))  # 0 of none
+    gap = mean2 - mean
+    weight = np.asarray(n * share)[..., None, None]
+    square = gap[..., :, None] * gap[..., None, :]
+    return total, mean + gap * share[..., None], products + products2 + square * weight
+
+
+def feature_rows(x: Any, d: int) -> Floats:
+    """Return features as an array with `d` of them in its last axis, or raise.
+
+    Args:
+        x: The features of one unit, or a row of them per unit.
+        d: How many there must be.
+    """
+    rows = reals("x", x if np.size(x) or d else np.zeros((*np.shape(x)[:-1], 0)))
+    if rows.ndim not in (1, 2) or rows.shape[-1] != d:
+        wrong: Sequence[int] = rows.shape
+        raise ValueError(f"x must have {d} features, or rows of so many, got shape {wrong}")
+    return rows

@@ -1,0 +1,320 @@
+"""Policies for rewards that depend on who is asking: a linear regression per arm.
+
+A unit has features x. Given x, an arm's regression is worth so many rewards of such a unit, with
+so much expected of the next: location, worth, alpha and beta of a Normal-Gamma belief, like that of
+an arm without features. A policy turns these four numbers into a belief to draw from (`believe`)
+or an index (`index`), in plain arithmetic; the engine compiles the same functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from varts._validation import Floats, real, reals
+from varts.beliefs import StudentT, pick_best
+from varts.linear_stats import LinearStats
+from varts.policies.base import Policy
+from varts.policies.evaluation import name_of
+from varts.policies.formulas import unit_free_prior
+from varts.policies.registry import register
+from varts.priors import LinearNormalGamma, PriorLike, prior_from, student_t
+from varts.priors.linear_normal_gamma import check_linear_stats
+from varts.stats import ArmStats
+
+# The precision of the slope of a feature that has not varied yet: such a feature has no effect, in
+# any unit, until it varies.
+NO_EFFECT = 1e300
+
+
+@dataclass(frozen=True)
+class LinearPolicy(Policy):
+    """The base of policies for rewards that depend on features.
+
+    Every arm has a regression and a noise variance of its own. Without a prior, every arm is
+    played twice; then level and slopes start from what all arms together have shown, worth one
+    reward: features and rewards may have any unit.
+
+    Args:
+        prior: A LinearNormalGamma, what stands for one, or None.
+    """
+
+    prior: LinearNormalGamma | None = None
+
+    contextual: ClassVar[bool] = True
+
+    if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
+
+        def __init__(self, prior: PriorLike | None = None) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.prior is not None:
+            object.__setattr__(self, "prior", prior_from(self.prior, LinearNormalGamma))
+
+    def owed(self, K: int) -> NDArray[np.int64]:
+        if self.prior is None:
+            return np.full(K, 2, dtype=np.int64)
+        return np.asarray(self.prior.regression(K).kappa == 0, dtype=np.int64)
+
+    def least_weight(self, K: int) -> Floats:
+        return np.zeros(K) if self.prior is None else self.owed(K).astype(np.float64)
+
+    def posterior(self, stats: LinearStats) -> LinearNormalGamma:
+        """Return what is known of every arm's regression after these rewards.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        if self.prior is not None:
+            return self.prior.posterior(stats)
+        pooled = check_linear_stats(stats, stats.d).pooled()
+        learnt = unit_free_linear_prior(pooled).posterior(stats)
+        # Equal rewards say nothing about a variance: see `unit_free_belief`.
+        n, m2 = pooled.n[0], pooled.products[0, -1, -1]
+        own = stats.products[:, -1, -1] > 0
+        learnt.__dict__["alpha"] = np.where(own, learnt.alpha, n / 2)
+        learnt.__dict__["beta"] = np.where(own, learnt.beta, m2 / 2)
+        return learnt
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        raise ValueError(f"{name_of(self)} needs the features of a unit: give x")
+
+    def extra(self) -> tuple[float, ...]:
+        """Return the numbers that `believe` or `index` take beside the regression's four."""
+        return tuple(real(name, value) for name, value in self._values().items() if name != "prior")
+
+    def check(self, K: int) -> None:
+        self.owed(K)
+
+
+@dataclass(frozen=True)
+class LinearSampler(LinearPolicy):
+    """Thompson sampling: draw every arm's mean at x, play the largest draw.
+
+    `believe(loc, worth, alpha, beta, *fields)` returns location, scale and degrees of freedom.
+    """
+
+    @property
+    def samples(self) -> bool:
+        return True
+
+    @staticmethod
+    def believe(*args: Any, **kwargs: Any) -> Any:
+        """Compute location, scale and degrees of freedom: plain arithmetic.
+
+        Args:
+            args: loc, worth, alpha, beta and the fields beside the prior.
+            kwargs: Not used.
+        """
+        raise NotImplementedError("a LinearSampler must define believe(loc, worth, alpha, beta)")
+
+    def belief_at(self, stats: LinearStats, x: Any) -> StudentT:
+        """Return what the policy believes about each arm's mean for a unit.
+
+        Args:
+            stats: The arms' statistics.
+            x: The unit's features, or a row per unit; the belief then has a row for each.
+        """
+        self._ready(stats)
+        return self.believed_at(self.posterior(stats), x)
+
+    def believed_at(self, posterior: LinearNormalGamma, x: Any) -> StudentT:
+        """Return `belief_at` for a caller who has the posterior already.
+
+        Args:
+            posterior: What `posterior(stats)` returned.
+            x: The unit's features, or a row per unit.
+        """
+        loc, worth = posterior.at(x)
+        with np.errstate(divide="ignore"):
+            loc, scale, df = self.believe(
+                loc, worth, posterior.alpha, posterior.beta, *self.extra()
+            )
+        return StudentT(loc, scale, df)
+
+    def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
+        return self.belief_at(stats, x).argmax(rng)
+
+
+@dataclass(frozen=True)
+class LinearIndexPolicy(LinearPolicy):
+    """Play the arm with the largest index at x: `index(loc, worth, alpha, beta, t, *fields)`."""
+
+    @staticmethod
+    def index(*args: Any, **kwargs: Any) -> Any:
+        """Compute the index: plain arithmetic on numbers or arrays.
+
+        Args:
+            args: loc, worth, alpha, beta, t and the fields beside the prior.
+            kwargs: Not used.
+        """
+        raise NotImplementedError(
+            "a LinearIndexPolicy must define index(loc, worth, alpha, beta, t)"
+        )
+
+    def indices_at(self, stats: LinearStats, x: Any, t: int) -> Floats:
+        """Return the index of every arm for a unit.
+
+        Args:
+            stats: The arms' statistics.
+            x: The unit's features, or a row per unit.
+            t: The round, counted from 1.
+        """
+        self._ready(stats)
+        return self.indexed_at(self.posterior(stats), x, t)
+
+    def indexed_at(self, posterior: LinearNormalGamma, x: Any, t: int) -> Floats:
+        """Return `indices_at` for a caller who has the posterior already.
+
+        Args:
+            posterior: What `posterior(stats)` returned.
+            x: The unit's features, or a row per unit.
+            t: The round, counted from 1.
+        """
+        loc, worth = posterior.at(x)
+        with np.errstate(divide="ignore"):
+            return np.asarray(
+                self.index(loc, worth, posterior.alpha, posterior.beta, float(t), *self.extra())
+            )
+
+    def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
+        return pick_best(self.indices_at(stats, x, t), rng)
+
+
+@register
+@dataclass(frozen=True)
+class LinearVarTS(LinearSampler):
+    """VarTS with features: a regression with unknown noise variance per arm.
+
+    Args:
+        prior: A LinearNormalGamma, what stands for one, or None.
+
+    >>> stats = LinearStats.empty(K=2, d=1).observe(
+    ...     [0, 0, 0, 1, 1, 1], [[0], [1], [2], [0], [1], [2]], [1.0, 3.1, 5.0, 3.0, 3.2, 2.9])
+    >>> belief = LinearVarTS().belief_at(stats, [[0.0], [2.0]])     # for two units
+    >>> belief.p_best().round(2)
+    array([[0.08, 0.92],
+           [0.92, 0.08]])
+    """
+
+    label: ClassVar[str] = "LinearVarTS"
+
+    @staticmethod
+    def believe(loc: Any, worth: Any, alpha: Any, beta: Any) -> Any:
+        return student_t(loc, worth, alpha, beta)
+
+
+@register
+@dataclass(frozen=True)
+class LinearTS(LinearSampler):
+    """Linear Thompson sampling with a known standard deviation of the noise.
+
+    Args:
+        prior: A LinearNormalGamma, of which alpha and beta are not used, or None.
+        sigma: The standard deviation of rewards of units that are alike.
+    """
+
+    sigma: float = 1.0
+
+    label: ClassVar[str] = "LinearTS"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, prior: PriorLike | None = None, sigma: float = 1.0) -> None: ...
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "sigma", float(reals("sigma", self.sigma, above=0)))
+
+    @staticmethod
+    def believe(loc: Any, worth: Any, alpha: Any, beta: Any, sigma: Any) -> Any:
+        return loc, sigma / np.sqrt(worth), np.inf
+
+
+@register
+@dataclass(frozen=True)
+class LinUCB(LinearIndexPolicy):
+    """LinUCB (Li et al. 2010): the expected mean and a multiple of its width.
+
+    Args:
+        prior: A LinearNormalGamma, of which alpha and beta are not used, or None;
+            `LinearNormalGamma.ridge(d)` is the textbook's.
+        bonus: How many widths; the width is that of rewards whose noise has variance 1.
+    """
+
+    bonus: float = 1.0
+
+    label: ClassVar[str] = "LinUCB"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, prior: PriorLike | None = None, bonus: float = 1.0) -> None: ...
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "bonus", float(reals("bonus", self.bonus, at_least=0)))
+
+    @staticmethod
+    def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any, bonus: Any) -> Any:
+        return loc + bonus / np.sqrt(worth)
+
+
+@register
+@dataclass(frozen=True)
+class LinearBayesUCB(LinearIndexPolicy):
+    """Bayes-UCB on the regression's Student t: its quantile 1 - 1/t.
+
+    Args:
+        prior: A LinearNormalGamma, what stands for one, or None.
+    """
+
+    label: ClassVar[str] = "Linear-Bayes-UCB"
+
+    @staticmethod
+    def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any) -> Any:
+        loc, scale, df = student_t(loc, worth, alpha, beta)
+        return loc - scale * special.stdtrit(df, 1 / np.maximum(t, 2.0))
+
+
+@register
+@dataclass(frozen=True)
+class LinearGreedy(LinearIndexPolicy):
+    """Play the arm that is expected to be best: contexts that vary may be exploration enough.
+
+    Args:
+        prior: A LinearNormalGamma, what stands for one, or None.
+    """
+
+    label: ClassVar[str] = "Linear-Greedy"
+
+    @staticmethod
+    def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any) -> Any:
+        return loc
+
+
+def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
+    """Return what all arms together say, worth one reward: `unit_free_prior` with slopes of 0.
+
+    A slope is worth as much as one reward says about it: its precision is the feature's variance.
+
+    Args:
+        pooled: The statistics of all arms as one.
+
+    >>> pooled = LinearStats.empty(1, 1).observe([0, 0], [[3.0], [5.0]], [10.0, 30.0])
+    >>> prior = unit_free_linear_prior(pooled)
+    >>> prior.mu, prior.center, prior.precision.tolist(), prior.beta
+    (20.0, array([4.]), [[1.0]], 50.0)
+    """
+    n, mean, products = float(pooled.n[0]), pooled.mean[0], np.diagonal(pooled.products[0])
+    mu, kappa, alpha, beta = unit_free_prior(n, mean[-1], products[-1])
+    spread = products[:-1] / n
+    return LinearNormalGamma(
+        *(mu, kappa, alpha, max(beta, np.finfo(float).tiny)),  # rewards may all be equal
+        slopes=np.zeros(pooled.d),
+        precision=np.where(spread > 0, spread, NO_EFFECT) * np.eye(pooled.d),
+        center=mean[:-1],
+    )

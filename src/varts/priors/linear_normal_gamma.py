@@ -1,0 +1,352 @@
+"""The prior of linear VarTS: level, slopes and noise variance of an arm unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from varts._caching import computed_once
+from varts._validation import Floats, abbreviate, integer, reals, unknown
+from varts.beliefs import StudentT
+from varts.linear_stats import LinearStats, feature_rows
+from varts.priors.base import Prior
+from varts.priors.normal_gamma import NormalGamma
+from varts.priors.regression import Regression, inverse_root, log_evidence, regress
+from varts.priors.updates import student_t
+
+ROUNDING = 1e-9  # relative: a matrix that is less lopsided is symmetric
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearNormalGamma(Prior):
+    """`NormalGamma` for rewards that depend on features, whose effects are unknown as well.
+
+    At the center the mean reward is that of NormalGamma(mu, kappa, alpha, beta); away from it,
+    each step of feature j moves the mean by slopes[j], and what is known of the slopes is worth
+    `precision`, a matrix of squared steps: slopes ~ N(slopes, (lam precision)^-1). Every Gaussian
+    prior of a line can be written so. Numbers without an axis for arms are shared by all arms.
+
+    Args:
+        mu: Where the means lie for a unit at the center.
+        kappa: How many rewards that is worth; at least 0. A huge one fixes the level.
+        alpha: The shape of the noise precision's Gamma distribution; above 0.
+        beta: Its rate; above 0.
+        slopes: The effects of the d features, or a row of them per arm.
+        precision: A positive definite matrix, d by d, or one per arm; d numbers are its diagonal.
+        center: The features of the unit that `mu` is for, or a row per arm; by default all 0.
+        features: The names of the features, if they are known.
+        names: The arms that the entries are for (see `Prior`).
+        others: The prior of all other arms.
+        group: The kind of group that the entries are for, if they are for groups.
+        tails: Not used yet.
+
+    >>> prior = LinearNormalGamma(mu=0, kappa=1, alpha=2, beta=1, slopes=[0.0], precision=[1.0])
+    >>> stats = LinearStats.empty(K=1, d=1).observe([0, 0, 0], [[1], [2], [3]], [5.0, 7.0, 9.0])
+    >>> posterior = prior.posterior(stats)
+    >>> posterior.slopes.round(4), posterior.mu
+    (array([[2.4167]]), array([5.25]))
+    >>> posterior.belief([2.0]).interval(0.9)[1].round(2)
+    array([7.78])
+    """
+
+    mu: Any
+    kappa: Any
+    alpha: Any
+    beta: Any
+    slopes: Any
+    precision: Any
+    center: Any = None
+    features: tuple[str, ...] | None = None
+
+    _fields: ClassVar[tuple[str, ...]] = Regression._fields
+    _optional: ClassVar[tuple[str, ...]] = ("center",)
+    _words: ClassVar[tuple[str, ...]] = ("features",)
+
+    def __post_init__(self) -> None:
+        slopes = np.atleast_1d(reals("slopes", self.slopes))
+        d = slopes.shape[-1]
+        center = np.zeros(d) if self.center is None else np.atleast_1d(reals("center", self.center))
+        given = np.atleast_1d(reals("precision", self.precision))
+        precision = given * np.eye(d) if given.ndim == 1 and given.shape in ((d,), (1,)) else given
+        arrays = {
+            "mu": reals("mu", self.mu),
+            "kappa": reals("kappa", self.kappa, at_least=0),
+            "alpha": reals("alpha", self.alpha, above=0),
+            "beta": reals("beta", self.beta, above=0),
+            "slopes": slopes,
+            "precision": precision,
+            "center": center,
+        }
+        inner = {"slopes": (d,), "precision": (d, d), "center": (d,)}
+        entries = set()
+        for name, array in arrays.items():
+            shape, own = array.shape, inner.get(name, ())
+            if shape[len(shape) - len(own) :] != own or len(shape) > len(own) + 1:
+                said = " by ".join(map(str, own)) or "one number"
+                raise ValueError(
+                    f"{name} must be {said} for {d} features, or so per arm, got shape {shape}"
+                )
+            entries |= {shape[0]} if len(shape) > len(own) else set()
+        if len(entries - {1}) > 1:
+            raise ValueError(f"a prior must have one number of arms, got {sorted(entries)}")
+        _check_definite(precision)
+        lead = (max(entries),) if entries else ()
+        for name, array in arrays.items():
+            array = np.broadcast_to(array, lead + inner.get(name, ())).copy()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array if array.ndim else float(array))
+        if self.features is not None:
+            object.__setattr__(self, "features", _feature_names(self.features, d))
+        self._check_names()
+        self._check_others_and_group()
+
+    @property
+    def d(self) -> int:
+        """The number of features."""
+        return int(self.slopes.shape[-1])
+
+    # ------------------------------------------------------------------ what it says
+
+    def regression(self, K: int) -> Regression:
+        """Return the numbers with an entry for each of K arms.
+
+        Args:
+            K: The number of arms.
+        """
+        return Regression(*self.per_arm(K))
+
+    def posterior(self, stats: LinearStats) -> LinearNormalGamma:
+        """Return what is known after these rewards.
+
+        Args:
+            stats: The arms' statistics; as many arms as the prior has entries, or any number for
+                a shared prior.
+        """
+        check_linear_stats(stats, self.d)
+        return self._learned(*regress(self.regression(stats.K), stats))
+
+    def _learned(self, *numbers: Floats) -> Self:
+        # What follows from checked numbers needs no check, which would cost more than the update.
+        made = object.__new__(type(self))
+        names = self.names if len(numbers[0]) == self.K else None
+        kept = {"features": self.features, "others": self.others, "group": None, "tails": None}
+        made.__dict__.update(zip(self._fields, numbers, strict=True), names=names, **kept)
+        return made
+
+    def log_evidence(self, stats: LinearStats) -> Floats:
+        """Return the log of the marginal density of each arm's rewards.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        prior = self.regression(check_linear_stats(stats, self.d).K)
+        return log_evidence(prior, regress(prior, stats), stats.n)
+
+    def belief(self, x: Any) -> StudentT:
+        """Return the belief about each arm's mean reward for a unit: one Student t per arm.
+
+        Args:
+            x: The unit's features, or a row of them per unit; the belief then has a row for each.
+        """
+        loc, worth = self.at(x)
+        with np.errstate(divide="ignore"):  # worth 0: infinitely wide
+            return StudentT(*student_t(loc, worth, np.asarray(self.alpha), np.asarray(self.beta)))
+
+    def at(self, x: Any) -> tuple[Floats, Floats]:
+        """Return the expected mean at x and how many rewards it is worth there, per arm.
+
+        Args:
+            x: The features of a unit, or a row of them per unit.
+
+        >>> prior = LinearNormalGamma(12, 16, 11, 640, slopes=[0.5], precision=[4.0], center=[3.0])
+        >>> [each.round(2).tolist() for each in prior.at([[3.0], [5.0]])]   # 1/(1/16 + 2^2/4)
+        [[[12.0], [13.0]], [[16.0], [0.94]]]
+        """
+        rows = feature_rows(x, self.d)
+        slopes, center = np.atleast_2d(self.slopes), np.atleast_2d(self.center)
+        away = rows[..., None, :] - center
+        kappa = np.atleast_1d(self.kappa)
+        loc = np.atleast_1d(self.mu) + (away * slopes).sum(axis=-1)
+        reach = (self._root @ away[..., None])[..., 0]
+        return loc, kappa / (1 + kappa * (reach * reach).sum(axis=-1))
+
+    @computed_once
+    def _root(self) -> Floats:
+        precision = np.asarray(self.precision)
+        return inverse_root(precision if precision.ndim == 3 else precision[None])
+
+    def level(self) -> NormalGamma:
+        """Return the prior of the mean at the center, as of arms without features."""
+        return NormalGamma(self.mu, self.kappa, self.alpha, self.beta, names=self.names)
+
+    def slope_beliefs(self) -> StudentT:
+        """Return the belief about each slope: a row per arm, a column per feature."""
+        spread = (self._root**2).sum(axis=-2)  # the diagonal of the precision's inverse
+        alpha, beta = (np.atleast_1d(each)[:, None] for each in (self.alpha, self.beta))
+        return StudentT(np.atleast_2d(self.slopes), np.sqrt(beta / alpha * spread), 2 * alpha)
+
+    def sample(self, rng: np.random.Generator, size: int = 1) -> tuple[Floats, Floats, Floats]:
+        """Draw levels at the center, slopes and noise precisions of every arm.
+
+        Args:
+            rng: Where the randomness comes from.
+            size: How many draws.
+
+        Returns:
+            Arrays of shapes (size, K), (size, K, d) and (size, K); K is 1 for a shared prior.
+        """
+        numbers = self.regression(self.K or 1)
+        if not (numbers.kappa > 0).all():
+            raise ValueError("kappa of a prior that is sampled must be > 0, got 0.0")
+        size, K = integer("size", size, at_least=1), len(numbers.mu)
+        lam = rng.standard_gamma(numbers.alpha, (size, K)) / numbers.beta
+        level = numbers.mu + rng.standard_normal((size, K)) / np.sqrt(numbers.kappa * lam)
+        z = rng.standard_normal((size, K, 1, self.d)) / np.sqrt(lam)[:, :, None, None]
+        return level, numbers.slopes + (z @ self._root)[:, :, 0], lam
+
+    # ------------------------------------------------------------------ from words
+
+    @classmethod
+    def elicit(
+        cls,
+        mean: Any,
+        mean_sd: Any,
+        reward_sd: Any,
+        worth: Any,
+        effects: Mapping[str, float],
+        typical: Mapping[str, float] | None = None,
+    ) -> LinearNormalGamma:
+        """Make a prior from a person's words.
+
+        "For a typical unit the mean is about `mean`, give or take `mean_sd`; one step of a feature
+        moves it up or down by about so much; rewards of units that are alike scatter by
+        `reward_sd`, and that I know as well as if I had seen `worth` of them." The standard
+        deviations of level and slopes are then as stated, exactly.
+
+        Args:
+            mean: Where the arms' means lie for a typical unit.
+            mean_sd: By how much they differ there.
+            reward_sd: By how much the rewards of one arm scatter, of units that are alike.
+            worth: How many rewards the knowledge of `reward_sd` is worth.
+            effects: For each feature, by how much a step of it may move the mean (an sd).
+            typical: The features of a typical unit; those not named are 0.
+
+        >>> prior = LinearNormalGamma.elicit(12, 2, 8, worth=20, effects={"visits": 0.5})
+        >>> prior.kappa, prior.precision.tolist(), prior.features
+        (16.0, [[256.0]], ('visits',))
+        """
+        if not isinstance(effects, Mapping):
+            raise TypeError(
+                f"effects must be a size for every feature by name, got {abbreviate(effects)}"
+            )
+        level = NormalGamma.elicit(mean, mean_sd, reward_sd, worth)
+        names = tuple(map(str, effects))
+        for name in typical or {}:
+            if name not in names:
+                raise ValueError(unknown("feature", name, names))
+        sizes = reals("effects", list(effects.values()), above=0)
+        center = [(typical or {}).get(name, 0.0) for name in names]
+        squares = np.asarray(reals("reward_sd", reward_sd))[..., None] ** 2 / sizes**2
+        return cls(
+            *(level.mu, level.kappa, level.alpha, level.beta),
+            slopes=np.zeros(len(names)),
+            precision=squares[..., None] * np.eye(len(names)),
+            center=center,
+            features=names,
+        )
+
+    @classmethod
+    def ridge(cls, d: int, strength: float = 1.0, alpha: float = 1.0, beta: float = 1.0) -> Self:
+        """Return the textbook prior of LinUCB and linear Thompson sampling: all coefficients 0.
+
+        Args:
+            d: The number of features, without the constant one.
+            strength: How many rewards each coefficient's 0 is worth.
+            alpha: The shape of the noise precision's Gamma distribution.
+            beta: Its rate.
+        """
+        d = integer("d", d, at_least=0)
+        return cls(0.0, strength, alpha, beta, np.zeros(d), strength * np.eye(d))
+
+    # ------------------------------------------------------------------ the same in other words
+
+    def recoded(self, matrix: Any, shift: Any = 0.0) -> LinearNormalGamma:
+        """Return the same prior for features `matrix @ x + shift`.
+
+        Args:
+            matrix: An invertible matrix, d by d.
+            shift: What is added, a number or one per feature.
+
+        >>> prior = LinearNormalGamma(0, 1, 2, 1, slopes=[3.0], precision=[4.0])
+        >>> prior.recoded([[100.0]]).slopes          # per cent instead of shares
+        array([0.03])
+        """
+        matrix = reals("matrix", matrix)
+        if matrix.shape != (self.d, self.d) or abs(np.linalg.det(matrix)) == 0:
+            raise ValueError(f"matrix must be invertible, {self.d} by {self.d}, got {matrix!r}")
+        back = np.linalg.inv(matrix)
+        precision = matrix @ np.asarray(self.precision) @ matrix.T
+        return replace(
+            self,
+            slopes=np.asarray(self.slopes) @ back,
+            precision=(precision + np.swapaxes(precision, -1, -2)) / 2,
+            center=np.asarray(self.center) @ matrix.T + reals("shift", shift),
+            features=None,
+            others=None if self.others is None else self.others.recoded(matrix, shift),  # type: ignore[attr-defined]
+        )
+
+    def mirrored(self) -> Self:
+        return replace(super().mirrored(), slopes=-self.slopes)
+
+    def per_arm(self, K: int) -> tuple[Floats, ...]:
+        self._check_entries(K)
+        inner = (0, 0, 0, 0, 1, 2, 1)
+        return tuple(
+            np.array(np.broadcast_to(array, (K, *array.shape[array.ndim - own :])))
+            for own, array in zip(
+                inner, (np.asarray(getattr(self, name)) for name in self._fields), strict=True
+            )
+        )
+
+
+def check_linear_stats(stats: Any, d: int) -> LinearStats:
+    """Return the statistics that a posterior is made of, or raise.
+
+    Args:
+        stats: What was given.
+        d: How many features they must have.
+    """
+    if not isinstance(stats, LinearStats):
+        raise TypeError(f"stats must be a LinearStats, got {abbreviate(stats)}")
+    if stats.d != d:
+        raise ValueError(f"stats must have the prior's {d} features, got {stats.d}")
+    return stats
+
+
+def _check_definite(precision: Floats) -> None:
+    diagonal = np.diagonal(precision, axis1=-2, axis2=-1)
+    size = np.sqrt(np.maximum(diagonal, 0.0))
+    unit = size[..., :, None] * size[..., None, :]
+    lopsided = np.abs(precision - np.swapaxes(precision, -1, -2))
+    fine = bool((diagonal > 0).all() and (lopsided <= ROUNDING * unit).all())
+    if fine and precision.size:
+        try:
+            inverse_root(precision)
+        except np.linalg.LinAlgError:
+            fine = False
+    if not fine:
+        raise ValueError(
+            f"precision must be symmetric and positive definite, got {abbreviate(precision)}"
+        )
+
+
+def _feature_names(features: Any, d: int) -> tuple[str, ...]:
+    if isinstance(features, (str, bytes)):
+        raise TypeError(f"features must be a list of names, got {abbreviate(features)}")
+    names = tuple(map(str, features))
+    if len(names) != d or len(set(names)) != d:
+        raise ValueError(f"features must be {d} different names, got {abbreviate(list(names))}")
+    return names
