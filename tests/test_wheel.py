@@ -87,7 +87,8 @@ def test_the_wheel_has_every_file_of_the_package(wheel):
         for path in (ROOT / "src/varts").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"varts/py.typed", "varts/data/newark.parquet"} <= wanted
+    data = {"varts/data/newark.parquet", "varts/data/charlotte.parquet"}
+    assert {"varts/py.typed", *data} <= wanted
     assert wanted - set(zipfile.ZipFile(wheel).namelist()) == set()
 
 

@@ -14,6 +14,7 @@ together.
 
 from varts.fitting.columns import Columns
 from varts.fitting.fit import fit_prior
+from varts.fitting.flights import example_flights
 from varts.fitting.history import History, HistoryLike, example_history, read_history
 from varts.fitting.result import FittedPrior
 
@@ -22,6 +23,7 @@ __all__ = [
     "FittedPrior",
     "History",
     "HistoryLike",
+    "example_flights",
     "example_history",
     "fit_prior",
     "read_history",
