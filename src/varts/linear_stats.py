@@ -158,9 +158,11 @@ class LinearStats:
         """All arms seen as one, merged at once rather than two by two."""
         n = self.n.sum()
         share = self.n / n if n > 0 else np.zeros(self.K)
-        mean = share @ self.mean
+        mean = (self.mean * share[:, None]).sum(axis=0)
         gap = self.mean - mean
-        products = self.products.sum(axis=0) + np.einsum("k,ki,kj->ij", self.n, gap, gap)
+        square = gap[:, :, None] * gap[:, None, :]
+        # In the order of `ArmStats.pooled`: without features not a bit may differ.
+        products = (self.products + self.n[:, None, None] * square).sum(axis=0)
         return LinearStats._trusted(np.array([n]), mean[None], products[None])
 
     def without_features(self) -> ArmStats:
