@@ -44,8 +44,8 @@ def gap(stats, exact, arm=0):
 @pytest.mark.parametrize("level", [0.0, 1e9])
 @pytest.mark.parametrize("batch", [1, 7, 60])
 def test_moments_are_exact_at_any_level(level, batch):
-    """Rewards and features like 1e9 +- 1, one by one or at once. Doubles at 1e9 are 1.2e-7 apart: the
-    mean may be off by some of that, and so may products, relative to spreads."""
+    """Rewards and features like 1e9 +- 1, one by one or at once. Doubles there are 1.2e-7 apart:
+    the mean may be off by some of that, and so may products, relative to spreads."""
     arms, x, y = draw(level=level)
     stats = LinearStats.empty(3, 2)
     for i in range(0, len(y), batch):

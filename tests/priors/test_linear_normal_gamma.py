@@ -167,8 +167,8 @@ def test_rewards_may_come_in_parts():
 
 
 def integrate(given, x, y, unit, means):
-    """The joint density of the rewards and of a mean at `unit`, for one feature: sums over a grid of
-    slope and log precision. Of what is smooth and ends in thin tails, such sums are nearly exact.
+    """The joint density of the rewards and of a mean at `unit`, for one feature: sums over a grid
+    of slope and log precision. Of what is smooth and has thin tails, such sums are nearly exact.
     """
     mu, kappa, alpha, beta, slope, precision, center = given
     s = np.linspace(-12, 12, 1201)[:, None]
