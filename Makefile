@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-live bench-serve bench-history bench-pages bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-evaluation bench-metrics bench-obp bench-context bench-live bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -98,6 +98,9 @@ bench-metrics: install  ## which policy for revenue, ratings, latency and clicks
 
 bench-obp: install  ## estimates from logs beside those of the Open Bandit Pipeline, into docs/evaluation.md
 	$(BIN)/python -m benchmarks.agreement
+
+bench-context: install  ## linear policies beside other packages on scikit-learn's tables, into docs/benchmarks-context.md
+	$(BIN)/python -m benchmarks.context $(BENCH)
 
 lint: install
 	$(BIN)/ruff check .

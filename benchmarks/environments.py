@@ -22,17 +22,19 @@ def last_line(text):
     return re.sub(r"\S*/\S*/", "", lines[-1].strip())[:160] if lines else "no output"
 
 
-def python_of(package):
+def python_of(package, purpose=None, beside=()):
     """The interpreter of the package's environment, which is made if need be, with the versions of
-    `constraints-PACKAGE.txt` if there is such a file."""
-    home, pins = FOLDER / package, HERE / f"constraints-{package}.txt"
+    `constraints-PURPOSE.txt`, by default `constraints-PACKAGE.txt`, if there is such a file, and
+    with packages beside it that it does not ask for."""
+    home = FOLDER / (f"{package}-{purpose}" if purpose else package)
+    pins = HERE / f"constraints-{purpose or package}.txt"
     python, ready = home / "bin" / "python", home / ".installed"
     pinned = pins.read_text(encoding="utf-8") if pins.exists() else ""
     if not ready.exists() or ready.read_text(encoding="utf-8") != pinned:
         print(f"installing {package} ...", file=sys.stderr, flush=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         pip += ["-c", pins] if pinned else []
-        for command in ([sys.executable, "-m", "venv", "--clear", home], [*pip, package]):
+        for command in ([sys.executable, "-m", "venv", "--clear", home], [*pip, package, *beside]):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 errors = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
@@ -41,9 +43,10 @@ def python_of(package):
     return python
 
 
-def version_of(package):
+def version_of(package, purpose=None):
     code = f"from importlib.metadata import version; print(version({package!r}))"
-    done = subprocess.run([python_of(package), "-c", code], capture_output=True, text=True)
+    python = python_of(package, purpose)
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True)
     return done.stdout.strip()
 
 

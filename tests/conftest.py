@@ -61,6 +61,7 @@ SLOW = (
     "live/test_migrations.py",
     "live/test_store.py",
     "live/test_waits.py",
+    "priors/test_linear_calibration.py",
     "serve/test_long_logs.py",
     "serve/test_openapi.py",
     "serve/test_plans.py",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,10 +104,12 @@ missing
         """
         import polars as pl
 
-        frame = table if isinstance(table, pl.DataFrame) else pl.DataFrame(dict(table))
+        from varts._tables import to_frame
+
+        frame = to_frame("table", table)
         kinds: dict[str, str | list[str]] = {}
         optional = []
-        for name in columns:
+        for name in _listed("columns", columns):
             if name not in frame.columns:
                 raise ValueError(unknown("column", name, frame.columns))
             values = frame[name]
@@ -118,6 +121,8 @@ missing
                 optional += [name] if missing.any() else []
             else:
                 words = values.cast(pl.String).fill_null(MISSING)
+                if values.dtype == pl.Boolean:
+                    words = words.replace({"true": str(True), "false": str(False)})
                 counts = words.value_counts(name="rows").sort(
                     ["rows", name], descending=[True, False]
                 )
@@ -215,9 +220,8 @@ missing
         for name, kind in self.kinds.items():
             value = context.get(name)
             if isinstance(kind, str):
-                known = 0.0 if value is None else float(value)
                 absent = [float(value is None)] if name in self.optional else []
-                own[name] = [known, *absent]
+                own[name] = [float(value or 0), *absent]
             else:
                 place = kind.index(value) if value in kind else len(kind)
                 own[name] = [float(place == i) for i in range(1, len(kind) + 1)]
@@ -231,10 +235,8 @@ missing
         Args:
             contexts: The contexts.
         """
-        rows = [self.encode(context) for context in contexts]
+        rows = [self.encode(context) for context in _listed("contexts", contexts)]
         return np.array(rows).reshape(len(rows), self.d)
-
-    # ------------------------------------------------------------------ stored
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values; `from_dict` is the inverse.
@@ -255,6 +257,8 @@ missing
         Args:
             body: Plain values.
         """
+        if not isinstance(body, Mapping):
+            raise TypeError(f"features must be what to_dict returned, got {abbreviate(body)}")
         names = ("kinds", "interactions", "optional")
         for name in body:
             if name not in names:
@@ -300,7 +304,7 @@ def _pair(pair: Any, kinds: Mapping[str, Any]) -> tuple[str, str]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f"an interaction must be a pair of features, got {abbreviate(pair)}")
     for name in pair:
-        if name not in kinds:
+        if not isinstance(name, str) or name not in kinds:
             raise ValueError(unknown("feature", name, kinds))
     if pair[0] == pair[1]:
         raise ValueError(f"an interaction must be of two features, got {abbreviate(pair)}")
@@ -314,23 +318,31 @@ def _listed(name: str, value: Any) -> list[Any]:
 
 
 def _number(name: str, value: Any) -> float | None:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if _is_missing(value):
         return None
-    if isinstance(value, bool):
-        return float(value)
-    if not is_real(value):
+    if not is_real(value) and not isinstance(value, np.bool_):
         raise TypeError(f"{name} must be a number, got {abbreviate(value)}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # 10**400
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {abbreviate(value)}")
     return number
 
 
 def _word(name: str, value: Any) -> str:
-    if value is None:
+    if _is_missing(value):
         return MISSING
-    if isinstance(value, (bool, int)):
+    if isinstance(value, (Integral, np.bool_)):  # True, 3, and what tables make of them
         return str(value)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a category, got {abbreviate(value)}")
-    return value
+    return str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or pandas' NA: tables have all three."""
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    return value is None or type(value).__name__ == "NAType"

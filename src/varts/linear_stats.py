@@ -17,6 +17,8 @@ import numpy as np
 from varts._validation import Floats, abbreviate, integer, reals
 from varts.stats import ArmStats
 
+ROUNDING = 1e-9  # relative: a matrix that is less lopsided is symmetric
+
 
 @dataclass(frozen=True, eq=False)
 class LinearStats:
@@ -46,6 +48,11 @@ class LinearStats:
             raise ValueError(
                 "n, mean and products must have shapes (K,), (K, d + 1) and (K, d + 1, d + 1), "
                 f"got {n.shape}, {mean.shape} and {products.shape}"
+            )
+        diagonal = np.diagonal(products, axis1=-2, axis2=-1)
+        if (diagonal < 0).any() or not is_symmetric(products):
+            raise ValueError(
+                f"products must be symmetric with squares >= 0, got {abbreviate(products.tolist())}"
             )
         self._keep(n, mean, products)
 
@@ -151,9 +158,11 @@ class LinearStats:
         """All arms seen as one, merged at once rather than two by two."""
         n = self.n.sum()
         share = self.n / n if n > 0 else np.zeros(self.K)
-        mean = share @ self.mean
+        mean = (self.mean * share[:, None]).sum(axis=0)
         gap = self.mean - mean
-        products = self.products.sum(axis=0) + np.einsum("k,ki,kj->ij", self.n, gap, gap)
+        square = gap[:, :, None] * gap[:, None, :]
+        # In the order of `ArmStats.pooled`: without features not a bit may differ.
+        products = (self.products + self.n[:, None, None] * square).sum(axis=0)
         return LinearStats._trusted(np.array([n]), mean[None], products[None])
 
     def without_features(self) -> ArmStats:
@@ -201,6 +210,17 @@ def merged_products(
     weight = np.asarray(n * share)[..., None, None]
     square = gap[..., :, None] * gap[..., None, :]
     return total, mean + gap * share[..., None], products + products2 + square * weight
+
+
+def is_symmetric(matrix: Floats) -> bool:
+    """Whether a matrix per arm is symmetric but for rounding, whatever the features' units are.
+
+    Args:
+        matrix: A matrix per arm, or one, with squares on its diagonal.
+    """
+    size = np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 0.0))
+    lopsided = np.abs(matrix - np.swapaxes(matrix, -1, -2))
+    return bool((lopsided <= ROUNDING * size[..., :, None] * size[..., None, :]).all())
 
 
 def feature_rows(x: Any, d: int) -> Floats:

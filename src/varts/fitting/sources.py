@@ -7,11 +7,12 @@ import gzip
 import mmap
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import polars as pl
 
 from varts._separators import check_separator, find_separator
+from varts._tables import from_pandas, is_pandas
 from varts._text import printable
 from varts._validation import abbreviate
 
@@ -51,25 +52,13 @@ def find_tables(history: Table, separator: str | None = None) -> list[Source]:
         return [Source("history", history)]
     if isinstance(history, pl.DataFrame):
         return [Source("history", history.lazy())]
-    if type(history).__module__.split(".")[0] == "pandas" and hasattr(history, "columns"):
-        return [Source("history", _from_pandas(history).lazy())]
+    if is_pandas(history):
+        return [Source("history", from_pandas("history", history).lazy())]
     if isinstance(history, (str, os.PathLike)):
         return _scan(os.fspath(history), separator)
     raise TypeError(
         "history must be a polars or pandas DataFrame, a LazyFrame, a History or a path, "
         f"got {abbreviate(history)}"
-    )
-
-
-def _from_pandas(frame: Any) -> pl.DataFrame:
-    """Convert through Python objects, which needs no pyarrow; a missing value becomes None."""
-    names = [str(name) for name in frame.columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"columns of the history must have different names, got {twice!r} twice")
-    objects = frame.astype(object).where(frame.notna(), None)
-    return pl.DataFrame(
-        [pl.Series(name, objects.iloc[:, i].tolist(), strict=False) for i, name in enumerate(names)]
     )
 
 

@@ -29,6 +29,9 @@ from varts.stats import ArmStats
 # The precision of the slope of a feature that has not varied yet: such a feature has no effect, in
 # any unit, until it varies.
 NO_EFFECT = 1e300
+# Relative: a spread that is smaller is rounding, and the feature has not varied. The mean of a
+# hundred times 0.1 is not 0.1.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -312,9 +315,10 @@ def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
     n, mean, products = float(pooled.n[0]), pooled.mean[0], np.diagonal(pooled.products[0])
     mu, kappa, alpha, beta = unit_free_prior(n, mean[-1], products[-1])
     spread = products[:-1] / n
+    varied = spread > (ROUNDING * mean[:-1]) ** 2
     return LinearNormalGamma(
         *(mu, kappa, alpha, max(beta, np.finfo(float).tiny)),  # rewards may all be equal
         slopes=np.zeros(pooled.d),
-        precision=np.where(spread > 0, spread, NO_EFFECT) * np.eye(pooled.d),
+        precision=np.where(varied, spread, NO_EFFECT) * np.eye(pooled.d),
         center=mean[:-1],
     )

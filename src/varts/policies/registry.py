@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from varts._validation import abbreviate, integer, unknown
-from varts.linear_stats import LinearStats
+from varts.linear_stats import LinearStats, feature_rows
 from varts.policies.base import Policy
 from varts.policies.evaluation import chosen_arm, name_of
 from varts.stats import ArmStats
@@ -137,6 +137,8 @@ def choose(
     if (x is not None) != policy.contextual:
         given = "given" if policy.contextual else "left out"
         raise ValueError(f"x must be {given} for {name_of(policy)}, got {abbreviate(x)}")
+    if isinstance(stats, LinearStats) and feature_rows(x, stats.d).ndim > 1:
+        raise ValueError(f"x must be the features of one unit, got {len(x)} rows")
     if policy.has_memory:
         raise ValueError(
             f"{name_of(policy)} keeps memory of its own: call its start, choose and update yourself"

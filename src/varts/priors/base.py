@@ -197,7 +197,8 @@ class Prior:
         """
         body: dict[str, Any] = {"type": type(self).__name__}
         body |= {name: np.asarray(getattr(self, name)).tolist() for name in self._fields}
-        body |= {word: getattr(self, word) for word in self._words if getattr(self, word)}
+        words = {word: getattr(self, word) for word in self._words}
+        body |= {word: said for word, said in words.items() if said is not None}
         if self.names is not None:
             body["arms"] = list(self.names)
         if self.others is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,10 +14,14 @@ from varts.beliefs import StudentT
 from varts.linear_stats import LinearStats, feature_rows
 from varts.priors.base import Prior
 from varts.priors.normal_gamma import NormalGamma
-from varts.priors.regression import Regression, inverse_root, log_evidence, regress
+from varts.priors.regression import (
+    Regression,
+    check_definite,
+    inverse_root,
+    log_evidence,
+    regress,
+)
 from varts.priors.updates import student_t
-
-ROUNDING = 1e-9  # relative: a matrix that is less lopsided is symmetric
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +75,8 @@ class LinearNormalGamma(Prior):
         center = np.zeros(d) if self.center is None else np.atleast_1d(reals("center", self.center))
         given = np.atleast_1d(reals("precision", self.precision))
         precision = given * np.eye(d) if given.ndim == 1 and given.shape in ((d,), (1,)) else given
+        if not precision.size and not d:  # nested lists do not tell how often they hold nothing
+            precision = np.zeros((*slopes.shape, 0))
         arrays = {
             "mu": reals("mu", self.mu),
             "kappa": reals("kappa", self.kappa, at_least=0),
@@ -92,7 +98,7 @@ class LinearNormalGamma(Prior):
             entries |= {shape[0]} if len(shape) > len(own) else set()
         if len(entries - {1}) > 1:
             raise ValueError(f"a prior must have one number of arms, got {sorted(entries)}")
-        _check_definite(precision)
+        check_definite(precision)
         lead = (max(entries),) if entries else ()
         for name, array in arrays.items():
             array = np.broadcast_to(array, lead + inner.get(name, ())).copy()
@@ -242,6 +248,8 @@ class LinearNormalGamma(Prior):
             raise TypeError(
                 f"effects must be a size for every feature by name, got {abbreviate(effects)}"
             )
+        if not isinstance(typical, Mapping | None):
+            raise TypeError(f"typical must be a value by feature, got {abbreviate(typical)}")
         level = NormalGamma.elicit(mean, mean_sd, reward_sd, worth)
         names = tuple(map(str, effects))
         for name in typical or {}:
@@ -285,9 +293,13 @@ class LinearNormalGamma(Prior):
         array([0.03])
         """
         matrix = reals("matrix", matrix)
-        if matrix.shape != (self.d, self.d) or abs(np.linalg.det(matrix)) == 0:
-            raise ValueError(f"matrix must be invertible, {self.d} by {self.d}, got {matrix!r}")
-        back = np.linalg.inv(matrix)
+        rule = f"matrix must be invertible, {self.d} by {self.d}, got {abbreviate(matrix.tolist())}"
+        if matrix.shape != (self.d, self.d):
+            raise ValueError(rule)
+        try:
+            back = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            raise ValueError(rule) from None
         precision = matrix @ np.asarray(self.precision) @ matrix.T
         return replace(
             self,
@@ -326,25 +338,8 @@ def check_linear_stats(stats: Any, d: int) -> LinearStats:
     return stats
 
 
-def _check_definite(precision: Floats) -> None:
-    diagonal = np.diagonal(precision, axis1=-2, axis2=-1)
-    size = np.sqrt(np.maximum(diagonal, 0.0))
-    unit = size[..., :, None] * size[..., None, :]
-    lopsided = np.abs(precision - np.swapaxes(precision, -1, -2))
-    fine = bool((diagonal > 0).all() and (lopsided <= ROUNDING * unit).all())
-    if fine and precision.size:
-        try:
-            inverse_root(precision)
-        except np.linalg.LinAlgError:
-            fine = False
-    if not fine:
-        raise ValueError(
-            f"precision must be symmetric and positive definite, got {abbreviate(precision)}"
-        )
-
-
 def _feature_names(features: Any, d: int) -> tuple[str, ...]:
-    if isinstance(features, (str, bytes)):
+    if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
         raise TypeError(f"features must be a list of names, got {abbreviate(features)}")
     names = tuple(map(str, features))
     if len(names) != d or len(set(names)) != d:

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from varts._validation import Floats
-from varts.linear_stats import LinearStats
+from varts._validation import Floats, abbreviate
+from varts.linear_stats import LinearStats, is_symmetric
 from varts.priors.updates import data_share
 
 
@@ -98,6 +98,25 @@ def inverse_root(matrix: Floats) -> Floats:
     one = np.broadcast_to(np.eye(matrix.shape[-1]), matrix.shape)
     root = np.linalg.solve(np.linalg.cholesky(scaled), one)
     return np.asarray(root * unit[..., None, :])
+
+
+def check_definite(precision: Floats) -> None:
+    """Raise unless every matrix is symmetric and positive definite, whatever the features' units.
+
+    Args:
+        precision: A matrix per arm, or one.
+    """
+    diagonal = np.diagonal(precision, axis1=-2, axis2=-1)
+    fine = bool((diagonal > 0).all()) and is_symmetric(precision)
+    if fine and precision.size:
+        try:
+            inverse_root(precision)
+        except np.linalg.LinAlgError:
+            fine = False
+    if not fine:
+        raise ValueError(
+            f"precision must be symmetric and positive definite, got {abbreviate(precision)}"
+        )
 
 
 def log_evidence(prior: Regression, posterior: Regression, n: Floats) -> Floats:
