@@ -39,7 +39,8 @@ def by_value(
     import polars as pl
 
     groups, K = units.groups(), len(arms)
-    x = np.array([mean_rows(units.x[group.members]) for group in groups]).reshape(-1, posterior.d)
+    x = np.array([mean_rows(units.x[group.members]) for group in groups])
+    x = x.reshape(len(groups), posterior.d)  # there may be none of either
     size = np.array([int(group.members.sum()) for group in groups], dtype=np.int64)
     belief, (estimate, worth) = ranked_at(posterior, x, goal), posterior.at(x)
     low, high = posterior.belief(x).interval(level)

@@ -92,10 +92,11 @@ def gain_of_rule(posterior: LinearNormalGamma, units: Units, goal: str, single: 
     K = len(np.atleast_1d(posterior.mu))
     mean, sign = units.mean, 1.0 if goal == "max" else -1.0
     weight, away = np.zeros(K), np.zeros((K, posterior.d))
-    weight[single] = -1.0
     for x, share in units.parts():
         rule = best_of(posterior.at(x)[0], goal)
+        switched = rule != single  # the others gain nothing, to the last bit
         taken = np.where(np.arange(K)[:, None] == rule, share, 0.0)
+        taken[single] = np.where(switched, -share, 0.0)
         weight += taken.sum(axis=1)
         away += taken @ (x - mean)
     return sum_beliefs(posterior, sign * weight, sign * away, mean)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 STEPS = 80  # of an axis of numbers
 EDGE = 0.02  # of the units, that an axis of numbers leaves out on either side
-FAINTEST = 0.12  # the strength of a colour where all arms are equally likely to be best
+FAINTEST = 0.1  # the strength of a colour where all arms are equally likely to be best
+STRONGEST = 0.8  # where one is for certain: text and dots can still be read on it
+MARGIN = 0.03  # beside the numbers, as a part of what they span
 MOST_CELLS_NAMED = 60
 UNITS_DRAWN = 400
 
@@ -40,7 +42,7 @@ def context_figure(report: ContextReport, x: str | None = None, y: str | None = 
     colours = np.array([_rgb(_colour(i)) for i in range(len(report.arms))])
     best, K = chance.argmax(axis=-1), len(report.arms)
     sure = (chance.max(axis=-1) - 1 / K) / (1 - 1 / K) if K > 1 else np.ones(best.shape)
-    strength = (FAINTEST + (1 - FAINTEST) * np.clip(sure, 0, 1))[..., None]
+    strength = (FAINTEST + (STRONGEST - FAINTEST) * np.clip(sure, 0, 1))[..., None]
     made, (ax,) = figure(height=1.6 + 0.42 * min(max(len(rows.values), 3), 8), width=6.4)
     ax.grid(visible=False)
     (left, right), (low, high) = columns.span, rows.span
@@ -126,6 +128,7 @@ def _axis(report: ContextReport, name: str) -> _Axis:
     low, high = np.quantile(numbers, [EDGE, 1 - EDGE])
     if not high > low:
         low, high = low - 0.5, high + 0.5
+    low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
     half = (high - low) / STEPS / 2
     steps = np.linspace(low + half, high - half, STEPS).tolist()
     return _Axis(name, steps, words=False, span=(float(low), float(high)))
@@ -178,7 +181,9 @@ def _legend(made: Figure, ax: Axes, report: ContextReport, best: Any) -> None:
     from matplotlib.patches import Patch
 
     shown = [i for i in range(len(report.arms)) if (best == i).any()]
-    patches = [Patch(color=_colour(i), label=plain(f" {report.arms[i]}")) for i in shown]
+    patches = [
+        Patch(color=_colour(i), alpha=STRONGEST, label=plain(f" {report.arms[i]}")) for i in shown
+    ]
     made.legend(
         handles=patches, loc="outside lower center", ncols=min(6, len(shown)), frameon=False
     )
