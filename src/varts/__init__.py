@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts import anytime as anytime
     from varts import bounds as bounds
     from varts import client as client
+    from varts import context as context
     from varts import live as live
     from varts.anytime import Evidence as Evidence
     from varts.beliefs import Beta as Beta
@@ -25,6 +26,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.checks import Finding as Finding
     from varts.checks.log import check as check
     from varts.client import open as open
+    from varts.context import ContextReport as ContextReport
+    from varts.context import context_report as context_report
     from varts.drift import Cycle as Cycle
     from varts.drift import Steps as Steps
     from varts.drift import Walk as Walk
@@ -82,13 +85,14 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
 
 __version__ = "0.1.0"
 
-_modules = ("anytime", "bounds", "client", "live")
+_modules = ("anytime", "bounds", "client", "context", "live")
 _homes = {
     "varts.anytime": ("Evidence",),
     "varts.beliefs": ("Beta", "SkewedT", "StudentT"),
     "varts.checks": ("Checks", "Finding"),
     "varts.checks.log": ("check",),
     "varts.client": ("open",),
+    "varts.context": ("ContextReport", "context_report"),
     "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
     "varts.evaluation": ("Evaluation", "always", "with_floor"),

@@ -1,5 +1,5 @@
 """Text that comes from data, made harmless for those who show it, terminals and spreadsheets; and
-how numbers are written."""
+how numbers and tables are written."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # direction of the text around, and halves of characters, which cannot be printed at all.
 COMMANDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
+
+WIDTH = 120  # characters of a line of a table
 
 # How a cell begins that a spreadsheet takes for a formula, or for one that we have quoted.
 FORMULA = r"'*[=+\-@＝＋－＠\t\r\n]"
@@ -71,3 +73,61 @@ def decimal(value: float | None, places: int, sign: str = "") -> str:
     if value is None:
         return "-"
     return f"{value:{sign}.{places}f}" if abs(value) < 1e15 else f"{value:{sign}.6g}"
+
+
+def range_text(low: float | None, high: float | None, places: int) -> str:
+    """An interval; - if an end is missing.
+
+    >>> range_text(3.3, 5.47, 2), range_text(None, None, 2)
+    ('3.30 to 5.47', '-')
+    """
+    if low is None or high is None:
+        return "-"
+    return f"{decimal(low, places)} to {decimal(high, places)}"
+
+
+def align_columns(title: str, rows: Iterable[list[str]], width: int = WIDTH) -> str:
+    """A title, and rows below it: the first column aligned left, the others right.
+
+    Columns that do not fit into the width go on below, with the first column once more; an interval
+    stays beside its number.
+
+    >>> print(align_columns("two", [["a", "b", "interval", "c"], ["x", "1.50", "[1, 2]", "3"]], 20))
+    two
+      a     b  interval
+      x  1.50    [1, 2]
+    <BLANKLINE>
+      a  c
+      x  3
+    """
+    body = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in body) for i in range(len(body[0]))]
+    parts: list[list[int]] = [[]]
+    for column in _keep_together(body[0]):
+        wide = sum(2 + widths[i] for i in (0, *parts[-1], *column))
+        if parts[-1] and wide > width:
+            parts.append([])
+        parts[-1] += column
+    blocks = []
+    for part in parts:
+        lines = []
+        for row in body:
+            cells = [row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]
+            lines.append("  " + "  ".join(cells).rstrip())
+        blocks.append("\n".join(lines))
+    return f"{title}\n" + "\n\n".join(blocks)
+
+
+def _keep_together(titles: list[str]) -> list[list[int]]:
+    """The columns after the first, each with the interval that follows it.
+
+    >>> _keep_together(["policy", "regret", "interval", "median"])
+    [[1, 2], [3]]
+    """
+    columns: list[list[int]] = []
+    for i, title in enumerate(titles[1:], 1):
+        if title == "interval" and columns:
+            columns[-1].append(i)
+        else:
+            columns.append([i])
+    return columns

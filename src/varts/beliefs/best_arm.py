@@ -30,17 +30,19 @@ from varts.beliefs.quadrature import (
     integrate_panels,
 )
 
+MOST_ERROR = 1e-8  # of what must add up
 CERTAINLY_BELOW = 1e-17  # a probability above that F does not see: it is 1 to the last bit
 
 
 def _check_sum(found: Any, known: float) -> None:
     """Check what must add up, before it is used to correct the rounding."""
     error = np.abs(found - known).max()
-    if not error < 1e-8:
+    if not error < MOST_ERROR:
         raise ArithmeticError(f"quadrature is off by {error:.1e}, more than 1e-8")
 
 
-def _measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+def measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+    """P(the arm is best, and lies in the panel) of every arm."""
     F = running[:, :, :NODES_PER_PANEL] + (panels.F0[:, :, None] + TINY)
     f = f / F
     f *= F.prod(axis=0)
@@ -68,10 +70,10 @@ def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, float]:
         panels = panels[first:] if first else panels
         keep = panels.S0[:, 0] > NEGLIGIBLE  # the others cannot win from here on
         if keep.all():
-            p += integrate(Segment(segment.arms, panels), _measure_wins, K, _may_win)
+            p += integrate(Segment(segment.arms, panels), measure_wins, K, _may_win)
         elif keep.any():
             part = Segment(segment.arms.take(keep), panels.of_arms(keep))
-            p[keep] += integrate(part, _measure_wins, int(keep.sum()), _may_win)
+            p[keep] += integrate(part, measure_wins, int(keep.sum()), _may_win)
     atom = 0.0 if floor is None else float(segments[0].panels.F0[:, 0].prod())
     end = segments[-1].panels.S1[:, -1]
     p += end * (1 - 0.5 * (end.sum() - end))
@@ -193,12 +195,12 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
         to_end = running[:, :, NODES_PER_PANEL, None] - running[:, :, :NODES_PER_PANEL]
         S = to_end + panels.S1[:, :, None]
         dx = dx / spread
-        value, error = integrate_panels((below * _any_above(S[others]) * dx)[None])
+        value, error = integrate_panels((below * any_above(S[others]) * dx)[None])
         width = dx @ INTEGRAL[:, 0]
         weight = np.empty(panels.F1.shape)
         weight[:] = width if b is None else width * panels.F1[b]
         if b is not None:
-            weight[b] = width * _any_above(panels.S0[others])
+            weight[b] = width * any_above(panels.S0[others])
         return value[0], weight, error
 
     low = np.full(K, NEGLIGIBLE)  # what is left out is a product of E[(x - mu_b)^+] and other F
@@ -222,6 +224,6 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
     return float(under[start] + spread * inner + above[others, stop].sum())
 
 
-def _any_above(S: Floats) -> Floats:
+def any_above(S: Floats) -> Floats:
     """P(at least one lies above)."""
     return np.asarray(-np.expm1(np.log1p(-np.minimum(S, 1 - 1e-16)).sum(axis=0)))

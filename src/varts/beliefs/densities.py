@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from varts.beliefs.quadrature import (
     TINY,
     Arms,
     Segment,
+    column,
 )
 from varts.beliefs.stirling import stirling_excess
 
@@ -27,9 +29,13 @@ class Students(Arms):
         self.loc, self.scale = loc, scale
         self.df = np.maximum(np.minimum(df, GAUSSIAN_DF), 1e-100)
         self.df[self.df == 1] += EPSILON  # at 1 itself SciPy's F has errors of 1e-9
-        self.height = t_height(self.df) / scale
+        self.height = self.of_df(t_height) / scale
         self.inverse = 1 / (scale * np.sqrt(self.df))
         self.exponent = -0.5 * (self.df + 1)
+
+    def of_df(self, formula: Callable[[Floats], Floats]) -> Floats:
+        """A formula of the degrees of freedom alone."""
+        return formula(self.df)
 
     @property
     def mean(self) -> Floats:
@@ -44,29 +50,28 @@ class Students(Arms):
         return Students(-self.loc, self.scale, self.df)
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:
-        tail = special.stdtr(self.df[:, None], -np.abs(t) / self.scale[:, None])
+        tail = special.stdtr(column(self.df), -np.abs(t) / column(self.scale))
         right = t > 0
         return np.where(right, 1 - tail, tail), np.where(right, tail, 1 - tail)
 
     def density(self, t: Floats) -> Floats:
-        t *= self.inverse[:, None, None]
+        t *= column(self.inverse)[:, :, None]
         t *= t
         np.log1p(t, out=t)
-        t *= self.exponent[:, None, None]
+        t *= column(self.exponent)[:, :, None]
         np.exp(t, out=t)
-        t *= self.height[:, None, None]
+        t *= column(self.height)[:, :, None]
         return t
 
     def above(self, t: Floats, S: Floats) -> Floats:
         """E[(mu - x)^+] at x = loc + t, for df > 1."""
-        df, scale = self.df[:, None], self.scale[:, None]
+        df, scale = column(self.df), column(self.scale)
         weight = (df * scale * scale + t * t) / (df - 1)
         return np.asarray(weight * self.density(t[..., None].copy())[..., 0] - t * S)
 
     def negligible(self, j: int) -> float:
         """A probability such that F has next to no integral below its quantile."""
-        power = float(self.power(left=True)[j])
-        return float(10.0 ** max(-12 * power / (power - 1), -100.0))
+        return float(negligible_below(self.power(left=True)[j]))
 
     def segments(
         self, low: Any, order: int, high: float, floor: float | None = None
@@ -111,6 +116,11 @@ class Students(Arms):
     def power(self, left: bool) -> Floats:
         """The exponent of each far tail."""
         return self.df
+
+
+def negligible_below(power: Any) -> Floats:
+    """A probability such that a tail of this power, above 1, has next to no integral beyond it."""
+    return np.asarray(10.0 ** np.maximum(-12 * power / (power - 1), -100.0))
 
 
 class Powers(Arms):

@@ -116,8 +116,17 @@ class Segment(NamedTuple):
     panels: Panels
 
 
+def column(numbers: Floats) -> Floats:
+    """Numbers of arms beside panels: one column for all of them, or one per panel already."""
+    return numbers if numbers.ndim == 2 else numbers[:, None]
+
+
 class Arms:
-    """K distributions on a line, each concentrated around `loc` on the scale `scale`."""
+    """K distributions on a line, each concentrated around `loc` on the scale `scale`.
+
+    Their numbers have an entry per arm; for panels of different lines (`varts.beliefs.rows`) they
+    have a column per panel.
+    """
 
     loc: Floats
     scale: Floats
@@ -146,7 +155,7 @@ class Arms:
 
     def at(self, base: Any, offset: Any) -> Floats:
         """The distance of points from every loc."""
-        return np.asarray((base - self.loc[:, None]) + offset)
+        return np.asarray((base - column(self.loc)) + offset)
 
     def cut(self, origin: float, unit: float, left: End, right: End) -> Panels:
         """Panels of a chart, from one end to another."""
@@ -164,34 +173,44 @@ class Arms:
         return Panels(chart, v, places[:, :-1], places[:, 1:], *ends)
 
     def split(self, panels: Panels, unresolved: Any) -> Panels:
-        """Halve panels. One that has an unresolved arm in it or next to it, and is much wider than
-        that arm or too far from the origin of its chart to be exact, is cut in the arm's chart."""
-        origin, unit = panels.chart
-        lo, hi = self.at(*panels.left), self.at(*panels.right)
-        loc, scale, width = self.loc[:, None], self.scale[:, None], hi - lo
-        near = np.maximum(lo, -hi)
-        close = (near < 0.05 * width) & (20 * scale < width)
-        close |= (near < 20 * scale) & (np.abs(origin - loc) > 1e5 * scale)
-        close &= unresolved & ((origin != loc) | (unit > scale))
+        """Halve panels, and cut those that `hides` says in the chart of the arm that they hide."""
+        close = self.hides(panels, unresolved)
         recharted = close.any(axis=0)
         parts = []
         for p in np.flatnonzero(recharted):
             j = np.argmin(np.where(close[:, p], self.scale, np.inf))
             ends: list[End] = [panels.left[:, p], panels.right[:, p]]
-            if lo[j, p] < 0 < hi[j, p]:
+            lo, hi = ((base - self.loc[j]) + offset for base, offset in ends)
+            if lo < 0 < hi:
                 ends.insert(1, (self.loc[j], 0.0))
             parts += [self.cut(self.loc[j], self.scale[j], *pair) for pair in pairwise(ends)]
         rest = panels[~recharted] if parts else panels
         if len(rest):
-            (origin, unit), (v0, v1) = rest.chart, rest.v
-            middle = 0.5 * (v0 + v1)
-            place = np.array([origin, unit * np.sinh(middle)])
-            F, S = self.ends(self.at(*place))
-            v = np.array([v0, middle])
-            parts.append(Panels(rest.chart, v, rest.left, place, rest.F0, rest.S0, F, S))
-            v = np.array([middle, v1])
-            parts.append(Panels(rest.chart, v, place, rest.right, F, S, rest.F1, rest.S1))
+            parts += self.halve(rest)
         return Panels.join(parts)
+
+    def hides(self, panels: Panels, unresolved: Any) -> NDArray[np.bool_]:
+        """Which unresolved arms are in a panel or next to it that is much wider than they are, or
+        too far from the origin of its chart to be exact."""
+        origin, unit = panels.chart
+        lo, hi = self.at(*panels.left), self.at(*panels.right)
+        loc, scale, width = column(self.loc), column(self.scale), hi - lo
+        near = np.maximum(lo, -hi)
+        close = (near < 0.05 * width) & (20 * scale < width)
+        close |= (near < 20 * scale) & (np.abs(origin - loc) > 1e5 * scale)
+        close &= unresolved & ((origin != loc) | (unit > scale))
+        return np.asarray(close)
+
+    def halve(self, panels: Panels) -> list[Panels]:
+        """The left halves of panels, and the right ones."""
+        (origin, unit), (v0, v1) = panels.chart, panels.v
+        middle = 0.5 * (v0 + v1)
+        place = np.array([origin, unit * np.sinh(middle)])
+        F, S = self.ends(self.at(*place))
+        v = np.array([v0, middle])
+        first = Panels(panels.chart, v, panels.left, place, panels.F0, panels.S0, F, S)
+        v = np.array([middle, v1])
+        return [first, Panels(panels.chart, v, place, panels.right, F, S, panels.F1, panels.S1)]
 
 
 # ---------------------------------------------------------------------------------- integration
@@ -211,7 +230,7 @@ def integrate(segment: Segment, measure: Measure, rows: int, matters: Matters | 
     the best, and every density costs as much as that of the best.
     """
     arms, remaining = segment
-    bound = ERROR_PER_PANEL * (1 + 0.01 * arms.loc.size)  # each F is itself known to some 1e-13
+    bound = tolerance(arms.loc.size)
     limit = max(1, ENTRIES_PER_ARRAY // (rows * NODES_PER_PANEL))
     most_panels = PANELS_PER_ARM * arms.loc.size + MORE_PANELS
     total: Any = 0.0
@@ -226,21 +245,8 @@ def integrate(segment: Segment, measure: Measure, rows: int, matters: Matters | 
                 total = total + _spread(integrate(part, measure, kept, matters), keep)
                 remaining = remaining[limit:]
                 continue
-        (origin, unit), (v0, v1) = panels.chart[:, :, None], panels.v[:, :, None]
-        half = 0.5 * (v1 - v0)
-        v = 0.5 * (v0 + v1) + half * NODES
-        y, dy = unit * np.sinh(v), unit * half * np.cosh(v)
-        f = arms.density((origin - arms.loc[:, None, None]) + y)
-        f *= dy
-        running = f @ RUNNING
-        if type(arms).slope is not Arms.slope:
-            dy = dy * arms.slope(origin + y)
-        value, weight, error = measure(arms, panels, f, running, dy)
-        mass = panels.mass()
-        found, last = running[:, :, NODES_PER_PANEL], running[:, :, NODES_PER_PANEL + 1 :]
-        errors = np.abs(found - mass) + roughness(last, mass)
-        errors *= weight
-        good = errors.sum(axis=0) + error <= bound
+        value, errors, error = evaluate(arms, panels, measure)
+        good = error <= bound
         if good.all():
             total = total + value.sum(axis=-1)
             remaining = remaining[limit:]
@@ -253,6 +259,30 @@ def integrate(segment: Segment, measure: Measure, rows: int, matters: Matters | 
         halves = arms.split(panels[bad], errors[:, bad] > 0.01 * bound)
         remaining = Panels.join([halves, remaining[limit:]])
     return total
+
+
+def tolerance(K: int) -> float:
+    """The largest error of a panel that is not split; each F is itself known to some 1e-13."""
+    return ERROR_PER_PANEL * (1 + 0.01 * K)
+
+
+def evaluate(arms: Arms, panels: Panels, measure: Measure) -> tuple[Floats, Floats, Floats]:
+    """The measure of every panel, the error that each arm makes in it, and the whole error."""
+    (origin, unit), (v0, v1) = panels.chart[:, :, None], panels.v[:, :, None]
+    half = 0.5 * (v1 - v0)
+    v = 0.5 * (v0 + v1) + half * NODES
+    y, dy = unit * np.sinh(v), unit * half * np.cosh(v)
+    f = arms.density((origin - column(arms.loc)[:, :, None]) + y)
+    f *= dy
+    running = f @ RUNNING
+    if type(arms).slope is not Arms.slope:
+        dy = dy * arms.slope(origin + y)
+    value, weight, error = measure(arms, panels, f, running, dy)
+    mass = panels.mass()
+    found, last = running[:, :, NODES_PER_PANEL], running[:, :, NODES_PER_PANEL + 1 :]
+    errors = np.abs(found - mass) + roughness(last, mass)
+    errors *= weight
+    return value, errors, errors.sum(axis=0) + error
 
 
 def _spread(value: Any, keep: NDArray[np.bool_]) -> Any:
@@ -270,7 +300,8 @@ def roughness(last: Floats, value: Any) -> Floats:
     Coefficients fall geometrically: over the known ones by the quotient of the last and the value,
     and by the same quotient again until the degree where the rule's error begins.
     """
-    last = np.abs(last).max(axis=-1)
+    last = np.abs(last)  # whose max(axis=-1) would be slow along so short an axis
+    last = np.maximum(np.maximum(last[..., 0], last[..., 1]), last[..., 2])
     return np.asarray(last * last / (np.abs(value) + last + TINY))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,15 @@ from scipy import special
 
 from varts._caching import computed_once
 from varts._validation import Floats, reals
-from varts.beliefs import best_arm
+from varts.beliefs import best_arm, rows
 from varts.beliefs.base import Belief, pick_best
 from varts.beliefs.densities import Students
-from varts.beliefs.quadrature import NARROWEST_SCALE, POINT_SCALE
+from varts.beliefs.quadrature import MANY_ARMS, NARROWEST_SCALE, POINT_SCALE
 
 # Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.
 SMALL_SHAPE = 1.0
+FEW_ROWS = 3  # of a belief with several rows, that are as quickly asked one by one
+ROWS_AT_ONCE = 500
 TWO_PI = 2 * np.pi
 SMALLEST_SQUARED = 1e-150  # the square of a smaller scale would underflow
 
@@ -194,6 +197,31 @@ class StudentT(Belief):
         array([0.9772, 0.0228])
         """
         return StudentT(-self.loc, self.scale, self.df)
+
+    def p_best(self) -> Floats:
+        return self._in_bulk(rows.p_best, Belief.p_best)
+
+    def expected_loss(self) -> Floats:
+        return self._in_bulk(rows.expected_loss, Belief.expected_loss)
+
+    def _in_bulk(self, many: rows.Answer, one: Callable[[StudentT], Floats]) -> Floats:
+        """What is asked of every row: of many at once, and of those that are left one by one."""
+        if self.loc.ndim == 1 or type(self) is not StudentT:
+            return one(self)
+        m, K = math.prod(self.loc.shape[:-1]), self.K
+        if 0 < m < FEW_ROWS or K >= MANY_ARMS:
+            return one(self)
+        loc, scale, df = (x.reshape(m, K) for x in self._arrays())
+        found, done = np.empty((m, K)), np.zeros(m, dtype=np.bool_)
+        plain = np.flatnonzero((scale.min(axis=1) > 0) & (scale.max(axis=1) < np.inf))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            for at in range(0, len(plain), ROWS_AT_ONCE):
+                some = plain[at : at + ROWS_AT_ONCE]
+                found[some], done[some] = many(loc[some], scale[some], df[some])
+        rest = ~done
+        if rest.any():
+            found[rest] = one(StudentT._trusted(loc[rest], scale[rest], df[rest]))
+        return found.reshape(self.loc.shape)
 
     def _p_best(self) -> Floats:
         if self.scale.max() == np.inf:

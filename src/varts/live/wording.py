@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from varts._text import decimal, places_for
+from varts._text import decimal, places_for, range_text
+from varts.beliefs.leader import REWARDS_PER_ARM, leads
 from varts.live.report import Report
 from varts.live.state import State
-
-REWARDS_PER_ARM = 10  # in play and on average, before an arm is said to be ahead
-ODDS_OF_A_LEADER = 3.0  # times those among equal arms: P(best) of 0.75 with two arms, 0.25 with ten
 
 
 class ArmCells(NamedTuple):
@@ -89,9 +87,8 @@ def separates(found: Report) -> bool:
     arms = found.frame.filter(found.frame["p_best"].is_not_null())
     if arms.is_empty():
         return False
-    odds = ODDS_OF_A_LEADER / max(len(arms) - 1, 1)
-    likely = arms["p_best"].to_numpy().max() >= odds / (1 + odds)
-    return bool(arms["n"].sum() >= REWARDS_PER_ARM * len(arms) and (likely or len(arms) == 1))
+    enough = arms["n"].sum() >= REWARDS_PER_ARM * len(arms)
+    return bool(enough and leads(arms["p_best"].to_numpy()))
 
 
 def interval_titles(found: Report) -> tuple[str, str]:
@@ -144,17 +141,6 @@ def metric_cells(found: Report, arms: list[str]) -> Iterator[MetricCells]:
             for row in rows
         ]
         yield MetricCells(metric["metric"][0], guard, body, len(metric) - len(rows))
-
-
-def range_text(low: float | None, high: float | None, places: int) -> str:
-    """An interval; - if an end is missing.
-
-    >>> range_text(3.3, 5.47, 2), range_text(None, None, 2)
-    ('3.30 to 5.47', '-')
-    """
-    if low is None or high is None:
-        return "-"
-    return f"{decimal(low, places)} to {decimal(high, places)}"
 
 
 def _places(rows: list[dict[str, Any]], low: str, high: str) -> int:

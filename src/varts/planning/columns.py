@@ -1,61 +1,9 @@
-"""Numbers of a plan and the columns they stand in."""
+"""How the numbers of a plan are written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
-
-from varts._text import printable
-
-WIDTH = 120  # characters of a line of a table
-
-
-def align_columns(title: str, rows: Iterable[list[str]], width: int = WIDTH) -> str:
-    """A title, and rows below it: the first column aligned left, the others right.
-
-    Columns that do not fit into the width go on below, with the first column once more; an interval
-    stays beside its number.
-
-    >>> print(align_columns("two", [["a", "b", "interval", "c"], ["x", "1.50", "[1, 2]", "3"]], 20))
-    two
-      a     b  interval
-      x  1.50    [1, 2]
-    <BLANKLINE>
-      a  c
-      x  3
-    """
-    body = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in body) for i in range(len(body[0]))]
-    parts: list[list[int]] = [[]]
-    for column in _keep_together(body[0]):
-        wide = sum(2 + widths[i] for i in (0, *parts[-1], *column))
-        if parts[-1] and wide > width:
-            parts.append([])
-        parts[-1] += column
-    blocks = []
-    for part in parts:
-        lines = []
-        for row in body:
-            cells = [row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]
-            lines.append("  " + "  ".join(cells).rstrip())
-        blocks.append("\n".join(lines))
-    return f"{title}\n" + "\n\n".join(blocks)
-
-
-def _keep_together(titles: list[str]) -> list[list[int]]:
-    """The columns after the first, each with the interval that follows it.
-
-    >>> _keep_together(["policy", "regret", "interval", "median"])
-    [[1, 2], [3]]
-    """
-    columns: list[list[int]] = []
-    for i, title in enumerate(titles[1:], 1):
-        if title == "interval" and columns:
-            columns[-1].append(i)
-        else:
-            columns.append([i])
-    return columns
 
 
 def count_decimals(half: float) -> int:

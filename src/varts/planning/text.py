@@ -6,10 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from varts._text import printable
+from varts._text import WIDTH, align_columns, printable
 from varts.planning.columns import (
-    WIDTH,
-    align_columns,
     count_decimals,
     format_interval,
     format_number,

@@ -4,6 +4,7 @@
 each.
 """
 
+from varts.plotting.context import context_figure
 from varts.plotting.history import history_figure
 from varts.plotting.plan import plan_figure
 from varts.plotting.prior import prior_check
@@ -22,6 +23,7 @@ from varts.plotting.style import (
 __all__ = [
     "FIGURE_SUFFIXES",
     "STYLES",
+    "context_figure",
     "figure",
     "history_figure",
     "line_style",

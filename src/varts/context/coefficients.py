@@ -1,0 +1,80 @@
+"""What a feature does to the mean reward of an arm, in words and on its own scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from varts.context.units import Units
+from varts.features import MISSING, Features
+from varts.priors import LinearNormalGamma
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LEVEL = "average unit"  # the mean reward there stands above the effects
+
+
+def coefficients(
+    posterior: LinearNormalGamma, units: Units, arms: list[str], level: float = 0.95
+) -> pl.DataFrame:
+    """Return a row per arm and effect; the first of an arm is its mean for the average unit.
+
+    `estimate`, `low` and `high` are per step of the column, the category against the first one;
+    `sd` is the column's standard deviation among the units, and `per_sd` the estimate times that:
+    how much of the difference between units the column makes.
+
+    Args:
+        posterior: What is known of every arm, in the rewards' unit.
+        units: The units.
+        arms: The arms' names.
+        level: The probability of the intervals.
+    """
+    import polars as pl
+
+    K, columns = len(arms), units.features.columns
+    slopes, mean = posterior.slope_beliefs(), posterior.belief(units.mean)
+    sd = (units.x - units.mean).std(axis=0)
+    loc, low, high = (
+        np.column_stack([at_mean, slope])
+        for at_mean, slope in zip(
+            (mean.loc, *mean.interval(level)), (slopes.loc, *slopes.interval(level)), strict=True
+        )
+    )
+    width = len(columns) + 1
+    return pl.DataFrame(
+        {
+            "arm": np.repeat(np.array(arms, dtype=object), width).tolist(),
+            "column": ["", *columns] * K,
+            "effect": [LEVEL, *describe_columns(units.features)] * K,
+            "estimate": loc.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "sd": [None, *sd.tolist()] * K,
+            "per_sd": [value for row in slopes.loc * sd for value in (None, *row.tolist())],
+        },
+        schema_overrides={"sd": pl.Float64, "per_sd": pl.Float64},
+    )
+
+
+def describe_columns(features: Features) -> list[str]:
+    """Return in words what each column of the regression says.
+
+    Args:
+        features: What a context has.
+
+    >>> describe_columns(Features({"country": ["NL", "BE"], "visits": "number"}))
+    ['country BE against NL', 'country other against NL', 'visits, per 1']
+    """
+    own: dict[str, list[str]] = {}
+    for name, kind in features.kinds.items():
+        if isinstance(kind, str):
+            absent = [f"{name} {MISSING} against 0"] if name in features.optional else []
+            own[name] = [f"{name}, per 1", *absent]
+        else:
+            words = (*kind[1:], features.categories[name][-1])
+            own[name] = [f"{name} {word} against {kind[0]}" for word in words]
+    single = [text for texts in own.values() for text in texts]
+    pairs = [f"{a} x {b}" for one, two in features.interactions for a in own[one] for b in own[two]]
+    return [*single, *pairs]

@@ -1,0 +1,220 @@
+"""All that a regression per arm says about the units that were seen, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from varts._validation import abbreviate, check_file, choice, real
+from varts.beliefs.leader import REWARDS_PER_ARM
+from varts.context.coefficients import coefficients
+from varts.context.overall import overall
+from varts.context.segments import FEWEST_UNITS, by_value
+from varts.context.units import Units
+from varts.context.worth import Worth, worth_of_context
+from varts.linear_stats import LinearStats
+from varts.policies import LinearPolicy
+from varts.priors import LinearNormalGamma
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+GOALS = ("max", "min")
+
+
+@dataclass(frozen=True, eq=False)
+class ContextReport:
+    """Which arm for whom; `context_report` makes one, `print` shows it.
+
+    Args:
+        arms: The arms' names.
+        goal: "max" if higher rewards are better, "min" if lower ones are.
+        level: The probability of the intervals.
+        units: The units that it is about.
+        posterior: What is known of every arm, in the rewards' unit.
+        frame: A row per arm: `n` rewards, `share` of all rewards, and the columns of
+            `varts.context.overall`.
+        segments: A row per value of a feature and arm, see `varts.context.by_value`.
+        coefficients: A row per arm and effect, see `varts.context.coefficients`.
+        worth: What choosing by context gains over the best single arm.
+    """
+
+    arms: list[str]
+    goal: str
+    level: float
+    units: Units
+    posterior: LinearNormalGamma
+    frame: pl.DataFrame
+    segments: pl.DataFrame
+    coefficients: pl.DataFrame
+    worth: Worth
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough units, and rewards for each arm on average, to say anything."""
+        rewards = float(self.frame["n"].sum()) >= REWARDS_PER_ARM * len(self.arms)
+        return rewards and len(self.units) >= FEWEST_UNITS
+
+    @property
+    def rule_loss(self) -> float:
+        """What the rule still loses per unit, in expectation, against the best arm for each."""
+        single = self.arms.index(self.worth.single)
+        return max(float(self.frame["expected_loss"][single]) - self.worth.gain, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "goal": self.goal,
+            "level": self.level,
+            "units": len(self.units),
+            "enough": self.enough,
+            "arms": self.frame.to_dicts(),
+            "segments": self.segments.to_dicts(),
+            "coefficients": self.coefficients.to_dicts(),
+            "worth": self.worth.to_dict(),
+            "rule_loss": self.rule_loss,
+        }
+
+    def plot(
+        self, path: str | Path | None = None, x: str | None = None, y: str | None = None
+    ) -> Figure:
+        """Draw who gets which arm: the best arm over two features, stronger where it is surer.
+
+        Args:
+            path: A file to write the picture to, which ends in .png, .svg or .pdf.
+            x: The feature along the horizontal axis; by default one that matters most.
+            y: The feature along the vertical axis; by default the next one.
+        """
+        from varts.plotting import FIGURE_SUFFIXES, context_figure, save_figure
+
+        file = None if path is None else Path(path)
+        if file is not None:
+            check_file("path", file, FIGURE_SUFFIXES)
+        made = context_figure(self, x, y)
+        if file is not None:
+            save_figure(made, file)
+        return made
+
+    def __str__(self) -> str:
+        from varts.context.text import report_text
+
+        return report_text(self)
+
+
+def context_report(
+    policy: LinearPolicy | LinearNormalGamma,
+    stats: LinearStats,
+    features: Any,
+    contexts: Any,
+    *,
+    arms: Iterable[str] | None = None,
+    goal: str = "max",
+    level: float = 0.95,
+) -> ContextReport:
+    """Report which arm is best for whom, and what choosing by context is worth.
+
+    What is believed is the posterior of each arm's regression, with its noise variance unknown,
+    whichever policy chose the arms. All numbers are in the rewards' unit.
+
+    Args:
+        policy: A policy for contexts, such as `LinearVarTS`, or the prior of one.
+        stats: The arms' statistics, of the rewards as they are, also where lower is better.
+        features: What a context has: a `Features`, or what stands for one.
+        contexts: The units to report on, a context each, or a polars data frame of them. Time
+            and memory go with their number: give a sample of thousands, not a log of millions.
+        arms: The arms' names; by default their numbers.
+        goal: "max" if higher rewards are better, "min" if lower ones are.
+        level: The probability of the intervals.
+
+    >>> from varts import Features, LinearStats, LinearVarTS
+    >>> rng = np.random.default_rng(1)
+    >>> arm, visits = rng.integers(0, 2, 400), rng.integers(0, 9, 400)
+    >>> reward = rng.normal(np.where(arm == 0, 10.0, 8.0 + visits), 2.0)
+    >>> stats = LinearStats.empty(K=2, d=1).observe(arm, visits[:, None], reward)
+    >>> report = context_report(LinearVarTS(), stats, {"visits": "number"},
+    ...     [{"visits": int(v)} for v in visits], arms=["short", "long"])
+    >>> report.segments.filter("named").select("value", "arm").rows()
+    [('up to 2', 'short'), ('2 to 5', 'long'), ('above 5', 'long')]
+    >>> report.worth.single, round(report.worth.gain, 1)
+    ('long', 0.3)
+    """
+    if not isinstance(policy, (LinearPolicy, LinearNormalGamma)):
+        raise TypeError(
+            "policy must be a policy for contexts, such as LinearVarTS, or the prior of one, "
+            f"got {abbreviate(policy)}"
+        )
+    if not isinstance(stats, LinearStats):
+        raise TypeError(f"stats must be a LinearStats, got {abbreviate(stats)}")
+    if isinstance(policy, LinearPolicy):
+        policy._ready(stats)
+    posterior = policy.posterior(stats)
+    return report_on(posterior, stats.n, features, contexts, arms=arms, goal=goal, level=level)
+
+
+def report_on(
+    posterior: LinearNormalGamma,
+    n: Any,
+    features: Any,
+    contexts: Any,
+    *,
+    arms: Iterable[str] | None = None,
+    goal: str = "max",
+    level: float = 0.95,
+) -> ContextReport:
+    """Report on a posterior that is there already, see `context_report`.
+
+    Args:
+        posterior: What is known of every arm, of the rewards as they are.
+        n: How many rewards each arm has had.
+        features: What a context has.
+        contexts: The units to report on.
+        arms: The arms' names; by default those of the posterior, or their numbers.
+        goal: "max" or "min".
+        level: The probability of the intervals.
+    """
+    import polars as pl
+
+    goal = choice("goal", goal, GOALS)
+    level = real("level", level, above=0, below=1)
+    n = np.atleast_1d(np.asarray(n, dtype=np.float64))
+    names = _names(arms, posterior.names, len(n))
+    units = Units.seen(features, contexts)
+    if units.features.d != posterior.d:
+        raise ValueError(
+            f"features must have the {posterior.d} columns of the statistics, "
+            f"got {units.features.d}"
+        )
+    numbers = posterior.regression(len(n))
+    if not (numbers.kappa > 0).all():
+        arm = names[int(np.argmin(numbers.kappa))]
+        raise ValueError(f"n must be at least 1 for an arm without a prior, got 0 for {arm}")
+    if len(n) != posterior.K:
+        posterior = posterior.for_arms(len(n))
+    whole = overall(posterior, units, names, goal, level)
+    counts = {"n": n, "share": n / max(n.sum(), 1e-300)}
+    frame = whole.select("arm").with_columns(**{k: pl.Series(v) for k, v in counts.items()})
+    return ContextReport(
+        arms=names,
+        goal=goal,
+        level=level,
+        units=units,
+        posterior=posterior,
+        frame=frame.with_columns(whole.drop("arm").get_columns()),
+        segments=by_value(posterior, units, names, goal, level),
+        coefficients=coefficients(posterior, units, names, level),
+        worth=worth_of_context(posterior, units, names, goal, level),
+    )
+
+
+def _names(arms: Iterable[str] | None, known: tuple[str, ...] | None, K: int) -> list[str]:
+    if isinstance(arms, (str, bytes)):
+        raise TypeError(f"arms must be a list of names, got {abbreviate(arms)}")
+    names = [str(arm) for arm in (arms if arms is not None else known or range(K))]
+    if len(names) != K or len(set(names)) != K:
+        raise ValueError(f"arms must be {K} different names, got {abbreviate(names)}")
+    return names

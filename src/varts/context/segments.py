@@ -1,0 +1,64 @@
+"""Which arm for whom: by each value of a category, and for low, middle and high numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from varts.beliefs.leader import REWARDS_PER_ARM, leads
+from varts.context.overall import ranked_at
+from varts.context.units import Units, mean_rows
+from varts.priors import LinearNormalGamma
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FEWEST_UNITS = 10  # of a group, before an arm is named for it
+
+
+def by_value(
+    posterior: LinearNormalGamma, units: Units, arms: list[str], goal: str, level: float = 0.95
+) -> pl.DataFrame:
+    """Return a row per group of units and arm.
+
+    A group (`feature`, `value`) has `units` members, and every column is about the mean reward of
+    the group as a whole: `estimate`, `mean_low` and `mean_high`; `worth`, how many rewards of the
+    group's average unit the estimate is worth; `p_best`, the probability that the arm is the best
+    one for the group if all of it gets the same; `expected_loss`, what it then loses per unit.
+    `named` is true for the best arm of a group of which enough is known: ten units, estimates worth
+    ten rewards on average over the arms, and odds three times those among equal arms.
+
+    Args:
+        posterior: What is known of every arm, in the rewards' unit.
+        units: The units.
+        arms: The arms' names.
+        goal: "max" or "min".
+        level: The probability of the intervals.
+    """
+    import polars as pl
+
+    groups, K = units.groups(), len(arms)
+    x = np.array([mean_rows(units.x[group.members]) for group in groups])
+    x = x.reshape(len(groups), posterior.d)  # there may be none of either
+    size = np.array([int(group.members.sum()) for group in groups], dtype=np.int64)
+    belief, (estimate, worth) = ranked_at(posterior, x, goal), posterior.at(x)
+    low, high = posterior.belief(x).interval(level)
+    p_best, loss = belief.p_best(), belief.expected_loss()
+    enough = (size >= FEWEST_UNITS) & (worth.mean(axis=1) >= REWARDS_PER_ARM) & leads(p_best)
+    named = (np.arange(K) == p_best.argmax(axis=1)[:, None]) & enough[:, None]
+    body = {
+        "feature": [group.feature for group in groups for _ in arms],
+        "value": [group.value for group in groups for _ in arms],
+        "units": np.repeat(size, K),
+        "arm": [*arms] * len(groups),
+        "estimate": estimate.ravel(),
+        "mean_low": low.ravel(),
+        "mean_high": high.ravel(),
+        "worth": worth.ravel(),
+        "p_best": p_best.ravel(),
+        "expected_loss": loss.ravel(),
+        "named": named.ravel(),
+    }
+    words = dict.fromkeys(("feature", "value", "arm"), pl.String)
+    return pl.DataFrame(body, schema_overrides=words)

@@ -1,0 +1,151 @@
+"""A `ContextReport` as text: what `print(report)` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from varts._text import align_columns, decimal, places_for, printable, range_text
+
+if TYPE_CHECKING:
+    from varts.context.report import ContextReport
+
+NOT_ENOUGH = "not enough yet"
+MOST_ARMS_LISTED = 12  # more would fill the screen
+
+
+def report_text(report: ContextReport) -> str:
+    """Return the tables and sentences of a report: all units, by value, effects, what it is worth.
+
+    Args:
+        report: The report.
+    """
+    parts = [headline(report), overall_table(report), segment_table(report)]
+    parts += [coefficient_table(report), verdict(report)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(report: ContextReport) -> str:
+    """Return what was reported on, in a sentence.
+
+    Args:
+        report: The report.
+    """
+    better = "higher" if report.goal == "max" else "lower"
+    rewards = report.frame["n"].sum()
+    counts = f"{len(report.arms)} arms, {rewards:,.10g} rewards, {len(report.units):,} units"
+    return f"{counts}, {better} is better"
+
+
+def overall_table(report: ContextReport) -> str:
+    """Return the arms, the one that is best most often first, each as if all units got it.
+
+    Args:
+        report: The report.
+    """
+    rows = report.frame.sort("p_best", descending=True, maintain_order=True).to_dicts()
+    places = _places(rows, "mean_low", "mean_high")
+    heads = ["arm", "n", "estimate", _interval(report), "P(best)", "expected loss", "gets", "share"]
+    body = [
+        [
+            row["arm"],
+            f"{row['n']:,.10g}",
+            decimal(row["estimate"], places),
+            range_text(row["mean_low"], row["mean_high"], places),
+            f"{row['p_best']:.4f}",
+            f"{row['expected_loss']:.3g}",
+            f"{row['gets']:.1%}",
+            f"{row['share']:.1%}",
+        ]
+        for row in rows[:MOST_ARMS_LISTED]
+    ]
+    more = len(rows) - len(body)
+    table = align_columns("All units", [heads, *body])
+    return f"{table}\n  and {more:,} more" if more else table
+
+
+def segment_table(report: ContextReport) -> str:
+    """Return the best arm of every group, where enough is known to name one.
+
+    Args:
+        report: The report.
+    """
+    best = (
+        [
+            max(group.to_dicts(), key=lambda row: row["p_best"])
+            for group in report.segments.partition_by("feature", "value", maintain_order=True)
+        ]
+        if report.segments.height
+        else []
+    )
+    if not best:
+        return ""
+    places = _places(best, "mean_low", "mean_high")
+    heads = ["for", "units", "arm", "P(best)", "estimate", _interval(report), "expected loss"]
+    body = [
+        [
+            f"{row['feature']} {row['value']}",
+            f"{row['units']:,}",
+            row["arm"] if row["named"] else NOT_ENOUGH,
+            f"{row['p_best']:.4f}" if row["named"] else "-",
+            decimal(row["estimate"], places) if row["named"] else "-",
+            range_text(row["mean_low"], row["mean_high"], places) if row["named"] else "-",
+            f"{row['expected_loss']:.3g}" if row["named"] else "-",
+        ]
+        for row in best
+    ]
+    return align_columns("Which arm for whom", [heads, *body])
+
+
+def coefficient_table(report: ContextReport) -> str:
+    """Return the effects of the features in which the units differ, an arm beside the other.
+
+    Args:
+        report: The report.
+    """
+    arms = report.arms[:MOST_ARMS_LISTED]
+    rows: dict[str, list[dict[str, Any]]] = {}
+    table = report.coefficients
+    differ = table["sd"].is_null() | (table["sd"] > 0)
+    for row in table.filter(table["arm"].is_in(arms) & differ).to_dicts():
+        rows.setdefault(row["effect"], []).append(row)
+    heads = ["effect on the mean", *(cell for arm in arms for cell in (arm, "interval"))]
+    body = []
+    for effect, of_arms in rows.items():
+        places = _places(of_arms, "low", "high")
+        cells = (
+            (decimal(row["estimate"], places), range_text(row["low"], row["high"], places))
+            for row in of_arms
+        )
+        body.append([effect, *(cell for pair in cells for cell in pair)])
+    return align_columns(f"What features do, {_interval(report)}s", [heads, *body])
+
+
+def verdict(report: ContextReport) -> str:
+    """Return what choosing by context is worth, in a sentence.
+
+    Args:
+        report: The report.
+    """
+    worth, single = report.worth, printable(report.worth.single)
+    if not report.enough:
+        return f"{NOT_ENOUGH} to say whether the best arm depends on the context"
+    if worth.gain == 0:
+        return f"{single} has the best estimate for every unit: context is worth nothing so far"
+    places = places_for([worth.high - worth.low])
+    size = f"{decimal(worth.gain, places)} a unit"
+    between = f"{_interval(report)} {range_text(worth.low, worth.high, places)}"
+    rest = f"; perfect knowledge would add {report.rule_loss:.3g}"
+    if worth.low <= 0:
+        return (
+            f"{NOT_ENOUGH} to say that choosing by context beats {single} for everybody: "
+            f"it is expected to gain {size}, {between}{rest}"
+        )
+    return f"choosing by context gains {size} over {single} for everybody, {between}{rest}"
+
+
+def _interval(report: ContextReport) -> str:
+    return f"{100 * report.level:g} % interval"
+
+
+def _places(rows: list[dict[str, Any]], low: str, high: str) -> int:
+    return places_for(row[high] - row[low] for row in rows)

@@ -1,0 +1,119 @@
+"""The units that a report is about: their contexts, their numbers, and groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats, abbreviate
+from varts.features import MISSING, OTHER, Features, features_from
+
+FEW_VALUES = 3  # of a number: each is a group of its own; of more values, each third is
+ROWS_AT_ONCE = 1000  # units whose beliefs are in memory together
+
+
+class Group(NamedTuple):
+    """Units that have a value of a feature in common."""
+
+    feature: str
+    value: str
+    members: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A sample of contexts and the numbers that a regression takes.
+
+    Args:
+        features: What a context has.
+        contexts: The contexts, as `Features.check` returns them.
+        x: A row of numbers per context.
+    """
+
+    features: Features
+    contexts: tuple[dict[str, float | str], ...]
+    x: Floats
+
+    @classmethod
+    def seen(cls, features: Any, contexts: Any) -> Units:
+        """Return the units with these contexts.
+
+        Args:
+            features: A `Features`, or what stands for one.
+            contexts: Mappings from features to values, or a polars data frame of them.
+
+        >>> Units.seen({"visits": "number"}, [{"visits": 1}, {"visits": 3}]).mean
+        array([2.])
+        """
+        features = features_from(features)
+        rows = contexts.iter_rows(named=True) if hasattr(contexts, "iter_rows") else contexts
+        if isinstance(rows, (str, bytes, dict)) or not isinstance(rows, Iterable):
+            raise TypeError(f"contexts must be a list of contexts, got {abbreviate(contexts)}")
+        checked = tuple(features.check(context) for context in rows)
+        if not checked:
+            raise ValueError("contexts must be at least one context, got none")
+        x = np.array([features.encode_checked(context) for context in checked])
+        return cls(features, checked, x.reshape(len(checked), features.d))
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    @property
+    def mean(self) -> Floats:
+        """The average numbers of all units."""
+        return mean_rows(self.x)
+
+    def parts(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the different rows of numbers, some at a time, and the share of units with each."""
+        rows, count = np.unique(self.x, axis=0, return_counts=True)
+        for at in range(0, len(rows), ROWS_AT_ONCE):
+            part = slice(at, at + ROWS_AT_ONCE)
+            yield rows[part], count[part] / len(self)
+
+    def groups(self) -> list[Group]:
+        """Return the units by each value of each category, and by low, middle and high numbers.
+
+        Values that nobody has are left out.
+
+        >>> units = Units.seen({"visits": "number"}, [{"visits": v} for v in (1, 2, 3, 4, 5, 6)])
+        >>> [(group.value, int(group.members.sum())) for group in units.groups()]
+        [('up to 2', 2), ('2 to 4', 2), ('above 4', 2)]
+        """
+        found = []
+        for name in self.features.kinds:
+            values = [context.get(name) for context in self.contexts]
+            words = self.features.categories.get(name)
+            if words is None:
+                found += list(_numbers(name, values))
+            else:
+                known = np.array([value if value in words else OTHER for value in values])
+                found += [Group(name, word, known == word) for word in words]
+        return [group for group in found if group.members.any()]
+
+
+def mean_rows(x: Floats) -> Floats:
+    """Return the average row, to the last digits of features like 1e9 +/- 1.
+
+    Args:
+        x: The rows.
+    """
+    return np.asarray(x[0] + (x - x[0]).mean(axis=0))
+
+
+def _numbers(name: str, values: list[Any]) -> Iterator[Group]:
+    known = np.array([value is not None for value in values])
+    number = np.array([0.0 if value is None else value for value in values])
+    if known.any():
+        distinct = np.unique(number[known])
+        if len(distinct) <= FEW_VALUES:
+            yield from (Group(name, f"{one:g}", known & (number == one)) for one in distinct)
+        else:
+            low, high = np.quantile(number[known], [1 / 3, 2 / 3], method="inverted_cdf")
+            yield Group(name, f"up to {low:g}", known & (number <= low))
+            yield Group(name, f"{low:g} to {high:g}", known & (number > low) & (number <= high))
+            yield Group(name, f"above {high:g}", known & (number > high))
+    yield Group(name, MISSING, ~known)
