@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from varts._text import decimal, places_for
 from varts.live.report import Report
 from varts.live.state import State
+from varts.live.typed_options import features_text
 
 REWARDS_PER_ARM = 10  # in play and on average, before an arm is said to be ahead
 ODDS_OF_A_LEADER = 3.0  # times those among equal arms: P(best) of 0.75 with two arms, 0.25 with ten
@@ -59,9 +60,13 @@ def option_text(value: Any) -> str:
     ('VarTS', '0,100', 'none')
     >>> option_text({"refund": ("below", 0.05)})
     'refund<0.05'
+    >>> option_text({"kinds": {"visits": "number"}, "interactions": [], "optional": []})
+    'visits=number'
     """
     if isinstance(value, dict) and "label" in value:
         return str(value["label"])
+    if isinstance(value, dict) and "kinds" in value:
+        return features_text(value)
     if isinstance(value, dict) and "mu" not in value:  # guards, not a prior
         sides = {"below": "<", "above": ">"}
         limits = (f"{name}{sides[side]}{limit:g}" for name, (side, limit) in value.items())
