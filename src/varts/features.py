@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from varts._caching import computed_once
 from varts._validation import Floats, abbreviate, is_real, unknown
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ missing
 
     # ------------------------------------------------------------------ columns
 
-    @property
+    @computed_once
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that a context is encoded into."""
         own = {name: self._own(name) for name in self.kinds}
@@ -314,6 +315,8 @@ def _listed(name: str, value: Any) -> list[Any]:
 
 
 def _number(name: str, value: Any) -> float | None:
+    if type(value) is float and math.isfinite(value):  # nearly always
+        return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):

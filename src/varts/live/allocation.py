@@ -160,7 +160,7 @@ class Allocation:
         `held` says it of units whose names have been forgotten. `contexts`, one per key, are for
         policies that look at them.
         """
-        config = self.state.config
+        config, known = self.state.config, self._known(contexts)
         if config.winner is not None:
             return [Choice(config.winner, 1.0, WINNER)] * len(keys)
         u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.stats.K)
@@ -179,12 +179,12 @@ class Allocation:
             arms.append(arm)
             reasons.append(reason)
         if by_policy:
-            chosen = self._policy_choices(keys, u, by_policy, contexts)
+            chosen = self._policy_choices(keys, u, by_policy, known)
             for i, arm in zip(by_policy, chosen, strict=True):
                 arms[i] = arm
         share, estimated = 1 / len(self.active), exact and self.estimated
         free = [i for i, one in enumerate(held) if not one]
-        chances = self._chances_of(arms, free, contexts) if exact else [np.nan] * len(free)
+        chances = self._chances_of(arms, free, known) if exact else [np.nan] * len(free)
         out = [Choice(arm, share, reason) for arm, reason in zip(arms, reasons, strict=True)]
         for i, chance in zip(free, chances, strict=True):
             out[i] = Choice(arms[i], chance, reasons[i], estimated)
@@ -196,8 +196,12 @@ class Allocation:
         who = [key if unit is None else unit for key, unit in zip(keys, units, strict=True)]
         return _members(self.seed, who, self.options.holdout)
 
+    def _known(self, contexts: Sequence[Any]) -> Any:
+        """What the policy knows of the units: nothing, unless it looks at their contexts."""
+        return None
+
     def _policy_choices(
-        self, keys: Sequence[str], u: Floats, rows: list[int], contexts: Sequence[Any]
+        self, keys: Sequence[str], u: Floats, rows: list[int], known: Any
     ) -> list[int]:
         """What the policy would have these of the decisions play."""
         K = self.stats.K
@@ -214,9 +218,7 @@ class Allocation:
         rngs = (keyed_generator(self.seed, CHOICE, keys[i]) for i in rows)
         return [int(self.ready[self._chosen(rng)]) for rng in rngs]
 
-    def _chances_of(
-        self, arms: Sequence[int], rows: Sequence[int], contexts: Sequence[Any]
-    ) -> list[float]:
+    def _chances_of(self, arms: Sequence[int], rows: Sequence[int], known: Any) -> list[float]:
         """The chance that each of these decisions had of its arm."""
         chances = self.chances
         return [chances[arms[i]] for i in rows]

@@ -7,7 +7,7 @@ believes for a unit with features x, and so the probability that is logged is P(
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,23 +60,29 @@ def features_of(config: Config) -> Features:
     return config.features
 
 
-def encoded(features: Features, context: Context) -> list[float]:
-    """The numbers of a context that was checked, as both decision and reward use them.
+def encode(features: Features, contexts: Sequence[Context | None]) -> Floats:
+    """The numbers of contexts that were checked, a row each, as decisions and rewards use them."""
+    rows = []
+    for context in contexts:
+        if context is None:
+            raise ValueError("the context of a unit must be known, got none")
+        rows.append(features.encode_checked(context))
+    x = np.array(rows).reshape(len(rows), features.d)
+    return np.clip(x, -LARGEST_REWARD, LARGEST_REWARD)
 
-    Whole ones are kept as such, which takes less space in a log.
-    """
-    limits = -LARGEST_REWARD, LARGEST_REWARD
-    with np.errstate(over="ignore"):  # in a product of two
-        row = np.clip(features.encode_checked(context), *limits)
-    return [int(x) if x.is_integer() and abs(x) < 2**53 else x for x in row.tolist()]
 
-
-def features_mark(config: Config, decision: Any) -> dict[str, Any]:
-    """The features of a decision's unit, as the event of its reward says them; empty if it has
-    none, or if they were forgotten."""
-    if config.features is None or decision.context is None:
+def features_marks(config: Config, decisions: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """The features of each decision's unit, by its id, as the event of its reward says them; those
+    are left out that have none, or whose context was forgotten."""
+    known = {one.id: one.context for one in decisions if one.context is not None}
+    if config.features is None or not known:
         return {}
-    return {"x": encoded(config.features, json.loads(decision.context))}
+    x = encode(config.features, [json.loads(context) for context in known.values()]).tolist()
+    # Whole numbers as such take less space in a log.
+    return {
+        id: {"x": [int(one) if one.is_integer() and abs(one) < 2**53 else one for one in row]}
+        for id, row in zip(known, x, strict=True)
+    }
 
 
 class ContextualAllocation(Allocation):
@@ -92,88 +98,56 @@ class ContextualAllocation(Allocation):
         posterior: LinearNormalGamma = policy.posterior(self.ready_stats)
         return posterior
 
-    def _encode(self, contexts: Sequence[Context | None], rows: Sequence[int]) -> Floats:
-        """The features of some of the decisions, a row each."""
-        features, out = features_of(self.state.config), []
-        for i in rows:
-            context = contexts[i]
-            if context is None:
-                raise ValueError("the context must be known, got none")
-            out.append(encoded(features, context))
-        return np.array(out, dtype=np.float64).reshape(len(rows), features.d)
+    def _known(self, contexts: Sequence[Context | None]) -> Known:
+        """What the policy knows of units with these contexts."""
+        return Known(self, encode(features_of(self.state.config), contexts))
 
     def _policy_choices(
-        self,
-        keys: Sequence[str],
-        u: Floats,
-        rows: list[int],
-        contexts: Sequence[Context | None],
+        self, keys: Sequence[str], u: Floats, rows: list[int], known: Known
     ) -> list[int]:
-        x, policy = self._encode(contexts, rows), self.policy
+        K, policy = self.stats.K, self.policy
         if isinstance(policy, LinearSampler):
-            columns = self.ready if len(self.ready) < self.stats.K else slice(None)
+            columns = self.ready if len(self.ready) < K else slice(None)
             u = u[rows]
-            first, second = u[:, 2 : 2 + self.stats.K], u[:, 2 + self.stats.K :]
-            best = self._belief_at(x).argmax_at(first[:, columns], second[:, columns], u[:, 1])
+            first, second = u[:, 2 : 2 + K], u[:, 2 + K :]
+            belief = _some(known.belief, rows)
+            best = belief.argmax_at(first[:, columns], second[:, columns], u[:, 1])
             arms: list[int] = self.ready[best].tolist()
             return arms
         if isinstance(policy, LinearIndexPolicy):
-            largest = self._largest_at(x)
-            return [
-                pick_evenly(self.ready[which], u[i, 1])
-                for which, i in zip(largest, rows, strict=True)
-            ]
+            return [pick_evenly(self.ready[known.largest[i]], u[i, 1]) for i in rows]
         rngs = (keyed_generator(self.seed, CHOICE, keys[i]) for i in rows)
         return [
-            int(self.ready[self._chosen_at(one, rng)]) for one, rng in zip(x, rngs, strict=True)
+            int(self.ready[self._chosen_at(known.x[i], rng)])
+            for i, rng in zip(rows, rngs, strict=True)
         ]
 
-    def _chances_of(
-        self,
-        arms: Sequence[int],
-        rows: Sequence[int],
-        contexts: Sequence[Context | None],
-    ) -> list[float]:
-        chances = self.probabilities_at(self._encode(contexts, rows))
+    def _chances_of(self, arms: Sequence[int], rows: Sequence[int], known: Known) -> list[float]:
+        chances = self._probabilities_of(known, rows)
         return [float(chance[arms[i]]) for chance, i in zip(chances, rows, strict=True)]
 
     def chances_for(self, context: Context | None) -> Floats:
-        return np.asarray(self.probabilities_at(self._encode([context], [0]))[0])
+        return np.asarray(self._probabilities_of(self._known([context]), [0])[0])
 
-    def probabilities_at(self, x: Floats) -> Floats:
-        """The chance of every arm outside the holdout, a row per unit."""
-        policy = np.zeros((len(x), self.stats.K))
-        if len(self.ready) and len(x):
-            policy[:, self.ready] = self._policy_probabilities_at(x)
+    def _probabilities_of(self, known: Known, rows: Sequence[int]) -> Floats:
+        """The chance of every arm outside the holdout, a row for each of these units."""
+        policy = np.zeros((len(rows), self.stats.K))
+        if len(self.ready) and len(rows):
+            policy[:, self.ready] = self._policy_probabilities_of(known, rows)
         return self._shared(policy)
 
-    def _policy_probabilities_at(self, x: Floats) -> Floats:
+    def _policy_probabilities_of(self, known: Known, rows: Sequence[int]) -> Floats:
         if isinstance(self.policy, LinearSampler):
-            return self._belief_at(x).p_best()
+            return _some(known.belief, rows).p_best()
         if isinstance(self.policy, LinearIndexPolicy):
-            largest = self._largest_at(x)
+            largest = known.largest[rows]
             return np.asarray(largest / largest.sum(axis=1, keepdims=True))
-        return np.array([self._estimate_at(one) for one in x])
+        return np.array([self._estimate_at(known.x[i]) for i in rows])
 
     def _estimate_at(self, x: Floats) -> Floats:
         key = f"{self.state.version}/{x.tobytes().hex()}"
         rng = keyed_generator(self.seed, ESTIMATE, key)
-        chosen = [self._chosen_at(x, rng) for _ in range(DRAWS_PER_ESTIMATE)]
-        return self._spread(chosen)
-
-    def _belief_at(self, x: Floats) -> StudentT:
-        policy = self.ready_policy
-        assert isinstance(policy, LinearSampler)
-        return policy.believed_at(self.posterior, x)
-
-    def _largest_at(self, x: Floats) -> NDArray[np.bool_]:
-        policy = self.ready_policy
-        assert isinstance(policy, LinearIndexPolicy)
-        index = policy.indexed_at(self.posterior, x, self.t)
-        if np.isnan(index).any():
-            raise ValueError(f"the index of every arm must be a number, got {index}")
-        largest: NDArray[np.bool_] = index == index.max(axis=1, keepdims=True)
-        return largest
+        return self._spread([self._chosen_at(x, rng) for _ in range(DRAWS_PER_ESTIMATE)])
 
     def _chosen_at(self, x: Floats, rng: np.random.Generator) -> int:
         return chosen_arm(self.ready_policy, self.ready_stats, self.t, rng, x)
@@ -181,3 +155,35 @@ class ContextualAllocation(Allocation):
     @property
     def _has_formula(self) -> bool:
         return isinstance(self.policy, (LinearSampler, LinearIndexPolicy))
+
+
+class Known:
+    """What a policy knows of units with features x, a row each; worked out when first asked for."""
+
+    def __init__(self, allocation: ContextualAllocation, x: Floats) -> None:
+        self.allocation, self.x = allocation, x
+
+    @computed_once
+    def belief(self) -> StudentT:
+        """What is believed of the arms that are ready, a row per unit."""
+        policy = self.allocation.ready_policy
+        assert isinstance(policy, LinearSampler)
+        return policy.believed_at(self.allocation.posterior, self.x)
+
+    @computed_once
+    def largest(self) -> NDArray[np.bool_]:
+        """Which of these arms have the largest index."""
+        policy, t = self.allocation.ready_policy, self.allocation.t
+        assert isinstance(policy, LinearIndexPolicy)
+        index = policy.indexed_at(self.allocation.posterior, self.x, t)
+        if np.isnan(index).any():
+            raise ValueError(f"the index of every arm must be a number, got {index}")
+        largest: NDArray[np.bool_] = index == index.max(axis=1, keepdims=True)
+        return largest
+
+
+def _some(belief: StudentT, rows: Sequence[int]) -> StudentT:
+    """The belief about some of the units."""
+    if len(rows) == len(belief.loc):
+        return belief
+    return StudentT._trusted(*(each[rows] for each in (belief.loc, belief.scale, belief.df)))

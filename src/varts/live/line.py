@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,7 +112,7 @@ class Line(NamedTuple):
         >>> len(line.to_bytes()), Line.from_bytes(line.to_bytes()) == line
         (720, True)
         """
-        upper = self.products[np.triu_indices(self.origin.size)]
+        upper = self.products[_triangle(self.origin.size)]
         numbers = np.concatenate([[self.rewards, self.n], self.origin, self.mean, upper])
         return numbers.astype(NUMBER).tobytes()
 
@@ -125,8 +126,8 @@ class Line(NamedTuple):
             raise ValueError(f"a line must have the numbers of its columns, got {numbers.size}")
         origin, mean, upper = np.split(numbers[2:], [D, 2 * D])
         products = np.zeros((D, D))
-        products[np.triu_indices(D)] = upper
-        products.T[np.triu_indices(D)] = upper
+        products[_triangle(D)] = upper
+        products.T[_triangle(D)] = upper
         return cls(int(numbers[0]), float(numbers[1]), mean, products, origin)
 
     def __eq__(self, other: object) -> bool:
@@ -134,6 +135,11 @@ class Line(NamedTuple):
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+
+@cache
+def _triangle(D: int) -> Any:
+    return np.triu_indices(D)
 
 
 _NONE: Any = 0.0  # the products of a single one

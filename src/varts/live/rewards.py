@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from varts._validation import unknown
 from varts.live.allocation import clipped, counted, holdout_mark
-from varts.live.contextual_allocation import features_mark
+from varts.live.contextual_allocation import features_marks
 from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
@@ -114,6 +114,7 @@ class _Book:
         self._snapshot, self._change, self._note = snapshot, change, note
         transaction = change.transaction
         self._decided = transaction.decided(ids)
+        self._features = features_marks(change.state.config, self._decided.values())
         settled = transaction.settled(ids)
         # Whose reward is new, has not been corrected.
         corrections = transaction.corrections(list(settled)) if settled else {}
@@ -218,7 +219,8 @@ class _Book:
         """The first that is heard of a decision's reward."""
         snapshot, change = self._snapshot, self._change
         config = change.state.config
-        body = {**part, **holdout_mark(snapshot.seed, config, row), **features_mark(config, row)}
+        held = holdout_mark(snapshot.seed, config, row)
+        body = {**part, **held, **self._features.get(item.id, {})}
         if item.metrics:
             body["metrics"] = dict(item.metrics)
         value = self._count(item.id, item.value)

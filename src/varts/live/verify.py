@@ -14,7 +14,7 @@ from varts.live.comparison import (
     compare_rows,
     compare_units,
 )
-from varts.live.contextual_allocation import allocate, features_mark
+from varts.live.contextual_allocation import allocate, features_marks
 from varts.live.log import Log
 from varts.live.options import Options
 from varts.live.rebuild import rebuild
@@ -221,7 +221,7 @@ def _agree_on_features(decision: Any, config: Config, out: Verification) -> None
         return
     found = json.loads(decision.body or "{}").get("x")
     try:
-        made = features_mark(config, decision)["x"]
+        made = features_marks(config, [decision])[decision.id]["x"]
     except DAMAGE as error:
         out.add_problem(f"decision {decision.id!r} has an odd context: {describe(error)}")
         return
