@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from varts._caching import computed_once
 from varts._validation import Floats, abbreviate, is_real, unknown
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ missing
 
     # ------------------------------------------------------------------ columns
 
-    @property
+    @computed_once
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that a context is encoded into."""
         own = {name: self._own(name) for name in self.kinds}
@@ -318,6 +319,8 @@ def _listed(name: str, value: Any) -> list[Any]:
 
 
 def _number(name: str, value: Any) -> float | None:
+    if type(value) is float and math.isfinite(value):  # nearly always
+        return value
     if _is_missing(value):
         return None
     if not is_real(value) and not isinstance(value, np.bool_):

@@ -20,6 +20,9 @@ SHARED = NormalGamma(0, 1, 2, 1)
 EACH = NormalGamma([1.0, 2.0, 3.0], 1, 2, 1)
 ARMS = ["a", "b", "c"]
 
+VISITS = {"visits": "number"}
+LINEAR = {"features": VISITS, "policy": "LinearVarTS"}
+LINE = varts.LinearNormalGamma.ridge(2)
 BAD = [
     ({"goal": "maximum"}, "unknown goal 'maximum'; did you mean 'max'? known: max, min"),
     ({"goal": None}, "unknown goal None; known: max, min"),
@@ -97,6 +100,17 @@ BAD = [
     ({"metrics": ["r"], "guards": {"r": 5}}, 'guard of r must be like ("below", 0.05), got 5'),
     ({"metrics": ["r"], "guards": {"r": ("under", 5)}}, "unknown guard of r 'under'; known: below"),
     ({"metrics": ["r"], "guards": {"r": ("below", NAN)}}, "guard of r must be finite, got nan"),
+    ({"features": 5}, 'features must be like {"country": ["NL", "BE"], "visits": "number"}, got 5'),
+    ({"features": {}}, "features must be at least one, got none"),
+    ({"features": {"visits": "numbers"}}, 'visits must be "number" or a list of categories'),
+    ({"features": {"time": "number"}}, "features must have other names than the metrics and the"),
+    ({"features": {"kinds": VISITS, "version": 2}}, "version of the features must be 1, got 2"),
+    ({**LINEAR, "prior": LINE}, "prior must have the 1 columns of the features"),
+    (
+        {**LINEAR, "prior": varts.LinearNormalGamma.elicit(1, 1, 1, 2, {"sales": 1})},
+        "prior must be for the columns ['visits'], got ['sales']",
+    ),
+    ({"policy": "LinearVarTS"}, "features must be given for LinearVarTS, got none"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
 ]
 GOOD = {
@@ -124,6 +138,7 @@ GOOD = {
     "client_ids": [True],
     "metrics": [["refund", "latency_ms"], ("refund",), []],
     "guards": [{}],
+    "features": [None, VISITS, {"country": ["NL", "BE"]}, varts.Features(VISITS)],
 }
 
 
@@ -179,6 +194,7 @@ def other_than(name):
             "client_ids": False,
             "clip": (3, 4),
             "metrics": ["other"],
+            "features": {"other": "number"},
         }.get(name, 0.123),
     )
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 from rich.table import Table
@@ -47,8 +46,7 @@ from varts.cli.experiment_corrections import (
     delete,
     forget_unit,
     read_metrics,
-    read_pairs,
-    tell_applied,
+    reward_typed,
     void,
 )
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
@@ -57,6 +55,7 @@ from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import show_report
 from varts.cli.reward_file import ColumnNames, open_lines, record_file
 from varts.live.report import ARMS_SHOWN
+from varts.live.typed_options import read_context
 from varts.live.wording import status
 
 EXAMPLES = """\
@@ -133,8 +132,10 @@ def decide(
     *,
     unit: Annotated[list[str] | None, Parameter(negative=())] = None,
     id: Annotated[list[str] | None, Parameter(negative=())] = None,
+    context: Annotated[list[str] | None, Parameter(negative=())] = None,
     units: Lines | None = None,
     ids: Lines | None = None,
+    contexts: Lines | None = None,
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
@@ -144,6 +145,8 @@ def decide(
 
     Example: varts experiment decide price --id visit-1 --json
 
+    Example: varts experiment decide price --unit user-42 --context country=NL,visits=3
+
     Example: seq 1000 | varts experiment decide price --ids -
 
     Parameters
@@ -152,14 +155,22 @@ def decide(
         Who it is for (a user, a session). Several --unit are decided in one transaction.
     id
         An id of your own, one a unit: the same id gets the same decision again.
+    context
+        What is known of the unit, if the experiment has features: NAME=VALUE,NAME=VALUE, or a JSON
+        object; one a unit. A value that is left empty is missing.
     units
         A file with a unit a line, for hundreds of them; - is standard input.
     ids
         A file with an id a line.
+    contexts
+        A file with a context a line.
     """
     who, own = read_lines("--unit and --units", unit, units), read_lines("--id and --ids", id, ids)
+    known = read_lines("--context and --contexts", context, contexts)
     with open_experiment(name, store) as exp:
-        for decision in exp.decide_many(1 if who is None and own is None else who, own):
+        asked = None if known is None else [read_context(one, exp.features) for one in known]
+        alone = who is None and own is None and asked is None
+        for decision in exp.decide_many(1 if alone else who, own, asked):
             if as_json:
                 print_json(decision._asdict())
             else:
@@ -223,7 +234,7 @@ def reward(
         for flag, value in {**given, "--key-column": key_column, "--separator": separator}.items():
             if value is not None:
                 raise ValueError(f"{flag} must be given together with --file, got it alone")
-        _reward_typed(name, rewards, read_metrics(metric), key, as_json, store)
+        reward_typed(name, rewards, read_metrics(metric), key, as_json, store)
         return
     for flag, typed in (("rewards", rewards), ("--metric", metric), ("--key", key)):
         if typed:
@@ -242,22 +253,6 @@ def reward(
             print(printable(line), file=sys.stderr)
     if outcome.refused:
         sys.exit(1)
-
-
-def _reward_typed(
-    name: str,
-    rewards: Sequence[str],
-    metrics: dict[str, Any],
-    key: str | None,
-    as_json: bool,
-    store: str,
-) -> None:
-    pairs = read_pairs(rewards)
-    if len(pairs) > 1 and (metrics or key is not None):
-        raise ValueError(f"--metric and --key must be those of one reward, got {len(pairs)}")
-    with open_experiment(name, store) as exp:
-        given = [(id, value, metrics, key) for id, value in pairs]
-        tell_applied([id for id, _ in pairs], exp.reward_many(given), as_json)
 
 
 @experiment.command(help_epilogue="")

@@ -75,12 +75,18 @@ def void(
 
 
 def forget_unit(
-    name: Name, unit: str, /, *, by: By = None, why: Why = None, store: Url = STORE
+    name: Name,
+    unit: str,
+    /,
+    *,
+    keep_numbers: Annotated[bool, Parameter(negative=())] = False,
+    by: By = None,
+    why: Why = None,
+    store: Url = STORE,
 ) -> None:
-    """Take the name of a unit, a person for example, out of the log for good.
+    """Take the name of a unit, a person for example, out of the log for good, and its contexts.
 
-    What its decisions have taught is kept. Ids of your own, exported files and backups stay as
-    they are.
+    Its rewards are kept. Ids of your own, exported files and backups stay as they are.
 
     Example: varts experiment forget-unit price user-42 --why "asked us to"
 
@@ -88,9 +94,12 @@ def forget_unit(
     ----------
     unit
         As it was given to decide.
+    keep_numbers
+        In an experiment with features: keep the numbers that its contexts were made into, so that
+        what they have taught is kept.
     """
     with open_experiment(name, store) as exp:
-        count = exp.forget_unit(unit, by=by, why=why)
+        count = exp.forget_unit(unit, keep_numbers=keep_numbers, by=by, why=why)
         what = "decision has" if count == 1 else "decisions have"
         say(f"{name}: {count:,} {what} a random name instead")
 
@@ -159,3 +168,20 @@ def tell_applied(ids: Sequence[str], applied: Sequence[bool], as_json: bool) -> 
             print_json({"id": id, "applied": new})
         else:
             print(f"{'applied' if new else 'duplicate'}\t{printable(id)}")
+
+
+def reward_typed(
+    name: str,
+    rewards: Sequence[str],
+    metrics: dict[str, Any],
+    key: str | None,
+    as_json: bool,
+    store: str,
+) -> None:
+    """Record rewards that were typed, all or none."""
+    pairs = read_pairs(rewards)
+    if len(pairs) > 1 and (metrics or key is not None):
+        raise ValueError(f"--metric and --key must be those of one reward, got {len(pairs)}")
+    with open_experiment(name, store) as exp:
+        given = [(id, value, metrics, key) for id, value in pairs]
+        tell_applied([id for id, _ in pairs], exp.reward_many(given), as_json)

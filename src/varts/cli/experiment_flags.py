@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields, make_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from varts.cli.app import parse_prior
+from varts.cli.app import parse_prior, prior_file
 from varts.live import Options
-from varts.live.typed_options import TYPED_OPTIONS
+from varts.live.typed_options import TYPED_OPTIONS, read_features
 from varts.live.wording import option_text
 
 STORE = "sqlite:///varts.db"
@@ -34,7 +35,21 @@ def _read_prior(name: str, text: str) -> Any:
     return parse_prior(text)
 
 
-TYPED = {**TYPED_OPTIONS, "prior": ("FILE.json|mu=..,kappa=..", _read_prior)}
+def _read_features(name: str, text: str) -> Any:
+    file = None if text.lstrip().startswith("{") else prior_file(text)
+    if file is None:
+        return read_features(name, text)
+    try:
+        return read_features(name, Path(file).read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} must be JSON, got binary data") from None
+
+
+TYPED = {
+    **TYPED_OPTIONS,
+    "prior": ("FILE.json|mu=..,kappa=..", _read_prior),
+    "features": ("FILE.json|NAME=number,NAME=WORD/WORD", _read_features),
+}
 
 
 class GivenFlags:

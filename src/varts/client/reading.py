@@ -54,7 +54,7 @@ class SeenState(State):
         """They are not told."""
         raise _not_told()
 
-    def counts(self) -> NoReturn:
+    def counts(self, with_features: bool = False) -> NoReturn:
         """They are not told."""
         raise _not_told()
 

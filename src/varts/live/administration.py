@@ -12,6 +12,7 @@ from varts.live.expiry import expire_all
 from varts.live.export import export_decisions
 from varts.live.forgetting import delete, forget
 from varts.live.inspection import Inspection
+from varts.live.option_values import check_flag
 from varts.live.options import GivenOptions, stored_prior
 from varts.live.rewards import count_again
 from varts.live.state import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP, Config
@@ -175,22 +176,35 @@ class Administration(Inspection):
 
     # ------------------------------------------------------------------ the end of data
 
-    def forget_unit(self, unit: str, *, by: str | None = None, why: str | None = None) -> int:
-        """Take the name of a unit out of the log; what its decisions have taught is kept.
+    def forget_unit(
+        self,
+        unit: str,
+        *,
+        keep_numbers: bool = False,
+        by: str | None = None,
+        why: str | None = None,
+    ) -> int:
+        """Take the name of a unit out of the log, and its contexts; its rewards are kept.
 
         A random name takes its place, in every decision, and nobody can tell whose they were. (Ids
         of your own stay as they are: let them say nothing about a person.) A sticky experiment
         takes the unit for a new one from now on.
 
+        In an experiment with features, its rewards no longer count for what features do: the
+        statistics are made anew without, and decisions from before are not made again by `verify`.
+
         Args:
             unit: As it was given to `decide`.
+            keep_numbers: Whether to keep the numbers that its contexts were made into, with its
+                rewards: then nothing is unlearnt, and only its own decisions are not made again.
             by: Who asks for it.
             why: For what reason.
 
         Returns:
             The number of its decisions.
         """
-        return forget(self._snapshot, check_text("unit", unit), check_note(by, why))
+        keep = check_flag("keep_numbers", keep_numbers)
+        return forget(self._snapshot, check_text("unit", unit), check_note(by, why), keep)
 
     def delete(self, confirm: str, *, export: str | Path | None) -> int:
         """Delete the experiment with its whole log.

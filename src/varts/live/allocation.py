@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._validation import Floats, integer
 from varts.beliefs import Belief
+from varts.linear_stats import LinearStats
 from varts.live.row import limited
 from varts.live.state import Config, State
 from varts.policies import IndexPolicy, Policy
@@ -132,12 +133,16 @@ class Allocation:
         self.seed, self.state, self.options = seed, state, state.config.options
         self.active = state.config.active
         self.policy = state.config.policy
-        self.stats = seen_by(self.policy, self.options.goal, state.statistics())
+        self.stats: Any = seen_by(self.policy, self.options.goal, self._statistics())
         owed = state.owed(self.policy, self.stats)[self.active]
         self.owed, self.ready = self.active[owed], self.active[~owed]
         # Of the traffic that the floor leaves over, the share of the arms that are owed pulls.
         self.forced = len(self.owed) / len(self.active)
         self.even = self.options.floor * len(self.active)
+
+    def _statistics(self) -> Any:
+        """What the policy looks at."""
+        return self.state.statistics()
 
     # ------------------------------------------------------------------ choosing
 
@@ -147,13 +152,15 @@ class Allocation:
         units: Sequence[str | None],
         exact: bool = True,
         held: Sequence[bool] | None = None,
+        contexts: Sequence[Any] = (),
     ) -> list[Choice]:
         """The choices for these keys; without `exact`, their probabilities are NaN.
 
         Whether a unit is in the holdout depends on its name alone, and without one on the key;
-        `held` says it of units whose names have been forgotten.
+        `held` says it of units whose names have been forgotten. `contexts`, one per key, are for
+        policies that look at them.
         """
-        config = self.state.config
+        config, known = self.state.config, self._known(contexts)
         if config.winner is not None:
             return [Choice(config.winner, 1.0, WINNER)] * len(keys)
         u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.stats.K)
@@ -172,15 +179,16 @@ class Allocation:
             arms.append(arm)
             reasons.append(reason)
         if by_policy:
-            chosen = self._by_policy(keys, u, by_policy)
+            chosen = self._policy_choices(keys, u, by_policy, known)
             for i, arm in zip(by_policy, chosen, strict=True):
                 arms[i] = arm
         share, estimated = 1 / len(self.active), exact and self.estimated
-        chances = self.chances if exact else [np.nan] * self.stats.K
-        return [
-            Choice(arm, share, reason) if held[i] else Choice(arm, chances[arm], reason, estimated)
-            for i, (arm, reason) in enumerate(zip(arms, reasons, strict=True))
-        ]
+        free = [i for i, one in enumerate(held) if not one]
+        chances = self._chances_of(arms, free, known) if exact else [np.nan] * len(free)
+        out = [Choice(arm, share, reason) for arm, reason in zip(arms, reasons, strict=True)]
+        for i, chance in zip(free, chances, strict=True):
+            out[i] = Choice(arms[i], chance, reasons[i], estimated)
+        return out
 
     def _holdout(self, keys: Sequence[str], units: Sequence[str | None]) -> Sequence[bool]:
         if not self.options.holdout:
@@ -188,7 +196,13 @@ class Allocation:
         who = [key if unit is None else unit for key, unit in zip(keys, units, strict=True)]
         return _members(self.seed, who, self.options.holdout)
 
-    def _by_policy(self, keys: Sequence[str], u: Floats, rows: list[int]) -> list[int]:
+    def _known(self, contexts: Sequence[Any]) -> Any:
+        """What the policy knows of the units: nothing, unless it looks at their contexts."""
+        return None
+
+    def _policy_choices(
+        self, keys: Sequence[str], u: Floats, rows: list[int], known: Any
+    ) -> list[int]:
         """What the policy would have these of the decisions play."""
         K = self.stats.K
         if self.belief is not None:
@@ -204,6 +218,15 @@ class Allocation:
         rngs = (keyed_generator(self.seed, CHOICE, keys[i]) for i in rows)
         return [int(self.ready[self._chosen(rng)]) for rng in rngs]
 
+    def _chances_of(self, arms: Sequence[int], rows: Sequence[int], known: Any) -> list[float]:
+        """The chance that each of these decisions had of its arm."""
+        chances = self.chances
+        return [chances[arms[i]] for i in rows]
+
+    def chances_for(self, context: Any) -> Floats:
+        """The chance of every arm at a decision outside the holdout, for a unit of this context."""
+        return self.probabilities
+
     def _chosen(self, rng: np.random.Generator) -> int:
         return chosen_arm(self.ready_policy, self.ready_stats, self.t, rng)
 
@@ -217,7 +240,7 @@ class Allocation:
         return self.policy.restricted(self.ready)
 
     @computed_once
-    def ready_stats(self) -> ArmStats:
+    def ready_stats(self) -> Any:
         """The statistics of the arms that are ready."""
         if len(self.ready) == self.stats.K:
             return self.stats
@@ -247,22 +270,27 @@ class Allocation:
     @property
     def estimated(self) -> bool:
         """Whether the probabilities come from draws, because there is no formula for them."""
-        return (
-            bool(len(self.ready))
-            and self.belief is None
-            and not isinstance(self.policy, IndexPolicy)
-        )
+        return bool(len(self.ready)) and not self._has_formula
+
+    @property
+    def _has_formula(self) -> bool:
+        return self.belief is not None or isinstance(self.policy, IndexPolicy)
 
     @computed_once
     def probabilities(self) -> Floats:
         """The chance of every arm at the next decision outside the holdout."""
         policy = np.zeros(self.stats.K)
-        policy[self.owed] = 1 / len(self.active)
         if len(self.ready):
-            policy[self.ready] = (1 - self.forced) * self._policy_probabilities()
+            policy[self.ready] = self._policy_probabilities()
+        return self._shared(policy)
+
+    def _shared(self, policy: Floats) -> Floats:
+        """The chances of all arms by those that the policy gives to the ready ones."""
+        policy[..., self.ready] *= 1 - self.forced
+        policy[..., self.owed] = 1 / len(self.active)
         out = (1 - self.even) * policy
-        out[self.active] += self.options.floor
-        return out
+        out[..., self.active] += self.options.floor
+        return np.asarray(out)
 
     @computed_once
     def chances(self) -> list[float]:
@@ -275,13 +303,19 @@ class Allocation:
         if isinstance(self.policy, IndexPolicy):
             return np.asarray(self._largest / self._largest.sum())
         rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
-        chosen = [self._chosen(rng) for _ in range(DRAWS_PER_ESTIMATE)]
+        return self._spread([self._chosen(rng) for _ in range(DRAWS_PER_ESTIMATE)])
+
+    def _spread(self, chosen: list[int]) -> Floats:
+        """How often each of the arms that are ready was chosen."""
         # One more draw than was made, spread evenly: no choice is ever logged as impossible.
         count = np.bincount(chosen, minlength=len(self.ready)) + 1 / len(self.ready)
         return np.asarray(count / (DRAWS_PER_ESTIMATE + 1))
 
 
-def seen_by(policy: Policy, goal: str, stats: ArmStats) -> ArmStats:
+Statistics = TypeVar("Statistics", ArmStats, LinearStats)
+
+
+def seen_by(policy: Policy, goal: str, stats: Statistics) -> Statistics:
     """The statistics as a policy that maximises sees them."""
     if goal == "max":
         return stats

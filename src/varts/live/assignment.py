@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from varts.live.allocation import FORGOTTEN, STICKY, Choice
 from varts.live.clock import process_clock
+from varts.live.contextual_allocation import Context
 from varts.live.errors import ExperimentStopped
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
@@ -37,7 +39,10 @@ class Decision(NamedTuple):
 
 
 def decide(
-    snapshot: Snapshot, units: Sequence[str | None], ids: Sequence[str] | None
+    snapshot: Snapshot,
+    units: Sequence[str | None],
+    ids: Sequence[str] | None,
+    contexts: Sequence[Context | None],
 ) -> list[Decision]:
     """A decision for every unit, in one transaction; an id that has one gets it again."""
     fresh = ids is None
@@ -52,7 +57,8 @@ def decide(
                 transaction.lock()  # else two processes could assign one unit twice
                 state, head = snapshot.refresh(transaction)
                 found = transaction.decided(ids)
-            rows = _new_rows(snapshot, transaction, state, head.time, ids, units, found)
+            asking = dict(zip(reversed(ids), reversed(contexts), strict=True))  # the first counts
+            rows = _new_rows(snapshot, transaction, state, head.time, ids, units, asking, found)
             if not (fresh or transaction.sqlite):  # or two batches of the same ids, each with a
                 rows.sort(key=lambda row: str(row["id"]))  # part of them, wait for each other
             if rows and transaction.add_decisions(rows) < len(rows):
@@ -92,6 +98,7 @@ def _new_rows(
     now: int,
     ids: Sequence[str],
     units: Sequence[str | None],
+    contexts: Mapping[str, Context | None],
     found: Collection[str],
 ) -> list[dict[str, Any]]:
     """Rows for the ids that were not found, in their order; sticky units are assigned their arm."""
@@ -116,7 +123,9 @@ def _new_rows(
     asked = [id for id, unit in wanted.items() if unit not in named or first.get(str(unit)) == id]
     salts = {id: secrets.token_hex(16) for id in asked} if config.options.client_ids else {}
     choices = snapshot.allocation(state).choose(
-        [salts.get(id, id) for id in asked], [wanted[id] for id in asked]
+        [salts.get(id, id) for id in asked],
+        [wanted[id] for id in asked],
+        contexts=[contexts[id] for id in asked],
     )
     chosen = dict(zip(asked, choices, strict=True))
     if first:
@@ -150,9 +159,14 @@ def _new_rows(
                 "unit": unit,
                 "time": now,
                 "salt": salts.get(id),
+                "context": _stored_context(contexts[id]),
             }
         )
     return rows
+
+
+def _stored_context(context: Context | None) -> str | None:
+    return None if context is None else json.dumps(context, separators=(",", ":"))
 
 
 def _kept(transaction: Transaction, state: State, units: Collection[str]) -> dict[str, Choice]:

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from varts._text import printable
+from varts.live.line import Line
 from varts.live.row import Row
 from varts.live.state import THE_REWARD, Key, State
 from varts.live.traffic import Traffic
@@ -113,3 +116,23 @@ def compare_rows(key: Key, log: Row, cache: Row, out: Verification) -> None:
     ):
         if not abs(a - b) <= RELATIVE_TOLERANCE * scale:
             out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
+    if not same_line(log.line, cache.line):
+        out.add_problem(f"{where}: what features do differs from what the log adds up to")
+
+
+def same_line(one: Line | None, other: Line | None) -> bool:
+    """Whether two are the same up to rounding, whatever their origins."""
+    if one is None or other is None:
+        return one is other
+    if (one.rewards, one.origin.shape) != (other.rewards, other.origin.shape):
+        return False
+    squares = np.diagonal(one.products)
+    sd = np.sqrt(squares / one.n) if one.n > 0 else np.zeros(len(squares))
+    shift = one.mean - (other.mean + (other.origin - one.origin))
+    near = np.maximum(sd, np.abs(one.mean))
+    size = np.sqrt(squares[:, None] * squares)
+    return bool(
+        abs(one.n - other.n) <= RELATIVE_TOLERANCE * one.n
+        and (np.abs(shift) <= RELATIVE_TOLERANCE * near).all()
+        and (np.abs(one.products - other.products) <= RELATIVE_TOLERANCE * size).all()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varts._validation import Floats
-from varts.live.allocation import HOLDOUT, STICKY, WINNER, Allocation
+from varts.live.allocation import HOLDOUT, STICKY, WINNER
 from varts.live.comparison import Verification
+from varts.live.contextual_allocation import allocate
 from varts.live.errors import StoreError
 from varts.live.log import ROWS_PER_PAGE, Log
 from varts.live.verify import DAMAGE, Fold, describe
@@ -73,7 +75,8 @@ class Past:
     """The experiment as each of its decisions saw it, in the order of their versions."""
 
     def __init__(self, name: str, log: Log, seed: int, K: int) -> None:
-        self.name, self.seed, self.K, self.repaired = name, seed, K, log.repaired
+        self.name, self.seed, self.K = name, seed, K
+        self.repaired, self.erased = log.repaired, log.erased
         self.told = Verification()
         self.fold = Fold(log, seed, self.told)
         self.fold.step()
@@ -99,6 +102,7 @@ class Past:
 
     def chances(self, row: Any) -> Floats:
         """How likely each arm was."""
+        self._check_contexts(row)
         if self.repaired is not None and row.version < self.repaired:
             raise ValueError(
                 "another floor needs the probabilities of all arms at every decision, and those "
@@ -108,18 +112,29 @@ class Past:
             return np.asarray(np.arange(self.K) == row.arm, dtype=np.float64)
         try:
             if self.seen is None:
-                self.seen = Allocation(self.seed, self._state())
+                self.seen = allocate(self.seed, self._state())
             out = np.zeros(self.K)
             if row.reason == HOLDOUT:
                 out[self.seen.active] = 1 / len(self.seen.active)
             else:
-                out[: self.seen.stats.K] = self.seen.probabilities
+                context = None if row.context is None else json.loads(row.context)
+                out[: self.seen.stats.K] = self.seen.chances_for(context)
         except DAMAGE as error:
             raise StoreError(
                 f"decision {row.id!r} of experiment {self.name!r} cannot be made again: "
                 f"{describe(error)}"
             ) from None
         return out
+
+    def _check_contexts(self, row: Any) -> None:
+        """Refuse decisions whose probabilities were made from what is forgotten since."""
+        if not self._state().config.policy.contextual:
+            return
+        if row.context is None or (self.erased is not None and row.version < self.erased):
+            raise ValueError(
+                "another floor needs the probabilities of all arms at every decision, and those of "
+                f"experiment {self.name!r} depend on contexts that were forgotten"
+            )
 
     def _go_to(self, version: int) -> None:
         while self._state().version < version:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from varts.live.administration import Administration
 from varts.live.assignment import Decision, decide
@@ -10,6 +11,7 @@ from varts.live.expiry import expire
 from varts.live.rewards import Correction, Reward, record, record_each
 from varts.live.validation import (
     Rewards,
+    check_contexts,
     check_each,
     check_list,
     check_note,
@@ -35,31 +37,55 @@ class Experiment(Administration):
 
     # ------------------------------------------------------------------ decisions
 
-    def decide(self, unit: str | None = None, id: str | None = None) -> Decision:
+    def decide(
+        self,
+        unit: str | None = None,
+        id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Decision:
         """Choose the arm for one unit.
 
         Args:
             unit: Who it is for (a user, a session); sticky experiments refuse to do without.
             id: One of your own; the same id gets the same decision again. Made by default.
+            context: What is known of the unit, by the names of the option `features`: needed with
+                features, refused without.
+
+        >>> import varts
+        >>> features = {"country": ["NL", "BE"], "visits": "number"}
+        >>> exp = varts.open("price", ["9", "12"], store="memory://", features=features)
+        >>> exp.decide("user-42", context={"country": "NL", "visits": 3}).reason
+        'forced'
+        >>> exp.decide("user-42", context={"country": "NL", "visit": 3})
+        Traceback (most recent call last):
+        ...
+        ValueError: unknown feature 'visit'; did you mean 'visits'? known: country, visits
         """
-        return self.decide_many([unit], None if id is None else [id])[0]
+        own = None if id is None else [id]
+        return self.decide_many([unit], own, None if context is None else [context])[0]
 
     def decide_many(
         self,
         units: int | Sequence[str | None] | None = None,
         ids: Iterable[str] | None = None,
+        contexts: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[Decision]:
         """Make several decisions in one transaction.
 
         Args:
-            units: Who they are for, or how many without a unit; by default as many as ids.
+            units: Who they are for, or how many without a unit; by default as many as ids, or as
+                contexts.
             ids: One per unit; made by default.
+            contexts: What is known of each unit, as for `decide`.
         """
-        whom, own = check_units(units, ids)
+        if contexts is not None:
+            contexts = list(check_list("contexts", contexts))
+        whom, own = check_units(units, ids, contexts)
+        known = check_contexts(self.name, self.features, contexts, len(whom))
         if not whom:
             return []
         expire(self._snapshot, beside=len(whom))
-        return decide(self._snapshot, whom, own)
+        return decide(self._snapshot, whom, own, known)
 
     # ------------------------------------------------------------------ rewards
 

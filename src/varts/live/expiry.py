@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from varts.live.allocation import counted, holdout_mark
+from varts.live.contextual_allocation import features_marks
 from varts.live.options import Options
 from varts.live.snapshot import Change, Snapshot
 from varts.live.state import EXPIRED, MISSING
@@ -43,12 +44,13 @@ def _sweep(snapshot: Snapshot, change: Change, since: int, limit: int) -> bool:
         return False
     until = _passed(change.time, config.options)
     rows = transaction.overdue(since, until, limit)
+    features = {} if config.options.missing is None else features_marks(config, rows)
     for row in rows:
         if config.options.missing is None:
             change.apply(EXPIRED, row.id, row.arm, row.epoch)
         else:
             value = counted(snapshot.seed, config, row.id, config.options.missing)
-            body = holdout_mark(snapshot.seed, config, row)
+            body = {**holdout_mark(snapshot.seed, config, row), **features.get(row.id, {})}
             change.apply(MISSING, row.id, row.arm, row.epoch, value=value, body=body or None)
     more = len(rows) == limit
     # Others of the last one's time may have been cut off.

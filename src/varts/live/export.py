@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varts._files import replacing
 from varts._text import quote_formulas
+from varts.features import NUMBER
 from varts.live.log import Log
 from varts.live.state import Config
 
@@ -30,7 +31,7 @@ def export_decisions(
     """Write decisions, in the order they were made; the file appears when it is complete.
 
     `start` is the time and the number of the decision after which to begin. Rewards are as they are
-    now, corrections included. Every metric has a column of its name.
+    now, corrections included. Every metric has a column of its name, and so has every feature.
 
     In a CSV file no text can be taken for a formula: see `quote_formulas`.
     """
@@ -39,7 +40,8 @@ def export_decisions(
 
     check_suffix(path)
     arms, metrics = config.arms, config.options.metrics
-    schema = log_schema(metrics)
+    kinds = {} if config.features is None else config.features.kinds
+    schema = log_schema(metrics, kinds)
     written, rows = 0, islice(log.decisions(start=start, limit=limit), limit)
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
@@ -65,6 +67,7 @@ def export_decisions(
                         row.settled_version,
                         row.corrected_version,
                         *measured(row.body, metrics),
+                        *described_unit(row.context, kinds),
                     )
                     for row in some
                 ],
@@ -82,8 +85,8 @@ def check_suffix(path: Path) -> None:
         raise ValueError(f"path must end in .parquet, .csv or .ndjson, got {str(path)!r}")
 
 
-def log_schema(metrics: Sequence[str]) -> dict[str, Any]:
-    """The columns of a log and their types."""
+def log_schema(metrics: Sequence[str], kinds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The columns of a log and their types; the last ones are metrics and features."""
     import polars as pl
 
     return {
@@ -103,6 +106,10 @@ def log_schema(metrics: Sequence[str]) -> dict[str, Any]:
         "settled_version": pl.Int64,
         "corrected_version": pl.Int64,
         **dict.fromkeys(metrics, pl.Float64),
+        **{
+            name: pl.Float64 if kind == NUMBER else pl.String
+            for name, kind in (kinds or {}).items()
+        },
     }
 
 
@@ -125,3 +132,12 @@ def measured(body: str | None, metrics: Sequence[str]) -> list[float | None]:
         return []
     found = json.loads(body or "{}").get("metrics", {})
     return [found.get(name) for name in metrics]
+
+
+def described_unit(context: str | None, kinds: Mapping[str, Any]) -> list[float | str | None]:
+    """The features of a decision's unit; a number that was missing is None, and so is all of a
+    context that was forgotten."""
+    if not kinds:
+        return []
+    found = json.loads(context or "{}")
+    return [found.get(name) for name in kinds]

@@ -10,20 +10,27 @@ from varts.live.assignment import stored_unit
 from varts.live.errors import Changed
 from varts.live.log import Log
 from varts.live.snapshot import Snapshot
-from varts.live.state import FORGET
+from varts.live.state import ERASE, FORGET
 
 
-def forget(snapshot: Snapshot, unit: str, note: Mapping[str, str]) -> int:
+def forget(snapshot: Snapshot, unit: str, note: Mapping[str, str], keep_numbers: bool) -> int:
     """Put a random name in the place of a unit's, in every decision; returns their number.
 
-    All of its decisions get the same one, so that a sticky experiment can still be verified.
+    All of its decisions get the same one, so that a sticky experiment can still be verified. Their
+    contexts go. Unless the numbers are kept that these were made into, its rewards no longer count
+    for the effects of features, and the statistics are made anew without.
     """
     stored = stored_unit(snapshot, unit)
     alias = FORGOTTEN + secrets.token_hex(16)
     with snapshot.changing() as change:
+        lost: set[tuple[int, int]] = set()
+        if change.state.config.features is not None:
+            lost = change.transaction.forget_contexts(stored, keep_numbers)
         count = change.transaction.rename_unit(stored, alias)
         if count:
-            change.apply(FORGET, body={"alias": alias, "decisions": count, **note})
+            rows = {"rows": sorted(lost)} if lost else {}
+            body = {"alias": alias, "decisions": count, **rows, **note}
+            change.apply(ERASE if lost else FORGET, body=body)
     return count
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from varts.live.clock import Clock
-from varts.live.row import Row
+from varts.live.row import Row, read_row
 from varts.live.schema import events, experiments, statistics
 from varts.live.state import Key
 
@@ -44,8 +44,7 @@ def read_head(
         if row.arm is None:
             first = row
         else:
-            sums = Row(*(getattr(row, name) for name in Row._fields))
-            rows[row.metric, row.arm, row.epoch] = sums
+            rows[row.metric, row.arm, row.epoch] = read_row(row)
     if first is None:
         return None
     return Head(

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from varts._intervals import CONFIDENCE
 from varts._validation import integer
+from varts.features import Features
 from varts.live.check import check
 from varts.live.checkpoints import check_spacing
 from varts.live.comparison import Verification, compare_traffic
+from varts.live.contexts import MOST_CONTEXTS
 from varts.live.errors import StoreError
 from varts.live.evaluate import evaluate
 from varts.live.expiry import expire_all, sweeps_missed_some
@@ -68,6 +70,11 @@ class Inspection:
         """The options in force, as of the last call."""
         return self.state.config.options
 
+    @property
+    def features(self) -> Features | None:
+        """What a context must have; None if the experiment has no features."""
+        return self.state.config.features
+
     def report(self, level: float = 0.95, settle: bool = True) -> Report:
         """Tell which arm is best, how sure that is, and whether the stop rule is met.
 
@@ -96,6 +103,28 @@ class Inspection:
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.refresh(transaction)
             return find_decision(transaction, check_text("id", id), state.config.arms)
+
+    def contexts(self, limit: int = MOST_CONTEXTS) -> list[dict[str, float | str]]:
+        """Look at some of the contexts: of decisions that are settled, evenly spaced over the log.
+
+        Reads no more of the log than it returns. Contexts that were forgotten are left out.
+
+        Args:
+            limit: How many at most.
+
+        >>> import varts
+        >>> features = {"visits": "number"}
+        >>> exp = varts.open("price", ["9", "12"], store="memory://", features=features)
+        >>> for visits in range(10):
+        ...     made = exp.decide(id=f"visit-{visits}", context={"visits": visits})
+        ...     applied = exp.reward(made.id, 9.0)
+        >>> exp.contexts(limit=3)
+        [{'visits': 2.0}, {'visits': 6.0}, {'visits': 9.0}]
+        """
+        limit = integer("limit", limit, 1, MOST_CONTEXTS)
+        with self._snapshot.reading() as transaction:
+            state, _ = self._snapshot.refresh(transaction)
+            return transaction.contexts(state.version, limit)
 
     def changes(self, after: int = 0, limit: int = 1000) -> list[ChangeRecord]:
         """What was done to the experiment, by whom and why, oldest first.

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from varts.live.errors import StoreError
 from varts.live.schema import decisions, events, units
-from varts.live.state import CONFIGURE, CREATE, MISSING, REPAIR, REWARD, VOID, Event
+from varts.live.state import CONFIGURE, CREATE, ERASE, MISSING, REPAIR, REWARD, VOID, Event
 from varts.live.transaction import Transaction, read_event
 
 Reading = Callable[[], AbstractContextManager[Transaction]]
@@ -35,8 +35,8 @@ class Log:
 
     def __init__(self, transaction: Transaction, reading: Reading) -> None:
         self.reading, self.x = reading, {"x": transaction.experiment}
-        bounds = transaction.connection.execute(_bounds, self.x).one()
-        self.version, self.batch, self.seq, self.repaired, corrected = bounds
+        bounds: Any = transaction.connection.execute(_bounds, self.x).one()
+        self.version, self.batch, self.seq, self.repaired, self.erased, corrected = bounds
         self.corrected = corrected is not None
 
     def events(self) -> Iterator[Event]:
@@ -151,9 +151,12 @@ _bounds = sa.select(
         .scalar_subquery(),
         0,
     ),
-    sa.select(sa.func.max(events.c.version))
-    .where(_here, events.c.decision.is_(None), events.c.kind == REPAIR)  # by the index
-    .scalar_subquery(),
+    *(
+        sa.select(sa.func.max(events.c.version))
+        .where(_here, events.c.decision.is_(None), events.c.kind == kind)  # by the index
+        .scalar_subquery()
+        for kind in (REPAIR, ERASE)
+    ),
     sa.select(events.c.corrects)
     .where(_here, events.c.corrects.is_not(None))
     .limit(1)

@@ -38,7 +38,7 @@ def open_experiment(
         groups: The group of each arm, for a prior that was fitted by group.
         options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards.
+            client_ids, metrics, guards, features.
 
     Raises:
         UnknownExperiment: There is none of that name, and no arms to create it with.

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
-from varts.policies import Fading, known, make
-from varts.priors import Prior
+from varts.features import Features, features_from
+from varts.policies import Fading, Policy, known, make
+from varts.priors import LinearNormalGamma, Prior
 
 # No metric has these names: they are keywords of the calls, or columns of an exported log.
 TAKEN_NAMES = (
@@ -18,6 +19,7 @@ TAKEN_NAMES = (
     *("estimated", "reason", "version", "epoch", "settled", "settled_time", "settled_version"),
     *("corrected_version", "experiment"),
 )
+FEATURES_VERSION = 1  # of the form that features are stored in
 
 
 def stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
@@ -50,6 +52,60 @@ def stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
     defaults = {one.name: one.default for one in fields(policy)}
     stored = {k: np.asarray(v).tolist() for k, v in body.items() if np.any(v != defaults[k])}
     return {"label": policy.label, **stored}, prior
+
+
+def stored_features(features: Any, metrics: Sequence[str]) -> dict[str, Any] | None:
+    """A description of features as plain values, with the version of their form.
+
+    >>> stored_features({"visits": "number"}, ())
+    {'version': 1, 'kinds': {'visits': 'number'}, 'interactions': [], 'optional': []}
+    """
+    if features is None:
+        return None
+    given = features
+    if isinstance(features, Mapping) and isinstance(features.get("kinds"), Mapping):
+        given = {name: value for name, value in features.items() if name != "version"}
+        version = features.get("version", FEATURES_VERSION)
+        if version != FEATURES_VERSION:
+            raise ValueError(
+                f"version of the features must be {FEATURES_VERSION}, got {abbreviate(version)}"
+            )
+    made = features_from(given)
+    if not made.kinds:
+        raise ValueError("features must be at least one, got none")
+    for name in made.kinds:
+        if name in TAKEN_NAMES or name in metrics:
+            raise ValueError(
+                "features must have other names than the metrics and the columns of an exported "
+                f"log, got {name!r}"
+            )
+    return {"version": FEATURES_VERSION, **made.to_dict()}
+
+
+def read_features(stored: Mapping[str, Any] | None) -> Features | None:
+    """What `stored_features` gave, as it was."""
+    if stored is None:
+        return None
+    return Features.from_dict({name: one for name, one in stored.items() if name != "version"})
+
+
+def fit_features(policy: Policy, prior: Prior | None, stored: Mapping[str, Any] | None) -> None:
+    """Refuse a policy that looks at features where there are none, and a prior of other ones."""
+    features = read_features(stored)
+    if features is None:
+        if policy.contextual:
+            raise ValueError(f"features must be given for {policy.label}, got none")
+    elif isinstance(prior, LinearNormalGamma):
+        if prior.d != features.d:
+            raise ValueError(
+                f"prior must have the {features.d} columns of the features, "
+                f"{abbreviate(list(features.columns))}, got {prior.d}"
+            )
+        if prior.features not in (None, features.columns):
+            raise ValueError(
+                f"prior must be for the columns {abbreviate(list(features.columns))}, "
+                f"got {abbreviate(list(prior.features or ()))}"
+            )
 
 
 def check_maybe(name: str, value: Any, **limits: Any) -> float | None:

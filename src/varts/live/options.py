@@ -17,18 +17,22 @@ from typing import Any, ClassVar, Literal, TypedDict
 import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
+from varts.features import Features
 from varts.live.option_values import (
     check_flag,
     check_guards,
     check_maybe,
     check_names,
     check_range,
+    fit_features,
+    stored_features,
     stored_policy,
 )
 from varts.policies import Policy, PolicyLike, known, make, options_of
 from varts.priors import PriorLike, prior_from
 
 LONGEST_WINDOW = 100 * 365.25 * 86400  # seconds: a century
+CONTEXTUAL_POLICY = "LinearVarTS"  # of an experiment with features, unless another one is given
 
 
 class GivenOptions(TypedDict, total=False):
@@ -52,13 +56,14 @@ class GivenOptions(TypedDict, total=False):
     client_ids: bool
     metrics: Sequence[str]
     guards: Mapping[str, tuple[str, float]]
+    features: Features | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of an experiment in the form that is stored; `Options.made` checks them.
 
-    `configure` may change all of them but `goal` and `hash_units`.
+    `configure` may change all of them but `goal`, `hash_units` and `features`.
 
     Args:
         goal: Whether higher or lower is better: max or min.
@@ -83,6 +88,8 @@ class Options:
             latency. They change no decision.
         guards: For some of the metrics, "below" or "above" and a limit that their mean should keep;
             the report flags an arm that does not, and nothing else happens.
+        features: What is known of a unit when its arm is chosen: numbers, and categories with their
+            values. Every decision then has a context; the policy is LinearVarTS unless you say.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -110,8 +117,9 @@ class Options:
     client_ids: bool = False
     metrics: tuple[str, ...] = ()
     guards: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    features: Any = None
 
-    FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units")  # the log depends on them
+    FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units", "features")  # the log needs them
 
     @classmethod
     def made(cls, **given: Any) -> Options:
@@ -120,6 +128,8 @@ class Options:
         Args:
             given: Options by name; the others have their defaults.
         """
+        if given.get("features") is not None:
+            given = {"policy": CONTEXTUAL_POLICY, **given}
         return cls().changed(given)
 
     @classmethod
@@ -165,12 +175,14 @@ class Options:
             client_ids=check_flag("client_ids", asked.client_ids),
             metrics=check_names(asked.metrics),
             guards=check_guards(asked.guards, asked.metrics),
+            features=stored_features(asked.features, asked.metrics),
         )
         if made.missing is not None and made.window is None:
             raise ValueError(
                 "window must be given for a missing reward to count as anything, got none"
             )
-        made.build(None)  # a prior the policy cannot take is refused here
+        # A prior the policy cannot take is refused here.
+        fit_features(made.build(None), None if prior is None else prior_from(prior), made.features)
         return made
 
     def reconfigured(self, given: Mapping[str, Any]) -> Options:
@@ -198,6 +210,11 @@ class Options:
     def policy_is_known(self) -> bool:
         """Whether this process has registered the policy: one of a user's own may be missing."""
         return self.policy["label"] in known()
+
+    @property
+    def contextual(self) -> bool:
+        """Whether the policy looks at features, as far as this process knows it."""
+        return self.policy_is_known and known()[self.policy["label"]].contextual
 
     def build(self, K: int | None) -> Policy:
         """The policy, able to play K arms; for goal "min" its prior is that of -reward.
@@ -248,10 +265,8 @@ class Options:
         old, new = prior_from(self.prior).for_arms(K), prior_from(prior)
         if type(old) is not type(new) or new.K not in (None, 1):
             raise ValueError(f"prior must be one {type(old).__name__}, got {abbreviate(prior)}")
-        joined = {
-            name: [*getattr(old, name), float(np.ravel(getattr(new, name))[0])]
-            for name in old._fields
-        }
+        before, added = stored_prior(old) or {}, stored_prior(new.for_arms(1)) or {}
+        joined = {name: [*before[name], *added[name]] for name in old._fields}
         return replace(self, prior=stored_prior(joined))
 
     def differences(self, given: Mapping[str, Any], K: int) -> dict[str, tuple[Any, Any]]:

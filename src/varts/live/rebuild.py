@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from varts.live.log import Log
 from varts.live.options import Options
 from varts.live.row import Row
@@ -62,13 +64,13 @@ def rebuild(state: State, log: Log) -> None:
 
 def _count(rows: dict[Key, Row], event: Event, at: int, half_life: float | None) -> None:
     arm, epoch = int(event.arm or 0), int(event.epoch or 0)
-    given: dict[Key, tuple[float | None, float | None]] = {
-        (name, arm, 0): (value, None) for name, value in described(event).items()
+    given: dict[Key, tuple[Any, ...]] = {
+        (name, arm, 0): (value, None, None) for name, value in described(event).items()
     }
-    given[THE_REWARD, arm, epoch] = event.value, half_life
-    for key, (value, fades) in given.items():
+    given[THE_REWARD, arm, epoch] = event.value, half_life, event.x
+    for key, (value, fades, x) in given.items():
         if key in rows and value is not None:
-            rows[key] = rows[key].observe(value, at, fades)
+            rows[key] = rows[key].observe(value, at, fades, x)
 
 
 def _settle(rows: dict[Key, Row], rewards: int, half_life: float | None) -> None:

@@ -28,6 +28,7 @@ class DecisionRecord(NamedTuple):
         value: What of that the statistics count: clipped, for example.
         metrics: What else was measured.
         corrections: How often the reward was corrected.
+        context: What was known of the unit; None without features, or if it was forgotten.
     """
 
     id: str
@@ -42,6 +43,7 @@ class DecisionRecord(NamedTuple):
     value: float | None
     metrics: dict[str, float]
     corrections: int
+    context: dict[str, float | str] | None = None
 
 
 class ChangeRecord(NamedTuple):
@@ -51,7 +53,7 @@ class ChangeRecord(NamedTuple):
         version: Of the event in the log.
         time: When it was made.
         kind: What was done: create, configure, add-arm, pause-arm, resume-arm, stop, restart,
-            amend, void, forget or repair.
+            amend, void, forget, erase or repair.
         by: Who did it, if that was said.
         why: For what reason, if that was said.
         change: What it says, by name.
@@ -90,6 +92,7 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
         last.value if last else None,
         body.get("metrics", {}),
         len(corrections),
+        None if row.context is None else json.loads(row.context),
     )
 
 

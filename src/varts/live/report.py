@@ -15,13 +15,18 @@ from varts.anytime import Evidence
 from varts.beliefs import Belief
 from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
-from varts.live.allocation import seen_by
+from varts.live.believer import Believer
 from varts.live.gain import Gain, gain
 from varts.live.guards import Guard, explain, measure
 from varts.live.state import Config, State
-from varts.live.stop_rule import Standing, at_any_look, pending_share, stop_rule
+from varts.live.stop_rule import (
+    Standing,
+    at_any_look,
+    nothing_holds,
+    pending_share,
+    stop_rule,
+)
 from varts.live.traffic import Counts
-from varts.policies import BernoulliTS, KnownVarianceTS, Policy, VarTS
 from varts.stats import ArmStats
 from varts.tails import Tails
 
@@ -30,6 +35,10 @@ if TYPE_CHECKING:
 
 DEFAULT_ERROR = 0.05  # of what is said for all looks together, where no stop_error is set
 ARMS_SHOWN = 20  # in print; the frame has all
+AVERAGE_UNIT = (
+    "estimates, P(best) and expected loss are for the average unit so far; decisions go by the "
+    "features of each"
+)
 NOT_PRINTED = ("mean", "anytime_low", "anytime_high", "may_be_best")
 
 
@@ -56,7 +65,8 @@ class Report:
 
     The rows of `frame` are in the order of the arms, whatever is known of them: row i is arm i of
     `Experiment.arms` at every look. `ranking` has the same rows with the best first, as they are
-    printed. The columns beside `arm`:
+    printed. Where arms are chosen by features, what is believed of them is for a unit with the
+    average features so far. The columns beside `arm`:
 
     - n: rewards counted so far;
     - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
@@ -64,7 +74,7 @@ class Report:
       but for few rewards, a prior or a half-life, and always within the interval;
     - mean_low, mean_high: the credible interval of the arm's mean, at `level`, as of now;
     - anytime_low, anytime_high: the interval that holds at all looks together, with `error`; null
-      while the arm has said too little, and with a half-life;
+      while the arm has said too little, with a half-life, and where arms are chosen by features;
     - may_be_best: whether the arm may still be the best of those in play, by the same promise;
     - p_best, expected_loss: the chance that the arm is the best of those in play, and what playing
       it instead of the best would cost a round on average; null until every arm in play has the
@@ -193,14 +203,15 @@ def report(
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
     estimate, low, high, p_best, loss = np.full((5, K), np.nan)
-    policy, seen, owed = _look_at(state, stats)
+    believer = Believer(state, stats)
+    policy, seen, owed = believer.policy, believer.seen, believer.owed
     known = np.flatnonzero(~owed)
     if known.size:
-        belief = _belief(policy, seen, known)
+        belief = believer.belief(known)
         estimate[known] = belief.quantile(0.5)
         low[known], high[known] = belief.interval(level)
     if not owed[active].any():
-        belief = _belief(policy, seen, active)
+        belief = believer.belief(active)
         p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
     error = options.stop_error or DEFAULT_ERROR
     anytime_low, anytime_high, possible = _at_any_look(seen, config, error)
@@ -234,7 +245,7 @@ def report(
     stop = winner is not None
     if config.stopped:
         winner, stop, because = config.winner, True, "the experiment was stopped"
-    certain = error if options.half_life is None else None  # nothing holds at any look with one
+    certain = error if nothing_holds(config) is None else None
     measured = None
     if metrics:
         measured = measure(config.arms, metrics, guards, level, certain)
@@ -260,27 +271,18 @@ def report(
 def posterior(state: State) -> tuple[NDArray[np.int64], Belief | None]:
     """The arms of which enough is known, and what is believed of their mean rewards: that which
     `report` says in numbers. None if there is no such arm."""
-    policy, seen, owed = _look_at(state, state.statistics())
-    known = np.flatnonzero(~owed)
+    believer = Believer(state, state.statistics())
+    known = np.flatnonzero(~believer.owed)
     if not known.size:
         return known, None
-    belief = _belief(policy, seen, known)
+    belief = believer.belief(known)
     return known, belief if state.config.options.goal == "max" else belief.mirrored()
 
 
 def chances(state: State) -> Floats:
     """P(best) of the arms in play, as `report` has it; of none while too little is known."""
-    policy, seen, owed = _look_at(state, state.statistics())
-    active = state.config.active
-    return np.empty(0) if owed[active].any() else _belief(policy, seen, active).p_best()
-
-
-def _look_at(state: State, stats: ArmStats) -> tuple[Policy, ArmStats, NDArray[np.bool_]]:
-    """The policy that is believed, the statistics as it sees them, and the arms of which it knows
-    too little."""
-    policy = _believer(state.config)
-    seen = seen_by(policy, state.config.options.goal, stats)
-    return policy, seen, state.owed(policy, seen) | _all_equal(policy, seen)
+    believer, active = Believer(state, state.statistics()), state.config.active
+    return np.empty(0) if believer.owed[active].any() else believer.belief(active).p_best()
 
 
 def _notes(standing: Standing, stats: ArmStats) -> tuple[str, ...]:
@@ -288,7 +290,8 @@ def _notes(standing: Standing, stats: ArmStats) -> tuple[str, ...]:
     waiting = pending_share(standing)
     summary = RewardSummary(standing.config.arms, stats)
     warned = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
-    return (*(() if waiting is None else (waiting,)), *warned)
+    average = (AVERAGE_UNIT,) if standing.config.options.contextual else ()
+    return (*average, *(() if waiting is None else (waiting,)), *warned)
 
 
 def _sd(stats: ArmStats, count: NDArray[np.int64]) -> Floats:
@@ -298,32 +301,6 @@ def _sd(stats: ArmStats, count: NDArray[np.int64]) -> Floats:
     faded = (stats.n != count) & (count > 1) & (stats.n > 0)
     np.divide(stats.m2, stats.n, out=variance, where=faded)
     return np.sqrt(variance)
-
-
-def _believer(config: Config) -> Policy:
-    """The policy whose beliefs are reported.
-
-    Bernoulli-TS knows its rewards to be 0 or 1, and KnownVarianceTS is told their variances. For
-    all others it is VarTS, whatever chose the arms: its `inference` minds the rewards' tails, and
-    no other believer here does.
-    """
-    known = config.options.policy_is_known  # or it cannot be made in this process
-    own = known and type(config.policy) in (VarTS, BernoulliTS, KnownVarianceTS)
-    return config.policy if own else VarTS()
-
-
-def _belief(policy: Policy, seen: ArmStats, arms: NDArray[np.int64]) -> Belief:
-    """What is said of these arms."""
-    restricted = policy.restricted(arms)
-    if isinstance(restricted, VarTS):
-        return restricted.inferred(seen.take(arms))
-    return restricted.believed(seen.take(arms))
-
-
-def _all_equal(policy: Policy, seen: ArmStats) -> bool:
-    """Whether nothing at all is known of the rewards' spread: neither a prior nor two of them that
-    differ."""
-    return isinstance(policy, VarTS) and policy.prior is None and not seen.differ()
 
 
 def _at_any_look(
@@ -337,7 +314,7 @@ def _at_any_look(
     nothing = np.full((2, seen.K), np.nan)
     active = np.zeros(seen.K, dtype=bool)
     active[config.active] = True
-    if config.options.half_life is not None:
+    if nothing_holds(config) is not None:
         return *nothing, active
     kurtosis = Tails.of(seen).kurtosis
     low, high = Evidence(seen, kurtosis).mean_intervals(1 - error)

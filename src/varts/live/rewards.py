@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from varts._validation import unknown
 from varts.live.allocation import clipped, counted, holdout_mark
+from varts.live.contextual_allocation import features_marks
 from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
@@ -93,6 +94,7 @@ class _Entry:
         self.first_metrics: dict[str, float] = first.get("metrics", {})
         self.in_parts = "key" in first
         self.held: bool | None = first.get("held")  # as it was then: a unit may be forgotten since
+        self.x: list[float] | None = first.get("x")
         bodies = [first, *(_read(one.body) for one in corrections)]
         last = corrections[-1] if corrections else settled
         self.total, self.counted = last.raw, last.value
@@ -112,6 +114,7 @@ class _Book:
         self._snapshot, self._change, self._note = snapshot, change, note
         transaction = change.transaction
         self._decided = transaction.decided(ids)
+        self._features = features_marks(change.state.config, self._decided.values())
         settled = transaction.settled(ids)
         # Whose reward is new, has not been corrected.
         corrections = transaction.corrections(list(settled)) if settled else {}
@@ -215,7 +218,9 @@ class _Book:
     def _settle(self, row: Any, item: Reward, part: dict[str, Any]) -> None:
         """The first that is heard of a decision's reward."""
         snapshot, change = self._snapshot, self._change
-        body = {**part, **holdout_mark(snapshot.seed, change.state.config, row)}
+        config = change.state.config
+        held = holdout_mark(snapshot.seed, config, row)
+        body = {**part, **held, **self._features.get(item.id, {})}
         if item.metrics:
             body["metrics"] = dict(item.metrics)
         value = self._count(item.id, item.value)
@@ -237,6 +242,8 @@ class _Book:
         body = {"before": entry.counted, **part, **self._note}
         if entry.held is not None and row.epoch >= change.state.config.holdout_since:
             body["held"] = entry.held
+        if entry.x is not None:
+            body["x"] = entry.x
         if metrics:
             body["metrics"] = metrics
         if entry.metrics:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from varts.live.line import FARTHEST_ORIGIN, LEAST_LEFT, Line, point_of
 from varts.stats import faded, merged_moments
 
 LARGEST_REWARD = 1e70  # more counts as this: its fourth power must fit into a float, n times
-LEAST_LEFT = 0.5  # of a sum of powers: with less left after a removal, digits are lost
-FARTHEST_ORIGIN = 1e4  # standard deviations from the mean: three or four digits of the sixteen
 
 
 class Row(NamedTuple):
@@ -17,7 +17,7 @@ class Row(NamedTuple):
 
     A fixed origin near the rewards keeps all digits of rewards like 1e9 + 0.001. `n` and the sums
     of powers are weights as of the experiment's reward number `at`; with a half-life they fade from
-    there on.
+    there on. `line` is what the rewards say about features, if they came with some.
     """
 
     rewards: int = 0
@@ -28,9 +28,12 @@ class Row(NamedTuple):
     m4: float = 0.0
     origin: float = 0.0
     at: int = 0
+    line: Line | None = None
 
-    def observe(self, value: float, at: int, half_life: float | None) -> Row:
-        """One reward more, the experiment's reward number `at`.
+    def observe(
+        self, value: float, at: int, half_life: float | None, x: Sequence[float] | None = None
+    ) -> Row:
+        """One reward more, the experiment's reward number `at`, of a unit with features x.
 
         >>> row = Row().observe(1e9 + 1, 1, None).observe(1e9 + 3, 2, None)
         >>> row.mean, row.m2, row.origin
@@ -46,9 +49,19 @@ class Row(NamedTuple):
         m2 = self.m2 * fade + gap * (offset - mean)
         before = (self.n * fade, self.mean, self.m2 * fade, self.m3 * fade, self.m4 * fade)
         *_, m3, m4 = merged_moments(*before, 1.0, offset, 0.0, 0.0, 0.0)
-        return Row(self.rewards + 1, n, mean, m2, m3, m4, origin, at)
+        line = self.line if self.line is None or fade == 1 else self.line.faded(fade)
+        if x is not None:
+            point = point_of(x, value)
+            line = Line.first(point) if line is None else line.observe(point)
+        return Row(self.rewards + 1, n, mean, m2, m3, m4, origin, at, line)
 
-    def replaced(self, before: float | None, after: float | None, weight: float) -> Row | None:
+    def replaced(
+        self,
+        before: float | None,
+        after: float | None,
+        weight: float,
+        x: Sequence[float] | None = None,
+    ) -> Row | None:
         """With `after` in the place of `before`, a reward that weighs so much; None is no reward.
 
         Returns None if digits would be lost, as when a reward typed as 1e9 instead of 11 goes: what
@@ -79,7 +92,17 @@ class Row(NamedTuple):
             rewards += 1
         if abs(mean) > FARTHEST_ORIGIN * math.sqrt(m2 / n):
             return None  # the origin was one of the rewards that went
-        return Row(rewards, n, mean, m2, m3, m4, self.origin, self.at)
+        line = self.line
+        if x is not None:
+            if line is None:
+                return None
+            old, new = (
+                None if one is None else point_of(x, limited(one)) for one in (before, after)
+            )
+            line = line.replaced(old, new, weight)
+            if line is None:
+                return None
+        return Row(rewards, n, mean, m2, m3, m4, self.origin, self.at, line)
 
     def merge(self, other: Row) -> Row:
         """Both rows together (Chan's formula), about this one's origin."""
@@ -91,13 +114,32 @@ class Row(NamedTuple):
             self.n, 0.0, self.m2, self.m3, self.m4, other.n, gap, other.m2, other.m3, other.m4
         )
         rewards, mean = self.rewards + other.rewards, self.mean + gap * share
-        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4)
+        line = self.line if other.line is None else other.line
+        if self.line is not None and other.line is not None:
+            line = self.line.merge(other.line)
+        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4, line=line)
 
     def settled(self, at: int, half_life: float | None) -> Row:
         """The same row with its weights as of reward number `at`."""
         fade = faded(at - self.at, half_life)
         sums = {name: getattr(self, name) * fade for name in ("n", "m2", "m3", "m4")}
-        return self._replace(**sums, at=at)
+        return self._replace(**sums, at=at, line=self.line and self.line.faded(fade))
+
+
+def read_row(stored: Any) -> Row:
+    """A row of the table of statistics. A line that cannot be read is none; `verify` tells."""
+    row = Row(*(getattr(stored, name) for name in Row._fields))
+    if stored.line is None:
+        return row
+    try:
+        return row._replace(line=Line.from_bytes(stored.line))
+    except ValueError:
+        return row._replace(line=None)
+
+
+def written(row: Row) -> dict[str, Any]:
+    """What `read_row` takes, by column."""
+    return {**row._asdict(), "line": None if row.line is None else row.line.to_bytes()}
 
 
 def limited(value: float) -> float:

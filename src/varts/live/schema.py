@@ -1,11 +1,11 @@
 """The tables, one schema for SQLite and PostgreSQL.
 
-`decisions` and `events` are the log: rows are added and never changed, but for the name of a unit
-that is to be forgotten. `experiments.config` and `.version`, `statistics`, `traffic` and `units`
-are caches of it, written in the same transaction. Times are microseconds since 1970, UTC. No
-foreign keys: experiments go as a whole, and checking a key for every row costs PostgreSQL a third
-of its speed. A change here needs a migration in `migrations/`, and a database of the old kind among
-the tests' assets.
+`decisions` and `events` are the log: rows are added and never changed, but for the name and the
+contexts of a unit that is to be forgotten. `experiments.config` and `.version`, `statistics`,
+`traffic` and `units` are caches of it, written in the same transaction. Times are microseconds
+since 1970, UTC. No foreign keys: experiments go as a whole, and checking a key for every row costs
+PostgreSQL a third of its speed. A change here needs a migration in `migrations/`, and a database of
+the old kind among the tests' assets.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from sqlalchemy import (
     Double,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
     Text,
 )
 
-SCHEMA_VERSION = "0004"  # the newest step in migrations/versions
+SCHEMA_VERSION = "0005"  # the newest step in migrations/versions
 metadata = MetaData()
 # SQLite numbers rows by itself only when the key's type is INTEGER.
 Serial = BigInteger().with_variant(Integer, "sqlite")
@@ -62,6 +63,7 @@ decisions = Table(
     Column("unit", String),
     Column("time", BigInteger, nullable=False),
     Column("salt", String),  # what the choice was drawn from, if not from the id
+    Column("context", Text),  # what was known of the unit, as JSON
     Index("varts_decisions_id", "experiment", "id", unique=True),
     Index("varts_decisions_time", "experiment", "time"),
 )
@@ -111,6 +113,7 @@ statistics = Table(
     Column("origin", Double, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),  # of the last event that changed it
+    Column("line", LargeBinary),  # what the rewards say about features (`Line.to_bytes`)
     Index("varts_statistics_version", "experiment", "version"),
 )
 

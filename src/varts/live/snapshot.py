@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from varts.live.allocation import Allocation
+from varts.live.contextual_allocation import allocate
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.head import Head
 from varts.live.log import Log
@@ -146,7 +147,7 @@ class Snapshot:
         """The allocation of a state, kept until another one is asked for."""
         allocation = self._allocation
         if allocation is None or allocation.state is not state:
-            allocation = self._allocation = Allocation(self.seed, state)
+            allocation = self._allocation = allocate(self.seed, state)
         return allocation
 
     def _read_config(self, head: Head) -> Config:

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from varts._caching import computed_once
 from varts._validation import choice
+from varts.features import Features
+from varts.linear_stats import LinearStats
+from varts.live.option_values import read_features
 from varts.live.options import Options
 from varts.live.row import Row
 from varts.policies import Policy
@@ -22,11 +25,11 @@ from varts.stats import ArmStats, faded
 
 # What an event is. REWARD and MISSING carry a value for the statistics, EXPIRED settles a decision
 # without one; AMEND, VOID and PART change the reward of one that has been settled. REPAIR says how
-# the caches differed from the log, FORGET that a unit's name was taken out of it. The others change
-# the configuration.
+# the caches differed from the log, FORGET that a unit's name was taken out of it, ERASE that the
+# features of its rewards were, too. The others change the configuration.
 REWARD, MISSING, EXPIRED = "reward", "missing", "expired"
 AMEND, VOID, PART = "amend", "void", "part"
-REPAIR, FORGET = "repair", "forget"
+REPAIR, FORGET, ERASE = "repair", "forget", "erase"
 CREATE, CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP, RESTART = (
     "create",
     "configure",
@@ -60,9 +63,14 @@ class Event(NamedTuple):
     # the same up to there, however a database was restored since; logs of schema 0001 have none.
     batch: int | None = None
     corrects: str | None = None  # the decision whose reward it changes; raw and value are the new
-    # What a change of configuration says; of a reward, its metrics, and whether it is in the
-    # holdout; of a correction, what the statistics counted before.
+    # What a change of configuration says; of a reward, its metrics, whether it is in the holdout,
+    # and x, the features of its unit; of a correction also what the statistics counted before.
     body: dict[str, Any] | None = None
+
+    @property
+    def x(self) -> list[float] | None:
+        """The features of whom a reward came from, as far as the log has them."""
+        return None if self.body is None else self.body.get("x")
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,11 @@ class Config:
     stopped: bool = False
     winner: int | None = None
     holdout_since: int = 1  # the epoch that the holdout was last changed in
+
+    @computed_once
+    def features(self) -> Features | None:
+        """What a context must have; None if decisions have none."""
+        return read_features(self.options.features)
 
     @computed_once
     def policy(self) -> Policy:
@@ -161,8 +174,7 @@ class State:
     # Since the copy was made: the rows that changed, and whether the configuration did.
     touched: set[Key] = field(default_factory=set, compare=False)
     reconfigured: bool = field(default=False, compare=False)
-    # Rows that a correction has left without digits: to be made anew from the log before anybody
-    # else sees them, when the transaction that they were corrected in ends.
+    # Rows to be made anew from the log when a transaction ends: corrected at the cost of digits.
     stale: set[Key] = field(default_factory=set, compare=False)
 
     def copy(self) -> State:
@@ -178,6 +190,9 @@ class State:
             self._count(event)
         elif event.kind in CORRECTIONS:
             self._correct(event)
+        elif event.kind == ERASE:
+            keys = {(THE_REWARD, arm, epoch) for arm, epoch in (event.body or {})["rows"]}
+            self.stale, self.touched = self.stale | keys, self.touched | keys
         elif event.kind not in (EXPIRED, REPAIR, FORGET):
             self._reconfigure(event)
         self.version, self.batch = event.version, event.batch
@@ -189,13 +204,13 @@ class State:
             raise ValueError("a reward must have a value, got none")
         self.rewards += 1
         half_life = self.config.options.half_life
-        self._observe((THE_REWARD, arm, epoch), event.value, half_life)
+        self._observe((THE_REWARD, arm, epoch), event.value, half_life, event.x)
         for name, value in described(event).items():
-            self._observe((name, arm, 0), value, None)
+            self._observe((name, arm, 0), value, None, None)
 
-    def _observe(self, key: Key, value: float, half_life: float | None) -> None:
+    def _observe(self, key: Key, value: float, half_life: float | None, x: Any) -> None:
         row = self.rows.get(key, Row())
-        self.rows[key] = row.observe(value, self.rewards, half_life)
+        self.rows[key] = row.observe(value, self.rewards, half_life, x)
         self.touched.add(key)
 
     def _correct(self, event: Event) -> None:
@@ -204,19 +219,19 @@ class State:
         body = event.body or {}
         key = THE_REWARD, arm, epoch
         weight = self._weight(self.rows.get(key, Row()), body.get("number"))
-        self._replace(key, body["before"], event.value, weight)
+        self._replace(key, body["before"], event.value, weight, event.x)
         before, after = described(event, "before"), described(event)
         for name in sorted(before.keys() | after.keys()):
-            self._replace((name, arm, 0), before.get(name), after.get(name), 1.0)
+            self._replace((name, arm, 0), before.get(name), after.get(name), 1.0, None)
 
     def _replace(
-        self, key: Key, before: float | None, after: float | None, weight: float | None
+        self, key: Key, before: float | None, after: float | None, weight: float | None, x: Any
     ) -> None:
         if before == after:
             return
         self.touched.add(key)
         row = self.rows.get(key, Row())
-        new = None if weight is None else row.replaced(before, after, weight)
+        new = None if weight is None else row.replaced(before, after, weight, x)
         if new is None:
             self.stale.add(key)
         else:
@@ -260,6 +275,10 @@ class State:
 
     def statistics(self) -> ArmStats:
         """The moments of every arm as a policy sees it: all epochs, weights as of now."""
+        return self._moments(self.by_arm())
+
+    def by_arm(self) -> dict[int, Row]:
+        """The sums of every arm that has some."""
         half_life = self.config.options.half_life
         merged: dict[int, Row] = {}
         for (metric, arm, _), row in sorted(self.rows.items()):
@@ -268,20 +287,18 @@ class State:
             if half_life is not None:
                 row = row.settled(self.rewards, half_life)
             merged[arm] = merged[arm].merge(row) if arm in merged else row
-        return self._moments(merged)
+        return merged
 
     def metric_statistics(self) -> dict[str, ArmStats]:
         """The moments of every arm by metric, those of the options."""
-        return {
-            name: self._moments(
-                {arm: row for (metric, arm, _), row in self.rows.items() if metric == name}
-            )
-            for name in self.config.options.metrics
-        }
+        found: dict[str, dict[int, Row]] = {name: {} for name in self.config.options.metrics}
+        for (metric, arm, _), row in self.rows.items():
+            if metric in found:
+                found[metric][arm] = row
+        return {name: self._moments(rows) for name, rows in found.items()}
 
     def holdout_statistics(self) -> ArmStats | None:
-        """The moments of rewards outside the holdout (0) and in it (1), since its share was last
-        changed; None without a holdout."""
+        """Rewards outside the holdout (0) and in it (1) since its share was last changed."""
         if not self.config.options.holdout:
             return None
         sides = {NOT_HELD: Row(), HELD: Row()}
@@ -301,32 +318,29 @@ class State:
             moments[:, arm] = row.n, row.origin + row.mean, row.m2, row.m3, row.m4
         return ArmStats._trusted(*moments)
 
-    def owed(self, policy: Policy, stats: ArmStats) -> NDArray[np.bool_]:
+    def owed(self, policy: Policy, stats: ArmStats | LinearStats) -> NDArray[np.bool_]:
         """Which arms are owed pulls: they had too few rewards, or too little of them is left."""
-        K = stats.K
-        return (self.counts() < policy.owed(K)) | (stats.n < policy.least_weight(K))
+        K, counts = stats.K, self.counts(policy.contextual)
+        return (counts < policy.owed(K)) | (stats.n < policy.least_weight(K))
 
     @property
     def counted(self) -> int:
         """How many rewards the statistics count: `rewards` without those that were voided."""
         return int(self.counts().sum())
 
-    def counts(self) -> NDArray[np.int64]:
-        """How many rewards each arm has had."""
+    def counts(self, with_features: bool = False) -> NDArray[np.int64]:
+        """How many rewards each arm has had; or those whose features are known."""
         out = np.zeros(len(self.config.arms), dtype=np.int64)
         for (metric, arm, _), row in self.rows.items():
             if metric == THE_REWARD:
-                out[arm] += row.rewards
+                counted = row.line if with_features else row
+                out[arm] += 0 if counted is None else counted.rewards
         return out
 
 
 def described(event: Event, when: str = "after") -> dict[str, float]:
-    """What a reward says beside itself, by the metric of the statistics that count it.
-
-    Args:
-        event: One that counts a reward, or corrects it.
-        when: Whether as it is "after" the event, or as it was "before".
-    """
+    """What a reward says beside itself, by the metric of the statistics that count it: as it is
+    "after" the event, or as it was "before"."""
     body = event.body or {}
     out: dict[str, float] = dict(body.get("metrics" if when == "after" else "metrics_before", {}))
     value = event.value if when == "after" else body["before"]

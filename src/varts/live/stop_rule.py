@@ -62,15 +62,27 @@ def _met(at: Standing, best: int) -> tuple[int | None, str]:
     if options.stop_error is None:
         return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
     left = np.flatnonzero(at.possible)
-    certain = len(left) == 1 and options.half_life is None
+    certain = len(left) == 1 and nothing_holds(at.config) is None
     return int(left[0]) if certain else None, at_any_look(at)
+
+
+def nothing_holds(config: Config) -> str | None:
+    """Why nothing can be said for all looks together, in a sentence; None if something can."""
+    if config.options.half_life is not None:
+        return "nothing holds at any look with a half-life: rewards must count alike for that"
+    if config.options.contextual:
+        return (
+            "nothing holds at any look where features choose the arms: an arm's rewards are those "
+            "of the units that it seemed to suit"
+        )
+    return None
 
 
 def at_any_look(at: Standing) -> str:
     """Which arms may still be best, whenever one looks: a sentence."""
     options, left = at.config.options, np.flatnonzero(at.possible)
-    if options.half_life is not None:
-        return "nothing holds at any look with a half-life: rewards must count alike for that"
+    if (why_not := nothing_holds(at.config)) is not None:
+        return why_not
     error = f"an error of {100 * at.error:g} % at any look"
     if len(left) == 1:
         return f"all arms but {printable(at.config.arms[left[0]])} are ruled out, with {error}"

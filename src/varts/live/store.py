@@ -20,7 +20,7 @@ from varts.live.database import Database
 from varts.live.errors import StoreError
 from varts.live.locks import Deadline, WaitedTooLong, queue_file
 from varts.live.migrations import upgrade
-from varts.live.row import Row
+from varts.live.row import Row, read_row
 from varts.live.schema import SCHEMA_VERSION, events, experiments, statistics, traffic
 from varts.live.state import CREATE, PART, REWARD, Config, Event, Key, State
 from varts.live.traffic import Traffic
@@ -102,8 +102,7 @@ class Store(Database):
                 found[row.id], rows[row.id] = row, {}
             which = statistics.c.experiment.in_(list(found))
             for row in connection.execute(sa.select(statistics).where(which)):
-                sums = Row(*(getattr(row, name) for name in Row._fields))
-                rows[row.experiment][row.metric, row.arm, row.epoch] = sums
+                rows[row.experiment][row.metric, row.arm, row.epoch] = read_row(row)
         return {
             row.name: State(
                 Config.from_json(json.loads(row.config)),

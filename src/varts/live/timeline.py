@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.live.errors import StoreError
+from varts.live.line import Line, point_of
 from varts.live.log import NARROW_EVENT, Log
 from varts.live.rebuild import rebuild
 from varts.live.row import LARGEST_REWARD, Row
@@ -58,6 +59,7 @@ class Rewards(NamedTuple):
     epoch: NDArray[np.int64]
     value: Floats
     side: NDArray[np.int64]  # of the holdout: 1 in it, 0 outside, -1 on neither
+    x: NDArray[np.object_]  # the features of its unit, a list; None if the log has none
 
     def between(self, start: int, end: int) -> Rewards:
         """Those at the places from start to end."""
@@ -76,6 +78,7 @@ def read_rewards(page: Sequence[tuple[Any, ...]]) -> Rewards:
         np.array([row[epoch] for row in rows], dtype=np.int64),
         np.array([row[value] for row in rows], dtype=np.float64),
         np.array([_side(row[body]) for row in rows], dtype=np.int64),
+        _features([row[body] for row in rows]),
     )
 
 
@@ -85,6 +88,15 @@ def _side(body: str | None) -> int:
     if body is None or '"held": ' not in body:
         return -1
     return int('"held": true' in body)
+
+
+def _features(bodies: Sequence[str | None]) -> NDArray[np.object_]:
+    """The features that the events of rewards name; few experiments have any."""
+    out = np.full(len(bodies), None, dtype=np.object_)
+    for i, body in enumerate(bodies):
+        if body is not None and '"x": ' in body:
+            out[i] = json.loads(body).get("x")
+    return out
 
 
 def count_rewards(state: State, rewards: Rewards) -> None:
@@ -101,7 +113,7 @@ def count_rewards(state: State, rewards: Rewards) -> None:
     number = state.rewards + 1 + np.arange(value.size)
     keys = rewards.epoch * K + rewards.arm
     places = [(THE_REWARD, key % K, key // K) for key in np.unique(keys).tolist()]
-    _merge(state, keys, places, value, number, half_life)
+    _merge(state, keys, places, value, number, half_life, rewards.x)
     sided = rewards.side >= 0
     if sided.any():
         keys = (rewards.side * K + rewards.arm)[sided]
@@ -117,6 +129,7 @@ def _merge(
     value: Floats,
     number: NDArray[np.int64],
     half_life: float | None,
+    x: NDArray[np.object_] | None = None,
 ) -> None:
     """Sum rewards up by key, and merge each sum into the row of its place."""
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -135,10 +148,21 @@ def _merge(
     powers = (np.bincount(group, weight * gap**power) for power in (2, 3, 4))
     columns = (np.bincount(group), n, mean, *powers, origin, at)
     new = zip(*(column.tolist() for column in columns), strict=True)
-    for place, row, numbers in zip(places, before, new, strict=True):
+    for i, (place, row, numbers) in enumerate(zip(places, before, new, strict=True)):
         added = Row(*numbers)
+        if x is not None:
+            added = added._replace(line=_line(x[group == i], value[group == i], weight[group == i]))
         merged = added if row is None else row.settled(added.at, half_life).merge(added)
         state.rows[place] = merged
+
+
+def _line(x: NDArray[np.object_], value: Floats, weight: Floats) -> Line | None:
+    """What rewards of one arm say about features, those that have some."""
+    known = [i for i, one in enumerate(x) if one is not None]
+    if not known:
+        return None
+    points = np.array([point_of(x[i], value[i]) for i in known])
+    return Line.summed(points, weight[known])
 
 
 class Timeline:
@@ -217,7 +241,7 @@ class Timeline:
         if event.kind in CORRECTIONS:
             body = event.body or {}
             before = body["before"]
-            names = ("before", "number", "held")
+            names = ("before", "number", "held", "x")
             kept: dict[str, Any] = {name: body[name] for name in names if name in body}
             event = event._replace(body=kept)
             self.earned[event.arm] += (event.value or 0.0) - (before or 0.0)

@@ -15,8 +15,10 @@ from sqlalchemy.engine import Connection
 from varts._caching import computed_once
 from varts.live.clock import Clock
 from varts.live.connections import limit_statements
+from varts.live.contexts import forget_contexts, sample_contexts
 from varts.live.errors import StoreError
 from varts.live.head import Head, read_head
+from varts.live.row import written
 from varts.live.schema import decisions, events, experiments, statistics, traffic, units
 from varts.live.state import CONFIGURE, MISSING, PART, REWARD, Event, State
 from varts.live.traffic import (
@@ -157,7 +159,7 @@ class Transaction:
                     "arm": arm,
                     "epoch": epoch,
                     "version": state.version,
-                    **state.rows[metric, arm, epoch]._asdict(),
+                    **written(state.rows[metric, arm, epoch]),
                 }
                 for metric, arm, epoch in sorted(state.touched)
             ]
@@ -183,6 +185,16 @@ class Transaction:
                 sa.update(table).where(here).values(unit=alias)
             ).rowcount
         return count
+
+    def forget_contexts(self, unit: str, keep_numbers: bool) -> set[tuple[int, int]]:
+        """Take the contexts of a unit out of its decisions, and out of the events of its rewards
+        unless the numbers are kept; the arms and epochs of rewards that have lost theirs."""
+        self._leave_no_trace()
+        return forget_contexts(self.connection, self.experiment, unit, keep_numbers)
+
+    def contexts(self, version: int, limit: int) -> list[dict[str, Any]]:
+        """Contexts of decisions that are settled, evenly spaced over the log up to a version."""
+        return sample_contexts(self.connection, self.experiment, version, limit)
 
     def delete(self) -> int:
         """Everything there is of the experiment; how many decisions it had."""
@@ -275,11 +287,13 @@ def insertion(
 
 _DECIDED = (
     "id", "seq", "version", "epoch", "arm", "probability", "estimated", "reason", "time", "unit",
+    "context",
 )  # fmt: skip
 _SETTLED = ("decision", "kind", "raw", "value", "version", "body")
 _CHANGE = ("version", "time", "kind", "corrects", "value", "body")
 _CORRECTION = ("corrects", "kind", "raw", "value", "version", "body")
 _ASSIGNED = ("unit", "arm", "probability", "estimated", "decision")
+_OVERDUE = ("id", "arm", "epoch", "time", "reason", "unit", "context")
 _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
 )
@@ -297,7 +311,7 @@ _open = sa.and_(
 )
 _unsettled = sa.select(sa.func.count()).select_from(decisions).where(_open)
 _overdue = (
-    sa.select(*(decisions.c[name] for name in ("id", "arm", "epoch", "time", "reason", "unit")))
+    sa.select(*(decisions.c[name] for name in _OVERDUE))
     .where(_open, decisions.c.time <= sa.bindparam("until"))
     .order_by(decisions.c.time, decisions.c.seq)
     .limit(sa.bindparam("limit"))

@@ -5,9 +5,11 @@ A prior is not among them: a command line may name a file, a form must not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from varts.features import MISSING, NUMBER, Features, features_from
 from varts.live.validation import read_seconds
 
 
@@ -53,6 +55,80 @@ def _read_guards(name: str, text: str) -> dict[str, tuple[str, float]]:
     return out
 
 
+def read_features(name: str, text: str) -> dict[str, Any]:
+    """Features with their kinds: a / between categories, and number/missing for one that may be
+    missing; or JSON.
+
+    >>> read_features("features", "country=NL/BE,visits=number")
+    {'kinds': {'country': ['NL', 'BE'], 'visits': 'number'}, 'optional': []}
+    >>> read_features("features", '{"visits": "number"}')
+    {'visits': 'number'}
+    """
+    rule = f"{name} must be like country=NL/BE,visits=number, or JSON"
+    if text.lstrip().startswith("{"):
+        return _read_object(rule, text)
+    kinds: dict[str, str | list[str]] = {}
+    optional = []
+    for feature, equals, kind in (one.partition("=") for one in text.split(",")):
+        feature, words = feature.strip(), [word.strip() for word in kind.split("/")]
+        if not feature or not equals or not all(words) or feature in kinds:
+            raise ValueError(f"{rule}, got {text!r}")
+        if words == [NUMBER, MISSING]:
+            optional.append(feature)
+        kinds[feature] = NUMBER if words in ([NUMBER], [NUMBER, MISSING]) else words
+    return {"kinds": kinds, "optional": optional}
+
+
+def read_context(text: str, features: Features | None) -> dict[str, Any]:
+    """What is known of a unit: values by feature, or JSON. What is left empty is missing.
+
+    >>> features = Features({"country": ["NL", "BE"], "visits": "number"})
+    >>> read_context("country=NL,visits=3", features)
+    {'country': 'NL', 'visits': 3.0}
+    """
+    rule = "context must be like country=NL,visits=3, or JSON"
+    if text.lstrip().startswith("{"):
+        return _read_object(rule, text)
+    kinds = {} if features is None else features.kinds
+    out: dict[str, Any] = {}
+    for feature, equals, value in (one.partition("=") for one in text.split(",")):
+        feature, value = feature.strip(), value.strip()
+        if not feature or not equals or feature in out:
+            raise ValueError(f"{rule}, got {text!r}")
+        number = kinds.get(feature) == NUMBER
+        out[feature] = None if not value else _read_number(feature, value) if number else value
+    return out
+
+
+def _read_object(rule: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{rule}, got {text!r}") from None
+    return dict(found)
+
+
+def features_text(stored: Mapping[str, Any]) -> str:
+    """Features as they are typed; those that cannot be, as JSON.
+
+    >>> features_text({"version": 1, "kinds": {"country": ["NL", "BE"], "visits": "number"},
+    ...                "interactions": [], "optional": ["visits"]})
+    'country=NL/BE,visits=number/missing'
+    """
+    kinds, optional = stored["kinds"], stored["optional"]
+    words = {
+        name: f"{NUMBER}/{MISSING}" if name in optional else kind
+        for name, kind in ((n, k if isinstance(k, str) else "/".join(k)) for n, k in kinds.items())
+    }
+    typed = ",".join(f"{name}={kind}" for name, kind in words.items())
+    body = {name: value for name, value in stored.items() if name != "version"}
+    try:
+        same = features_from(read_features("features", typed)) == features_from(body)
+    except (TypeError, ValueError):
+        same = False
+    return typed if same else json.dumps(body)
+
+
 def _read_policy(name: str, text: str) -> Any:
     """A label, or a label with its options.
 
@@ -91,4 +167,5 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "stop_error": ("P", _read_number),
     "metrics": ("NAME[,NAME]", _read_names),
     "guards": ("NAME<LIMIT", _read_guards),
+    "features": ("NAME=number|NAME=WORD/WORD", read_features),
 }

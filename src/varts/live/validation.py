@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from varts._validation import abbreviate, integer, is_real, scalar
+from varts.features import Features
 from varts.live.errors import InvalidReward
 from varts.live.row import limited
 from varts.policies import Policy
@@ -48,9 +49,11 @@ def check_list(name: str, values: Any) -> Iterable[Any]:
 
 
 def check_units(
-    units: int | Sequence[str | None] | None, ids: Iterable[str] | None
+    units: int | Sequence[str | None] | None, ids: Iterable[str] | None, contexts: Any = None
 ) -> tuple[list[str | None], list[str] | None]:
     """Who decisions are for, one by one, and their ids if they have some already."""
+    if units is None and ids is None and contexts is not None:
+        units = len(contexts)
     own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
     if units is None and own is not None:
         units = [None] * len(own)
@@ -59,6 +62,30 @@ def check_units(
     if own is not None and len(own) != len(units):
         raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
     return [None if unit is None else check_text("unit", unit) for unit in units], own
+
+
+def check_contexts(
+    name: str, features: Features | None, contexts: Any, count: int
+) -> list[dict[str, float | str] | None]:
+    """What is known of each unit, as it is stored; None where the experiment has no features."""
+    if features is None:
+        if contexts is not None and any(one is not None for one in contexts):
+            raise ValueError(
+                f"context must be left out, since experiment {name!r} has no features, "
+                f"got {abbreviate(next(one for one in contexts if one is not None))}"
+            )
+        return [None] * count
+    given = [None] * count if contexts is None else list(contexts)
+    if len(given) != count:
+        raise ValueError(f"contexts must be one per unit ({count}), got {len(given)}")
+    if None in given:
+        raise ValueError(f"context must be given, since experiment {name!r} has features, got none")
+    checked = [features.check(one) for one in given]
+    for one in checked:
+        for feature, value in one.items():
+            if isinstance(value, str) and value:
+                check_text(feature, value)
+    return [*checked]
 
 
 def list_rewards(rewards: Rewards) -> Iterable[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from varts.live.comparison import (
     compare_rows,
     compare_units,
 )
+from varts.live.contextual_allocation import allocate, features_marks
 from varts.live.log import Log
 from varts.live.options import Options
 from varts.live.rebuild import rebuild
@@ -26,6 +28,7 @@ from varts.live.state import (
     REPAIR,
     REWARD,
     VOID,
+    Config,
     Event,
     Key,
     State,
@@ -44,7 +47,7 @@ def verify(log: Log, cached: State, seed: int, replay: bool) -> Verification:
     while fold.step():
         pass
     assigned = Assignments(fold.options)
-    _check_decisions(log, len(cached.config.arms), assigned, out)
+    _check_decisions(log, cached.config, assigned, out)
     fold.tell_gaps(out)
     if fold.state is None:
         return out
@@ -173,9 +176,9 @@ def _check_corrected(log: Log, fold: Fold, out: Verification) -> None:
         compare_rows(key, new._replace(mean=mean, origin=row.origin), row, out)
 
 
-def _check_decisions(log: Log, K: int, assigned: Assignments, out: Verification) -> None:
+def _check_decisions(log: Log, config: Config, assigned: Assignments, out: Verification) -> None:
     """Every decision against the event that settled it, and no such event without a decision."""
-    settled = corrected = 0
+    settled, corrected, K = 0, 0, len(config.arms)
     for decision in log.decisions():
         out.decisions += 1
         assigned.add(decision)
@@ -185,6 +188,7 @@ def _check_decisions(log: Log, K: int, assigned: Assignments, out: Verification)
             settled += 1
             corrected += decision.corrected_version is not None
             _agree_on_reward(decision, out)
+            _agree_on_features(decision, config, out)
     all_settled, all_corrected = log.count_settlements()
     if all_settled > settled:
         out.add_problem(f"{all_settled - settled} rewards name a decision that was never made")
@@ -211,6 +215,22 @@ def _agree_on_reward(decision: Any, out: Verification) -> None:
         )
 
 
+def _agree_on_features(decision: Any, config: Config, out: Verification) -> None:
+    """A reward counts for the features that its decision's context makes."""
+    if config.features is None or decision.context is None or decision.settled == EXPIRED:
+        return
+    found = json.loads(decision.body or "{}").get("x")
+    try:
+        made = features_marks(config, [decision])[decision.id]["x"]
+    except DAMAGE as error:
+        out.add_problem(f"decision {decision.id!r} has an odd context: {describe(error)}")
+        return
+    if made != found:
+        out.add_problem(
+            f"decision {decision.id!r} has a context that makes {made}, its reward counts {found}"
+        )
+
+
 def _replay(log: Log, fold: Fold, state: State, out: Verification) -> None:
     """Make every decision again from the state of its version and compare what was logged."""
     assigned: dict[str, Any] = {}
@@ -225,12 +245,12 @@ def _replay(log: Log, fold: Fold, state: State, out: Verification) -> None:
                 return
             allocation = None
         fold.end_transaction()
-        if log.repaired is not None and decision.version < log.repaired:
+        if _cannot_be_made_again(decision, log, state):
             if state.config.options.sticky and decision.reason != STICKY:
                 assigned[decision.unit] = decision
             continue
         try:
-            allocation = allocation or Allocation(fold.seed, state)
+            allocation = allocation or allocate(fold.seed, state)
             again = _made_again(decision, allocation, assigned)
         except DAMAGE as error:
             out.add_problem(f"decision {decision.id!r} cannot be made again: {describe(error)}")
@@ -247,6 +267,15 @@ def _replay(log: Log, fold: Fold, state: State, out: Verification) -> None:
             )
 
 
+def _cannot_be_made_again(decision: Any, log: Log, state: State) -> bool:
+    """Whether what a decision was made from is gone: a repair or a unit that was forgotten have
+    changed the statistics since, or its own context was taken out of the log."""
+    changed = [version for version in (log.repaired, log.erased) if version is not None]
+    if changed and decision.version < max(changed):
+        return True
+    return state.config.features is not None and decision.context is None
+
+
 def _made_again(
     decision: Any, allocation: Allocation, assigned: dict[str, Any]
 ) -> tuple[int, float] | None:
@@ -257,7 +286,10 @@ def _made_again(
     held = None
     if decision.unit is not None and decision.unit.startswith(FORGOTTEN):
         held = [decision.reason == HOLDOUT]
-    (choice,) = allocation.choose([decision.salt or decision.id], [decision.unit], held=held)
+    context = None if decision.context is None else json.loads(decision.context)
+    (choice,) = allocation.choose(
+        [decision.salt or decision.id], [decision.unit], held=held, contexts=[context]
+    )
     if allocation.options.sticky:
         assigned[decision.unit] = decision
     return choice.arm, choice.probability

@@ -12,6 +12,7 @@ from varts._text import decimal, places_for, range_text
 from varts.beliefs.leader import REWARDS_PER_ARM, leads
 from varts.live.report import Report
 from varts.live.state import State
+from varts.live.typed_options import features_text
 
 
 class ArmCells(NamedTuple):
@@ -57,9 +58,13 @@ def option_text(value: Any) -> str:
     ('VarTS', '0,100', 'none')
     >>> option_text({"refund": ("below", 0.05)})
     'refund<0.05'
+    >>> option_text({"kinds": {"visits": "number"}, "interactions": [], "optional": []})
+    'visits=number'
     """
     if isinstance(value, dict) and "label" in value:
         return str(value["label"])
+    if isinstance(value, dict) and "kinds" in value:
+        return features_text(value)
     if isinstance(value, dict) and "mu" not in value:  # guards, not a prior
         sides = {"below": "<", "above": ">"}
         limits = (f"{name}{sides[side]}{limit:g}" for name, (side, limit) in value.items())

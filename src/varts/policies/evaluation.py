@@ -11,7 +11,6 @@ import numpy as np
 
 from varts._validation import Floats, abbreviate
 from varts.beliefs import StudentT
-from varts.stats import ArmStats
 
 if TYPE_CHECKING:
     from varts.policies.base import BeliefPolicy, IndexPolicy, Policy
@@ -28,9 +27,11 @@ def name_of(policy: Policy) -> str:
     return policy.label or type(policy).__name__
 
 
-def chosen_arm(policy: Policy, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
-    """The arm that `policy.choose` returns."""
-    arm = policy.choose(stats, t, rng)
+def chosen_arm(
+    policy: Policy, stats: Any, t: int, rng: np.random.Generator, x: Floats | None = None
+) -> int:
+    """The arm that `policy.choose` returns, or for a unit with features `policy.choose_at`."""
+    arm = policy.choose(stats, t, rng) if x is None else policy.choose_at(stats, x, t, rng)
     wrong = f"{name_of(policy)} must choose an arm from 0 to {stats.K - 1}, got {abbreviate(arm)}"
     if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)):
         raise TypeError(wrong)

@@ -137,7 +137,9 @@ class LinearSampler(LinearPolicy):
             loc, scale, df = self.believe(
                 loc, worth, posterior.alpha, posterior.beta, *self.extra()
             )
-        return StudentT(loc, scale, df)
+        if not np.min(scale, initial=0.0) >= 0:
+            return StudentT(loc, scale, df)  # which refuses it
+        return StudentT._trusted(loc, scale, np.broadcast_to(df, loc.shape))
 
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
         return self.belief_at(stats, x).argmax(rng)

@@ -159,6 +159,7 @@ _hints |= {
     "policy": str | dict[str, str | bool | float],
     "prior": dict[str, Any] | None,
     "clip": tuple[float, float] | None,
+    "features": dict[str, Any] | None,
 }
 _options = [(name, hint | UnsetType, UNSET) for name, hint in _hints.items()]
 

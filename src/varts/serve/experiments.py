@@ -137,7 +137,7 @@ async def forget_unit(call: Call) -> Reply:
     unit, note = call.body.unit, call.note(call.body.why)
 
     def forget(experiment: Experiment) -> int:
-        return experiment.forget_unit(unit, **note)
+        return experiment.forget_unit(unit, by=note.get("by"), why=note.get("why"))
 
     count = await call.service.change(call.path["name"], forget)
     tell_change(call, "forget", call.body.why)

@@ -1,0 +1,68 @@
+"""What is believed of the arms of an experiment, as its reports say it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts.beliefs import Belief
+from varts.linear_stats import LinearStats
+from varts.live.allocation import seen_by
+from varts.live.contextual_allocation import linear_statistics
+from varts.live.state import Config, State
+from varts.policies import BernoulliTS, KnownVarianceTS, LinearTS, LinearVarTS, Policy, VarTS
+from varts.policies.linear import LinearSampler
+from varts.stats import ArmStats
+
+CERTAIN_OF_THEIR_REWARDS = (VarTS, BernoulliTS, KnownVarianceTS, LinearVarTS, LinearTS)
+
+
+class Believer:
+    """The policy whose beliefs are reported, with what it has seen.
+
+    `seen` are the statistics as it sees them, and `owed` are the arms of which it knows too little.
+    Where the policy looks at features, the belief is about the average unit so far.
+
+    Args:
+        state: That of the experiment.
+        stats: The statistics of its arms.
+    """
+
+    def __init__(self, state: State, stats: ArmStats) -> None:
+        goal = state.config.options.goal
+        self.policy = _believer(state.config)
+        self.seen: ArmStats = seen_by(self.policy, goal, stats)
+        self.linear: LinearStats | None = None
+        if self.policy.contextual:
+            self.linear = seen_by(self.policy, goal, linear_statistics(state))
+        looked_at = self.seen if self.linear is None else self.linear
+        self.owed: NDArray[np.bool_] = state.owed(self.policy, looked_at) | self._all_equal()
+
+    def belief(self, arms: NDArray[np.int64]) -> Belief:
+        """What is said of these arms."""
+        policy = self.policy.restricted(arms)
+        if self.linear is not None and isinstance(policy, LinearSampler):
+            average = self.linear.pooled().mean[0, :-1]
+            return policy.believed_at(policy.posterior(self.linear.take(arms)), average)
+        seen = self.seen.take(arms)
+        return policy.inferred(seen) if isinstance(policy, VarTS) else policy.believed(seen)
+
+    def _all_equal(self) -> bool:
+        """Whether nothing at all is known of the rewards' spread: neither a prior nor two of them
+        that differ."""
+        learns = isinstance(self.policy, (VarTS, LinearVarTS))
+        return learns and getattr(self.policy, "prior", None) is None and not self.seen.differ()
+
+
+def _believer(config: Config) -> Policy:
+    """The policy whose beliefs are reported.
+
+    Bernoulli-TS knows its rewards to be 0 or 1, and KnownVarianceTS and LinearTS are told their
+    variances. For all others it is VarTS, whatever chose the arms: its `inference` minds the
+    rewards' tails, and no other believer here does. Where arms are chosen by features, it is
+    LinearVarTS: the rewards of an arm are then those of the units that it seemed to suit.
+    """
+    options = config.options
+    if options.policy_is_known and type(config.policy) in CERTAIN_OF_THEIR_REWARDS:
+        return config.policy
+    return LinearVarTS() if options.contextual else VarTS()
