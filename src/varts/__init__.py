@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.checks import Finding as Finding
     from varts.checks.log import check as check
     from varts.client import open as open
+    from varts.contextual_problems import LinearBandit as LinearBandit
+    from varts.contextual_problems import RecordedBandit as RecordedBandit
+    from varts.contextual_problems import Wheel as Wheel
     from varts.drift import Cycle as Cycle
     from varts.drift import Steps as Steps
     from varts.drift import Walk as Walk
@@ -79,6 +82,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
     from varts.tails import Tails as Tails
+    from varts.visits import ContextualProblem as ContextualProblem
+    from varts.visits import Visits as Visits
 
 __version__ = "0.1.0"
 
@@ -89,6 +94,7 @@ _homes = {
     "varts.checks": ("Checks", "Finding"),
     "varts.checks.log": ("check",),
     "varts.client": ("open",),
+    "varts.contextual_problems": ("LinearBandit", "RecordedBandit", "Wheel"),
     "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
     "varts.evaluation": ("Evaluation", "always", "with_floor"),
@@ -131,6 +137,7 @@ _homes = {
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
     "varts.tails": ("Tails",),
+    "varts.visits": ("ContextualProblem", "Visits"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
 _public = sorted([*_modules, *_home])

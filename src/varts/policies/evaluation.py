@@ -30,11 +30,15 @@ def name_of(policy: Policy) -> str:
 
 def chosen_arm(policy: Policy, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
     """The arm that `policy.choose` returns."""
-    arm = policy.choose(stats, t, rng)
-    wrong = f"{name_of(policy)} must choose an arm from 0 to {stats.K - 1}, got {abbreviate(arm)}"
+    return checked_arm(policy, policy.choose(stats, t, rng), stats.K)
+
+
+def checked_arm(policy: Policy, arm: Any, K: int) -> int:
+    """What a policy has chosen, if it is one of K arms."""
+    wrong = f"{name_of(policy)} must choose an arm from 0 to {K - 1}, got {abbreviate(arm)}"
     if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)):
         raise TypeError(wrong)
-    if not 0 <= arm < stats.K:
+    if not 0 <= arm < K:
         raise ValueError(wrong)
     return int(arm)
 
