@@ -123,10 +123,6 @@ class LinearBandit(ContextualProblem):
     def scatter(self, arms: Any, x: Floats) -> Floats:
         return np.asarray(arms[2] * self._factor(x))
 
-    def own_linear_prior(self) -> LinearNormalGamma:
-        """Return the prior that the arms are drawn from."""
-        return self.prior
-
     def describe(self) -> dict[str, Any]:
         contexts = {} if self.contexts is None else {"contexts": _said(self.contexts)}
         curves = {name: _said(getattr(self, name)) for name in ("effect", "noise")}
