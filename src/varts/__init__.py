@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.client import open as open
     from varts.context import ContextReport as ContextReport
     from varts.context import context_report as context_report
+    from varts.contextual_problems import LinearBandit as LinearBandit
+    from varts.contextual_problems import RecordedBandit as RecordedBandit
+    from varts.contextual_problems import Wheel as Wheel
     from varts.drift import Cycle as Cycle
     from varts.drift import Steps as Steps
     from varts.drift import Walk as Walk
@@ -82,6 +85,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
     from varts.tails import Tails as Tails
+    from varts.visits import ContextualProblem as ContextualProblem
+    from varts.visits import Visits as Visits
 
 __version__ = "0.1.0"
 
@@ -93,6 +98,7 @@ _homes = {
     "varts.checks.log": ("check",),
     "varts.client": ("open",),
     "varts.context": ("ContextReport", "context_report"),
+    "varts.contextual_problems": ("LinearBandit", "RecordedBandit", "Wheel"),
     "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
     "varts.evaluation": ("Evaluation", "always", "with_floor"),
@@ -135,6 +141,7 @@ _homes = {
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
     "varts.tails": ("Tails",),
+    "varts.visits": ("ContextualProblem", "Visits"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
 _public = sorted([*_modules, *_home])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 # What a stream is for. The numbers are part of every result: append, never renumber.
-INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK, DRIFT, HELD_OUT = 0, 1, 2, 3, 4
+INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK, DRIFT, HELD_OUT, VISITS = 0, 1, 2, 3, 4, 5
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:

@@ -48,6 +48,8 @@ class Drifting(Problem):
             raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
         if isinstance(problem, Drifting):
             raise ValueError(f"problem must be one that does not drift, got {abbreviate(problem)}")
+        if problem.contextual:
+            raise ValueError(f"problem must be one without context, got {abbreviate(problem)}")
         self.problem, self.K, self.names = problem, problem.K, problem.names
         self.reward = problem.reward  # type: ignore[method-assign]
         self.data = problem.data

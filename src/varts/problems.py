@@ -7,7 +7,7 @@ two numbers a, b for its reward function. To add a problem, subclass `Problem` a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -34,6 +34,8 @@ class Problem:
     """
 
     K: int
+    #: Whether rewards depend on the features of who comes: see `ContextualProblem`.
+    contextual: ClassVar[bool] = False
     #: The arms' names, if they have any: `simulate` finds a policy's prior by them.
     names: tuple[str, ...] | None = None
     #: A list of numbers that `reward` gets as a fifth argument, if there is one: what all arms

@@ -32,10 +32,15 @@ def chosen_arm(
 ) -> int:
     """The arm that `policy.choose` returns, or for a unit with features `policy.choose_at`."""
     arm = policy.choose(stats, t, rng) if x is None else policy.choose_at(stats, x, t, rng)
-    wrong = f"{name_of(policy)} must choose an arm from 0 to {stats.K - 1}, got {abbreviate(arm)}"
+    return checked_arm(policy, arm, stats.K)
+
+
+def checked_arm(policy: Policy, arm: Any, K: int) -> int:
+    """What a policy has chosen, if it is one of K arms."""
+    wrong = f"{name_of(policy)} must choose an arm from 0 to {K - 1}, got {abbreviate(arm)}"
     if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)):
         raise TypeError(wrong)
-    if not 0 <= arm < stats.K:
+    if not 0 <= arm < K:
         raise ValueError(wrong)
     return int(arm)
 

@@ -49,6 +49,9 @@ class LinearPolicy(Policy):
     prior: LinearNormalGamma | None = None
 
     contextual: ClassVar[bool] = True
+    #: True when the scale or index never grows with `worth`, which changes nothing else. The engine
+    #: then leaves out arms that cannot win; the choices are the same.
+    narrows: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
 
@@ -207,6 +210,7 @@ class LinearVarTS(LinearSampler):
     """
 
     label: ClassVar[str] = "LinearVarTS"
+    narrows: ClassVar[bool] = True
 
     @staticmethod
     def believe(loc: Any, worth: Any, alpha: Any, beta: Any) -> Any:
@@ -226,6 +230,7 @@ class LinearTS(LinearSampler):
     sigma: float = 1.0
 
     label: ClassVar[str] = "LinearTS"
+    narrows: ClassVar[bool] = True
 
     if TYPE_CHECKING:
 
@@ -254,6 +259,7 @@ class LinUCB(LinearIndexPolicy):
     bonus: float = 1.0
 
     label: ClassVar[str] = "LinUCB"
+    narrows: ClassVar[bool] = True
 
     if TYPE_CHECKING:
 
@@ -278,6 +284,7 @@ class LinearBayesUCB(LinearIndexPolicy):
     """
 
     label: ClassVar[str] = "Linear-Bayes-UCB"
+    narrows: ClassVar[bool] = True
 
     @staticmethod
     def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any) -> Any:
@@ -295,6 +302,7 @@ class LinearGreedy(LinearIndexPolicy):
     """
 
     label: ClassVar[str] = "Linear-Greedy"
+    narrows: ClassVar[bool] = True
 
     @staticmethod
     def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any) -> Any:

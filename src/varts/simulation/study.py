@@ -22,6 +22,7 @@ from varts.problems import Problem
 from varts.simulation.executors import Executor, Threads, play
 from varts.simulation.provenance import provenance_of
 from varts.simulation.results import PolicyResult, RegretCurve, read_only, recorded_rounds
+from varts.visits import check_context
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -281,6 +282,7 @@ def simulate(
             if problem.names is not None:
                 named[label] = policy = policy.for_arms(problem.names)
             policy.check(problem.K)
+            check_context(policy, problem)
         except ValueError as error:
             raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
     horizon, runs, seed, threads = settings(horizon, runs, seed, threads)

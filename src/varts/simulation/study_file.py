@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from varts._validation import abbreviate, choice, integer, unknown
+from varts.contextual_problems import LinearBandit, RecordedBandit, Wheel
 from varts.drift import Cycle, Drifting, Steps, Walk
 from varts.empirical import EmpiricalBandit
 from varts.policies import Fading, KnownVarianceTS, Policy, VarTS, make
+from varts.policies.linear import LinearPolicy
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
@@ -28,12 +32,16 @@ seed = 0
 
 [problem]
 kind = "gaussian"     # gaussian, bernoulli, beta, revenue, or table: rewards from a log
+                      # with features: linear, wheel, recorded
 K = 10                # arms; without more, the priors are the paper's
 # prior = { mu = 12.0, kappa = 16.0, alpha = 11.0, beta = 640.0 }    # or a prior's JSON file
 # prior = { mu = 0.0, sigma = 1.0 }   with   sigma = 0.5             # known variances
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
 # chance = [0.02, 0.06], amount = 30.0, spread = 0.8    # revenue: few pay, very different amounts
 # path = "log.csv"                    # table: arms pay what the log has; columns arm and reward
+# kind = "linear", d = 5, contexts = "units.csv", effect = "threshold"    # rewards by features
+# kind = "wheel", delta = 0.9                              # or a known problem with features
+# kind = "recorded", path = "rows.csv", rewards = ["red", "blue"]   # or a table: a row per visit
 # drift = { kind = "steps", every = 500, random = true }             # arms drawn anew
 # drift = { kind = "cycle", period = 100, amplitude = 0.5 }          # means that rise and fall
 # drift = { kind = "walk", step = 0.02, spread = 0.5 }               # means that wander
@@ -52,8 +60,11 @@ PROBLEM_KEYS = {
     "bernoulli": ("kind", "K", "a", "b"),
     "beta": ("kind", "K", "s", "a", "b"),
     "gaussian": ("kind", "K", "prior", "sigma"),
+    "linear": ("kind", "K", "d", "prior", "contexts", "effect", "noise"),
+    "recorded": ("kind", "path", "features", "rewards"),
     "revenue": ("kind", "K", "chance", "amount", "arm_spread", "spread", "shape"),
     "table": ("kind", "path", "arm", "reward", "experiment", "only"),
+    "wheel": ("kind", "delta"),
 }
 DRIFTS: dict[str, tuple[type[Drifting], tuple[str, ...]]] = {
     "steps": (Steps, ("every", "random", "at")),
@@ -178,6 +189,10 @@ def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
     options = {key: value for key, value in table.items() if key != "kind"}
     if kind == "table":
         return _table(options, arms)
+    if kind == "recorded":
+        return _recorded(options, arms)
+    if kind == "wheel":
+        return Wheel(**options)
     if arms.names is not None:
         K = options.setdefault("K", len(arms.names))
         if len(arms.names) != K:
@@ -190,6 +205,8 @@ def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
         return BetaBandit(**options)
     if kind == "revenue":
         return RevenueBandit(**options)
+    if kind == "linear":
+        return _linear(options, arms)
     if "prior" not in options:
         _only("key of a gaussian problem without a prior", table, ("kind", "K"))
         return GaussianBandit(**options)
@@ -204,6 +221,53 @@ def _table(options: dict[str, Any], arms: Arms) -> EmpiricalBandit:
             raise TypeError(f"{name} of a table problem must be {rule}, got {abbreviate(value)}")
     path = arms.folder / options.pop("path")
     return EmpiricalBandit(path, arms=arms.names, **options)
+
+
+def _linear(options: dict[str, Any], arms: Arms) -> LinearBandit:
+    """A linear problem; its contexts are the rows of a table."""
+    if "prior" in options:
+        options["prior"] = arms.prior(options["prior"])
+    if "contexts" in options:
+        options["contexts"] = _columns("contexts", options["contexts"], arms).to_numpy()
+    return LinearBandit(**options)
+
+
+def _recorded(options: dict[str, Any], arms: Arms) -> RecordedBandit:
+    """A table with the reward of every arm; all other columns are features, unless some are."""
+    for name in ("path", "rewards"):
+        if name not in options:
+            raise ValueError(f"a recorded problem must have {name}, got none")
+    table = _columns("path", options["path"], arms)
+    rewards = _names_in(table, "rewards", options["rewards"])
+    rest = [name for name in table.columns if name not in rewards]
+    features = _names_in(table, "features", options.get("features", rest))
+    return RecordedBandit(table[features].to_numpy(), {name: table[name] for name in rewards})
+
+
+def _columns(name: str, path: Any, arms: Arms) -> pl.DataFrame:
+    """A CSV file of numbers."""
+    if not isinstance(path, str):
+        raise TypeError(f"{name} must be the name of a CSV file, got {abbreviate(path)}")
+    file = arms.folder / path
+    try:
+        table = pl.read_csv(file, infer_schema_length=None)
+    except FileNotFoundError:
+        raise
+    except Exception:
+        raise ValueError(f"{name} must be a CSV file, got {path!r}") from None
+    for column in table:
+        if not column.dtype.is_numeric() or column.null_count():
+            raise ValueError(f"column {column.name!r} of {path} must have numbers only")
+    return table
+
+
+def _names_in(table: pl.DataFrame, what: str, names: Any) -> list[str]:
+    if not isinstance(names, list) or not names:
+        raise TypeError(f"{what} must be a list of columns, got {abbreviate(names)}")
+    for name in names:
+        if name not in table.columns:
+            raise ValueError(unknown("column", name, table.columns))
+    return names
 
 
 def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
@@ -227,11 +291,14 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     kind = type(make(name))
     if kind is VarTS:
         return {"prior": problem.own_prior()}
+    if issubclass(kind, LinearPolicy) and isinstance(problem, LinearBandit):
+        return {"prior": problem.prior}
     problem = problem.problem if isinstance(problem, Drifting) else problem
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
-    raise ValueError(f'prior = "problem" must be for VarTS or KnownVarianceTS, got {label!r}')
+    rule = "VarTS, KnownVarianceTS or, of a linear problem, a policy with features"
+    raise ValueError(f'prior = "problem" must be for {rule}, got {label!r}')
 
 
 def _only(what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:

@@ -21,10 +21,12 @@ from varts.drift import Drifting, Path
 from varts.empirical import EmpiricalBandit
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.fading import split_fading
+from varts.policies.linear import LinearPolicy, LinearSampler
 from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
 from varts.revenue import REVENUES, RevenueBandit
 from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
+from varts.simulation.engine.contextual_block import compile_loop, play_runs
 from varts.simulation.engine.diagnosis import diagnose
 from varts.simulation.engine.kernel import (
     Kernel,
@@ -34,11 +36,13 @@ from varts.simulation.engine.kernel import (
     reward_kind,
     reward_of,
 )
+from varts.simulation.engine.linear import LinearMemory, allocate_linear
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
 from varts.simulation.results import PolicyResult, RegretCurve
 from varts.stats import ArmStats
+from varts.visits import ContextualProblem
 
 # These three are part of every result, like the numbers of random streams.
 RUNS_PER_BLOCK = 8
@@ -97,6 +101,17 @@ class Work:
         )
 
     @cached_property
+    def linear_memories(self) -> dict[str, LinearMemory]:
+        """What every run of a policy that looks at features begins with, by label."""
+        assert isinstance(self.problem, ContextualProblem)
+        K, d = self.problem.K, self.problem.d
+        return {
+            label: allocate_linear(policy, K, d)
+            for label, policy in self.policies.items()
+            if isinstance(policy, LinearPolicy)
+        }
+
+    @cached_property
     def data(self) -> Floats:
         """What the problem's rewards look up."""
         return data_array(self.problem)
@@ -112,7 +127,9 @@ class Work:
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            if self.prepared[label].drifting:
+            if self.problem.contextual:
+                compile_loop(self, label)
+            elif self.prepared[label].drifting:
                 replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
             else:
                 self._play(label, 0, np.zeros((3, 0, self.problem.K)))
@@ -125,6 +142,8 @@ class Work:
     def check_problem(self) -> None:
         """Hold a user's own problem against what it states, the first time that it is met."""
         problem = self.problem
+        if problem.contextual:
+            return problem.check()
         for part in problem.parts if isinstance(problem, Drifting) else (problem,):
             self._check(part)
 
@@ -173,14 +192,33 @@ class Work:
         """Neighbouring blocks in one call per policy; None if it was stopped."""
         first_run = first * RUNS_PER_BLOCK
         runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
-        instances = self._draw(first, count)[:, :runs]
+        stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
+        counter = np.zeros(1, dtype=np.int64) if counter is None else counter
+        if self.problem.contextual:
+            played = play_runs(self, first_run, runs, stop, counter, self._refuse)
+        else:
+            played = self._play_all(first_run, self._draw(first, count)[:, :runs], stop, counter)
+        if played is None:
+            return None
+        return {
+            label: PolicyResult(final, best_share, average_curves(curves))
+            for label, (final, best_share, curves) in played.items()
+        }
+
+    def _play_all(
+        self,
+        first_run: int,
+        instances: Floats,
+        stop: NDArray[np.uint8],
+        counter: NDArray[np.int64],
+    ) -> dict[str, tuple[Floats, Floats, Floats]] | None:
+        """`_play` for every policy."""
         results = {}
         for label in self.policies:
             played = self._play(label, first_run, instances, stop, counter)
             if played is None:
                 return None
-            final, best_share, curves = played
-            results[label] = PolicyResult(final, best_share, average_curves(curves))
+            results[label] = played
         return results
 
     def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
@@ -259,14 +297,18 @@ class Work:
             status = call(slice(r, r + 1), (path.mean, path.a, path.b), *drift)
             if status != DONE:
                 break
+        self._refuse(label, status)
+        return None if status == STOPPED else (final, best_share, curves)
+
+    def _refuse(self, label: str, status: int) -> None:
+        """Raise if rewards, or what a policy thinks of them, were not sound."""
         if status == NO_REWARD:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
         if status == UNSOUND:
             rule = "a number, got NaN"
-            if isinstance(split_fading(self.policies[label])[0], BeliefPolicy):
+            if isinstance(split_fading(self.policies[label])[0], (BeliefPolicy, LinearSampler)):
                 rule = "a finite location, a scale >= 0 and degrees of freedom > 0, got others"
             raise ValueError(f"{label} must give every arm {rule}")
-        return None if status == STOPPED else (final, best_share, curves)
 
     def _allocate(self, label: str) -> Any:
         """Room for a run of the policy."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy import special
 
 from varts.drift import Drifting
 from varts.policies import Policy
@@ -24,15 +25,19 @@ from varts.policies.fading import split_fading
 from varts.problems import Problem
 from varts.simulation.engine import (
     beta_envelope,
+    contextual,
     drifting,
     lazy_argmax,
+    linear,
     loop,
+    quantiles,
     selectors,
     student_envelope,
 )
 from varts.simulation.engine.envelope import Envelope
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.interpretation import (
+    interpreted_contextual_loop,
     interpreted_drifting_loop,
     interpreted_loop,
 )
@@ -55,6 +60,8 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
         return compiled_loop(kernel)
     pay = pay_functions(reward_of(problem), problem.data is not None)[1]
     plain, fade = split_fading(policy)
+    if problem.contextual:
+        return interpreted_contextual_loop(plain, pay)
     if fade < 1 or isinstance(problem, Drifting):
         return interpreted_drifting_loop(plain, pay)
     return interpreted_loop(plain, pay)
@@ -64,7 +71,8 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
 def compiled_loop(kernel: Kernel) -> Loop:
     """The loop of a kernel; policies with equal kernels share it."""
     name = f"{kernel.family}_{kernel.digest}"
-    play = drifting.play if kernel.drifting else loop.play
+    play: Any = drifting.play if kernel.drifting else loop.play
+    play = contextual.play if kernel.contextual else play
     return kept_on_disk(play, name, hooks=as_module(_hooks(kernel)))
 
 
@@ -87,6 +95,9 @@ def _hooks(kernel: Kernel) -> Hooks:
     observe, fade = selectors.observe_nothing, selectors.fade_nothing
     if kernel.family in ("index", "growing"):
         select, refresh, begin, sound = _index_hooks(kernel)
+    elif kernel.family in ("linear_index", "linear_belief"):
+        select, refresh = _linear_hooks(kernel)
+        begin = selectors.refresh_nothing
     elif kernel.family == "mean_variance":
         select = selectors.select_mean_variance
         refresh = begin = selectors.refresh_nothing
@@ -138,6 +149,23 @@ def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
     return select, refresh, refresh, sound
 
 
+def _linear_hooks(kernel: Kernel) -> tuple[Any, Any]:
+    """`select` and `refresh` of a policy that looks at features."""
+    assert kernel.formula is not None
+    bound: dict[str, Any] = {
+        "PARAMETERS": kernel.parameters,
+        "LAZY": not (kernel.naive or kernel.pooled),
+        "glance": linear.glance_by_all if kernel.pooled else linear.glance_by_prior,
+        "look": linear.look_by_all if kernel.pooled else linear.look_by_prior,
+    }
+    formula, refresh = formula_jit(kernel.formula), linear.learn_by_prior
+    if kernel.family == "linear_index":
+        select = inlined(specialise(linear.select_index, index=formula, **bound))
+    else:
+        select = inlined(specialise(linear.select_draw, believe=formula, **bound))
+    return select, linear.learn_by_all if kernel.pooled else refresh
+
+
 def student_learn(believe: Any, parameters: int, envelope: Any = student_envelope) -> Any:
     """How the Student-t belief about an arm is written down, by a compiled formula."""
     return inlined(specialise(envelope.learn, believe=believe, PARAMETERS=parameters))
@@ -173,6 +201,11 @@ numpy_of_numbers.__dict__.update(np.__dict__)
 numpy_of_numbers.where = where  # type: ignore[attr-defined]
 
 
+# SciPy's special functions as a formula sees them: those that are compiled here.
+special_of_numbers = types.ModuleType("special")
+special_of_numbers.stdtrit = quantiles.stdtrit  # type: ignore[attr-defined]
+
+
 @functools.cache
 def formula_jit(formula: Formula) -> Any:
     """Compile a formula together with the plain functions it calls by name."""
@@ -184,6 +217,8 @@ def for_numbers(value: Any) -> Any:
     """What a formula reads, as compiled code is to see it."""
     if value is np:
         return numpy_of_numbers
+    if value is special:
+        return special_of_numbers
     plain = getattr(value, "py_func", value)
     if isinstance(plain, types.FunctionType):
         return formula_jit(Formula.of(plain, plain.__name__))

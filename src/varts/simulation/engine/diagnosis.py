@@ -46,7 +46,9 @@ def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int]]:
     if kernel.formula is not None:
         size = 3 + kernel.parameters + (kernel.family != "belief")
         size = size if kernel.terms is None else kernel.term_count + 1
-        yield kernel.formula, _numbers(size), 3 if kernel.family == "belief" else 1
+        if kernel.family in ("linear_index", "linear_belief"):
+            size = 4 + kernel.parameters + (kernel.family == "linear_index")
+        yield kernel.formula, _numbers(size), 3 if kernel.family.endswith("belief") else 1
 
 
 def _numbers(size: int) -> tuple[float, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 from numba import cloudpickle, typeof
 
 from varts._validation import real
+from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
-from varts.policies.evaluation import chosen_arm, name_of
-from varts.simulation.engine import drifting, loop, selectors
+from varts.policies.evaluation import checked_arm, chosen_arm, name_of
+from varts.simulation.engine import contextual, drifting, loop, selectors
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.rng import bits, stream
 from varts.simulation.engine.specialisation import specialise
@@ -35,7 +37,8 @@ def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
         pay.compile(tuple(map(typeof, (kind, np.uint64(0), np.int64(0), 1.0, 1.0, data))))
         for r in range(len(true_mean)):
             row = slice(r, r + 1)
-            hooks = _hooks(policy, pay, np.uint64(stream(seed, first_run + r)), true_mean.shape[1])
+            run = np.uint64(stream(seed, first_run + r))
+            hooks = _hooks(_own(policy), pay, run, true_mean.shape[1])
             status = specialise(loop.play, hooks=hooks)(
                 seed, first_run + r, *numbers, true_mean[row], a[row], b[row], rounds, stop,
                 counter, final[row], best_share[row], curve[row],
@@ -53,7 +56,7 @@ def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callab
     before = attributes_of(policy)
 
     def play(seed: Any, run: int, horizon: int, owed: Any, *rest: Any) -> int:
-        hooks = _hooks(policy, pay, np.uint64(stream(seed, run)), len(owed))
+        hooks = _hooks(_own(policy), pay, np.uint64(stream(seed, run)), len(owed))
         kind, data = rest[2], rest[3]
         pay(kind, np.uint64(0), np.int64(0), 1.0, 1.0, data)  # compiles it, if there are no rounds
         status = specialise(drifting.play, hooks=hooks)(seed, run, horizon, owed, *rest)
@@ -63,13 +66,53 @@ def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callab
     return play
 
 
+def interpreted_contextual_loop(policy: Policy, pay: Callable[..., Any]) -> Callable[..., Any]:
+    """`contextual.play` for such a policy, which is to be begun for every run anew."""
+    before = attributes_of(policy)
+
+    def begin(seed: Any, run: int, K: int, d: int) -> Callable[..., int]:
+        mine = _own(policy)
+        hooks = _hooks(mine, pay, np.uint64(stream(seed, run)), K)
+        if policy.contextual:
+            hooks = _with_features(hooks, mine, K, d)
+        loop_of_run = specialise(contextual.play, hooks=hooks)
+
+        def play(*arguments: Any) -> int:
+            status = loop_of_run(*arguments)
+            _refuse_changes(policy, before)
+            return int(status)
+
+        return play
+
+    return begin
+
+
+def _with_features(hooks: Hooks, policy: Policy, K: int, d: int) -> Hooks:
+    """The hooks of a policy that looks at features: its statistics have them, too."""
+    kept = LinearStats.empty(K, d)
+    counts, means, products = kept.n.copy(), kept.mean.copy(), kept.products.copy()
+    nothing = np.zeros((d + 1, d + 1))
+
+    def select(t: int, n: Any, mean: Any, m2: Any, params: Any, unit: Any, state: Any) -> Any:
+        rng, state = _generator(state)
+        stats = LinearStats._trusted(counts.copy(), means.copy(), products.copy())
+        arm = policy.choose_at(stats, unit[:d].copy(), int(t), rng)
+        return checked_arm(policy, arm, K), state
+
+    def refresh(arm: int, n: Any, mean: Any, m2: Any, params: Any, unit: Any) -> None:
+        before = counts[arm], means[arm], products[arm]
+        counts[arm], means[arm], products[arm] = merged_products(*before, 1.0, unit, nothing)
+        hooks.refresh(arm)
+
+    return replace(hooks, select=select, refresh=refresh)
+
+
 def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
-    """The hooks of one run."""
+    """The hooks of one run, whose own the policy is."""
     has_memory, transforms = policy.has_memory, type(policy).transform is not Policy.transform
     memory_state, recorded = np.uint64(stream(run, loop.MEMORY)), 0.0
     m3, m4 = np.zeros((2, K))
     if has_memory:
-        policy = _copied(policy)
         rng, memory_state = _generator(memory_state)
         policy.start(K, rng)
 
@@ -104,7 +147,10 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
     return Hooks(select, refresh, transform, observe, fade, pay, nothing, pay, selectors.sound)
 
 
-def _copied(policy: Policy) -> Policy:
+def _own(policy: Policy) -> Policy:
+    """The policy for one run: a copy, if it remembers something."""
+    if not policy.has_memory:
+        return policy
     try:
         return copy.deepcopy(policy)
     except Exception as error:

@@ -16,6 +16,7 @@ from varts.empirical import EmpiricalBandit
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
 from varts.policies.evaluation import name_of, terms_of
 from varts.policies.fading import split_fading
+from varts.policies.linear import LinearIndexPolicy, LinearPolicy, LinearSampler
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop
@@ -24,7 +25,9 @@ from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_CO
 from varts.simulation.results import read_only
 from varts.stats import ArmStats
 
-Family = Literal["index", "growing", "belief", "beta", "mean_variance"]
+Family = Literal[
+    "index", "growing", "belief", "beta", "mean_variance", "linear_index", "linear_belief"
+]
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
 INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
@@ -32,6 +35,14 @@ INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
     "mean_variance": (MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
     "index": (IndexPolicy, ("choose", "transform", "indices")),
     "belief": (BeliefPolicy, ("choose", "transform", "belief")),
+    "linear_index": (
+        LinearIndexPolicy,
+        ("choose_at", "transform", "posterior", "indices_at", "indexed_at"),
+    ),
+    "linear_belief": (
+        LinearSampler,
+        ("choose_at", "transform", "posterior", "belief_at", "believed_at"),
+    ),
 }
 MEMORY = ("start", "update")  # of what compiled code knows nothing
 MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
@@ -63,6 +74,7 @@ class Kernel:
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
     drifting: bool = False  # whether it is `drifting.play`
     fading: bool = False  # whether every reward moves all statistics, too
+    contextual: bool = False  # whether it is `contextual.play`
 
     @property
     def digest(self) -> str:
@@ -106,6 +118,9 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         assert isinstance(policy, BeliefPolicy)
         formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
         tails = bool(policy.tailed)
+    elif isinstance(policy, LinearPolicy):
+        formula = _formula(policy, "index" if family == "linear_index" else "believe")
+        pooled, naive = policy.prior is None, naive or not policy.narrows
     given, term_count = _parameters(policy, problem.K)
     return Kernel(
         family,
@@ -121,6 +136,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         naive=naive,
         drifting=fading or isinstance(problem, Drifting),
         fading=fading,
+        contextual=problem.contextual,
     )
 
 
@@ -187,6 +203,8 @@ def _parameters(policy: Policy, K: int) -> tuple[Floats, int]:
     family = family_of(policy)
     if family in (None, "beta"):
         return np.empty((K, 0)), 0
+    if isinstance(policy, LinearPolicy):
+        return np.array([policy.extra()], dtype=np.float64).reshape(1, -1), 0
     given = policy.parameters(ArmStats.empty(K))
     if not isinstance(policy, IndexPolicy) or policy.terms is None:
         return given, 0

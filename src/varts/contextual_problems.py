@@ -1,0 +1,279 @@
+"""Ready problems with context: linear, nearly linear, the wheel, and a recorded table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from varts import _seeding
+from varts._validation import Floats, abbreviate, choice, integer, real, reals
+from varts.priors import LinearNormalGamma, PriorLike, prior_from
+from varts.priors.matching import arm_names
+from varts.visits import ContextualProblem, Visits
+
+Curve: TypeAlias = "Callable[[Floats], Any]"
+
+
+def _linear(u: Floats) -> Floats:
+    return u
+
+
+def _quadratic(u: Floats) -> Floats:
+    return u + u * u / 2
+
+
+# What a feature does at a distance u from the center, times its slope.
+EFFECTS: dict[str, Curve] = {
+    "linear": _linear,
+    "quadratic": _quadratic,
+    "threshold": np.sign,
+}
+
+
+def _even(x: Floats) -> Floats:
+    return np.ones(1)
+
+
+def _fan(x: Floats) -> Floats:
+    return np.exp(x[:, :1] / 2)
+
+
+# What the noise's standard deviation is multiplied by, for features x.
+NOISES: dict[str, Curve] = {"even": _even, "fan": _fan}
+
+
+class LinearBandit(ContextualProblem):
+    """Arms whose mean rewards are linear in the features, or nearly; Gaussian noise.
+
+    Every run draws a level, slopes and a noise variance for every arm from the prior. With another
+    `effect` or `noise` the truth is not what linear policies assume.
+
+    Args:
+        prior: A LinearNormalGamma, or what stands for one; by default that of K arms and d
+            features with levels and slopes worth one reward each and noise precisions from
+            Gamma(2, 1): standard deviations differ fourfold.
+        K: The number of arms; 10 by default, or as many as the prior has.
+        d: The number of features, only without a prior; 5 by default.
+        contexts: Whose features come: None for standard normal ones, a table with a row per unit
+            (each as likely in every round), or a function of a generator and a number of rows.
+        effect: What a feature adds at distance u from the center, times its slope: "linear" (u),
+            "quadratic" (u + u^2/2), "threshold" (the sign of u), or a function of arrays.
+        noise: What the noise's standard deviation is multiplied by: "even" (1), "fan"
+            (exp(x1 / 2)), or a function of rows of features that returns a column.
+
+    >>> problem = LinearBandit(K=3, d=2)
+    >>> visits = next(problem.visits(seed=0, run=0))
+    >>> visits.x.shape, visits.mean.shape
+    ((1024, 2), (1024, 3))
+    >>> LinearBandit(K=3, d=1, contexts=[[0.0], [1.0]], effect="threshold")
+    LinearBandit(K=3, d=1, contexts=2 rows, effect='threshold')
+    """
+
+    def __init__(
+        self,
+        prior: PriorLike | None = None,
+        K: int | None = None,
+        *,
+        d: int | None = None,
+        contexts: Any = None,
+        effect: str | Curve = "linear",
+        noise: str | Curve = "even",
+    ) -> None:
+        if prior is None:
+            K = integer("K", 10 if K is None else K, at_least=1)
+            d = integer("d", 5 if d is None else d, at_least=0)
+            prior = LinearNormalGamma(0.0, 1.0, 2.0, 1.0, np.zeros(d), np.eye(d))
+        elif d is not None:
+            raise ValueError(f"d must be left out with a prior, which knows it, got {d!r}")
+        made = prior_from(prior, LinearNormalGamma)
+        size = made.K if K is None else K
+        if size is None:
+            raise ValueError("K must be given when every arm shares the prior, got None")
+        self.K, self.d = integer("K", size, at_least=1), made.d
+        self.prior = made.for_arms(self.K)
+        self.names = self.prior.names
+        self.contexts = contexts if callable(contexts) else _rows(contexts, self.d)
+        self.effect, self.noise = effect, noise
+        self._curve = _curve("effect", effect, EFFECTS)
+        self._factor = _curve("noise", noise, NOISES)
+
+    def draw_arms(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+        level, slopes, lam = self.prior.sample(rng)
+        return level[0], slopes[0], 1 / np.sqrt(lam[0])
+
+    def draw_features(self, rng: np.random.Generator, size: int) -> Floats:
+        if self.contexts is None:
+            return super().draw_features(rng, size)
+        if callable(self.contexts):
+            return np.asarray(self.contexts(rng, size))
+        rows: Floats = self.contexts[rng.integers(len(self.contexts), size=size)]
+        return rows
+
+    def expected(self, arms: Any, x: Floats) -> Floats:
+        level, slopes, _ = arms
+        centers = np.broadcast_to(self.prior.center, (self.K, self.d))
+        if (centers == centers[0]).all():  # not by BLAS, whose sums depend on its threads
+            return np.asarray(level + np.einsum("nd,kd->nk", self._curve(x - centers[0]), slopes))
+        each = (np.einsum("nd,d->n", self._curve(x - centers[i]), slopes[i]) for i in range(self.K))
+        return np.asarray(level + np.stack(list(each), axis=1))
+
+    def scatter(self, arms: Any, x: Floats) -> Floats:
+        return np.asarray(arms[2] * self._factor(x))
+
+    def describe(self) -> dict[str, Any]:
+        contexts = {} if self.contexts is None else {"contexts": _said(self.contexts)}
+        curves = {name: _said(getattr(self, name)) for name in ("effect", "noise")}
+        return {**super().describe(), "prior": self.prior.to_dict(), **contexts, **curves}
+
+    def __repr__(self) -> str:
+        said = f"K={self.K}, d={self.d}"
+        if self.contexts is not None:
+            rows = "a function" if callable(self.contexts) else f"{len(self.contexts)} rows"
+            said += f", contexts={rows}"
+        for name, usual in (("effect", "linear"), ("noise", "even")):
+            value = getattr(self, name)
+            said += "" if value == usual else f", {name}={_said(value)!r}"
+        return f"LinearBandit({said})"
+
+
+class Wheel(ContextualProblem):
+    """The wheel of Riquelme, Tucker & Snoek (2018): a large reward that linear models hardly see.
+
+    Features are uniform in the unit disc. Arm 0 pays N(1.2, 0.05^2), the four others N(1, 0.05^2),
+    except that beyond radius delta the arm of the quadrant pays N(50, 0.01^2).
+
+    Args:
+        delta: The radius, from 0 to 1; the larger, the rarer is the large reward.
+
+    >>> visits = next(Wheel(delta=0.5).visits(seed=0, run=0))
+    >>> far = np.hypot(*visits.x.T) > 0.5
+    >>> sorted(set(visits.mean[far].max(axis=1))), sorted(set(visits.mean[~far].max(axis=1)))
+    ([np.float64(50.0)], [np.float64(1.2)])
+    """
+
+    K, d = 5, 2
+
+    def __init__(self, delta: float = 0.5) -> None:
+        self.delta = real("delta", delta, at_least=0, at_most=1)
+
+    def draw_arms(self, rng: np.random.Generator) -> None:
+        """Draw nothing: the wheel is the same in every run.
+
+        Args:
+            rng: Not used.
+        """
+
+    def draw_features(self, rng: np.random.Generator, size: int) -> Floats:
+        radius, angle = np.sqrt(rng.random(size)), 2 * np.pi * rng.random(size)
+        return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+    def expected(self, arms: Any, x: Floats) -> Floats:
+        return np.where(self._won(x), 50.0, [1.2, 1.0, 1.0, 1.0, 1.0])
+
+    def scatter(self, arms: Any, x: Floats) -> Floats:
+        return np.where(self._won(x), 0.01, 0.05)
+
+    def _won(self, x: Floats) -> Any:
+        """Which arm, if any, pays the large reward, a row per visit."""
+        quadrant = 1 + (x[:, 0] < 0) + 2 * (x[:, 1] < 0)
+        far = np.hypot(x[:, 0], x[:, 1]) > self.delta
+        return far[:, None] & (quadrant[:, None] == np.arange(5))
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "delta": self.delta}
+
+    def __repr__(self) -> str:
+        return f"Wheel(delta={self.delta:g})"
+
+
+class RecordedBandit(ContextualProblem):
+    """A table in which the reward of every arm is known for every row: its rows are the visits.
+
+    Every run takes the rows in a random order of its own, and again in another when all have come.
+
+    Args:
+        x: The features, a row per visit.
+        rewards: What each arm pays, a row per visit and a column per arm, or a column per arm by
+            name.
+
+    >>> problem = RecordedBandit(x=[[0.0], [1.0]], rewards={"red": [1, 0], "blue": [0, 1]})
+    >>> problem, problem.names
+    (RecordedBandit(K=2, d=1, 2 rows), ('red', 'blue'))
+    """
+
+    def __init__(self, x: Any, rewards: Any) -> None:
+        if isinstance(rewards, Mapping):
+            self.names = arm_names(rewards)
+            rewards = np.stack([reals("rewards", each) for each in rewards.values()], axis=-1)
+        self.x, self.rewards = reals("x", x), reals("rewards", rewards)
+        for name, array in (("x", self.x), ("rewards", self.rewards)):
+            if array.ndim != 2 or not array.size:
+                raise ValueError(
+                    f"{name} must be a table with rows and columns, got shape {array.shape}"
+                )
+        if len(self.x) != len(self.rewards):
+            raise ValueError(
+                f"x and rewards must have equally many rows, got {len(self.x)} and "
+                f"{len(self.rewards)}"
+            )
+        self.d, self.K = self.x.shape[1], self.rewards.shape[1]
+
+    @classmethod
+    def from_labels(cls, x: Any, labels: Sequence[Any]) -> RecordedBandit:
+        """Make a bandit of a classification: an arm per label, which pays 1 where it is right.
+
+        Args:
+            x: The features, a row per visit.
+            labels: The right label of every row.
+
+        >>> RecordedBandit.from_labels([[0.0], [1.0], [2.0]], ["cat", "dog", "cat"]).names
+        ('cat', 'dog')
+        """
+        known, place = np.unique(np.asarray(labels), return_inverse=True)
+        right = np.eye(len(known))[place]
+        return cls(x, dict(zip(map(str, known.tolist()), right.T, strict=True)))
+
+    def visits(self, seed: int, run: int) -> Iterator[Visits]:
+        rng, size = _seeding.generator(seed, _seeding.VISITS, run), self.rounds_together
+        while True:
+            order = rng.permutation(len(self.x))
+            for first in range(0, len(order), size):
+                rows = order[first : first + size]
+                yield self.checked(self.x[rows], self.rewards[rows], np.zeros(1))
+
+    def describe(self) -> dict[str, Any]:
+        named = {} if self.names is None else {"arms": list(self.names)}
+        table = {"x": _said(self.x), "rewards": _said(self.rewards)}
+        return {**super().describe(), **named, **table}
+
+    def __repr__(self) -> str:
+        return f"RecordedBandit(K={self.K}, d={self.d}, {len(self.x)} rows)"
+
+
+def _rows(contexts: Any, d: int) -> Floats | None:
+    if contexts is None:
+        return None
+    rows = reals("contexts", contexts)
+    if rows.ndim != 2 or rows.shape[1] != d or not len(rows):
+        raise ValueError(f"contexts must be rows of {d} features, got shape {rows.shape}")
+    return rows
+
+
+def _curve(name: str, given: Any, known: Mapping[str, Curve]) -> Curve:
+    if callable(given):
+        return given  # type: ignore[no-any-return]
+    if not isinstance(given, str):
+        raise TypeError(
+            f"{name} must be one of {', '.join(known)} or a function, got {abbreviate(given)}"
+        )
+    return known[choice(name, given, known)]
+
+
+def _said(value: Any) -> Any:
+    """What a saved study says of a table or a function."""
+    if isinstance(value, np.ndarray):
+        return {"shape": list(value.shape), "sha256": hashlib.sha256(value.tobytes()).hexdigest()}
+    return getattr(value, "__name__", "a function") if callable(value) else value
