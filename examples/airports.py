@@ -25,7 +25,7 @@ from varts.fitting import example_flights
 AIRPORTS = ["EWR", "JFK", "LGA"]
 SUMMER = [5, 6, 7, 8]
 FEATURES = {
-    "time": ["morning", "midday", "evening"],
+    "part": ["morning", "midday", "evening"],
     "day": ["weekday", "Saturday", "Sunday"],
     "season": ["rest", "summer"],
 }
@@ -37,21 +37,21 @@ When = tuple[str, str, str]
 def flights_by_context() -> dict[When, dict[str, np.ndarray[Any, Any]]]:
     """The minutes early of all flights, by when they left and from where."""
     hour, day = pl.col("hour"), pl.col("weekday")
-    time = pl.when(hour < 10).then(pl.lit("morning")).when(hour < 15).then(pl.lit("midday"))
+    part = pl.when(hour < 10).then(pl.lit("morning")).when(hour < 15).then(pl.lit("midday"))
     weekend = pl.when(day == "Sat").then(pl.lit("Saturday")).when(day == "Sun")
     season = pl.when(pl.col("month").is_in(SUMMER)).then(pl.lit("summer"))
     flights = (
         example_flights()
         .drop_nulls("early")
         .with_columns(
-            time=time.otherwise(pl.lit("evening")),
+            part=part.otherwise(pl.lit("evening")),
             day=weekend.then(pl.lit("Sunday")).otherwise(pl.lit("weekday")),
             season=season.otherwise(pl.lit("rest")),
         )
     )
     found: dict[When, dict[str, np.ndarray[Any, Any]]] = defaultdict(dict)
-    for (time_, day_, season_, airport), rows in flights.group_by(*FEATURES, "airport"):
-        found[time_, day_, season_][airport] = rows["early"].to_numpy().astype(float)
+    for (part_, day_, season_, airport), rows in flights.group_by(*FEATURES, "airport"):
+        found[part_, day_, season_][airport] = rows["early"].to_numpy().astype(float)
     return dict(sorted(found.items()))
 
 

@@ -28,6 +28,13 @@ SMALLEST_HALF = 32  # rewards of an arm, before its halves are compared
 NAMED = 3  # arms that a sentence names
 
 CHOOSE = "take VarTS(tails=True), or clip rewards or take logarithms"
+ALLOWED_FOR = (
+    "reports allow for that, and VarTS(tails=True) does when it chooses; or clip rewards, or take "
+    "logarithms"
+)
+GAUSSIAN_REGRESSIONS = (
+    "reports by context do not allow for that, and are too sure: clip rewards, or take logarithms"
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class RewardSummary:
         values: All different rewards, if they are few; None if they are many, or not known.
         halves: None if it is not known in which order the rewards came.
         disorder: Why the order of the log is not that of time; None as far as it tells.
+        by_context: Whether arms are chosen by features, and reported on by regressions.
     """
 
     labels: Sequence[str]
@@ -69,6 +77,7 @@ class RewardSummary:
     values: tuple[float, ...] | None = None
     halves: Halves | None = None
     disorder: str | None = None
+    by_context: bool = False
 
 
 def check_rewards(summary: RewardSummary) -> list[Finding]:
@@ -77,7 +86,8 @@ def check_rewards(summary: RewardSummary) -> list[Finding]:
     if summary.zeros is not None:
         found += [check_zeros(summary, summary.zeros), check_values(summary)]
     if summary.stats.m4 is not None:
-        found += [*check_tails(Tails.of(_with_enough(summary.stats)))]
+        tails = Tails.of(_with_enough(summary.stats))
+        found += [*check_tails(tails, summary.by_context)]
     found += [check_equal(summary), check_trend(summary.stats)]
     if summary.halves is not None:
         found.append(check_drift(summary, summary.halves))
@@ -135,17 +145,18 @@ def check_values(summary: RewardSummary) -> Finding:
     return Finding(name, OK, count, f"{text}, they will do")
 
 
-def check_tails(tails: Tails) -> tuple[Finding, Finding]:
+def check_tails(tails: Tails, by_context: bool = False) -> tuple[Finding, Finding]:
     """How far rewards are from Gaussian within their arms: kurtosis and skewness."""
     if tails.n < FEWEST_REWARDS:
         what = f"rewards of arms with {FEWEST_PER_ARM} or more"
         return too_few("kurtosis", what, tails.n, FEWEST_REWARDS), too_few(
             "skewness", what, tails.n, FEWEST_REWARDS
         )
-    return _judge_kurtosis(tails), _judge_skewness(tails)
+    advice = GAUSSIAN_REGRESSIONS if by_context else ALLOWED_FOR
+    return _judge_kurtosis(tails, advice), _judge_skewness(tails)
 
 
-def _judge_kurtosis(tails: Tails) -> Finding:
+def _judge_kurtosis(tails: Tails, advice: str) -> Finding:
     k = tails.kurtosis
     text = f"kurtosis {k:.3g} (3 is Gaussian)"
     if k < NOTED_KURTOSIS:
@@ -155,8 +166,7 @@ def _judge_kurtosis(tails: Tails) -> Finding:
         WARNING if k >= MUCH_KURTOSIS else NOTE,
         k,
         f"{text}: of an arm's variance, 1,000 such rewards tell as much as "
-        f"{1000 * tails.worth:.0f} Gaussian ones; reports allow for that, and VarTS(tails=True) "
-        "does when it chooses; or clip rewards, or take logarithms",
+        f"{1000 * tails.worth:.0f} Gaussian ones; {advice}",
     )
 
 

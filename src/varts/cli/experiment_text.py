@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from varts._text import printable
 from varts.cli.app import say
+from varts.context.text import by_context_text
 from varts.live.report import and_more
 from varts.live.wording import arm_cells, interval_titles, metric_cells, status, verdict
 
@@ -37,6 +38,9 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     if found.certainty != found.because and found.best is not None:
         say(found.certainty)
     say(*found.sentences)
+    if found.context is not None:
+        print()
+        print(by_context_text(found.context))
 
 
 def _show_metrics(found: Report, arms: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,28 @@ def ranked_at(posterior: LinearNormalGamma, x: Floats, goal: str) -> StudentT:
     return belief if goal == "max" else belief.mirrored()
 
 
+def averaged(
+    belief_at: Callable[[Floats], StudentT], units: Units
+) -> tuple[Floats, Floats, Floats]:
+    """Return P(best), the expected loss and the share of units whose best estimate is the arm's.
+
+    The first two are those of each unit, averaged over the units.
+
+    Args:
+        belief_at: The belief about the arms' means at rows of numbers, the best arm highest.
+        units: The units.
+    """
+    p_best: Floats = np.zeros(1)
+    loss: Floats = np.zeros(1)
+    gets: Floats = np.zeros(1)
+    for x, share in units.parts():
+        belief = belief_at(x)
+        p_best = p_best + share @ belief.p_best()
+        loss = loss + share @ belief.expected_loss()
+        gets = gets + np.bincount(belief.loc.argmax(axis=1), weights=share, minlength=belief.K)
+    return p_best, loss, gets
+
+
 def overall(
     posterior: LinearNormalGamma, units: Units, arms: list[str], goal: str, level: float = 0.95
 ) -> pl.DataFrame:
@@ -48,13 +71,7 @@ def overall(
     """
     import polars as pl
 
-    K = len(arms)
-    p_best, loss, gets = np.zeros(K), np.zeros(K), np.zeros(K)
-    for x, share in units.parts():
-        belief = ranked_at(posterior, x, goal)
-        p_best += share @ belief.p_best()
-        loss += share @ belief.expected_loss()
-        gets += np.bincount(belief.loc.argmax(axis=1), weights=share, minlength=K)
+    p_best, loss, gets = averaged(lambda x: ranked_at(posterior, x, goal), units)
     mean = posterior.belief(units.mean)
     low, high = mean.interval(level)
     return pl.DataFrame(

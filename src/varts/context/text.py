@@ -19,8 +19,16 @@ def report_text(report: ContextReport) -> str:
     Args:
         report: The report.
     """
-    parts = [headline(report), overall_table(report), segment_table(report)]
-    parts += [coefficient_table(report), verdict(report)]
+    return "\n\n".join([headline(report), overall_table(report), by_context_text(report)])
+
+
+def by_context_text(report: ContextReport) -> str:
+    """Return all but the arms as a whole: by value, effects, what it is worth.
+
+    Args:
+        report: The report.
+    """
+    parts = [segment_table(report), coefficient_table(report), verdict(report)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from varts.live.schema import decisions, events
 
 MOST_CONTEXTS = 1000  # of a sample: enough for shares to a percent or two
+CONTEXTS_PER_CHECKPOINT = 200  # of a history, which has many: shares to three percent
 
 
 def sample_contexts(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +136,18 @@ class History:
         return f"History({self.name!r}, {checkpoints} checkpoints, {self.state.rewards:,} rewards)"
 
 
-def history(name: str, log: Log, cached: State, spacing: Spacing, level: float) -> History:
-    """The history of an experiment whose state is `cached` at the end of this log."""
+def history(
+    name: str,
+    log: Log,
+    cached: State,
+    spacing: Spacing,
+    level: float,
+    contexts: Sequence[Mapping[str, Any]] = (),
+) -> History:
+    """The history of an experiment whose state is `cached` at the end of this log.
+
+    Where arms are chosen by features, P(best) is averaged over these contexts at every checkpoint.
+    """
     import polars as pl
 
     level = real("level", level, above=0, below=1)
@@ -147,7 +158,8 @@ def history(name: str, log: Log, cached: State, spacing: Spacing, level: float) 
     gains: list[Gain | None] = []
     for moment in Timeline(name, log, K).moments(stops, spacing.by_time, span[1]):
         state = moment.state
-        found = report(name, state, {}, {}, level, state.holdout_statistics())
+        holdout = state.holdout_statistics()
+        found = report(name, state, {}, {}, level, holdout, contexts=contexts)
         frames.append(_checkpoint(len(frames) + 1, moment, found.frame))
         gains.append(found.gain)
         versions.append(moment.state.version)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from varts._intervals import CONFIDENCE
 from varts._validation import integer
@@ -11,7 +13,7 @@ from varts.features import Features
 from varts.live.check import check
 from varts.live.checkpoints import check_spacing
 from varts.live.comparison import Verification, compare_traffic
-from varts.live.contexts import MOST_CONTEXTS
+from varts.live.contexts import CONTEXTS_PER_CHECKPOINT, MOST_CONTEXTS
 from varts.live.errors import StoreError
 from varts.live.evaluate import evaluate
 from varts.live.expiry import expire_all, sweeps_missed_some
@@ -20,7 +22,7 @@ from varts.live.history import History, history
 from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision, find_place
 from varts.live.repair import repair_caches
-from varts.live.report import Report, report
+from varts.live.report import Report, by_context, report
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
 from varts.live.store import Store
@@ -89,7 +91,8 @@ class Inspection:
         if missed and settle:
             expire_all(self._snapshot, again=True)
             state, decided, settled, _ = self._counts()
-        return report_of(self.name, state, Traffic(decided, settled), level)
+        contexts = self.contexts() if state.config.options.contextual else ()
+        return report_of(self.name, state, Traffic(decided, settled), level, contexts)
 
     def decision(self, id: str) -> DecisionRecord:
         """One decision, with its reward as it is now.
@@ -239,7 +242,9 @@ class Inspection:
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)
-        return history(self.name, log, state, spacing, level)
+        contextual = state.config.options.contextual
+        contexts = self.contexts(CONTEXTS_PER_CHECKPOINT) if contextual else ()
+        return history(self.name, log, state, spacing, level, contexts)
 
     def verify(self, replay: bool = False, repair: bool = False) -> Verification:
         """Rebuild the statistics from the log and compare.
@@ -285,7 +290,13 @@ class Inspection:
         return counts
 
 
-def report_of(name: str, state: State, traffic: Traffic, level: float = CONFIDENCE) -> Report:
+def report_of(
+    name: str,
+    state: State,
+    traffic: Traffic,
+    level: float = CONFIDENCE,
+    contexts: Sequence[Mapping[str, Any]] = (),
+) -> Report:
     """The report of an experiment, from its state and how many decisions its arms have.
 
     Args:
@@ -293,8 +304,9 @@ def report_of(name: str, state: State, traffic: Traffic, level: float = CONFIDEN
         state: Its configuration and statistics.
         traffic: Its decisions by arm.
         level: The probability of the credible intervals.
+        contexts: Those of some of its units, where arms are chosen by features.
     """
-    return report(
+    found = report(
         name,
         state,
         traffic.decided,
@@ -303,4 +315,6 @@ def report_of(name: str, state: State, traffic: Traffic, level: float = CONFIDEN
         state.holdout_statistics(),
         state.metric_statistics(),
         state.config.options.guards,
+        contexts,
     )
+    return replace(found, context=by_context(state, contexts, level)) if contexts else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from varts.anytime import Evidence
 from varts.beliefs import Belief
 from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
+from varts.context import ContextReport, Units, report_on
+from varts.context.text import by_context_text
 from varts.live.believer import Believer
 from varts.live.gain import Gain, gain
 from varts.live.guards import Guard, explain, measure
@@ -62,11 +64,14 @@ class Report:
         metrics: A row per secondary metric and arm, with the flags of the guards; None without
             metrics.
         guards: A sentence for each arm that breaks a guard.
+        context: Which arm for whom, where arms are chosen by features; None elsewhere, and while
+            some arm has too few rewards.
 
     The rows of `frame` are in the order of the arms, whatever is known of them: row i is arm i of
     `Experiment.arms` at every look. `ranking` has the same rows with the best first, as they are
-    printed. Where arms are chosen by features, what is believed of them is for a unit with the
-    average features so far. The columns beside `arm`:
+    printed. Where arms are chosen by features, an estimate is what all units together would be paid
+    by the arm, P(best) and expected loss are averaged over units, and all that over a sample of a
+    thousand of them. The columns beside `arm`:
 
     - n: rewards counted so far;
     - mean, sd: of these rewards; with a half-life, each weighs what it is still worth;
@@ -96,6 +101,7 @@ class Report:
     gain: Gain | None = None
     metrics: pl.DataFrame | None = None
     guards: tuple[str, ...] = ()
+    context: ContextReport | None = None
 
     @property
     def ranking(self) -> pl.DataFrame:
@@ -128,6 +134,7 @@ class Report:
         gain = None if self.gain is None else self.gain.to_dict()
         metrics = None if self.metrics is None else self.metrics.to_dicts()
         beside = {"gain": gain, "metrics": metrics, "guards": self.guards}
+        beside["context"] = None if self.context is None else self.context.to_dict()
         return {**body, **beside, "arms": self.frame.to_dicts()}
 
     def __eq__(self, other: object) -> bool:
@@ -156,7 +163,8 @@ class Report:
             lines += self.sentences
             table = str(first.with_columns(names))
             more = and_more(len(self.frame) - len(first))
-            return "\n".join([*map(printable, lines), table, *more])
+            context = [] if self.context is None else ["", by_context_text(self.context)]
+            return "\n".join([*map(printable, lines), table, *more, *context])
 
     @property
     def sentences(self) -> list[str]:
@@ -188,11 +196,13 @@ def report(
     holdout: ArmStats | None = None,
     metrics: Mapping[str, ArmStats] | None = None,
     guards: Mapping[str, Guard] | None = None,
+    contexts: Sequence[Mapping[str, Any]] = (),
 ) -> Report:
     """The report of a state; decisions and settled ones are counted by arm.
 
     `holdout` has the statistics of two groups, the decisions outside the holdout and those in it;
     `metrics` those of the arms by the name of the metric, and `guards` the bounds that some keep.
+    `contexts` are those of some of the units, where arms are chosen by features.
     """
     import polars as pl
 
@@ -203,7 +213,7 @@ def report(
     made = np.array([decided.get(arm, 0) for arm in range(K)])
     pending = made - [settled.get(arm, 0) for arm in range(K)]
     estimate, low, high, p_best, loss = np.full((5, K), np.nan)
-    believer = Believer(state, stats)
+    believer = Believer(state, stats, contexts)
     policy, seen, owed = believer.policy, believer.seen, believer.owed
     known = np.flatnonzero(~owed)
     if known.size:
@@ -211,8 +221,7 @@ def report(
         estimate[known] = belief.quantile(0.5)
         low[known], high[known] = belief.interval(level)
     if not owed[active].any():
-        belief = believer.belief(active)
-        p_best[active], loss[active] = belief.p_best(), belief.expected_loss()
+        p_best[active], loss[active] = believer.best(active)
     error = options.stop_error or DEFAULT_ERROR
     anytime_low, anytime_high, possible = _at_any_look(seen, config, error)
     if options.goal == "min":
@@ -261,10 +270,30 @@ def report(
         None if winner is None else config.arms[winner],
         error,
         at_any_look(standing),
-        _notes(standing, stats),
+        _notes(standing, stats, believer.units),
         None if holdout is None else gain(holdout, options.goal, level, certain),
         measured,
         () if measured is None else explain(measured, paused),
+    )
+
+
+def by_context(
+    state: State, contexts: Sequence[Mapping[str, Any]], level: float
+) -> ContextReport | None:
+    """Which of the arms in play for whom, in the rewards' unit; None while too little is known."""
+    believer, config = Believer(state, state.statistics(), contexts), state.config
+    active, goal = config.active, config.options.goal
+    if believer.units is None or believer.linear is None or believer.owed[active].any():
+        return None
+    posterior = believer.posterior(active)
+    return report_on(
+        posterior if goal == "max" else posterior.mirrored(),
+        believer.linear.n[active],
+        config.features,
+        believer.units.contexts,
+        arms=[config.arms[arm] for arm in active],
+        goal=goal,
+        level=level,
     )
 
 
@@ -285,12 +314,13 @@ def chances(state: State) -> Floats:
     return np.empty(0) if believer.owed[active].any() else believer.belief(active).p_best()
 
 
-def _notes(standing: Standing, stats: ArmStats) -> tuple[str, ...]:
+def _notes(standing: Standing, stats: ArmStats, units: Units | None) -> tuple[str, ...]:
     """What the checks warn of, as far as the statistics tell."""
     waiting = pending_share(standing)
-    summary = RewardSummary(standing.config.arms, stats)
+    contextual = standing.config.options.contextual
+    summary = RewardSummary(standing.config.arms, stats, by_context=contextual)
     warned = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
-    average = (AVERAGE_UNIT,) if standing.config.options.contextual else ()
+    average = (AVERAGE_UNIT,) if contextual and units is None else ()
     return (*average, *(() if waiting is None else (waiting,)), *warned)
 
 
