@@ -152,11 +152,10 @@ def check_tails(tails: Tails, by_context: bool = False) -> tuple[Finding, Findin
         return too_few("kurtosis", what, tails.n, FEWEST_REWARDS), too_few(
             "skewness", what, tails.n, FEWEST_REWARDS
         )
-    advice = GAUSSIAN_REGRESSIONS if by_context else ALLOWED_FOR
-    return _judge_kurtosis(tails, advice), _judge_skewness(tails)
+    return _judge_kurtosis(tails, by_context), _judge_skewness(tails)
 
 
-def _judge_kurtosis(tails: Tails, advice: str) -> Finding:
+def _judge_kurtosis(tails: Tails, by_context: bool) -> Finding:
     k = tails.kurtosis
     text = f"kurtosis {k:.3g} (3 is Gaussian)"
     if k < NOTED_KURTOSIS:
@@ -166,7 +165,8 @@ def _judge_kurtosis(tails: Tails, advice: str) -> Finding:
         WARNING if k >= MUCH_KURTOSIS else NOTE,
         k,
         f"{text}: of an arm's variance, 1,000 such rewards tell as much as "
-        f"{1000 * tails.worth:.0f} Gaussian ones; {advice}",
+        f"{1000 * tails.worth:.0f} Gaussian ones; "
+        f"{GAUSSIAN_REGRESSIONS if by_context else ALLOWED_FOR}",
     )
 
 
