@@ -3,17 +3,18 @@
 import pytest
 
 from tests.live.conformance import StoreConformance
+from tests.live.contexts import ContextConformance
 from varts.live import Store
 
 
-class TestMemory(StoreConformance):
+class TestMemory(ContextConformance, StoreConformance):
     @pytest.fixture
     def connect(self, clock):
         store = Store("memory://", clock)  # lives as long as somebody holds it
         return lambda clock: store
 
 
-class TestSQLite(StoreConformance):
+class TestSQLite(ContextConformance, StoreConformance):
     @pytest.fixture
     def connect(self, tmp_path):
         return lambda clock: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock)
@@ -24,7 +25,7 @@ def database(postgres):
     return postgres()
 
 
-class TestPostgreSQL(StoreConformance):
+class TestPostgreSQL(ContextConformance, StoreConformance):
     @pytest.fixture
     def connect(self, database):
         stores = []

@@ -36,11 +36,14 @@ from varts.live import (
     Store,
     UnknownDecision,
     allocation,
+    contextual_allocation,
     experiment,
     expiry,
     rewards,
     row,
 )
+from varts.live.contextual_allocation import linear_statistics
+from varts.live.line import Line
 from varts.live.row import Row
 from varts.live.state import AMEND, CORRECTIONS, EXPIRED, MISSING, PART, REWARD, VOID, State
 from varts.live.transaction import Transaction
@@ -54,6 +57,8 @@ WHO = st.integers(0, 1)  # which of the two processes
 PICK = st.integers(0, 10**6)  # one of the decisions, by its number modulo how many there are
 PRIOR = varts.NormalGamma(0, 1, 2, 3)
 POLICIES = ["VarTS", "VarTS", "UCB1", "TS14", "Gaussian-TS"]
+LINEAR = ["LinearVarTS", "LinearVarTS", "LinUCB", "VarTS"]  # of sessions with contexts
+FEATURES = varts.Features({"kind": ["p", "q"], "size": "number"})
 VALUES = {
     "floor": st.sampled_from([0.0, 0.1]),
     "holdout": st.sampled_from([0.0, 0.3]),
@@ -79,6 +84,7 @@ RESTORED = (
     *("arms", "paused", "stopped", "winner", "options", "version", "epoch"),
     *("decisions", "times", "epochs", "settled", "assigned", "order", "values", "weights"),
     *("totals", "parts", "measured", "sides", "marks", "since"),
+    *("units", "forgotten", "unknown", "erased"),
 )  # what the model knows of the database; ids that were lost are not used again
 
 
@@ -95,8 +101,14 @@ class Sessions(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------ the model
 
-    @initialize(options=OPTIONS, policy=st.sampled_from([*POLICIES, "Bernoulli-TS", "prior"]))
-    def create(self, options, policy):
+    featured = False
+
+    @initialize(
+        options=OPTIONS, policy=st.sampled_from([*POLICIES, "Bernoulli-TS", "prior"]), linear=PICK
+    )
+    def create(self, options, policy, linear):
+        if self.featured:
+            policy = LINEAR[linear % len(LINEAR)]
         self.arms, self.paused, self.stopped, self.winner = ["a", "b"], set(), False, None
         self.options = {**options, "policy": policy, "prior": None}
         if policy == "prior":
@@ -113,11 +125,15 @@ class Sessions(RuleBasedStateMachine):
         self.totals, self.parts, self.measured, self.sides = {}, {}, {}, {}
         self.marks = {}  # the side, as the reward's event has it
         self.since = 1  # the epoch since which the holdout has its share
+        # Units by decision; decisions whose context is forgotten, those whose rewards count without
+        # features, and the version since which decisions can be made again.
+        self.units, self.forgotten, self.unknown, self.erased = {}, set(), set(), 0
         type(self).count += 1
         self.name = f"{type(self).__name__}-{self.count}"
         self.seed = self.count
+        features = {"features": FEATURES} if self.featured else {}
         self.processes = [
-            self.open(self.arms, seed=self.seed, metrics=["m"], **self.options),
+            self.open(self.arms, seed=self.seed, metrics=["m"], **self.options, **features),
             self.open(),
         ]
         self.decide(0, ["ann", "bob", None, None], False, 0)
@@ -125,6 +141,9 @@ class Sessions(RuleBasedStateMachine):
     def open(self, arms=None, **options):
         """The experiment, in a process that comes new."""
         return varts.open(self.name, arms, store=self.connect(), **options)
+
+    def contexts(self, ids):
+        return [context_of(id) for id in ids] if self.featured else None
 
     def overdue(self, id):
         window = self.options["window"]
@@ -216,17 +235,17 @@ class Sessions(RuleBasedStateMachine):
             ids[pick % len(ids)] = self.some(pick)
         if self.stopped and self.winner is None and any(id not in self.decisions for id in ids):
             with pytest.raises(ExperimentStopped):
-                self.processes[who].decide_many(units, ids)
+                self.processes[who].decide_many(units, ids, self.contexts(ids))
             return self.follow()
         exp = self.processes[who]
         knew = exp.options.window == self.options["window"]
         new = [unit for unit, id in zip(units, ids, strict=True) if id not in self.decisions]
         if self.options["sticky"] and self.winner is None and None in new:
             with pytest.raises(ValueError, match=r"^unit must be given, since .* is sticky"):
-                exp.decide_many(units, ids)
+                exp.decide_many(units, ids, self.contexts(ids))
             self.follow()
             units = [unit or f"guest {self.number + i}" for i, unit in enumerate(units)]
-        made = exp.decide_many(units, ids)
+        made = exp.decide_many(units, ids, self.contexts(ids))
         self.follow()
         assert not (knew and self.open_and_overdue())
         assert [d.id for d in made] == ids
@@ -252,6 +271,7 @@ class Sessions(RuleBasedStateMachine):
                 if self.options["sticky"] and unit is not None:
                     self.assigned[unit] = d
         self.decisions[d.id], self.times[d.id], self.epochs[d.id] = d, self.clock.now, self.epoch
+        self.units[d.id] = unit
         self.sides[d.id] = unit if d.reason == "sticky" else d.reason == "holdout"
         if d.reason == "winner":
             self.sides[d.id] = None
@@ -288,7 +308,8 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, pick=PICK, unit=UNITS)
     def retry(self, who, pick, unit):
         if (id := self.some(pick)) is not None:
-            assert self.processes[who].decide(unit, id) == self.decisions[id]
+            known = context_of("another") if self.featured else None
+            assert self.processes[who].decide(unit, id, known) == self.decisions[id]
             self.follow()
 
     # ------------------------------------------------------------------ reward
@@ -408,10 +429,22 @@ class Sessions(RuleBasedStateMachine):
         self.follow(("configure", None, None), *order)
         self.epoch += 1
 
-    @rule(who=WHO, unit=st.sampled_from(["ann", "bob", "nobody"]))
-    def forget(self, who, unit):
-        count = self.processes[who].forget_unit(unit)
-        self.follow(*[("forget", None, None)][: bool(count)])
+    @rule(who=WHO, unit=st.sampled_from(["ann", "bob", "nobody"]), keep=st.booleans())
+    def forget(self, who, unit, keep):
+        count = self.processes[who].forget_unit(unit, keep_numbers=keep)
+        mine = {id for id, one in self.units.items() if one == unit}
+        assert count == len(mine)
+        lost = (
+            set() if keep else {id for id in mine if id in self.values and id not in self.unknown}
+        )
+        kind = "erase" if lost and self.featured else "forget"
+        self.follow(*[(kind, None, None)][: bool(count)])
+        if kind == "erase":
+            self.erased = self.version
+        self.forgotten |= mine
+        self.unknown |= mine if not keep else {id for id in mine if id not in self.values}
+        for id in mine:
+            self.units[id] = None
         self.assigned.pop(unit, None)
         for id, side in self.sides.items():
             if side == unit:  # it was kept on its side by its name
@@ -533,6 +566,8 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(who=WHO, change=CHANGES)
     def configure(self, who, change):
+        if self.featured and "policy" in change and change["prior"] is None:
+            change = {**change, "policy": LINEAR[POLICIES.index(change["policy"]) % len(LINEAR)]}
         if self.tossing and "policy" in change:
             with pytest.raises(ValueError, match="policy must count rewards as Bernoulli-TS does"):
                 self.processes[who].configure(**change)
@@ -609,9 +644,9 @@ class Sessions(RuleBasedStateMachine):
         exp = self.processes[who]
         id = self.some(pick, settled=False) or "never"
         rewarded = self.some(pick, settled=True) or "never"
-        step = "save" if late else "add_events"
+        step, broken_context = "save" if late else "add_events", self.contexts(["broken"])
         step, call = [
-            ("add_decisions", lambda: exp.decide("ann", "broken")),
+            ("add_decisions", lambda: exp.decide_many(["ann"], ["broken"], broken_context)),
             (step, lambda: exp.reward(id, 1.0)),
             (step, lambda: exp.configure(floor=0.05)),
             (step, lambda: exp.add_arm("x")),
@@ -656,6 +691,27 @@ class Sessions(RuleBasedStateMachine):
             m2 = (w * (x - mean) ** 2).sum()
             assert seen.m2[i] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
         self.check_metric_and_holdout(exp.state)
+        if self.featured:
+            self.check_features(exp.state)
+
+    def check_features(self, state):
+        """The regression's numbers, by plain arithmetic on the rewards whose features are known."""
+        seen = linear_statistics(state)
+        for i in range(len(self.arms)):
+            rows = [
+                (w, [*FEATURES.encode(context_of(id)), self.values[id][1]])
+                for w, id in zip(self.weights, self.order, strict=True)
+                if self.values[id] is not None and self.values[id][0] == i
+                if id not in self.unknown
+            ]
+            w, x = np.array([w for w, _ in rows]), np.array([row for _, row in rows])
+            assert seen.n[i] == pytest.approx(w.sum(), rel=1e-9)
+            if not rows:
+                continue
+            mean, size = w @ x / w.sum(), np.abs(x).max(axis=0)
+            assert (np.abs(seen.mean[i] - mean) <= 1e-9 * size).all()
+            products = ((x - mean).T * w) @ (x - mean)
+            assert (np.abs(seen.products[i] - products) <= 1e-9 * np.outer(size, size)).all()
 
     def check_metric_and_holdout(self, state):
         """Beside the rewards, the same for the metric of each arm and the sides of the holdout."""
@@ -697,7 +753,24 @@ class Sessions(RuleBasedStateMachine):
         if self.processes:
             found = self.processes[1].verify(replay=True)
             assert found, str(found)
-            assert found.replayed == len(self.decisions)
+            again = [
+                id
+                for id, d in self.decisions.items()
+                if not self.featured or (id not in self.forgotten and d.version >= self.erased)
+            ]
+            assert found.replayed == len(again)
+
+
+class ContextSessions(Sessions):
+    """The same with features: every decision has a context."""
+
+    featured = True
+
+
+def context_of(id):
+    """That of a decision: the same in every process."""
+    number = sum(id.encode())
+    return {"kind": "pqr"[number % 3], "size": number % 5 + 1e6}
 
 
 @contextmanager
@@ -738,17 +811,23 @@ def in_memory(clock):
     return lambda: store
 
 
-def test_memory(clock):
-    run(in_memory(clock), 3, clock)
+KINDS = pytest.mark.parametrize("kind", [Sessions, ContextSessions])
 
 
-def test_sqlite(clock, tmp_path):
-    run(lambda: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock), 2, clock)
+@KINDS
+def test_memory(clock, kind):
+    run(in_memory(clock), 3, clock, kind)
 
 
-def test_postgres(clock, postgres):
+@KINDS
+def test_sqlite(clock, tmp_path, kind):
+    run(lambda: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock), 2, clock, kind)
+
+
+@KINDS
+def test_postgres(clock, postgres, kind):
     url = postgres()
-    run(lambda: Store(url, clock), 1, clock)
+    run(lambda: Store(url, clock), 1, clock, kind)
 
 
 # ------------------------------------------------------------------------------ mutants
@@ -770,8 +849,8 @@ def wrong_variance(patch):
     """In the cache and in the fold alike: only the model can tell."""
     observe = Row.observe
 
-    def observed(self, value, at, half_life):
-        row = observe(self, value, at, half_life)
+    def observed(self, value, at, half_life, x=None):
+        row = observe(self, value, at, half_life, x)
         return row._replace(m2=row.m2 * 1.001)
 
     patch.setattr(Row, "observe", observed)
@@ -829,11 +908,11 @@ def lost_digits(patch):
     """A reward is taken out of the sums whatever that leaves of them."""
     replaced = Row.replaced
 
-    def careless(self, before, after, weight):
+    def careless(self, before, after, weight, x=None):
         with pytest.MonkeyPatch.context() as inside:
             inside.setattr(row, "LEAST_LEFT", -1e300)
             inside.setattr(row, "FARTHEST_ORIGIN", 1e300)
-            return replaced(self, before, after, weight)
+            return replaced(self, before, after, weight, x)
 
     patch.setattr(Row, "replaced", careless)
 
@@ -852,6 +931,44 @@ def parts_again(patch):
 def full_weight(patch):
     """A correction weighs as much as a new reward, however old what it corrects is."""
     patch.setattr(State, "_weight", lambda self, row, number: 1.0)
+
+
+def lost_features(patch):
+    """A reward is counted with the features of nobody, now and then."""
+    features_marks, calls = rewards.features_marks, iter(range(10**9))
+
+    def some(config, decisions):
+        return {} if next(calls) % 3 == 2 else features_marks(config, decisions)
+
+    patch.setattr(rewards, "features_marks", some)
+
+
+def wrong_slope(patch):
+    """In the cache and in the fold alike: only the model can tell."""
+    observe = Line.observe
+    patch.setattr(Line, "observe", lambda self, point: observe(self, point * [1, 1, 1.001, 1]))
+
+
+def another_context(patch):
+    """A choice is made for somebody else than the log says."""
+    encode, calls = contextual_allocation.encode, iter(range(10**9))
+
+    def other(features, contexts):
+        return encode(features, contexts) + (next(calls) % 2) / 7
+
+    patch.setattr(contextual_allocation, "encode", other)
+
+
+def unforgotten(patch):
+    """The contexts of a forgotten unit stay where they are."""
+    patch.setattr(Transaction, "forget_contexts", lambda self, unit, keep_numbers: set())
+
+
+@pytest.mark.parametrize("mutant", [lost_features, wrong_slope, another_context, unforgotten])
+def test_a_mutant_with_contexts_is_caught(mutant, clock, monkeypatch):
+    mutant(monkeypatch)
+    with pytest.raises(Exception):  # noqa: B017  whichever check is first
+        run(in_memory(clock), 6, clock, ContextSessions)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ def test_a_database_of_every_schema_opens_and_goes_on(old, kind, request, file, 
             for column in ("mean", "sd"):
                 assert frame[column].to_list() == pytest.approx(columns[column], rel=1e-9)
         n = frame["n"].sum()
-        for decision in exp.decide_many(["unit-1", "unit-9", "unit-new"]):
+        known = [{"country": "NL", "visits": 1}] * 3 if exp.features else None
+        for decision in exp.decide_many(["unit-1", "unit-9", "unit-new"], contexts=known):
             assert exp.reward(decision.id, 1.0)
         assert exp.report().frame["n"].sum() == n + 3
         assert exp.verify(replay=True).ok

@@ -105,7 +105,7 @@ BAD = [
     ({"features": {"visits": "numbers"}}, 'visits must be "number" or a list of categories'),
     ({"features": {"time": "number"}}, "features must have other names than the metrics and the"),
     ({"features": {"kinds": VISITS, "version": 2}}, "version of the features must be 1, got 2"),
-    ({**LINEAR, "prior": LINE}, "prior must have the 1 columns of the features"),
+    ({**LINEAR, "prior": LINE}, "prior must have 1 features, for the columns ['visits'], got 2"),
     (
         {**LINEAR, "prior": varts.LinearNormalGamma.elicit(1, 1, 1, 2, {"sales": 1})},
         "prior must be for the columns ['visits'], got ['sales']",

@@ -98,7 +98,7 @@ def fit_features(policy: Policy, prior: Prior | None, stored: Mapping[str, Any] 
     elif isinstance(prior, LinearNormalGamma):
         if prior.d != features.d:
             raise ValueError(
-                f"prior must have the {features.d} columns of the features, "
+                f"prior must have {features.d} features, for the columns "
                 f"{abbreviate(list(features.columns))}, got {prior.d}"
             )
         if prior.features not in (None, features.columns):

@@ -37,13 +37,17 @@ def fill(url):
             ids = [f"{exp.name}-{number}-{i}" for i in range(batch)]
             named = number % 3 or exp.options.sticky
             units = [f"unit-{(number + i) % 5}" if named else None for i in range(batch)]
-            decided = exp.decide_many(units, ids)
+            known = [context(number + i) for i in range(batch)] if exp.features else None
+            decided = exp.decide_many(units, ids, known)
             now += SECOND
             if number % 10 not in late:
                 exp.reward_many([(d.id, reward(d.arm, number)) for d in decided])
 
     def reward(arm, number):
         return round(len(arm) + (number * 7919 % 101) / 50 - 1, 2)
+
+    def context(number):
+        return {"country": ["NL", "BE", "FR"][number % 3], "visits": number % 7}
 
     made = []
     plain = varts.open("plain", ["a", "bb", "ccc"], store=store, seed=1)
@@ -128,6 +132,31 @@ def fill(url):
     fixed.restart(why="a new season")
     play(fixed, 5)
     made.append(fixed)
+
+    asking = varts.open(
+        "asking",
+        ["a", "bb"],
+        store=store,
+        seed=6,
+        features=varts.Features(
+            {"country": ["NL", "BE"], "visits": "number"}, [("country", "visits")]
+        ),
+        holdout=0.1,
+        floor=0.05,
+    )
+    play(asking, 20)
+    play(asking, 2, batch=5)
+    asking.decide(id="amended", context=context(1))
+    asking.reward("amended", 2e9)
+    asking.amend("amended", 2.0)
+    asking.add_arm("ccc")
+    asking.configure(half_life=50.0)
+    play(asking, 10)
+    asking.forget_unit("unit-1", keep_numbers=True)
+    asking.forget_unit("unit-2")
+    asking.configure(policy="LinUCB")
+    play(asking, 10)
+    made.append(asking)
 
     out = {}
     for exp in made:
