@@ -75,6 +75,52 @@ def bayesianbandits_learners(K):
     return play
 
 
+def bayesianbandits_context(drive):
+    """Its learners with d = 10 features and the constant, on one LinearBandit(K, d=10)."""
+
+    def case(K):
+        from bayesianbandits import (
+            Arm,
+            ContextualAgent,
+            NormalInverseGammaRegressor,
+            ThompsonSampling,
+        )
+
+        rng, D = np.random.default_rng(1), 11
+        sigma = 1 / np.sqrt(rng.gamma(2.0, 1.0, K))
+        theta = sigma[:, None] * rng.standard_normal((K, D))
+
+        def learner():
+            return NormalInverseGammaRegressor(mu=0.0, lam=1.0, a=2.0, b=1.0, random_state=rng)
+
+        learners = [learner() for _ in range(K)]
+        arms = [Arm(i, learner=each) for i, each in enumerate(learners)]
+        agent = ContextualAgent(arms, ThompsonSampling(), random_seed=0)
+
+        def round_of_agent(x):
+            (arm,) = agent.pull(x)
+            agent.update(x, np.array([rng.normal(x[0] @ theta[arm], sigma[arm])]))
+
+        def round_of_learners(x):
+            draws = [each.sample(x)[0, 0] for each in learners]
+            arm = draws.index(max(draws))
+            learners[arm].partial_fit(x, np.array([rng.normal(x[0] @ theta[arm], sigma[arm])]))
+
+        play_round = round_of_agent if drive == "Agent" else round_of_learners
+
+        def play(rounds):
+            x = np.ones((1, D))
+            for _ in range(rounds):
+                x = x.copy()
+                x[0, 1:] = rng.standard_normal(D - 1)
+                play_round(x)
+            return rounds
+
+        return play
+
+    return case
+
+
 def gaussian_rewards(K):
     """A function from an arm of one instance of the paper's problem to its next reward."""
     rng = np.random.default_rng(1)
@@ -228,6 +274,14 @@ PEERS = {
     },
 }
 
+# The same for problems with context, which `context.py` measures.
+CONTEXTUAL_PEERS = {
+    "bayesianbandits": {
+        ("LinearVarTS", "Agent"): bayesianbandits_context("Agent"),
+        ("LinearVarTS", "learners"): bayesianbandits_context("learners"),
+    },
+}
+
 
 def timed(play, rounds):
     """Seconds, and ns per round."""
@@ -240,7 +294,8 @@ def timed(play, rounds):
 def main():
     package, policy, how, K, seconds = sys.argv[1:]
     warnings.simplefilter("ignore")
-    play, rounds = PEERS[package][policy, how](int(K)), 1
+    cases = PEERS[package] | CONTEXTUAL_PEERS.get(package, {})
+    play, rounds = cases[policy, how](int(K)), 1
     while timed(play, rounds)[0] < float(seconds) / 2:
         rounds *= 2
     for _ in sys.stdin:

@@ -336,3 +336,10 @@ def test_without_dask_an_executor_is_an_import_error(problem, monkeypatch):
 def test_problems_with_data_play_the_same_on_workers(client, problem):
     there = simulate(problem, ["VarTS", "UCB1"], 100, 60, executor=client)
     assert there == simulate(problem, ["VarTS", "UCB1"], 100, 60, threads=1)
+
+
+def test_a_study_with_context_has_the_same_bits(client):
+    problem = varts.LinearBandit(K=3, d=2, contexts=lambda rng, size: rng.random((size, 2)))
+    rivals = {"it": varts.LinearVarTS(problem.prior), "other": varts.VarTS()}
+    here = simulate(problem, rivals, horizon=100, runs=40)
+    assert here == simulate(problem, rivals, horizon=100, runs=40, executor=client)

@@ -351,3 +351,56 @@ def test_a_mistake_in_the_drift_is_one_sentence(drift, kind, words):
 def test_a_half_life_must_be_positive():
     with pytest.raises(ValueError, match="half_life must be a number and > 0, got 0"):
         study_file.parse(body(policies={"UCB1": {"half_life": 0}}))
+
+
+# ------------------------------------------------------------------------------- with features
+
+
+def test_problems_with_features(tmp_path):
+    (tmp_path / "units.csv").write_text("age,member\n20,1\n40,0\n")
+    (tmp_path / "rows.csv").write_text("age,red,blue,note\n20,1,0,7\n40,0,1.5,8\n")
+    prior = {"mu": 0.0, "kappa": 1.0, "alpha": 2.0, "beta": 1.0}
+    prior |= {"slopes": [0.5, 0.0], "precision": [4.0, 1.0]}
+    linear = {"kind": "linear", "K": 3, "prior": prior, "contexts": "units.csv"}
+    rivals = {"LinearVarTS": {"prior": "problem"}, "LinUCB": {"bonus": 0.5}, "VarTS": {}}
+    asked = study_file.parse(body(linear, rivals), tmp_path)
+    assert isinstance(asked.problem, varts.LinearBandit)
+    assert asked.problem.contexts.tolist() == [[20.0, 1.0], [40.0, 0.0]]
+    assert asked.policies["LinearVarTS"].prior == asked.problem.prior
+    wheel = study_file.parse(body({"kind": "wheel", "delta": 0.9})).problem
+    assert isinstance(wheel, varts.Wheel) and wheel.delta == 0.9
+    recorded = {"kind": "recorded", "path": "rows.csv", "rewards": ["red", "blue"]}
+    table = study_file.parse(body(recorded), tmp_path).problem
+    assert isinstance(table, varts.RecordedBandit)
+    assert (table.names, table.d, table.rewards.tolist()) == (
+        ("red", "blue"),
+        2,
+        [[1, 0], [0, 1.5]],
+    )
+    chosen = study_file.parse(body({**recorded, "features": ["age"]}), tmp_path).problem
+    assert chosen.x.tolist() == [[20.0], [40.0]]
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (
+            {"kind": "recorded", "path": "rows.csv"},
+            "a recorded problem must have rewards, got none",
+        ),
+        ({"kind": "recorded", "path": "words.csv", "rewards": ["x"]}, "must have numbers only"),
+        ({"kind": "recorded", "path": "rows.csv", "rewards": ["rde"]}, "did you mean 'red'"),
+        (
+            {"kind": "linear", "effect": "cubic"},
+            "unknown effect 'cubic'; .*known: linear, quadratic",
+        ),
+        ({"kind": "linear", "contexts": "rows.csv"}, "contexts must be rows of 5 features, got"),
+        ({"kind": "wheel", "delta": 2}, "delta must be .*<= 1, got 2"),
+        ({"kind": "wheel", "drift": {"kind": "steps", "every": 9}}, "must be one without context"),
+    ],
+)
+def test_mistakes_in_problems_with_features(problem, sentence, tmp_path):
+    (tmp_path / "rows.csv").write_text("age,red\n20,1\n40,0\n")
+    (tmp_path / "words.csv").write_text("age,x\n20,yes\n")
+    with pytest.raises(ValueError, match=sentence):
+        study_file.parse(body(problem), tmp_path)
