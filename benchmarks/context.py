@@ -2,7 +2,7 @@
 
 Tables of scikit-learn are played as bandits, each package in an environment of its own. Writes into
 docs/benchmarks-context.md and results-context.json. `BENCH="--runs 2"` is a quick try, which writes
-nothing.
+nothing; `BENCH="--packages varts mabwiser"` measures these and keeps what was found of the others.
 """
 
 import argparse
@@ -46,10 +46,10 @@ def answer(package, script, *words):
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
 
 
-def play_all(tables, runs):
+def play_all(tables, runs, packages):
     """Rows of results: package, player, task and regrets and seconds, or an error."""
-    for package, players in PLAYERS.items():
-        for player in players:
+    for package in packages:
+        for player in PLAYERS[package]:
             for task in STANDARD + RAW:
                 row = {"package": package, "player": player, "task": task}
                 words = (package, player, tables, task, runs, SECONDS)
@@ -119,14 +119,15 @@ def milliseconds(row):
 def by_player(found, tasks, show):
     lines = []
     for package, players in PLAYERS.items():
-        release = found["versions"][package]
+        name = f"{package} {found['versions'][package]}"
         for player in players:
             own = {
                 row["task"]: row
                 for row in found["rows"]
                 if (row["package"], row["player"]) == (package, player)
             }
-            lines.append([f"{package} {release}", player, *(show(own[task]) for task in tasks)])
+            if own:
+                lines.append([name, player, *(show(own[task]) for task in tasks)])
     return table(["", "policy", *tasks], lines, words=2)
 
 
@@ -166,7 +167,9 @@ def markdown(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS)
-    runs = parser.parse_args().runs
+    parser.add_argument("--packages", nargs="+", choices=list(PLAYERS), default=list(PLAYERS))
+    asked = parser.parse_args()
+    runs = asked.runs
     if not 1 <= runs <= RUNS:
         parser.error(f"argument --runs: must be from 1 to {RUNS}, got {runs}")
     with tempfile.TemporaryDirectory() as folder:
@@ -176,7 +179,7 @@ def main():
         except PeerError as error:
             sys.exit(f"{TABLES} does not install, and with it the tables: {error}")
         checks, drawn = list(compare_posteriors(tables)), compare_spreads(tables)
-        rows = list(play_all(tables, runs))
+        rows = kept(asked.packages) + list(play_all(tables, runs, asked.packages))
     found = {
         "machine": machine("varts", "numpy"),
         "versions": {package: release(package) for package in PLAYERS},
@@ -192,6 +195,14 @@ def main():
     if runs == RUNS:
         put("context", markdown(found), "benchmarks-context.md")
         RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def kept(packages):
+    """Rows of the last run about all other packages."""
+    if not RESULTS.exists():
+        return []
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]
+    return [row for row in rows if row["package"] not in packages]
 
 
 def release(package):

@@ -102,6 +102,9 @@ class LinearSampler(LinearPolicy):
     """Thompson sampling: draw every arm's mean at x, play the largest draw.
 
     `believe(loc, worth, alpha, beta, *fields)` returns location, scale and degrees of freedom.
+
+    Args:
+        prior: A LinearNormalGamma, what stands for one, or None.
     """
 
     @property
@@ -150,7 +153,11 @@ class LinearSampler(LinearPolicy):
 
 @dataclass(frozen=True)
 class LinearIndexPolicy(LinearPolicy):
-    """Play the arm with the largest index at x: `index(loc, worth, alpha, beta, t, *fields)`."""
+    """Play the arm with the largest index at x: `index(loc, worth, alpha, beta, t, *fields)`.
+
+    Args:
+        prior: A LinearNormalGamma, what stands for one, or None.
+    """
 
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:
