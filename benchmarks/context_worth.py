@@ -1,6 +1,6 @@
 """`python benchmarks/context_worth.py`: does the interval of what context is worth hold?
 
-Experiments with four arms and two features are played by LinearVarTS in batches of twenty, in
+Experiments with four arms and two features are played by LinearVarTS in ten batches, in
 worlds that the prior made and in worlds that it did not. At the end the report says what choosing
 by context gains over the best single arm, with a 95 % interval; the truth is what its own rule
 gains on the same units. Every world has the same seeds with and without a prior.
@@ -14,7 +14,7 @@ from varts import LinearNormalGamma, LinearStats, LinearVarTS
 from varts.context import Units, worth_of_context
 from varts.context.worth import best_of
 
-K, BATCH, UNITS = 4, 20, 100
+K, BATCHES, UNITS = 4, 10, 100
 PRIOR = LinearNormalGamma(5, 4.0, 3.0, 12.0, slopes=np.zeros(2), precision=[16.0, 16.0])
 ARMS = list("abcd")
 
@@ -52,10 +52,10 @@ def judge(kind, policy, rewards, seed):
     """Whether the interval held, the estimated and the true gain."""
     rng = np.random.default_rng([seed, rewards])
     world, stats = World(rng, kind), LinearStats.empty(K, 2)
-    for start in range(0, rewards, BATCH):
-        x = rng.standard_normal((BATCH, 2))
-        if start == 0 and policy.prior is None:
-            arm = np.arange(BATCH) % K
+    for batch in range(BATCHES):
+        x = rng.standard_normal((rewards // BATCHES, 2))
+        if batch == 0 and policy.prior is None:
+            arm = np.arange(len(x)) % K
         else:
             arm = policy.belief_at(stats, x).sample(rng).argmax(axis=1)
         stats = stats.observe(arm, x, world.rewards(rng, x, arm))

@@ -141,7 +141,7 @@ def context_report(
     >>> report.segments.filter("named").select("value", "arm").rows()
     [('up to 2', 'short'), ('2 to 5', 'long'), ('above 5', 'long')]
     >>> report.worth.single, round(report.worth.gain, 1)
-    ('long', 0.3)
+    ('long', 0.4)
     """
     if not isinstance(policy, (LinearPolicy, LinearNormalGamma)):
         raise TypeError(
