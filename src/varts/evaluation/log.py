@@ -13,7 +13,8 @@ from varts._text import printable
 from varts._validation import Floats, unknown
 from varts.checks.log import read_column
 from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
-from varts.fitting.aggregate import is_text, parse_names, parse_numbers, select_rewards
+from varts.fitting.aggregate import parse_names, select_rewards
+from varts.fitting.cells import is_text, parse_numbers
 from varts.fitting.columns import Columns
 from varts.fitting.sources import Source, Table, find_tables
 
