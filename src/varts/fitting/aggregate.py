@@ -107,7 +107,7 @@ def _reduce_rewards(
     rows = rows.with_columns(FINITE)
     keys = list(columns.keys)
     batches: list[pl.DataFrame] = []
-    sample = RewardSample(names)
+    sample = RewardSample(names, list(more))
     for batch in rows.collect_batches(
         chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
     ):

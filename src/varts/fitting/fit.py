@@ -25,7 +25,7 @@ from varts.fitting.estimators import (
 from varts.fitting.groups import group_arms
 from varts.fitting.held_out import HeldOut, hold_out
 from varts.fitting.history import History, HistoryLike, read_history
-from varts.fitting.linear_fit import LinearEstimator, diagnose_linear
+from varts.fitting.linear_fit import LinearEstimator, diagnose_linear, residual_tails
 from varts.fitting.linear_held_out import hold_out_evidence
 from varts.fitting.marginal_likelihood import ALPHA, MU, evidence_terms
 from varts.fitting.notes import note_limits, note_tails, note_trend, note_trial
@@ -117,8 +117,9 @@ def fit_prior(
             fitted = _fit_arms(read, _Estimator(method, per_group, own), held_out, goal, shown)
         else:
             fitted = _fit_contexts(read, LinearEstimator(own), held_out, shown)
-    fitted["prior"] = replace(fitted["prior"], tails=read.tails)
-    fitted["estimate"] = replace(fitted["estimate"], tails=read.tails)
+    tails = read.tails if features is None else residual_tails(read, fitted["prior"])
+    for name in ("prior", "estimate"):
+        fitted[name] = replace(fitted[name], tails=tails)
     return FittedPrior(**fitted, method=method, history=read)
 
 

@@ -11,6 +11,8 @@ from scipy import special
 
 from varts._progress import Progress
 from varts._validation import Floats
+from varts.fitting.columns import KEYS
+from varts.fitting.contexts import encode_contexts
 from varts.fitting.diagnostics import Diagnostics, find_outliers, shape_p_value, two_sided
 from varts.fitting.estimators import POOL_WORTH_ARMS, describe_search, mean_spread
 from varts.fitting.groups import group_arms
@@ -30,6 +32,8 @@ from varts.fitting.notes import note_limits, note_linear_trial, note_tails
 from varts.linear_stats import LinearStats
 from varts.priors import LinearNormalGamma
 from varts.priors.regression import regress
+from varts.stats import ArmStats
+from varts.tails import Tails
 
 LARGE = {"kappa": 18.0, "precision": 18.0, "alpha": 12.0}  # logs: no differences between arms
 VISIBLE = 1.35  # of the log evidence: 5 % of histories without differences come out above
@@ -116,7 +120,11 @@ def _fit_shared(stats: LinearStats, searches: int) -> tuple[Shape, Maximum, str]
     rich = maximise(stats, each, [start], weak_linear_penalty(stats, each))
     gain = 2 * (rich.value - simple.value)
     if rich.converged and gain > special.chdtri(stats.d - 1, 1 - CLEAR):
-        return each, replace(rich, starts=simple.starts, agreed=simple.agreed), f"{words} each"
+        return (
+            each,
+            replace(rich, starts=simple.starts, agreed=simple.agreed),
+            "a precision for each slope",
+        )
     return one, simple, words
 
 
@@ -158,6 +166,31 @@ def _fit_groups(
     return tuple(found)
 
 
+def residual_tails(history: History, prior: LinearNormalGamma) -> Tails | None:
+    """The shape of what the features leave unexplained, from the sample of the rewards.
+
+    The rewards themselves would hide it: slopes times features add to them what looks Gaussian.
+    """
+    features, contexts, sample = history.features, history.contexts, history.sample
+    if features is None or contexts is None or sample is None:
+        return None
+    entries = replace(prior, names=None, group=None, others=None)
+    if prior.names is not None:
+        place = {name: i for i, name in enumerate(prior.names)}
+        entries = entries.take([place[group] for group in history.arms["group"]])
+    learnt = entries.posterior(contexts)
+    keys = [key for key in KEYS if key in sample.columns]
+    arms = history.arms.with_row_index("row").select("row", *keys)
+    found = sample.join(arms, on=keys, maintain_order="left")
+    row = found["row"].to_numpy()
+    away = encode_contexts(features, found) - learnt.center[row]
+    rest = found["value"].to_numpy() - learnt.mu[row] - (away * learnt.slopes[row]).sum(axis=1)
+    ends = np.cumsum(np.bincount(row))[:-1]
+    parts = np.split(rest[np.argsort(row, kind="stable")], ends)
+    tails = Tails.of(ArmStats.from_rewards([part.tolist() for part in parts]))
+    return tails if tails.n else None
+
+
 def diagnose_linear(
     history: History, fit: LinearFit, trial: HeldOutEvidence | None, tried: bool
 ) -> Diagnostics:
@@ -179,7 +212,9 @@ def diagnose_linear(
     alpha = min(float(prior.alpha) for prior in priors)
     notes = fit.notes + _note_alike(stats, shape, fit.shared)
     notes += note_limits(alpha, stats.K, growth / fit.unit.rewards.scale)
-    notes += note_linear_trial((mean_p, variance_p), trial, tried) + note_tails(history.tails)
+    notes += note_linear_trial((mean_p, variance_p), trial, tried) + note_tails(
+        residual_tails(history, fit.prior)
+    )
     converged = all(one.converged for one in fit.found)
     if not converged:
         notes.append("the search did not converge: do not rely on these numbers")
