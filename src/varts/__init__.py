@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.empirical import EmpiricalBandit as EmpiricalBandit
     from varts.evaluation import Evaluation as Evaluation
     from varts.evaluation import always as always
+    from varts.evaluation import greedy as greedy
+    from varts.evaluation import thompson as thompson
     from varts.evaluation import with_floor as with_floor
     from varts.evaluation.evaluate import evaluate as evaluate
     from varts.features import Features as Features
@@ -101,7 +103,7 @@ _homes = {
     "varts.contextual_problems": ("LinearBandit", "RecordedBandit", "Wheel"),
     "varts.drift": ("Cycle", "Steps", "Walk"),
     "varts.empirical": ("EmpiricalBandit",),
-    "varts.evaluation": ("Evaluation", "always", "with_floor"),
+    "varts.evaluation": ("Evaluation", "always", "greedy", "thompson", "with_floor"),
     "varts.evaluation.evaluate": ("evaluate",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
     "varts.instances": ("Instances",),

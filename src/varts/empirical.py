@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -163,7 +163,8 @@ class EmpiricalBandit(Problem):
 
         n, mean, m2 = self.stats.n, self.stats.mean, self.stats.m2
         table = pl.DataFrame({"arm": range(self.K), "n": n, "mean": mean, "m2": m2})
-        return fit_prior(table, experiment=None, progress=False).prior
+        made = fit_prior(table, experiment=None, progress=False).prior
+        return cast(NormalGamma, made)  # without features
 
     def describe(self) -> dict[str, Any]:
         named = {} if self.names is None else {"arms": list(self.names)}

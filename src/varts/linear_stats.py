@@ -114,7 +114,7 @@ class LinearStats:
         n, mean, products = self.n.copy(), self.mean.copy(), self.products.copy()
         rows = np.column_stack([features, rewards])
         for i in np.unique(arms):
-            batch = _moments(rows[arms == i])
+            batch = row_moments(rows[arms == i])
             n[i], mean[i], products[i] = merged_products(n[i], mean[i], products[i], *batch)
         return LinearStats._trusted(n, mean, products)
 
@@ -185,7 +185,12 @@ class LinearStats:
         return f"LinearStats(n={self.n}, {self.d} features)"
 
 
-def _moments(rows: Floats) -> tuple[Any, Floats, Floats]:
+def row_moments(rows: Floats) -> tuple[float, Floats, Floats]:
+    """Return the number of rows, their means, and the products of their deviations from these.
+
+    Args:
+        rows: A row per reward: the features, then the reward.
+    """
     mean = rows.mean(axis=0)
     away = rows - mean
     return float(len(rows)), mean, away.T @ away

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
 from varts.fitting.estimators import REWARDS_FOR_MOMENTS, widen
-from varts.fitting.fit import _natural_order
+from varts.fitting.groups import _natural_order
 from varts.fitting.history import read_history
 from varts.fitting.result import FittedPrior, summarise_prior
 from varts.fitting.unit import fill_in_variances

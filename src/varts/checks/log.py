@@ -14,7 +14,8 @@ from varts.checks.decisions import check_decisions
 from varts.checks.finding import ROWS, Checks
 from varts.checks.rewards import check_rewards
 from varts.checks.tally import Tally
-from varts.fitting.aggregate import FINITE, is_text, parse_names, parse_numbers, select_rewards
+from varts.fitting.aggregate import FINITE, parse_names, select_rewards
+from varts.fitting.cells import is_text, parse_numbers
 from varts.fitting.columns import Columns
 from varts.fitting.sources import Source, Table, find_tables
 

@@ -11,8 +11,14 @@ from rich.table import Table
 import varts
 from varts._validation import check_file
 from varts.cli.app import FilePath, Separator, app, cell, say, show
+from varts.cli.features import read_features
 
 GROUPS_SHOWN = 20
+
+
+def level_of(prior: Any) -> Any:
+    """The prior of the mean at the center, where there are features."""
+    return prior.level() if isinstance(prior, varts.LinearNormalGamma) else prior
 
 
 @app.command(help_epilogue="")
@@ -25,8 +31,9 @@ def fit(
     one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     arm: str = "arm",
     reward: str = "reward",
+    features: str | None = None,
     group: str | None = None,
-    per_group: Literal["mu", "all"] = "mu",
+    per_group: Literal["mu", "all"] | None = None,
     separator: Separator = None,
     held_out: bool = True,
     goal: Literal["max", "min"] = "max",
@@ -44,6 +51,8 @@ def fit(
     Example: varts fit --example > flights.csv &&
     varts fit flights.csv --experiment route --arm slot --reward early --group slot
 
+    Example: varts fit history.csv --features country,visits -o prior.json
+
     Parameters
     ----------
     history
@@ -60,12 +69,17 @@ def fit(
         The column that names the arm.
     reward
         The column of rewards.
+    features
+        What rewards may depend on: columns such as country,visits (those that hold numbers alone
+        are numbers, the others categories), or a JSON file that describes them.
     group
         One prior for each value of this column; name the arm's column for one prior per arm.
     per_group
-        With --group: one mu per group and the rest pooled, or all four numbers per group.
+        With --group: one mu per group and the rest pooled (the default without features), or all
+        numbers per group (the only way with features).
     held_out
-        Try the prior on arms that were held out, VarTS with it against VarTS without one.
+        Try the prior on arms that were held out, VarTS with it against VarTS without one; with
+        features, how well it foresees their rewards.
     goal
         For that trial: max if a higher reward is better, min if a lower one is.
     plot
@@ -84,9 +98,12 @@ def fit(
     if out is not None:  # before the work, not after it
         check_file("out", out)
     if plot is not None:
+        if features is not None:
+            raise ValueError("--plot must be left out with --features, got both")
         check_file("plot", plot, plotting.FIGURE_SUFFIXES)
     made = varts.fit_prior(
         history,
+        features=None if features is None else read_features(features),
         method=method,
         groups=group,
         per_group=per_group,
@@ -107,6 +124,9 @@ def fit(
     if words:  # before all that was made of the others
         say(words, "")
     show(_tabulate_groups(made) if made.groups else _tabulate_shared(made))
+    if made.features is not None:
+        say("")
+        show(_tabulate_slopes(made))
     say("", *str(made.diagnostics).split("\n"))
     written = " and ".join(str(path) for path in (out, plot) if path is not None)
     if written:
@@ -117,7 +137,7 @@ def _tabulate_shared(made: Any) -> Table:
     """The four numbers, and what they mean."""
     from varts.fitting.result import summarise_prior
 
-    words = summarise_prior(made.prior)
+    words = summarise_prior(level_of(made.prior))
     spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_format(words.mean_sd)}"
     meaning = {
         "mu": f"the arms' means lie around {_format(words.mean)}",
@@ -148,16 +168,33 @@ def _tabulate_groups(made: Any) -> Table:
         table.add_column(head, justify="right")
 
     def row(name: str, arms: str, error: str, prior: Any) -> None:
+        prior = level_of(prior)
         words = summarise_prior(prior)
         numbers = (prior.kappa, prior.alpha, prior.beta, words.mean_sd, words.reward_sd)
         table.add_row(cell(name), arms, _format(prior.mu), error, *map(_format, numbers))
 
     for i, name in enumerate(made.groups[:GROUPS_SHOWN]):
-        fields = (float(getattr(made.prior, field)[i]) for field in made.prior._fields)
-        row(name, str(count[name]), _format(made.errors["mu"][i]), varts.NormalGamma(*fields))
+        row(name, str(count[name]), _format(made.errors["mu"][i]), made.prior.take(i))
     if len(made.groups) > GROUPS_SHOWN:
         table.add_row(f"and {len(made.groups) - GROUPS_SHOWN} more")
     row("(any other)", "", "", made.shared)
+    return table
+
+
+def _tabulate_slopes(made: Any) -> Table:
+    """The effects of the features; those of arms that belong to no group, if there are groups."""
+    prior = made.shared
+    beliefs, columns = prior.slope_beliefs(), made.features.columns
+    table = Table("feature", box=None, pad_edge=False)
+    for head in (*(() if made.groups else ("estimate", "± error")), "slope", "spread", "center"):
+        table.add_column(head, justify="right")
+    table.add_column("in words")
+    for j, name in enumerate(columns):
+        slope, spread = float(prior.slopes[j]), float(beliefs.scale[0, j])
+        known = [] if made.groups else [made.estimate.slopes[j], made.errors["slopes"][j]]
+        step = "being so" if "=" in name and " x " not in name else "a step"
+        words = f"{step} moves the mean by {_format(slope)}, give or take {_format(spread)} an arm"
+        table.add_row(cell(name), *map(_format, (*known, slope, spread, prior.center[j])), words)
     return table
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from varts.evaluation.targets import WithFloor, check_target
+from varts.evaluation.targets import WithFloor, check_target, describe_target
+from varts.policies import EvenSplit
 
 if TYPE_CHECKING:
     from varts.evaluation.targets import Target
@@ -19,6 +20,11 @@ def write_targets(policy: Target, against: Target | None) -> dict[str, Any]:
     {'floor': 0.05, 'against': '12'}
     """
     check_target("policy", policy)
+    if not isinstance(policy, (Mapping, WithFloor, EvenSplit)):
+        raise ValueError(
+            "policy must not depend on the context for an experiment behind a service, "
+            f"got {describe_target(policy)}; export the log, and evaluate that"
+        )
     body: dict[str, Any] = {"even": True}
     if isinstance(policy, Mapping):
         body = {"shares": {arm: float(share) for arm, share in policy.items()}}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats
+from varts.features import Features
 
 # A probability that was estimated by a thousand draws is no smaller than one of them.
 SMALLEST_ESTIMATE = 1e-3
@@ -32,6 +33,9 @@ class Decisions:
         estimated: How many probabilities were estimated.
         rows: How many rows the log has.
         left_out: Rows that could not be used, by reason.
+        features: What the contexts have; None if the log was read without them.
+        x: The numbers of every decision's context.
+        contexts: Makes the contexts themselves, a mapping per decision.
     """
 
     arms: tuple[str, ...]
@@ -47,6 +51,9 @@ class Decisions:
     estimated: int = 0
     rows: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
+    features: Features | None = None
+    x: Floats | None = None
+    contexts: Callable[[], list[dict[str, float | str]]] | None = None
 
     def __len__(self) -> int:
         return len(self.arm)

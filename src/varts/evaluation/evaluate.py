@@ -23,6 +23,7 @@ from varts.stats import ArmStats
 from varts.tails import Tails
 
 if TYPE_CHECKING:
+    from varts.fitting.contexts import FeaturesLike
     from varts.fitting.sources import Table
 
 FEWEST_WORTH = 100  # decisions of the target that a log must be worth
@@ -44,6 +45,7 @@ def evaluate(
     probability: str = "probability",
     unit: str = "unit",
     chances: Mapping[str, str] | None = None,
+    features: FeaturesLike | None = None,
 ) -> Evaluation:
     """Say what another way of deciding would have earned, from the log of one experiment.
 
@@ -56,7 +58,9 @@ def evaluate(
         log: A polars or pandas DataFrame, a LazyFrame, or a path to CSV, TSV, Parquet or NDJSON
             files (a file, a folder or a pattern), with a row per decision.
         policy: `always("12")`, shares of the arms such as `{"9": 0.2, "12": 0.8}`, `EvenSplit()` or
-            `with_floor(0.05)`. A policy that learns is refused: simulate it on the log's rewards.
+            `with_floor(0.05)`; with features also `greedy(posterior)`, `thompson(posterior)` or a
+            function that returns an arm, or shares of the arms, for a context. A policy that learns
+            is refused: simulate it on the log's rewards.
         against: The same, to compare with; None compares with what was collected.
         level: The probability of the intervals.
         arm: The column that names the arm.
@@ -64,6 +68,8 @@ def evaluate(
         probability: The column of the chosen arm's probability.
         unit: The column that names who a decision was for; a log may do without.
         chances: The column of every arm's probability, where the log has them all.
+        features: The columns of the contexts: a `Features`, kinds by name, or the names of columns.
+            The doubly robust estimate then expects of an arm what a regression does.
 
     Returns:
         The estimates, the means of all arms, and what makes them doubtful: `print` it.
@@ -80,7 +86,13 @@ def evaluate(
     name = os.path.basename(os.fspath(log)) if isinstance(log, (str, os.PathLike)) else "log"
     check_targets(policy, against)
     decisions = read_decisions(
-        log, arm=arm, reward=reward, probability=probability, unit=unit, chances=chances
+        log,
+        arm=arm,
+        reward=reward,
+        probability=probability,
+        unit=unit,
+        chances=chances,
+        features=features,
     )
     return evaluate_decisions(name, decisions, policy, against, level)
 
@@ -146,8 +158,13 @@ def evaluate_decisions(
 
 
 def _estimate(scores: Scores, shares: Floats) -> dict[str, Estimated]:
-    """By every estimator; shares that differ from decision to decision have no adaptive one."""
-    found = {ADAPTIVE: scores.adaptive(shares)} if shares.ndim == 1 else {}
+    """By every estimator.
+
+    Shares that differ from decision to decision have no adaptive one, and where there are contexts
+    nothing has: weights by probabilities would count some units more than others.
+    """
+    weighted = shares.ndim == 1 and scores.log.x is None
+    found = {ADAPTIVE: scores.adaptive(shares)} if weighted else {}
     return found | {
         DOUBLY_ROBUST: scores.doubly_robust(shares),
         SELF_NORMALISED: scores.self_normalised(shares),
@@ -160,7 +177,7 @@ def _arm_mean(scores: Scores, arm: int, bounded: Callable[[Estimated], Estimate]
     rewards = log.reward[log.arm == arm]
     if not len(rewards):
         return ArmMean(log.arms[arm], 0, None, None)
-    seen = bounded(scores.adaptive_mean(arm))
+    seen = bounded(scores.adaptive_mean(arm) if log.x is None else scores.plain_mean(arm))
     return ArmMean(log.arms[arm], len(rewards), float(rewards.mean()), seen)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,18 @@ from varts._text import printable
 from varts._validation import Floats, unknown
 from varts.checks.log import read_column
 from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
-from varts.fitting.aggregate import is_text, parse_names, parse_numbers, select_rewards
+from varts.features import Features
+from varts.fitting.aggregate import parse_names, select_rewards
+from varts.fitting.cells import is_text, parse_numbers
 from varts.fitting.columns import Columns
+from varts.fitting.contexts import (
+    LOST,
+    FeaturesLike,
+    encode_contexts,
+    find_features,
+    read_contexts,
+    select_contexts,
+)
 from varts.fitting.sources import Source, Table, find_tables
 
 WINNER = "winner"  # the reason of a decision after the end
@@ -30,12 +41,15 @@ def read_decisions(
     probability: str = "probability",
     unit: str = "unit",
     chances: Mapping[str, str] | None = None,
+    features: FeaturesLike | None = None,
 ) -> Decisions:
     """The decisions of a log; `chances` has the column of each arm's probability."""
     sources = find_tables(log)
     try:
+        found = None if features is None else find_features(features, sources)
         tables = [
-            _select(source, arm, reward, probability, unit, chances or {}) for source in sources
+            _select(source, arm, reward, probability, unit, chances or {}, found)
+            for source in sources
         ]
         table = pl.concat([one.collect() for one in tables], how="diagonal")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -44,14 +58,17 @@ def read_decisions(
     if "experiment" in table.columns and table["experiment"].n_unique() > 1:
         count = table["experiment"].n_unique()
         raise ValueError(f"log must be of one experiment, got {count}; filter it first")
-    return make_decisions(table, arms=None if chances is None else list(chances))
+    return make_decisions(table, None if chances is None else list(chances), found)
 
 
-def make_decisions(table: pl.DataFrame, arms: Sequence[str] | None = None) -> Decisions:
+def make_decisions(
+    table: pl.DataFrame, arms: Sequence[str] | None = None, features: Features | None = None
+) -> Decisions:
     """The rows that can be used, in the order of their decisions.
 
     Columns are arm, given, value and probability, and what there is of unit, time, settled_time,
     version, settled_version, estimated, reason, settled, chance_0, chance_1, ... and in_play_0, ...
+    With features also those of `select_contexts`.
     """
     has = set(table.columns)
     order = next((name for name in ("version", "time") if name in has), None)
@@ -91,6 +108,9 @@ def make_decisions(table: pl.DataFrame, arms: Sequence[str] | None = None) -> De
         int(estimated.sum()),
         table.height,
         dict(Counter(reasons.drop_nulls().to_list())),
+        features,
+        None if features is None else encode_contexts(features, used),
+        None if features is None else partial(read_contexts, features, used),
     )
 
 
@@ -114,6 +134,7 @@ def _left_out(has: set[str]) -> pl.Expr:
             .then(pl.col("settled"))
             .otherwise(missing)
         )
+    lost: Any = pl.col(LOST) if LOST in has else pl.lit(None, pl.String)
     return (
         pl.when(pl.col("arm").is_null())
         .then(pl.lit("arm missing"))
@@ -127,6 +148,7 @@ def _left_out(has: set[str]) -> pl.Expr:
         .then(pl.lit("probability missing"))
         .when(((chance > 0) & (chance <= 1)).not_())
         .then(pl.lit("probability not in (0, 1]"))
+        .otherwise(lost)
     )
 
 
@@ -164,6 +186,7 @@ def _select(
     probability: str,
     unit: str,
     chances: Mapping[str, str],
+    features: Features | None,
 ) -> pl.LazyFrame:
     """The columns that `make_decisions` takes, under its names."""
     schema = source.table.collect_schema()
@@ -190,5 +213,7 @@ def _select(
             more[name] = pl.when(text != "").then(text)
     for i, column in enumerate(chances.values()):
         more[f"chance_{i}"] = parse_numbers(column, schema[column])[1]
+    if features is not None:
+        more |= select_contexts(features, schema, source.csv)
     table = source.table.select(**columns.select_keys(), **select_rewards(reward, schema), **more)
     return table.with_columns(*parse_names(columns, schema, source.csv))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.evaluation.decisions import Decisions
+from varts.evaluation.reward_model import expected_rewards
 
 
 class Estimated(NamedTuple):
@@ -66,9 +67,14 @@ class Scores:
         self.first = log.first_of_unit()
 
     def known_means(self, arm: int) -> Floats:
-        """The mean of the arm's rewards that were known when each decision was drawn."""
+        """The mean of the arm's rewards that were known when each decision was drawn; with features
+        what their regression expects for its unit."""
         log, mine = self.log, self.log.arm == arm
         order = np.argsort(log.settled[mine], kind="stable")
+        if log.x is not None:
+            known = log.known[self.first]
+            count = np.searchsorted(log.settled[mine][order], known, side="right")
+            return expected_rewards(log.x, log.reward, np.flatnonzero(mine)[order], count)
         gaps = np.cumsum((log.reward[mine] - self.start)[order])
         means = np.concatenate([[0.0], gaps / np.arange(1, len(gaps) + 1)]) + self.start
         count = np.searchsorted(log.settled[mine][order], log.known[self.first], side="right")
@@ -104,12 +110,16 @@ class Scores:
         return means + np.where(log.arm == arm, surprise, 0.0)
 
     def adaptive_mean(self, arm: int) -> Estimated:
-        """Scores weighted by the root of the arm's probability.
+        """Scores weighted by the root of the arm's probability, if that depends on no context.
 
         A score's variance goes as 1 / probability: decisions that hardly ever choose the arm count
         less, and the sum of squares of the weighted scores grows evenly.
         """
         return weighted_mean(self.of_arm(arm), np.sqrt(self.known_chances(arm)))
+
+    def plain_mean(self, arm: int) -> Estimated:
+        """Scores without weights: the arm's mean over all units, whoever it was played for."""
+        return weighted_mean(self.of_arm(arm), self.possible(arm).astype(np.float64))
 
     # ------------------------------------------------------------------ of shares of the arms
 

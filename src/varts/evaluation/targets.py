@@ -1,4 +1,4 @@
-"""Ways of deciding that do not learn: what share each arm gets."""
+"""Ways of deciding that do not learn: what share each arm gets; `contextual` has more of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ import numpy as np
 
 from varts._text import printable
 from varts._validation import Floats, abbreviate, real, reals, unknown
+from varts.evaluation.contextual import (
+    ByBelief,
+    ByContext,
+    belief_shares,
+    describe_function,
+    function_shares,
+)
 from varts.evaluation.decisions import Decisions
 from varts.policies import EvenSplit, Policy
 from varts.policies.evaluation import name_of
@@ -24,7 +31,7 @@ class WithFloor:
     floor: float
 
 
-Target: TypeAlias = "Mapping[str, float] | EvenSplit | WithFloor"
+Target: TypeAlias = "Mapping[str, float] | EvenSplit | WithFloor | ByBelief | ByContext"
 
 
 def always(arm: str) -> dict[str, float]:
@@ -58,7 +65,7 @@ def with_floor(floor: float) -> WithFloor:
 
 def check_target(name: str, policy: object) -> None:
     """Refuse what is no way of deciding that a log can be weighed for."""
-    if isinstance(policy, (Mapping, EvenSplit, WithFloor)):
+    if isinstance(policy, (Mapping, EvenSplit, WithFloor, ByBelief)):
         return
     if isinstance(policy, Policy):
         raise ValueError(
@@ -66,9 +73,11 @@ def check_target(name: str, policy: object) -> None:
             "rewards than these; play it on the log's rewards instead: "
             "varts.simulate(varts.EmpiricalBandit(log), policy, horizon=...)"
         )
+    if callable(policy) and not isinstance(policy, type):
+        return
     raise TypeError(
-        f'{name} must be always("arm"), shares of the arms, EvenSplit() or with_floor(...), '
-        f"got {abbreviate(policy)}"
+        f'{name} must be always("arm"), shares of the arms, EvenSplit(), with_floor(...), '
+        f"greedy(...), thompson(...) or a function of the context, got {abbreviate(policy)}"
     )
 
 
@@ -78,6 +87,10 @@ def shares_of(policy: Target, log: Decisions) -> Floats:
         return _fixed_shares(policy, log.arms)
     if isinstance(policy, WithFloor):
         return _floored_shares(policy.floor, log)
+    if isinstance(policy, ByBelief):
+        return belief_shares(policy, log)
+    if not isinstance(policy, EvenSplit):
+        return function_shares(policy, log, ROUNDING)
     return np.full(len(log.arms), 1 / len(log.arms))
 
 
@@ -94,6 +107,10 @@ def describe_target(policy: object) -> str:
         return printable(", ".join(f"{100 * share:g} % {arm}" for arm, share in played.items()))
     if isinstance(policy, WithFloor):
         return f"a floor of {100 * policy.floor:g} % on top"
+    if isinstance(policy, ByBelief):
+        return str(policy)
+    if not isinstance(policy, EvenSplit):
+        return describe_function(policy)
     return "an even split"
 
 

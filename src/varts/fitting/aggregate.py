@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from varts._text import printable, unquote_formulas
+from varts._text import printable
 from varts._validation import abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
+from varts.fitting.cells import parse_numbers, parse_text
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
+from varts.fitting.contexts import ContextTally
 from varts.fitting.sample import RewardSample
 
-MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # words that stand for no reward
 ROWS_PER_BATCH = 250_000  # like the order of rows, it shows in the last digits of the result
 COUNTS = ("rows", "reward missing", "reward not finite")
 
@@ -56,14 +57,28 @@ def describe_words(left_out: Mapping[str, int], word: str | None) -> str:
     return f"{what}{shown}, and {'was' if count == 1 else 'were'} left out"
 
 
-def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Aggregate:
+def reduce_table(
+    table: pl.LazyFrame,
+    columns: Columns,
+    csv: bool = False,
+    contexts: ContextTally | None = None,
+) -> Aggregate:
     """One pass over a table of rewards, or of statistics that were aggregated before; with `csv`,
-    names lose the ' that `quote_formulas` puts before a formula."""
+    names lose the ' that `quote_formulas` puts before a formula. `contexts` takes the features of
+    every reward, where there are any."""
     try:
         schema = table.collect_schema()
         check_keys(schema, columns)
         if columns.reward in schema:
-            return _reduce_rewards(table, schema, columns, parse_names(columns, schema, csv))
+            names = parse_names(columns, schema, csv)
+            if contexts is not None:
+                contexts.open(schema, csv)
+            return _reduce_rewards(table, schema, columns, names, contexts)
+        if contexts is not None:
+            raise ValueError(
+                f"{unknown('column', columns.reward, schema.names())} (for the reward: features "
+                "need a row per reward)"
+            )
         if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
             return _reduce_statistics(table, schema, columns, parse_names(columns, schema, csv))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -74,7 +89,11 @@ def reduce_table(table: pl.LazyFrame, columns: Columns, csv: bool = False) -> Ag
 
 
 def _reduce_rewards(
-    table: pl.LazyFrame, schema: pl.Schema, columns: Columns, names: list[pl.Expr]
+    table: pl.LazyFrame,
+    schema: pl.Schema,
+    columns: Columns,
+    names: list[pl.Expr],
+    contexts: ContextTally | None,
 ) -> Aggregate:
     """Batches in the order of the rows, merged one after the other.
 
@@ -83,14 +102,17 @@ def _reduce_rewards(
     from the first one of the same arm in the batch: 1e9 +/- 1 loses no digits in the sums behind a
     mean, an arm of equal rewards has no spread at all, and the other arms' rewards do not matter.
     """
-    rows = table.select(**columns.select_keys(), **select_rewards(columns.reward, schema))
+    more = {} if contexts is None else contexts.columns
+    rows = table.select(**columns.select_keys(), **select_rewards(columns.reward, schema), **more)
     rows = rows.with_columns(FINITE)
     keys = list(columns.keys)
     batches: list[pl.DataFrame] = []
-    sample = RewardSample(names)
+    sample = RewardSample(names, list(more))
     for batch in rows.collect_batches(
         chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
     ):
+        if contexts is not None:
+            batch = contexts.add(batch, keys, names)
         sample.add(batch, keys)
         # Names after the grouping: there are far fewer arms than rows.
         batches.append(reduce_batch(batch, keys).with_columns(names).sort(keys))
@@ -199,35 +221,10 @@ def check_keys(schema: pl.Schema, columns: Columns) -> None:
 
 def parse_names(columns: Columns, schema: pl.Schema, csv: bool) -> list[pl.Expr]:
     """The columns that identify an arm, as text; an empty name, or a NaN, is missing."""
-    made = []
-    for ours, theirs in columns.keys.items():
-        dtype, name = schema[theirs], pl.col(ours)
-        if dtype.is_nested():
-            raise ValueError(f"column {theirs!r} must hold names, got {dtype}")
-        if dtype.is_float():
-            name = name.fill_nan(None)
-        text = name.cast(pl.String)
-        if is_text(dtype):
-            text = (unquote_formulas(text) if csv else text).str.strip_chars()
-            text = pl.when(text != "").then(text)
-        made.append(text.alias(ours))
-    return made
-
-
-def parse_numbers(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
-    """A column as it is, null where nothing is given; and as numbers, null where it has none."""
-    column = pl.col(name)
-    if is_text(dtype):
-        text = column.cast(pl.String).str.strip_chars()
-        given = pl.when(text.str.to_lowercase().is_in(MISSING_WORDS).not_()).then(text)
-        return given, given.cast(pl.Float64, strict=False)
-    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
-        raise ValueError(f"column {name!r} must hold numbers, got {dtype}")
-    return column, column.cast(pl.Float64)
-
-
-def is_text(dtype: pl.DataType) -> bool:
-    return dtype in (pl.String, pl.Categorical, pl.Enum)
+    return [
+        parse_text(pl.col(ours), theirs, schema[theirs], csv).alias(ours)
+        for ours, theirs in columns.keys.items()
+    ]
 
 
 def _drop_unnamed(table: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:

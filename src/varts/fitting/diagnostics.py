@@ -13,6 +13,7 @@ from varts._text import printable
 from varts._validation import Floats
 from varts.fitting.aggregate import describe_left_out
 from varts.fitting.held_out import HeldOut
+from varts.fitting.linear_held_out import HeldOutEvidence
 from varts.priors import NormalGamma
 from varts.stats import ArmStats
 
@@ -41,7 +42,9 @@ class Diagnostics:
     outliers: tuple[dict[str, Any], ...]  #: each with arm, row of the history, what, value, chance
     notes: tuple[str, ...]  #: warnings, one sentence each
     trend: float | None = None  #: rank correlation of variances and means, if beyond chance
-    held_out: HeldOut | None = None  #: what the prior gained on arms that it was not learnt from
+    held_out: HeldOut | HeldOutEvidence | None = (
+        None  #: what the prior gained on arms that it was not learnt from
+    )
     word: str | None = None  #: one of the rewards that are not numbers, as it stands there
 
     def __str__(self) -> str:
@@ -89,17 +92,23 @@ def locate_arms(stats: ArmStats, prior: NormalGamma) -> tuple[Floats, Floats, Fl
         special.stdtr(df, z),
         np.where(several, low, np.nan),
         2 * special.stdtr(df, -np.abs(z)),
-        np.where(several, np.minimum(1.0, 2 * np.minimum(low, high)), np.nan),
+        np.where(several, two_sided(low, high), np.nan),
     )
+
+
+def two_sided(low: Floats, high: Floats) -> Floats:
+    """The chance of lying as far out on either side."""
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(low, high)))
 
 
 def shape_p_value(pit: Floats, scores: Floats) -> float:
     """Are these PITs uniform? A Cramer-von Mises test that knows the prior was fitted to them.
 
-    Fitting pulls the prior towards the arms, in the directions of `scores` (4, J), the gradients of
-    the arms' log evidence. The share of PITs below each level is compared with the level after
-    regressing these directions out; the sum of squares is then a weighted sum of chi-squares.
-    NaN with fewer than 10 arms.
+    Fitting pulls the prior towards the arms, in the directions of `scores` (4, J), or of more with
+    features, the gradients of the arms' log evidence. The share of PITs below each level is
+    compared with the level after regressing these directions out; the sum of squares is then a
+    weighted sum of chi-squares.
+    NaN with fewer than 10 arms, or than two per direction.
 
     >>> even, none = np.linspace(0.005, 0.995, 100), np.zeros((4, 100))
     >>> shape_p_value(even, none) > 0.9, shape_p_value(even**2, none) < 1e-4
@@ -107,14 +116,15 @@ def shape_p_value(pit: Floats, scores: Floats) -> float:
     """
     known = ~np.isnan(pit)
     J = int(known.sum())
-    if J < FEWEST_ARMS_TO_TEST:
+    fewest = max(FEWEST_ARMS_TO_TEST, 2 * len(scores))
+    if fewest > J:
         return float("nan")
     pit, scores = pit[known], scores[:, known].T
     if np.unique(pit).size < J / 2:  # rewards in steps: a few scores would explain every step
         scores = np.zeros_like(scores)
     order = np.argsort(pit)
     count = np.searchsorted(pit[order], PIT_LEVELS, side="right")  # of arms below each level
-    running = np.vstack([np.zeros(4), np.cumsum(scores[order], axis=0)])
+    running = np.vstack([np.zeros(scores.shape[1]), np.cumsum(scores[order], axis=0)])
     S_sum, SS = running[-1], scores.T @ scores
     B_sum, SB = count - J * PIT_LEVELS, running[count].T - np.outer(S_sum, PIT_LEVELS)
     coefficients = np.linalg.pinv(SS, hermitian=True) @ SB

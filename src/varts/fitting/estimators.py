@@ -46,11 +46,12 @@ def fit_likelihood(stats: ArmStats) -> tuple[Estimate, list[str]]:
                 f"no differences between the arms' {what} are visible beyond chance: "
                 f"{name} = {limit:.3g} is a cautious guess, and any larger number would do as well"
             )
-    search = _describe_search(found.agreed, found.starts)
+    search = describe_search(found.agreed, found.starts)
     return Estimate(found.theta[None], found.covariance[None], found.converged, search), notes
 
 
-def _describe_search(agreed: int, starts: int) -> str:
+def describe_search(agreed: int, starts: int) -> str:
+    """How many of the searches found the maximum."""
     return f"likelihood: {agreed} of {starts} searches ended at this maximum"
 
 
@@ -64,7 +65,7 @@ def fit_groups(
     """One theta per group; `index` is the group of each arm."""
     shown.stage("pooling groups")
     pooled = pool_means(stats, index, shared.theta[0])
-    search = _describe_search(pooled.agreed, pooled.starts)
+    search = describe_search(pooled.agreed, pooled.starts)
     if per_group == "mu":
         return Estimate(pooled.theta, pooled.covariance, pooled.converged, search)
     shown.stage("fitting groups", len(pooled.theta))

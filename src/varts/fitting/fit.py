@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice
 from varts.checks.rewards import is_trend, variance_trend
 from varts.fitting.columns import Columns
+from varts.fitting.contexts import FeaturesLike
 from varts.fitting.diagnostics import Diagnostics, find_outliers, locate_arms, shape_p_value
 from varts.fitting.estimators import (
     Estimate,
@@ -22,8 +22,11 @@ from varts.fitting.estimators import (
     mean_spread,
     widen,
 )
+from varts.fitting.groups import group_arms
 from varts.fitting.held_out import HeldOut, hold_out
 from varts.fitting.history import History, HistoryLike, read_history
+from varts.fitting.linear_fit import LinearEstimator, diagnose_linear, residual_tails
+from varts.fitting.linear_held_out import hold_out_evidence
 from varts.fitting.marginal_likelihood import ALPHA, MU, evidence_terms
 from varts.fitting.notes import note_limits, note_tails, note_trend, note_trial
 from varts.fitting.result import FittedPrior
@@ -38,9 +41,10 @@ TREND_SDS = 5.0  # of the correlation of means (minus mu) and variances, before 
 def fit_prior(
     history: HistoryLike,
     *,
+    features: FeaturesLike | None = None,
     method: str = "likelihood",
     groups: str | None = None,
-    per_group: str = "mu",
+    per_group: str | None = None,
     experiment: str | None = "experiment",
     arm: str = "arm",
     reward: str = "reward",
@@ -55,18 +59,23 @@ def fit_prior(
         history: A polars or pandas DataFrame, a LazyFrame, a `History`, or a path to CSV or Parquet
             files (a file, a folder or a pattern), with one row per reward, or aggregated with the
             columns n, mean and sd or m2.
+        features: What rewards may depend on, for a `LinearNormalGamma` prior: a `Features`, kinds
+            by name such as `{"country": ["NL", "BE"], "visits": "number"}`, or the names of
+            columns, which are then described from their first million rows. It takes a row per
+            reward.
         method: "likelihood" maximises the marginal likelihood of every arm's statistics, "moments"
             is the paper's method with the sampling noise removed.
         groups: None for one prior that all arms share; "arm" for one per arm name, if names recur
             in several experiments; otherwise the column of a category, for one prior per value.
             Groups with few arms are drawn towards the others.
         per_group: "mu" for one mu per group and the same kappa, alpha and beta for all, "all" for
-            four numbers per group.
+            all numbers per group; by default "mu", and "all" with features.
         experiment: The column that names the experiment; None if there is only one experiment.
         arm: The column that names the arm.
         reward: The column of rewards.
         held_out: Whether to try the prior on arms that were held out, which takes a few seconds:
-            VarTS with it against VarTS without one.
+            VarTS with it against VarTS without one; with features, how well it foresees their
+            rewards.
         goal: Whether higher or lower rewards are better, "max" or "min", for that trial alone.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
         separator: What stands between the cells of CSV files; found by default.
@@ -90,28 +99,61 @@ def fit_prior(
     (0.07, True)
     """
     choice("method", method, METHODS)
+    per_group = per_group or ("mu" if features is None else "all")
     choice("per_group", per_group, ("mu", "all"))
     choice("goal", goal, ("max", "min"))
-    if groups is not None and method != "likelihood":
-        raise ValueError(f"method must be 'likelihood' when arms are grouped, got {method!r}")
+    wish = "arms are grouped" if groups is not None else "there are features"
+    if (groups is not None or features is not None) and method != "likelihood":
+        raise ValueError(f"method must be 'likelihood' when {wish}, got {method!r}")
+    if features is not None and per_group != "all":
+        raise ValueError(f"per_group must be 'all' when there are features, got {per_group!r}")
     group = arm if groups == "arm" else groups
-    estimator = _Estimator(method, per_group, None if group is None else (group, group == arm))
+    own = None if group is None else (group, group == arm)
+    columns = Columns(experiment, arm, reward, group)
     with show_progress(progress) as shown:
-        read = read_history(history, Columns(experiment, arm, reward, group), shown, separator)
-        fit = estimator.fit(read, shown)
-        trial = None
-        if held_out:
-            shown.stage("trying the prior on arms held out")
-            trial = hold_out(read, lambda part: estimator.fit(part).prior, goal)
-    tails = read.tails
-    return FittedPrior(
-        prior=replace(fit.prior, tails=tails),
-        estimate=replace(fit.estimate, tails=tails),
-        errors=fit.errors,
-        method=method,
-        diagnostics=_diagnose(read, fit, trial, held_out),
-        history=read,
-    )
+        read = read_history(history, columns, shown, separator, features)
+        fitted: dict[str, Any]
+        if features is None:
+            fitted = _fit_arms(read, _Estimator(method, per_group, own), held_out, goal, shown)
+        else:
+            fitted = _fit_contexts(read, LinearEstimator(own), held_out, shown)
+    tails = read.tails if features is None else residual_tails(read, fitted["prior"])
+    for name in ("prior", "estimate"):
+        fitted[name] = replace(fitted[name], tails=tails)
+    return FittedPrior(**fitted, method=method, history=read)
+
+
+def _fit_arms(
+    history: History, estimator: _Estimator, held_out: bool, goal: str, shown: Progress
+) -> dict[str, Any]:
+    fit, trial = estimator.fit(history, shown), None
+    if held_out:
+        shown.stage("trying the prior on arms held out")
+        trial = hold_out(history, lambda part: estimator.fit(part).prior, goal)
+    found = _diagnose(history, fit, trial, held_out)
+    return {
+        "prior": fit.prior,
+        "estimate": fit.estimate,
+        "errors": fit.errors,
+        "diagnostics": found,
+    }
+
+
+def _fit_contexts(
+    history: History, estimator: LinearEstimator, held_out: bool, shown: Progress
+) -> dict[str, Any]:
+    fit, trial = estimator.fit(history, shown), None
+    if held_out:
+        shown.stage("trying the prior on arms held out")
+        quick = replace(estimator, searches=1)
+        trial = hold_out_evidence(history, lambda part: quick.fit(part).prior)
+    found = diagnose_linear(history, fit, trial, held_out)
+    return {
+        "prior": fit.prior,
+        "estimate": fit.estimate,
+        "errors": fit.errors,
+        "diagnostics": found,
+    }
 
 
 @dataclass(frozen=True)
@@ -162,7 +204,7 @@ class _Estimator:
         best, index = shared, np.zeros(stats.K, np.int64)
         labels: dict[str, Any] = {}
         if self.group is not None:
-            names, index = _group_arms(history)
+            names, index = group_arms(history)
             best = fit_groups(stats, index, shared, self.per_group, shown)
             twice = stats.K - history.arms.select("experiment", "arm").n_unique()
             if twice:
@@ -172,26 +214,6 @@ class _Estimator:
             labels = {"names": names, "others": rest, "group": None if is_arm else column}
         wide = np.array([widen(*pair) for pair in zip(best.theta, best.covariance, strict=True)])
         return _Fit(stats, unit, best, index, wide, labels, notes)
-
-
-def _group_arms(history: History) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The names of the groups in a natural order (2 before 10), and the group of each arm."""
-    column = history.arms["group"].to_list()
-    names = tuple(sorted(set(column), key=_natural_order))
-    if len(names) < 2:
-        raise ValueError(
-            f"groups must have at least 2 values in the history, got {names[0]!r} only"
-        )
-    place = {name: i for i, name in enumerate(names)}
-    return names, np.array([place[name] for name in column])
-
-
-def _natural_order(name: str) -> list[Any]:
-    return [
-        (0, int(part), "") if part.isdecimal() else (1, 0, part)
-        for part in re.split(r"(\d+)", name)
-        if part
-    ]
 
 
 def _diagnose(history: History, fit: _Fit, trial: HeldOut | None, tried: bool) -> Diagnostics:

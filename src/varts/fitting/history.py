@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TypeAlias
@@ -10,10 +11,13 @@ from typing import TypeAlias
 import polars as pl
 
 from varts._progress import Progress, show_progress
+from varts.features import Features, features_from
 from varts.fitting.aggregate import merge_rows, reduce_table
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
+from varts.fitting.contexts import ContextTally, FeaturesLike, find_features
 from varts.fitting.sample import merge_samples
 from varts.fitting.sources import Table, find_tables
+from varts.linear_stats import LinearStats
 from varts.stats import ArmStats
 from varts.tails import Tails
 
@@ -34,6 +38,8 @@ class History:
         sample: Up to half a million of the rewards themselves, a row each with its arm's names;
             None if only statistics were given.
         word: One of the rewards that are not numbers, as it stands there; None if all are.
+        features: What the contexts have; None if it was read without features.
+        contexts: The statistics with features, an entry per row of `arms`.
     """
 
     arms: pl.DataFrame
@@ -42,6 +48,8 @@ class History:
     group: str | None = None
     sample: pl.DataFrame | None = None
     word: str | None = None
+    features: Features | None = None
+    contexts: LinearStats | None = None
 
     @property
     def stats(self) -> ArmStats:
@@ -82,6 +90,7 @@ def read_history(
     columns: Columns | None = None,
     progress: bool | Progress | None = False,
     separator: str | None = None,
+    features: FeaturesLike | None = None,
 ) -> History:
     """Reduce the logs of past experiments to arm statistics, in one pass.
 
@@ -94,6 +103,9 @@ def read_history(
         columns: What the columns are called; by default experiment, arm and reward.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
         separator: What stands between the cells of CSV files; found by default.
+        features: What the rewards may depend on: a `Features`, kinds by name such as
+            `{"country": ["NL", "BE"], "visits": "number"}`, or the names of columns, which are
+            then described from their first million rows. It needs a row per reward.
 
     >>> log = pl.DataFrame({"experiment": ["x"] * 5, "arm": list("aabbb"),
     ...                     "reward": [1.0, 3.0, 2.0, None, float("inf")]})
@@ -105,20 +117,42 @@ def read_history(
     """
     columns = columns or Columns()
     if isinstance(history, History):  # read once, fit often
+        _check_features(history, features)
         return _regroup(history, columns)
+    sources = find_tables(history, separator)
+    found = None if features is None else find_features(features, sources)
+    contexts = None if found is None else ContextTally(found)
     with show_progress(progress) as shown:
         tables = []
-        for source in find_tables(history, separator):
+        for source in sources:
             shown.stage(f"reading {source.name}")
-            tables.append(reduce_table(source.table, columns, source.csv))
+            tables.append(reduce_table(source.table, columns, source.csv, contexts))
     left_out = sum((table.left_out for table in tables), Counter[str]())
+    if contexts is not None:
+        left_out += contexts.left_out
     arms = pl.concat([table.arms for table in tables])
     arms = merge_rows(arms, [key for key in KEYS if key in arms.columns])
+    stats = None if contexts is None else contexts.stats(arms.select(list(columns.keys)).rows())
     if columns.group == columns.arm:
         arms = arms.with_columns(group="arm")
     rows, samples = sum(table.rows for table in tables), [table.sample for table in tables]
+    rows += 0 if contexts is None else contexts.left_out.total()
     word = next((table.word for table in tables if table.word is not None), None)
-    return History(arms, rows, dict(left_out), columns.group, merge_samples(samples), word)
+    sample = merge_samples(samples)
+    return History(arms, rows, dict(left_out), columns.group, sample, word, found, stats)
+
+
+def _check_features(history: History, features: FeaturesLike | None) -> None:
+    if features is None:
+        return
+    read = history.features
+    if isinstance(features, (Features, Mapping)):
+        same = read == features_from(features)
+    else:
+        same = read is not None and list(features) == list(read.kinds)
+    if not same:
+        got = "none" if read is None else ", ".join(read.kinds)
+        raise ValueError(f"history must be read with these features, got {got}")
 
 
 def _regroup(history: History, columns: Columns) -> History:
@@ -128,10 +162,18 @@ def _regroup(history: History, columns: Columns) -> History:
     if columns.group not in (None, columns.arm):
         got = "none" if history.group is None else repr(history.group)
         raise ValueError(f"history must be read with the group {columns.group!r}, got {got}")
-    arms = merge_rows(history.arms.drop("group", strict=False), ["experiment", "arm"])
+    keys = ["experiment", "arm"]
+    arms = merge_rows(history.arms.drop("group", strict=False), keys)
+    contexts = history.contexts
+    if history.features is not None and contexts is not None:
+        tally = ContextTally(history.features)
+        parts = zip(contexts.n, contexts.mean, contexts.products, strict=True)
+        for key, part in zip(history.arms.select(keys).rows(), parts, strict=True):
+            tally.merge(key, part)
+        contexts = tally.stats(arms.select(keys).rows())
     if columns.group is not None:
         arms = arms.with_columns(group="arm")
-    return replace(history, arms=arms, group=columns.group)
+    return replace(history, arms=arms, group=columns.group, contexts=contexts)
 
 
 def example_history(half: int = 1) -> pl.DataFrame:

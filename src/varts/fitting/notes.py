@@ -7,6 +7,8 @@ from varts.checks.finding import OK
 from varts.checks.rewards import check_tails, describe_trend
 from varts.fitting.diagnostics import DOUBTFUL_P
 from varts.fitting.held_out import FEWEST_ARMS, FEWEST_REWARDS, HeldOut
+from varts.fitting.linear_held_out import FEWEST_ARMS as FEWEST_ARMS_WITH_FEATURES
+from varts.fitting.linear_held_out import HeldOutEvidence
 from varts.tails import Tails
 
 NOTED_WIDENING = 1.05  # a note says so if a prior is widened by more than 5 %
@@ -39,13 +41,24 @@ def note_limits(alpha: float, arms: int, growth: Floats) -> list[str]:
 
 def note_trial(p_values: tuple[float, float], trial: HeldOut | None, tried: bool) -> list[str]:
     """Whether to use the prior: by what it gains on arms held out, not by its shape."""
+    few = f"too few arms to hold out ({FEWEST_ARMS} with {FEWEST_REWARDS} rewards or more)"
+    return _note_trial(p_values, trial, tried, few)
+
+
+def note_linear_trial(
+    p_values: tuple[float, float], trial: HeldOutEvidence | None, tried: bool
+) -> list[str]:
+    """The same with features."""
+    few = f"too few arms to hold out ({FEWEST_ARMS_WITH_FEATURES} or more)"
+    return _note_trial(p_values, trial, tried, few)
+
+
+def _note_trial(
+    p_values: tuple[float, float], trial: HeldOut | HeldOutEvidence | None, tried: bool, few: str
+) -> list[str]:
     unfit = min(p_values) < DOUBTFUL_P  # NaN, too few arms, is not
     if trial is None:
-        why = (
-            f"too few arms to hold out ({FEWEST_ARMS} with {FEWEST_REWARDS} rewards or more)"
-            if tried
-            else "nothing was held out"
-        )
+        why = few if tried else "nothing was held out"
         if not unfit:
             return [f"{why}: whether the prior helps was not tried"] if tried else []
         return [f"the shape does not fit, and {why}: whether the prior helps was not tried"]

@@ -79,8 +79,8 @@ def pool_means(stats: ArmStats, index: NDArray[np.int64], guess: Floats) -> Pool
         for start in starts
     ]
     best = min(ends, key=lambda end: end.fun)
-    information = _information(integral, best.x)
-    covariance = np.linalg.pinv(information, hermitian=True)
+    found = information(integral, best.x)
+    covariance = np.linalg.pinv(found, hermitian=True)
     phi = best.x + covariance @ integral(best.x)[1]  # a Newton step: the last digits
     gradient = integral(phi)[1]
     G = integral.G
@@ -93,7 +93,7 @@ def pool_means(stats: ArmStats, index: NDArray[np.int64], guess: Floats) -> Pool
         spreads,
         float(phi[0]),
         float(np.exp(phi[1] / 2)),
-        bool(np.linalg.eigvalsh(information)[0] > 0 and np.abs(gradient).max() < 1e-4 * stats.K),
+        bool(np.linalg.eigvalsh(found)[0] > 0 and np.abs(gradient).max() < 1e-4 * stats.K),
         len(ends),
         sum(bool(np.abs(end.x - best.x).max() < 0.02) for end in ends),
     )
@@ -199,7 +199,7 @@ class _Integral:
         return value - np.log(np.cosh(apart / 2)), slope
 
 
-def _information(integral: Any, phi: Floats, step: float = 1e-4) -> Floats:
+def information(integral: Any, phi: Floats, step: float = 1e-4) -> Floats:
     """Minus the Hessian at phi, by central differences of the gradient."""
     sides = [
         integral(phi - step * unit)[1] - integral(phi + step * unit)[1] for unit in np.eye(phi.size)

@@ -12,9 +12,10 @@ import numpy as np
 from scipy import special
 
 from varts._files import write_text
+from varts.features import Features
 from varts.fitting.diagnostics import Diagnostics
 from varts.fitting.history import History
-from varts.priors import NormalGamma
+from varts.priors import LinearNormalGamma, NormalGamma
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,8 @@ class FittedPrior:
     entry per group; the prior knows their names and has a prior for all other arms.
 
     Args:
-        prior: The prior to use: the estimate, widened by its own uncertainty.
+        prior: The prior to use: the estimate, widened by its own uncertainty. With features it is a
+            `LinearNormalGamma`.
         estimate: What the history says.
         errors: The standard errors of the estimate, by the name of the number.
         method: "likelihood" or "moments".
@@ -36,8 +38,8 @@ class FittedPrior:
         history: What it was fitted to.
     """
 
-    prior: NormalGamma
-    estimate: NormalGamma
+    prior: NormalGamma | LinearNormalGamma
+    estimate: NormalGamma | LinearNormalGamma
     errors: Mapping[str, Any]
     method: str
     diagnostics: Diagnostics
@@ -49,9 +51,14 @@ class FittedPrior:
         return self.prior.names
 
     @property
-    def shared(self) -> NormalGamma:
+    def shared(self) -> NormalGamma | LinearNormalGamma:
         """The prior of an arm that belongs to no group."""
-        return cast(NormalGamma, self.prior.others or self.prior)
+        return cast("NormalGamma | LinearNormalGamma", self.prior.others or self.prior)
+
+    @property
+    def features(self) -> Features | None:
+        """What the contexts have, for the next experiment; None for a prior without features."""
+        return self.history.features if isinstance(self.prior, LinearNormalGamma) else None
 
     def to_json(self) -> str:
         """Return the JSON of `prior`, which `Prior.load` reads, and beside it where it is from."""
@@ -68,6 +75,8 @@ class FittedPrior:
             "trend": found.trend,
             "held_out": None if found.held_out is None else found.held_out.to_dict(),
         }
+        if self.features is not None:
+            body["fit"]["features"] = self.features.to_dict()
         return json.dumps(body)
 
     def save(self, path: str | Path) -> None:
@@ -85,6 +94,9 @@ class FittedPrior:
             axes: Three matplotlib axes to draw on; new ones by default.
         """
         from varts.plotting.prior import prior_check
+
+        if self.features is not None:
+            raise ValueError("a prior must have no features to be drawn, got one with features")
 
         return prior_check(self, axes)
 

@@ -10,7 +10,8 @@ import polars as pl
 from varts._text import printable
 from varts._validation import Floats, abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
-from varts.fitting.aggregate import check_keys, parse_names, parse_numbers
+from varts.fitting.aggregate import check_keys, parse_names
+from varts.fitting.cells import parse_numbers
 from varts.fitting.columns import KEYS, Columns
 from varts.fitting.sources import Source, Table, find_tables
 

@@ -20,10 +20,11 @@ class RewardSample:
 
     Args:
         names: Expressions that make the names of arms readable.
+        beside: Columns to keep beside the value.
     """
 
-    def __init__(self, names: list[pl.Expr]) -> None:
-        self.names, self.rows, self.size = names, 0, 0
+    def __init__(self, names: list[pl.Expr], beside: Sequence[str] = ()) -> None:
+        self.names, self.beside, self.rows, self.size = names, list(beside), 0, 0
         self.limit = 2**64 - 1
         self.parts: list[pl.DataFrame] = []
 
@@ -31,7 +32,7 @@ class RewardSample:
         """Take some of the rows that have a value."""
         place = np.arange(self.rows, self.rows + batch.height, dtype=np.uint64) * GOLDEN_RATIO
         self.rows += batch.height
-        part = batch.select(*keys, "value", place=pl.Series(place))
+        part = batch.select(*keys, "value", *self.beside, place=pl.Series(place))
         self._keep(part.filter(pl.col("place") <= self.limit, pl.col("value").is_not_null()))
         while self.size > LARGEST_SAMPLE:
             self.limit //= 2

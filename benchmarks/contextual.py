@@ -1,0 +1,131 @@
+"""`make bench-contextual`: bias and coverage of estimates from logs with contexts.
+
+Writes the second table of docs/evaluation.md. `--quick` runs a tenth of it and writes nothing.
+"""
+
+import argparse
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+from scipy import special
+
+import varts
+from benchmarks.contextual_logs import ARMS, BATCH, by_sign, play, value
+from benchmarks.report import put, table
+from varts._intervals import standard_error
+from varts.evaluation.contextual import belief_shares
+from varts.evaluation.scores import Scores, weighted_mean
+
+LOGS, REACH = 1000, float(special.ndtri(0.975))  # standard errors of a 95 % interval
+WORLDS = {"lines": 0.0, "no lines: a wave in age": 1.0}
+ESTIMATORS = (
+    "naive mean",
+    "doubly robust",
+    "doubly robust, without features",
+    "self-normalised",
+    "inverse probability",
+    "doubly robust, wrong probabilities",
+    "inverse probability, wrong probabilities",
+)
+
+
+@cache
+def earlier_belief(bend):
+    """What one log of its own has taught LinearVarTS."""
+    log = play(np.random.default_rng([2027, int(10 * bend)]), bend=bend)
+    stats = varts.LinearStats.empty(len(ARMS), 2).observe(log.arm, log.x, log.reward)
+    return replace(varts.LinearVarTS().posterior(stats), names=ARMS)
+
+
+def targets(bend):
+    """Shares of the arms for the numbers of some contexts, by name."""
+    target = varts.greedy(earlier_belief(bend))
+
+    def greedy(x):
+        blank = np.zeros(len(x))
+        log = play(np.random.default_rng(0), BATCH)
+        return belief_shares(target, replace(log, x=x, reward=blank, arm=blank.astype(int)))
+
+    return {
+        "always red": lambda x: np.tile([1.0, 0.0, 0.0], (len(x), 1)),
+        "red or green by age": by_sign,
+        "greedy by an earlier log": greedy,
+    }
+
+
+def without_contexts(log):
+    """The mistake of the control: an arm's average probability in its batch, whoever was asked."""
+    batches = log.chances.reshape(-1, BATCH, len(log.arms)).mean(axis=1)
+    average = np.repeat(batches, BATCH, axis=0)
+    wrong = average[np.arange(len(log)), log.arm]
+    return replace(log, probability=wrong, chances=None)
+
+
+def estimate(log, shares):
+    """Value and standard error by every estimator."""
+    right, wrong = Scores(replace(log, chances=None)), Scores(without_contexts(log))
+    plain = Scores(replace(log, chances=None, x=None))
+    agreed = shares[np.arange(len(log)), log.arm]
+    found = (
+        weighted_mean(log.reward, agreed),
+        right.doubly_robust(shares),
+        plain.doubly_robust(shares),
+        right.self_normalised(shares),
+        right.inverse_probability(shares),
+        wrong.doubly_robust(shares),
+        wrong.inverse_probability(shares),
+    )
+    return [(one.value, one.standard_error(log.unit)) for one in found]
+
+
+def one_log(bend, truth, seed):
+    """Errors and whether intervals hold, of every target by every estimator."""
+    log = play(np.random.default_rng(seed), bend=bend)
+    found = np.array([estimate(log, shares(log.x)) for shares in targets(bend).values()])
+    errors = found[..., 0] - np.array(truth)[:, None]
+    return errors, np.abs(errors) <= REACH * found[..., 1]
+
+
+def measure(logs, processes):
+    rows = []
+    for number, (world, bend) in enumerate(WORLDS.items()):
+        truth = [value(shares, bend) for shares in targets(bend).values()]
+        seeds = [[2026, 16, number, run] for run in range(logs)]
+        with ProcessPoolExecutor(processes) as pool:
+            done = list(pool.map(partial(one_log, bend, truth), seeds, chunksize=10))
+        errors, holds = (np.array([one[i] for one in done]) for i in (0, 1))
+        for t, target in enumerate(targets(bend)):
+            for e, name in enumerate(ESTIMATORS):
+                gaps = errors[:, t, e]
+                row = (
+                    world,
+                    target,
+                    name,
+                    f"{gaps.mean():+.3f} ± {standard_error(gaps):.3f}",
+                    f"{np.sqrt(np.square(gaps).mean()):.3f}",
+                    f"{100 * holds[:, t, e].mean():.1f} %",
+                )
+                rows.append(row)
+                print(*row, sep=" | ", flush=True)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    asked = parser.parse_args()
+    start = time.perf_counter()
+    rows = measure(LOGS // 10 if asked.quick else LOGS, asked.processes)
+    if not asked.quick:
+        heads = ["world", "policy", "estimator", "bias", "rmse", "95 % holds"]
+        put("contextual", table(heads, rows, words=3), "evaluation.md")
+    print(f"{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

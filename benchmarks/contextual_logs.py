@@ -1,0 +1,72 @@
+"""Logs of experiments with contexts and known lines; `contextual.py` and tests evaluate them.
+
+LinearVarTS without a prior chooses by its belief at the unit's features, and a floor gives every
+arm its share. Rewards come after every `BATCH` decisions. The probability of an arm is how often it
+is the best of `DRAWS` draws from the beliefs; the choice is then made with that probability, so
+that it is the choice's own, whatever the beliefs are.
+"""
+
+import numpy as np
+
+import varts
+from varts.evaluation.decisions import Decisions
+
+BATCH, DRAWS = 20, 100
+FEATURES = varts.Features({"age": "number", "visits": "number"})
+LEVEL = np.array([1.0, 1.2, 0.8])
+SLOPES = np.array([[0.8, 0.0], [-0.8, 0.2], [0.0, 0.6]])
+SDS = np.array([1.0, 0.5, 2.0])
+ARMS = ("red", "green", "blue")
+
+
+def means(x, bend=0.0):
+    """What every arm pays on average for these units; `bend` makes that no line."""
+    return LEVEL + x @ SLOPES.T + bend * np.sin(3 * x[:, :1]) * np.array([1.0, -1.0, 0.0])
+
+
+def play(rng, decisions=1000, floor=0.02, bend=0.0):
+    """The log of one experiment, with the probabilities of all arms."""
+    K = len(ARMS)
+    x = rng.normal(size=(decisions, 2))
+    truth = means(x, bend)
+    stats, policy = varts.LinearStats.empty(K, 2), varts.LinearVarTS()
+    arm, reward = np.empty(decisions, dtype=np.int64), np.empty(decisions)
+    chances = np.empty((decisions, K))
+    for start in range(0, decisions, BATCH):
+        rows = slice(start, start + BATCH)
+        p = np.full((len(x[rows]), K), 1 / K)
+        if stats.n.min() >= 2:
+            belief = policy.belief_at(stats, x[rows])
+            draws = belief.loc + belief.scale * rng.standard_t(belief.df, (DRAWS, *p.shape))
+            best = draws.argmax(axis=2)[..., None] == np.arange(K)
+            p = floor + (1 - K * floor) * best.mean(axis=0)
+        chosen = (rng.random((len(p), 1)) > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+        arm[rows], chances[rows] = chosen, p
+        reward[rows] = rng.normal(truth[rows][np.arange(len(p)), chosen], SDS[chosen])
+        stats = stats.observe(chosen, x[rows], reward[rows])
+    row = np.arange(decisions)
+    batch = (row // BATCH).astype(float)
+    return Decisions(
+        arms=ARMS,
+        arm=arm,
+        reward=reward,
+        probability=chances[row, arm],
+        known=batch - 1,
+        settled=batch,
+        unit=row,
+        chances=chances,
+        rows=decisions,
+        features=FEATURES,
+        x=x,
+    )
+
+
+def by_sign(x):
+    """A fixed policy that depends on the context: red for the old, green for the young."""
+    return np.where(x[:, :1] > 0, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+
+def value(shares, bend=0.0, units=2_000_000):
+    """What a policy earns, over so many units: with an error of 0.001."""
+    x = np.random.default_rng(0).normal(size=(units, 2))
+    return float((shares(x) * means(x, bend)).sum(axis=1).mean())
