@@ -29,6 +29,7 @@ FEATURES = {
     "day": ["weekday", "Saturday", "Sunday"],
     "season": ["rest", "summer"],
 }
+COUNTED = (-120, 60)  # minutes: eight hours late say no more of an airport than two
 BATCH = 100
 
 When = tuple[str, str, str]
@@ -51,7 +52,7 @@ def flights_by_context() -> dict[When, dict[str, np.ndarray[Any, Any]]]:
     )
     found: dict[When, dict[str, np.ndarray[Any, Any]]] = defaultdict(dict)
     for (part_, day_, season_, airport), rows in flights.group_by(*FEATURES, "airport"):
-        found[part_, day_, season_][airport] = rows["early"].to_numpy().astype(float)
+        found[part_, day_, season_][airport] = rows["early"].clip(*COUNTED).to_numpy().astype(float)
     return dict(sorted(found.items()))
 
 
@@ -99,7 +100,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     given = parser.parse_args()
     with varts.open(
-        "airport", AIRPORTS, store="memory://", features=FEATURES, seed=given.seed
+        "airport",
+        AIRPORTS,
+        store="memory://",
+        features=FEATURES,
+        clip=COUNTED,
+        floor=0.02,
+        seed=given.seed,
     ) as experiment:
         gain = fly(experiment, given.travellers, np.random.default_rng(given.seed))
         print(experiment.report())
