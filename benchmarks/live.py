@@ -20,6 +20,7 @@ import report
 
 import varts
 from varts.live.allocation import Allocation
+from varts.live.contextual_allocation import allocate
 from varts.live.options import Options
 from varts.live.state import REWARD, Config, Event, State
 
@@ -29,6 +30,9 @@ PROCESSES = (1, 4, 8)
 BATCH = 500
 GENERATED = "<!-- generated from here on -->"
 PRIOR = varts.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)  # no arm is owed forced pulls
+D = 10  # features, where there are contexts
+FEATURES = {f"x{i}": "number" for i in range(D)}
+LINE = varts.LinearNormalGamma(0.0, 1.0, 2.0, 1.0, slopes=np.zeros(D), precision=np.ones(D))
 ROUNDS = 5  # in which the goals are measured, one after the other
 
 
@@ -64,8 +68,38 @@ def choosing(K):
     }
 
 
-def rewarded(state, arm, value):
-    return Event(state.version + 1, REWARD, 0, "d", int(arm), 1, float(value), float(value))
+def choosing_by_context(K):
+    """The same with ten features."""
+    options = Options.made(prior=LINE, features=FEATURES)
+    state = State(Config(tuple(map(str, range(K))), options, initial=K), version=1)
+    rng = np.random.default_rng(1)
+    for i in range(30 * K):
+        state.apply(rewarded(state, i % K, rng.normal(i % K / K), rng.normal(size=D).tolist()))
+    allocation, asking = allocate(1, state), contexts(rng, 1)
+    keys = (f"decision-{i}" for i in range(10**9))
+
+    def same():
+        allocation.choose([next(keys)], [None], exact=False, contexts=asking)
+
+    def after_a_reward(exact=False):
+        new = state.copy()
+        new.apply(rewarded(new, 0, 0.5, list(asking[0].values())))
+        allocate(1, new).choose([next(keys)], [None], exact=exact, contexts=asking)
+
+    return {
+        "same state": typical(same),
+        "after a reward": typical(after_a_reward),
+        "after a reward, with its probability": typical(lambda: after_a_reward(exact=True)),
+    }
+
+
+def contexts(rng, count):
+    return [dict(zip(FEATURES, row, strict=True)) for row in rng.normal(size=(count, D)).tolist()]
+
+
+def rewarded(state, arm, value, x=None):
+    body, value = None if x is None else {"x": x}, float(value)
+    return Event(state.version + 1, REWARD, 0, "d", int(arm), 1, value, value, body=body)
 
 
 def typical(action, seconds=0.5):
@@ -100,8 +134,9 @@ def in_batches(exp, rng, seconds):
     decides, rewards, end = [], [], time.perf_counter() + seconds
     while time.perf_counter() < end:
         values = rng.normal(size=BATCH).tolist()
+        known = contexts(rng, BATCH) if exp.features else None
         t0 = time.perf_counter()
-        decisions = exp.decide_many(BATCH)
+        decisions = exp.decide_many(BATCH, contexts=known)
         t1 = time.perf_counter()
         pairs = [(decision.id, value) for decision, value in zip(decisions, values, strict=True)]
         exp.reward_many(pairs)
@@ -110,10 +145,10 @@ def in_batches(exp, rng, seconds):
     return decides, rewards
 
 
-def measured(url, K, processes, how, seconds):
+def measured(url, K, processes, how, seconds, **options):
     """So many processes at it for so long: latencies, pairs a second, errors."""
     names = [str(i) for i in range(K)]
-    varts.open("bench", names, store=url, prior=PRIOR, seed=1).close()
+    varts.open("bench", names, store=url, seed=1, **({"prior": PRIOR} | options)).close()
     ready_read, ready = os.pipe()
     go_read, go = os.pipe()
     answers, pids = [], []
@@ -215,7 +250,8 @@ def measure(folder, seconds):
     found = {"machine": machine(folder), "choosing": {}, "stores": []}
     for K in ARMS:
         say(f"choosing, K = {K}")
-        found["choosing"][K] = choosing(K)
+        found["choosing"][f"K = {K}"] = choosing(K)
+    found["choosing"][f"K = 10, {D} features"] = choosing_by_context(10)
     files = (f"sqlite:///{folder}/bench-{i}.db" for i in range(10**9))
     with postgres(folder) as (database, server):
         found["machine"]["PostgreSQL"] = server
@@ -239,21 +275,28 @@ def measure(folder, seconds):
 def goals(file, database):
     """Each goal in rounds, since others may use the machine: it is met if the median meets it."""
 
-    def at_ten(new, processes, how):
-        return measured(new(), 10, processes, how, 1.0)
+    def at_ten(new, processes, how, **options):
+        return measured(new(), 10, processes, how, 1.0, **options)
 
     rounds, errors = [], 0
     for number in range(ROUNDS):
         say(f"goals, round {number + 1} of {ROUNDS}")
         rows = [at_ten(file, 1, in_batches), at_ten(database, 1, in_batches)]
+        rows.append(at_ten(file, 1, in_batches, features=FEATURES, prior=LINE))
         rows.append(at_ten(file, 4, one_by_one))
         errors += sum(row["errors"] for row in rows)
-        throughput = [row["pairs a second"] for row in rows[:2]]
-        rounds.append([choosing(10)["same state"], *throughput, rows[2]["decide ms"][1]])
+        alone = [each(10)["same state"] for each in (choosing, choosing_by_context)]
+        throughput = [row["pairs a second"] for row in rows[:3]]
+        rounds.append([*alone, *throughput, rows[3]["decide ms"][1]])
     named = {
         "choosing at K = 10, same state, us": (30, "most"),
+        f"choosing at K = 10 with {D} features, same state, us": (60, "most"),
         "SQLite, K = 10, batches of 500, 1 process, pairs a second": (20_000, "least"),
         "PostgreSQL, K = 10, batches of 500, 1 process, pairs a second": (8_000, "least"),
+        f"SQLite, K = 10, {D} features, batches of 500, 1 process, pairs a second": (
+            8_000,
+            "least",
+        ),
         "SQLite, K = 10, 4 processes: p99 of a decide, ms": (50, "most"),
     }
     out = []
@@ -298,7 +341,7 @@ def markdown(found):
         ),
         "## Choosing, us",
         report.table(
-            ["", *(f"K = {K}" for K in found["choosing"])],
+            ["", *found["choosing"]],
             [
                 [name, *(report.short(by[name]) for by in found["choosing"].values())]
                 for name in next(iter(found["choosing"].values()))
