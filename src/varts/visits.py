@@ -107,7 +107,7 @@ class ContextualProblem(Problem):
         arms = self.draw_arms(_seeding.generator(seed, _seeding.INSTANCES, run))
         rng, size = _seeding.generator(seed, _seeding.VISITS, run), self.rounds_together
         while True:
-            x = feature_rows(self.draw_features(rng, size), self.d)
+            x = self.draw_features(rng, size)
             yield self.checked(x, self.expected(arms, x), self.scatter(arms, x))
 
     @property
@@ -123,7 +123,12 @@ class ContextualProblem(Problem):
             mean: The arms' expected rewards.
             b: Their scatter.
         """
-        arrays, shape = [np.ascontiguousarray(x)], (len(x), self.K)
+        x = feature_rows(x, self.d)
+        if x.ndim != 2 or not len(x):
+            raise ValueError(
+                f"features of {type(self).__name__} must be rows of {self.d}, got shape {x.shape}"
+            )
+        arrays, shape = [np.array(x, order="C")], (len(x), self.K)
         for name, given in (("expected", mean), ("scatter", b)):
             what = f"{name} of {type(self).__name__}"
             array = reals(what, given)

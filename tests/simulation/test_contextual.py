@@ -293,3 +293,59 @@ def test_a_users_formula_is_compiled_whether_it_narrows_or_not():
     problem = varts.LinearBandit(PRIOR, K=4)
     compiled, plain = play(problem, Timid(UNLIKE)), play(problem, interpreted(Timid(UNLIKE)))
     np.testing.assert_allclose(compiled.final, plain.final, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        ("expected", lambda self, arms, x: np.ones((4, 9)), "expected of Odd must have the shape"),
+        ("expected", lambda self, arms, x: np.full(2, np.nan), "expected of Odd must be finite"),
+        ("scatter", lambda self, arms, x: np.ones((7, 7)), "scatter of Odd must have the shape"),
+        ("draw_features", lambda self, rng, n: np.ones((n, 2)), "x must have 1 features"),
+        ("draw_features", lambda self, rng, n: np.ones((0, 1)), "must be rows of 1, got shape"),
+        (
+            "visits",
+            lambda self, seed, run: iter([VISIT]),
+            "must be endless, got 1 of 20",
+        ),
+    ],
+)
+def test_a_problem_that_is_none_is_refused(name, given, sentence):
+    class Odd(varts.ContextualProblem):
+        K, d = 2, 1
+
+        def draw_arms(self, rng):
+            return None
+
+        def expected(self, arms, x):
+            return x * np.array([1.0, -1.0])
+
+    assert varts.simulate(Odd(), "UCB1", 20, 1, threads=1).runs == 1
+    setattr(Odd, name, given)
+    with pytest.raises(ValueError, match=sentence):
+        varts.simulate(Odd(), "UCB1", 20, 1, threads=1)
+
+
+VISIT = varts.Visits(np.ones((1, 1)), np.ones((1, 2)), np.ones((1, 2)))
+
+
+def test_rewards_need_not_be_gaussian():
+    class Clicks(varts.ContextualProblem):
+        K, d = 2, 1
+        reward = staticmethod(varts.BernoulliBandit.reward)
+
+        def draw_arms(self, rng):
+            return np.array([2.0, -2.0])
+
+        def expected(self, arms, x):
+            return 1 / (1 + np.exp(-x * arms))
+
+    class Recorder(varts.Policy):
+        label = "Recorder"
+
+        def choose(self, stats, t, rng):
+            assert set(np.round(stats.n * stats.mean, 9) % 1) <= {0.0}
+            return t % 2
+
+    study = varts.simulate(Clicks(), ["LinearVarTS", Recorder(), "VarTS"], 300, 16)
+    assert study.summary()["policy"][0] == "LinearVarTS"

@@ -80,7 +80,7 @@ def play(
             if still_owed[i] == 0:
                 hooks.begin(i, n, mean, m2, params, memory)
     state, regret = np.uint64(kept_state[0]), kept_regret[0]
-    t, hits, column, owed_count = counts[ROUND], counts[HITS], counts[COLUMN], counts[OWED]
+    t, hits, column, owed_count = int(counts[ROUND]), counts[HITS], counts[COLUMN], counts[OWED]
     for row in range(min(len(x), horizon - t)):
         t += 1
         for j in range(d):

@@ -98,6 +98,9 @@ def play_runs(
             left -= len(visits.x)
             if left <= 0:
                 break
+        else:
+            got = f"{work.horizon - left} of {work.horizon} rounds"
+            raise ValueError(f"visits of {type(problem).__name__} must be endless, got {got}")
     return results
 
 
