@@ -20,7 +20,13 @@ def report_text(report: ContextReport) -> str:
         report: The report.
     """
     parts = [headline(report), overall_table(report), segment_table(report)]
-    parts += [coefficient_table(report), verdict(report)]
+    below = [verdict(report)]
+    if report.unknown:
+        below.append(
+            f"{report.unknown:.1%} of the units have something that no unit with a reward has had: "
+            "it is taken to make no difference"
+        )
+    parts += [coefficient_table(report), "\n".join(below)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -148,4 +154,4 @@ def _interval(report: ContextReport) -> str:
 
 
 def _places(rows: list[dict[str, Any]], low: str, high: str) -> int:
-    return places_for(row[high] - row[low] for row in rows)
+    return places_for(row[high] - row[low] for row in rows if row[low] is not None)
