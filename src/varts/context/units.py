@@ -15,6 +15,7 @@ from varts.policies.linear import NO_EFFECT
 from varts.priors import LinearNormalGamma
 
 FEW_VALUES = 3  # of a number: each is a group of its own; of more values, each third is
+SAME = 1e-12  # relative: numbers that differ by less are the same, but for rounding
 ROWS_AT_ONCE = 1000  # units whose beliefs are in memory together
 
 
@@ -125,8 +126,9 @@ def beyond_data(posterior: LinearNormalGamma, x: Floats) -> NDArray[np.bool_]:
         posterior: What is known of every arm.
         x: The rows.
     """
-    away = (x[:, None, :] != np.atleast_2d(posterior.center)).any(axis=1)
-    return np.asarray((away & unlearnt(posterior)).any(axis=1))
+    column = unlearnt(posterior)
+    center = np.atleast_2d(posterior.center)[0, column]  # the one value that all have had
+    return np.asarray((np.abs(x[:, column] - center) > SAME * np.abs(center)).any(axis=1))
 
 
 def _numbers(name: str, values: list[Any]) -> Iterator[Group]:
