@@ -49,6 +49,25 @@ def test_a_group_that_was_never_rewarded_is_not_judged_by_the_others():
     assert named.get("NL") and "BE" not in named
 
 
+def test_without_a_prior_what_was_never_seen_is_not_known():
+    """A policy without a prior gives a column that never varied no effect; that is no knowledge."""
+    contexts, rng = [{**c, "country": "NL"} for c in visitors(300)], np.random.default_rng(1)
+    arm = rng.integers(0, 3, 300)
+    x, reward = FEATURES.encode_many(contexts), rng.normal(np.array([0.0, 1.0, 9.0])[arm], 1.0)
+    stats = LinearStats.empty(3, FEATURES.d).observe(arm, x, reward)
+    belgians = [{"country": "BE", "visits": 3}] * 100
+    found = context_report(LinearVarTS(), stats, FEATURES, contexts + belgians, arms=ARMS)
+    named = {row["value"] for row in found.segments.to_dicts() if row["named"]}
+    assert "NL" in named and "BE" not in named
+    assert found.unknown == 0.25
+    assert "25.0% of the units have something that no unit with a reward has had" in str(found)
+    effect = found.coefficients.filter(found.coefficients["column"] == "country=BE")
+    assert effect["estimate"].to_list() == effect["low"].to_list() == [None] * 3
+    colours = np.asarray(found.plot().axes[0].images[0].get_array())
+    assert colours[1].min() > 0.8 > colours[0].min()  # next to no colour for Belgians
+    assert context_report(LinearVarTS(), stats, FEATURES, contexts, arms=ARMS).unknown == 0
+
+
 def test_groups_of_numbers_and_of_missing_ones():
     features = varts.Features({"age": "number"}, optional=["age"])
     ages = [{"age": age} for age in (20, 30, 40, 50, 60, 70, 70)] + [{}]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from varts.context.units import Units
+from varts.context.units import Units, unlearnt
 from varts.features import MISSING, Features
 from varts.priors import LinearNormalGamma
 
@@ -23,7 +23,8 @@ def coefficients(
 
     `estimate`, `low` and `high` are per step of the column, the category against the first one;
     `sd` is the column's standard deviation among the units, and `per_sd` the estimate times that:
-    how much of the difference between units the column makes.
+    how much of the difference between units the column makes. They are null for a column in which
+    no unit with a reward has differed from the others.
 
     Args:
         posterior: What is known of every arm, in the rewards' unit.
@@ -36,26 +37,30 @@ def coefficients(
     K, columns = len(arms), units.features.columns
     slopes, mean = posterior.slope_beliefs(), posterior.belief(units.mean)
     sd = (units.x - units.mean).std(axis=0)
+    unknown = np.append(False, unlearnt(posterior))
     loc, low, high = (
         np.column_stack([at_mean, slope])
         for at_mean, slope in zip(
             (mean.loc, *mean.interval(level)), (slopes.loc, *slopes.interval(level)), strict=True
         )
     )
-    width = len(columns) + 1
+    effects = {
+        "estimate": loc,
+        "low": low,
+        "high": high,
+        "sd": np.tile(np.append(np.nan, sd), (K, 1)),
+        "per_sd": loc * np.append(np.nan, sd),
+    }
+    for name in ("estimate", "low", "high", "per_sd"):
+        effects[name][:, unknown] = np.nan
     return pl.DataFrame(
         {
-            "arm": np.repeat(np.array(arms, dtype=object), width).tolist(),
+            "arm": [arm for arm in arms for _ in unknown],
             "column": ["", *columns] * K,
             "effect": [LEVEL, *describe_columns(units.features)] * K,
-            "estimate": loc.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "sd": [None, *sd.tolist()] * K,
-            "per_sd": [value for row in slopes.loc * sd for value in (None, *row.tolist())],
-        },
-        schema_overrides={"sd": pl.Float64, "per_sd": pl.Float64},
-    )
+        }
+        | {name: values.ravel() for name, values in effects.items()}
+    ).fill_nan(None)
 
 
 def describe_columns(features: Features) -> list[str]:

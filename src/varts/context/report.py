@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from varts._validation import abbreviate, check_file, choice, real
+from varts._validation import Floats, abbreviate, check_file, choice, real
 from varts.beliefs.leader import REWARDS_PER_ARM
 from varts.context.coefficients import coefficients
 from varts.context.overall import overall
 from varts.context.segments import FEWEST_UNITS, by_value
-from varts.context.units import Units
+from varts.context.units import Units, beyond_data
 from varts.context.worth import Worth, worth_of_context
 from varts.linear_stats import LinearStats
 from varts.policies import LinearPolicy
@@ -66,6 +67,22 @@ class ContextReport:
         single = self.arms.index(self.worth.single)
         return max(float(self.frame["expected_loss"][single]) - self.worth.gain, 0.0)
 
+    @property
+    def unknown(self) -> float:
+        """The share of units that differ from all with rewards in something never seen before.
+
+        What a policy without a prior says of them is a convention: that it makes no difference.
+        """
+        return float(self.beyond_data(self.units.x).mean())
+
+    def beyond_data(self, x: Floats) -> NDArray[np.bool_]:
+        """Return which rows of numbers have something that no unit with a reward has had.
+
+        Args:
+            x: The rows.
+        """
+        return beyond_data(self.posterior, x)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
@@ -73,6 +90,7 @@ class ContextReport:
             "level": self.level,
             "units": len(self.units),
             "enough": self.enough,
+            "unknown": self.unknown,
             "arms": self.frame.to_dicts(),
             "segments": self.segments.to_dicts(),
             "coefficients": self.coefficients.to_dicts(),

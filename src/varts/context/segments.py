@@ -8,7 +8,7 @@ import numpy as np
 
 from varts.beliefs.leader import REWARDS_PER_ARM, leads
 from varts.context.overall import ranked_at
-from varts.context.units import Units, mean_rows
+from varts.context.units import Units, beyond_data, mean_rows
 from varts.priors import LinearNormalGamma
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def by_value(
     group's average unit the estimate is worth; `p_best`, the probability that the arm is the best
     one for the group if all of it gets the same; `expected_loss`, what it then loses per unit.
     `named` is true for the best arm of a group of which enough is known: ten units, estimates worth
-    ten rewards on average over the arms, and odds three times those among equal arms.
+    ten rewards on average over the arms, odds three times those among equal arms, and no column
+    that the rewards could not say anything about.
 
     Args:
         posterior: What is known of every arm, in the rewards' unit.
@@ -46,6 +47,7 @@ def by_value(
     low, high = posterior.belief(x).interval(level)
     p_best, loss = belief.p_best(), belief.expected_loss()
     enough = (size >= FEWEST_UNITS) & (worth.mean(axis=1) >= REWARDS_PER_ARM) & leads(p_best)
+    enough &= ~beyond_data(posterior, x)
     named = (np.arange(K) == p_best.argmax(axis=1)[:, None]) & enough[:, None]
     body = {
         "feature": [group.feature for group in groups for _ in arms],

@@ -28,7 +28,13 @@ def by_context_text(report: ContextReport) -> str:
     Args:
         report: The report.
     """
-    parts = [segment_table(report), coefficient_table(report), verdict(report)]
+    below = [verdict(report)]
+    if report.unknown:
+        below.append(
+            f"{report.unknown:.1%} of the units have something that no unit with a reward has had: "
+            "it is taken to make no difference"
+        )
+    parts = [segment_table(report), coefficient_table(report), "\n".join(below)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -156,4 +162,4 @@ def _interval(report: ContextReport) -> str:
 
 
 def _places(rows: list[dict[str, Any]], low: str, high: str) -> int:
-    return places_for(row[high] - row[low] for row in rows)
+    return places_for(row[high] - row[low] for row in rows if row[low] is not None)

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, abbreviate
 from varts.features import MISSING, OTHER, Features, features_from
+from varts.policies.linear import NO_EFFECT
+from varts.priors import LinearNormalGamma
 
 FEW_VALUES = 3  # of a number: each is a group of its own; of more values, each third is
+SAME = 1e-12  # relative: numbers that differ by less are the same, but for rounding
 ROWS_AT_ONCE = 1000  # units whose beliefs are in memory together
 
 
@@ -102,6 +105,30 @@ def mean_rows(x: Floats) -> Floats:
         x: The rows.
     """
     return np.asarray(x[0] + (x - x[0]).mean(axis=0))
+
+
+def unlearnt(posterior: LinearNormalGamma) -> NDArray[np.bool_]:
+    """Return the columns that no reward could say anything about, as no unit has differed in them.
+
+    Without a prior a policy gives them no effect, which is a convention and not knowledge.
+
+    Args:
+        posterior: What is known of every arm.
+    """
+    precision = np.diagonal(np.asarray(posterior.precision), axis1=-2, axis2=-1)
+    return np.asarray((np.atleast_2d(precision) >= NO_EFFECT).any(axis=0))
+
+
+def beyond_data(posterior: LinearNormalGamma, x: Floats) -> NDArray[np.bool_]:
+    """Return which rows differ from all units with rewards in a column that is `unlearnt`.
+
+    Args:
+        posterior: What is known of every arm.
+        x: The rows.
+    """
+    column = unlearnt(posterior)
+    center = np.atleast_2d(posterior.center)[0, column]  # the one value that all have had
+    return np.asarray((np.abs(x[:, column] - center) > SAME * np.abs(center)).any(axis=1))
 
 
 def _numbers(name: str, values: list[Any]) -> Iterator[Group]:

@@ -105,8 +105,8 @@ def _by_weight(report: ContextReport) -> list[str]:
     """The features by how much of the arms' differences they make, the one that makes most first.
 
     Of a column that is the spread of its effects over the arms, per standard deviation."""
-    table = report.coefficients.drop_nulls("per_sd")
-    effects = table["per_sd"].to_numpy().reshape(len(report.arms), -1)
+    table = report.coefficients.filter(report.coefficients["column"] != "")
+    effects = table["per_sd"].fill_null(0.0).to_numpy().reshape(len(report.arms), -1)
     spread = dict(zip(report.units.features.columns, effects.var(axis=0), strict=True))
 
     def weight(name: str) -> float:
@@ -149,9 +149,11 @@ def _chances(report: ContextReport, columns: _Axis, rows: _Axis) -> Floats:
         for j in rows.values
         for i in columns.values
     ]
-    belief = report.posterior.belief(np.array([units.features.encode(at) for at in places]))
-    ranked = belief if report.goal == "max" else belief.mirrored()
-    return ranked.p_best().reshape(len(rows.values), len(columns.values), -1)
+    x = np.array([units.features.encode(at) for at in places])
+    belief = report.posterior.belief(x)
+    chance = (belief if report.goal == "max" else belief.mirrored()).p_best()
+    chance[report.beyond_data(x)] = 1 / len(report.arms)  # nothing is known there
+    return chance.reshape(len(rows.values), len(columns.values), -1)
 
 
 def _scatter(ax: Axes, report: ContextReport, columns: _Axis, rows: _Axis) -> None:
