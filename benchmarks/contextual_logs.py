@@ -24,7 +24,7 @@ def means(x, bend=0.0):
     return LEVEL + x @ SLOPES.T + bend * np.sin(3 * x[:, :1]) * np.array([1.0, -1.0, 0.0])
 
 
-def play(rng, decisions=1000, floor=0.02, bend=0.0):
+def play(rng, decisions=1000, floor=0.02, bend=0.0, sds=SDS):
     """The log of one experiment, with the probabilities of all arms."""
     K = len(ARMS)
     x = rng.normal(size=(decisions, 2))
@@ -42,7 +42,7 @@ def play(rng, decisions=1000, floor=0.02, bend=0.0):
             p = floor + (1 - K * floor) * best.mean(axis=0)
         chosen = (rng.random((len(p), 1)) > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
         arm[rows], chances[rows] = chosen, p
-        reward[rows] = rng.normal(truth[rows][np.arange(len(p)), chosen], SDS[chosen])
+        reward[rows] = rng.normal(truth[rows][np.arange(len(p)), chosen], sds[chosen])
         stats = stats.observe(chosen, x[rows], reward[rows])
     row = np.arange(decisions)
     batch = (row // BATCH).astype(float)

@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import polars as pl
 import pytest
 
 import varts
@@ -48,3 +50,34 @@ def test_mistakes_are_one_sentence(call, log):
     refused(call("evaluate", "gone.csv", "--even"), "gone.csv: no such file")
     refused(call("experiment", "evaluate", "prise", "--even"), "unknown experiment 'prise'")
     refused(call("experiment", "evaluate", "price", "--even", "--level", "2"), "level must be")
+
+
+def test_policies_that_depend_on_the_context(call, tmp_path):
+    rng = np.random.default_rng(1)
+    x, b = rng.normal(size=400), rng.random(400) < 0.5
+    reward = rng.normal(np.where(b, x, -x))
+    table = pl.DataFrame({"arm": np.where(b, "b", "a"), "reward": reward, "x": x})
+    table.with_columns(probability=0.5).write_csv(tmp_path / "contexts.csv")
+    belief = varts.LinearNormalGamma(
+        [0, 0], 9, 9, 9, slopes=[[-1.0], [1.0]], precision=[9.0], names=["a", "b"]
+    )
+    belief.save(tmp_path / "belief.json")
+    asked = ("evaluate", "contexts.csv", "--features", "x")
+    code, out, err = call(*asked, "--greedy", "belief.json")
+    assert (code, err) == (0, "")
+    found = varts.evaluate(tmp_path / "contexts.csv", varts.greedy(belief), features=["x"])
+    assert out.rstrip("\n") == str(found)
+    assert found.low < np.abs(x).mean() < found.high  # this seed's; 95 % of all do
+    code, out, err = call(*asked, "--thompson", "belief.json", "--goal", "min", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["estimates"]["doubly robust"]["high"] < 0
+    for flags, said in (
+        (("--greedy", "belief.json", "--even"), "got --even and --greedy"),
+        (("--greedy", "nothing.json"), "nothing.json"),
+        ((), "--floor, --greedy and --thompson, got none"),
+    ):
+        code, out, err = call(*asked, *flags)
+        assert (code, out) == (2, "")
+        assert err.startswith("varts: ") and err.count("\n") == 1 and said in err
+    code, out, err = call("evaluate", "contexts.csv", "--greedy", "belief.json")
+    assert code == 2 and "features must be given for the best expected arm" in err

@@ -179,3 +179,51 @@ def test_a_terminal_obeys_no_name_in_the_history(call, log):
     for words in (["--arm", name], ["--experiment", name], [f"{name}.parquet"]):
         code, out, err = call("fit", f"{name}.csv", *words)
         assert code == 2 and err.removesuffix("\n").isprintable()
+
+
+# ------------------------------------------------------------------------------------ features
+
+
+@pytest.fixture
+def contexts(log, tmp_path):
+    """The same log with a number that raises rewards by 2 a step, and a country that does not."""
+    rng = np.random.default_rng(2)
+    visits = rng.poisson(2.0, log.height)
+    country = rng.choice(["NL", "BE"], log.height)
+    table = log.with_columns(pl.col("reward") + 2 * visits, visits=visits, country=country)
+    table.write_csv(tmp_path / "contexts.csv")
+    return table
+
+
+def test_features_are_columns_or_a_file(call, contexts, tmp_path):
+    asked = ("fit", "contexts.csv", "--no-held-out", "--features")
+    code, out, err = call(*asked, "visits,country", "-o", "prior.json")
+    assert (code, err) == (0, "")
+    fit = varts.fit_prior(contexts, features=["visits", "country"], held_out=False)
+    lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    shown = [float(word) for word in lines["visits"][1:4]]
+    right = fit.estimate.slopes[0], fit.errors["slopes"][0], fit.prior.slopes[0]
+    assert shown == pytest.approx(right, rel=0.005)
+    assert abs(shown[0] - 2) < 5 * shown[1]
+    assert "moves the mean by" in out
+    saved = varts.LinearNormalGamma.load(tmp_path / "prior.json")
+    assert saved == fit.prior
+    again = call(*asked, "prior.json", "-o", "again.json")  # the features of a fit
+    assert again[0] == 0
+    assert varts.LinearNormalGamma.load(tmp_path / "again.json") == saved
+    code, out, err = call(*asked, "visits", "--group", "arm")
+    assert (code, err) == (0, "")
+    assert "(any other)" in out and "visits" in out
+
+
+def test_features_that_are_mistaken(call, contexts, tmp_path):
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "text.json").write_text("visits")
+    asked = ("fit", "contexts.csv", "--features")
+    refused(call(*asked, "visit"), "unknown column 'visit'; did you mean 'visits'?")
+    refused(call(*asked, "visits,"), "--features must be like country,visits, got 'visits,'")
+    refused(call(*asked, "list.json"), "list.json: features must be like")
+    refused(call(*asked, "text.json"), "text.json: features must be JSON")
+    refused(call(*asked, "none.json"), "none.json")
+    refused(call(*asked, "visits", "--plot", "a.png"), "--plot must be left out with --features")
+    refused(call(*asked, "visits", "--per-group", "mu"), "per_group must be 'all'")

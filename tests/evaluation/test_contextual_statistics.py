@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.contextual import without_contexts
-from benchmarks.contextual_logs import LEVEL, by_sign, play, value
+from benchmarks.contextual_logs import LEVEL, SDS, by_sign, play, value
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 
@@ -77,11 +77,13 @@ def test_intervals_hold(logs, truth, factor, holds):
     assert bool(np.mean(inside) > limit) is holds
 
 
-def test_the_regression_makes_errors_smaller(logs):
-    """Standard errors against those without features: a difference within each log, 4 standard
-    errors clear."""
+def test_the_regression_makes_errors_smaller_where_features_explain_rewards():
+    """Standard errors against those without features, where the noise is a fifth: a difference
+    within each of 60 logs, 4 standard errors clear. In the noise of the other tests there was no
+    clear difference (0.0007 +- 0.0017), and none is promised."""
     gaps = []
-    for log in logs:
+    for run in range(60):
+        log = play(np.random.default_rng([17, run]), 600, sds=SDS / 5)
         shares = by_sign(log.x)
         with_features = Scores(log).doubly_robust(shares).standard_error(log.unit)
         plain = Scores(replace(log, x=None)).doubly_robust(shares).standard_error(log.unit)

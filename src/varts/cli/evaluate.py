@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 import varts
 from varts._intervals import CONFIDENCE
-from varts.cli.app import Json, app, print_json, say
+from varts.cli.app import FilePath, Json, app, print_json, say
+from varts.cli.features import read_features
 
 if TYPE_CHECKING:
     from varts.evaluation import Evaluation
@@ -41,23 +42,28 @@ class TargetFlags:
     floor: float | None = None
     against: str | None = None
 
-    def policy(self) -> Target:
-        """The one that was asked for."""
-        given = [
-            flag
-            for flag, value in (
-                ("--always", self.always is not None),
-                ("--even", self.even),
-                ("--shares", self.shares is not None),
-                ("--floor", self.floor is not None),
-            )
-            if value
-        ]
+    def ways(self) -> dict[str, bool]:
+        """Which of them were asked for, by flag."""
+        return {
+            "--always": self.always is not None,
+            "--even": self.even,
+            "--shares": self.shares is not None,
+            "--floor": self.floor is not None,
+        }
+
+    def check(self) -> None:
+        """Refuse none, or several."""
+        *most, last = self.ways()
+        given = [flag for flag, asked in self.ways().items() if asked]
         if len(given) != 1:
             raise ValueError(
-                "evaluate needs one of --always, --even, --shares and --floor, got "
+                f"evaluate needs one of {', '.join(most)} and {last}, got "
                 f"{' and '.join(given) or 'none'}"
             )
+
+    def policy(self) -> Target:
+        """The one that was asked for."""
+        self.check()
         if self.always is not None:
             return varts.always(self.always)
         if self.shares is not None:
@@ -70,6 +76,44 @@ class TargetFlags:
 
 
 NO_TARGET = TargetFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ContextFlags(TargetFlags):
+    """A way of deciding, which may depend on the context.
+
+    Parameters
+    ----------
+    greedy
+        Play the arm that the belief in this JSON file expects most of for the unit.
+    thompson
+        Play every arm as often as the belief in this JSON file has it the best for the unit.
+    goal
+        For these two: max if a higher reward is better, min if a lower one is.
+    """
+
+    greedy: FilePath | None = None
+    thompson: FilePath | None = None
+    goal: Literal["max", "min"] = "max"
+
+    def ways(self) -> dict[str, bool]:
+        believed = {
+            "--greedy": self.greedy is not None,
+            "--thompson": self.thompson is not None,
+        }
+        return super().ways() | believed
+
+    def policy(self) -> Target:
+        self.check()
+        if self.greedy is not None:
+            return varts.greedy(varts.LinearNormalGamma.load(self.greedy), goal=self.goal)
+        if self.thompson is not None:
+            return varts.thompson(varts.LinearNormalGamma.load(self.thompson), goal=self.goal)
+        return super().policy()
+
+
+NO_CONTEXT = ContextFlags()
 
 
 def parse_shares(text: str) -> dict[str, float]:
@@ -106,12 +150,13 @@ def evaluate(
     log: str,
     /,
     *,
-    target: TargetFlags = NO_TARGET,
+    target: ContextFlags = NO_CONTEXT,
     level: float = CONFIDENCE,
     arm: str = "arm",
     reward: str | None = None,
     probability: str = "probability",
     unit: str = "unit",
+    features: str | None = None,
     as_json: Json = False,
 ) -> None:
     """Say what another way of deciding would have earned, from the log of one experiment.
@@ -123,6 +168,8 @@ def evaluate(
     Example: varts evaluate log.parquet --always 12
 
     Example: varts evaluate log.csv --shares 9=0.2,12=0.8 --reward revenue --probability propensity
+
+    Example: varts evaluate log.csv --features country,visits --greedy belief.json
 
     Parameters
     ----------
@@ -138,6 +185,8 @@ def evaluate(
         The column of the chosen arm's probability.
     unit
         The column that names who a decision was for.
+    features
+        The columns of the contexts, such as country,visits, or a JSON file that describes them.
     """
     found = varts.evaluate(
         log,
@@ -148,5 +197,6 @@ def evaluate(
         reward=reward,
         probability=probability,
         unit=unit,
+        features=None if features is None else read_features(features),
     )
     tell(found, as_json)

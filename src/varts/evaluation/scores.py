@@ -65,10 +65,16 @@ class Scores:
         self.log = log
         self.start = float(log.reward.mean()) if start is None else start
         self.first = log.first_of_unit()
+        self._known: dict[int, Floats] = {}
 
     def known_means(self, arm: int) -> Floats:
         """The mean of the arm's rewards that were known when each decision was drawn; with features
         what their regression expects for its unit."""
+        if arm not in self._known:  # every estimator asks, and a regression takes a while
+            self._known[arm] = self._know(arm)
+        return self._known[arm]
+
+    def _know(self, arm: int) -> Floats:
         log, mine = self.log, self.log.arm == arm
         order = np.argsort(log.settled[mine], kind="stable")
         if log.x is not None:

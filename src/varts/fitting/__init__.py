@@ -5,6 +5,9 @@ or m2). Files are read in batches: memory grows with the number of arms, not wit
 rows. The same history gives the same statistics to the last bit. Rows that cannot be used are
 counted by reason, never silently dropped.
 
+With features, `contexts` reads those of every reward, `linear_likelihood` and `linear_fit` find the
+prior, `linear_unit` has its unit and `linear_held_out` tries it.
+
 `sources` finds the tables of a history, `columns` names their columns, `aggregate` reduces a table
 to arm statistics, `history` puts them together; `rewards` reads single rewards instead.
 `marginal_likelihood` is the likelihood with its derivatives, `estimators` has the two estimators,
