@@ -26,6 +26,8 @@ export interface Asked {
   unit?: string;
   /** One of your own: the same id gets the same decision again. Not with a public token. */
   id?: string;
+  /** What is known of the unit, by feature: needed where the experiment has some. Null is missing. */
+  context?: Record<string, string | number | boolean | null>;
 }
 
 export interface Decision {

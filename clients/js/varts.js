@@ -54,14 +54,17 @@ export class Experiment {
     this._receipts = new Map();
   }
 
-  /** Choose the arm for one unit. An id of your own gets the same decision again. */
-  async decide({ unit, id } = {}) {
-    return (await this.decideMany([{ unit, id }]))[0];
+  /**
+   * Choose the arm for one unit. An id of your own gets the same decision again; `context` is what
+   * is known of the unit, where the experiment has features.
+   */
+  async decide({ unit, id, context } = {}) {
+    return (await this.decideMany([{ unit, id, context }]))[0];
   }
 
   /** Choose the arms for several units, up to 1,000 of them in one request. */
   async decideMany(asked) {
-    const list = [...asked].map(({ unit, id }) => this._asked(unit, id));
+    const list = [...asked].map((one) => this._asked(one));
     const made = [];
     for (const decisions of batches(list)) {
       // A public token has its ids made by the service: a repeated request makes new ones, and
@@ -109,12 +112,12 @@ export class Experiment {
     return this._send("GET", level === undefined ? "/report" : `/report?level=${level}`);
   }
 
-  _asked(unit, id) {
+  _asked({ unit, id, context }) {
     if (this._public) {
       if (id !== undefined) throw new TypeError("id must be left out with a public token");
-      return compact({ unit });
+      return compact({ unit, context });
     }
-    return compact({ unit, id: id ?? newId() }); // made here, so that it can be asked again
+    return compact({ unit, id: id ?? newId(), context }); // made here, to be asked again with
   }
 
   async _send(method, path, body, keepalive = false) {

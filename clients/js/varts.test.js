@@ -83,6 +83,36 @@ test("a page decides and rewards with a public token", async () => {
   await assert.rejects(banner.rewardEach([{ id: decision.id, value: 1 }]), TypeError);
 });
 
+test("decides by what is known of a unit", async () => {
+  const mug = new Experiment("mug", { url, token });
+  const context = { country: "NL", visits: 3 };
+  const made = await mug.decide({ id: "with context", context });
+  assert.ok(["red", "blue"].includes(made.arm));
+  const several = await mug.decideMany([{ context }, { context: { country: null, visits: 1 } }]);
+  assert.equal(several.length, 2);
+  for (const { id } of several) assert.equal(await mug.reward(id, 1), true);
+  const refused = { kind: "refused", status: 422 };
+  await assert.rejects(mug.decide(), { ...refused, message: /^context must be given/ });
+  await assert.rejects(mug.decide({ context: { visit: 3 } }), {
+    ...refused,
+    message: "unknown feature 'visit'; did you mean 'visits'? known: country, visits",
+  });
+  await assert.rejects(price().decide({ context }), /context must be left out/);
+  await assert.rejects(mug.decide({ context: { visits: NaN } }), /visits must be a finite number/);
+});
+
+test("a page says what it knows in categories", async () => {
+  const settings = { url, token: publicToken, isPublic: true, fetch: fromPage };
+  const banner = new Experiment("banner-by-device", settings);
+  const { id } = await banner.decide({ context: { device: "phone" } });
+  assert.equal(await banner.reward(id, 1), true);
+  const mug = new Experiment("banner-by-visits", settings);
+  await assert.rejects(mug.decide({ context: { visits: 1e300 } }), {
+    kind: "forbidden",
+    message: "a public token may decide only where no feature is a number",
+  });
+});
+
 test("a refusal says why", async () => {
   const wrong = new Experiment("price", { url, token: "varts_wrong" });
   await assert.rejects(wrong.decide(), { kind: "unauthorized", status: 401 });

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varts._caching import computed_once
-from varts._validation import Floats, abbreviate, is_real, unknown
+from varts._validation import Floats, abbreviate, is_real, refusal, unknown
 
 if TYPE_CHECKING:
     import polars
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NUMBER = "number"
 OTHER = "other"  # any category that the description does not have
 MISSING = "missing"  # no value at all
+A_CONTEXT = "a mapping from features to values"
 MOST_CATEGORIES = 50  # taken from a table; rarer ones are "other"
 LEAST_SEEN = 10  # rows of a table that a category must have to be one of its own
 MOST_COLUMNS = 1000  # a regression per arm has the square of this
@@ -181,9 +182,7 @@ missing
         {'country': 'FR', 'visits': 2.0}
         """
         if not isinstance(context, Mapping):
-            raise TypeError(
-                f"context must be a mapping from features to values, got {abbreviate(context)}"
-            )
+            raise TypeError(refusal("context", A_CONTEXT, context))
         for name in context:
             if name not in self.kinds:
                 raise ValueError(unknown("feature", name, self.kinds))

@@ -4,6 +4,7 @@ import pytest
 
 from tests.client.services import Running, Witnessed, slug
 from tests.live.conformance import ARMS, StoreConformance
+from tests.live.contexts import ContextConformance
 from varts.live import Store
 
 # Tests that a service does not pass, and why; every one of them must fail.
@@ -32,11 +33,13 @@ OTHERWISE = {
     "test_a_decision_that_breaks_off_was_never_made[assign]": BROKEN_OFF,
     "test_verify_finds_a_decision_that_contradicts_its_reward[no such arm]": "its log says why",
     "test_an_experiment_knows_what_it_has_looked_at[verify]": "no service verifies",
+    "test_a_sample_of_contexts_is_even_and_bounded": "contexts may identify people",
+    "test_priors_of_arms": "with arms, options are checked as those of a new experiment",
     "test_what_only_looks_settles_nothing": "no question to a service settles anything",
 }
 
 
-class TestRemote(StoreConformance):
+class TestRemote(ContextConformance, StoreConformance):
     @pytest.fixture
     def running(self, tmp_path, clock):
         with Running(Store(f"sqlite:///{tmp_path / 'varts.db'}", clock)) as made:
@@ -64,7 +67,7 @@ class TestRemote(StoreConformance):
 
     def test_what_is_otherwise_is_a_test_of_the_suite(self):
         names = {name.partition("[")[0] for name in OTHERWISE}
-        assert [name for name in names if not hasattr(StoreConformance, name)] == []
+        assert [name for name in names if not hasattr(TestRemote, name)] == []
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from varts.serve.bodies import RewardResult
 from varts.serve.problems import ERRORS as SERVED
 
 # What a database offers and a service does not.
-NOT_OFFERED = {"settle", "verify", "state", "amend_many", "void_many"}
+NOT_OFFERED = {"settle", "verify", "state", "amend_many", "void_many", "contexts"}
 
 
 def play(experiment, count=240):

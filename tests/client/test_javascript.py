@@ -21,7 +21,7 @@ needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_the_javascript_client(tmp_path):
     secret, admin = new_token("operator", ["admin"])
     public_secret, public = new_token(
-        "page", ["decide"], public=True, origins=["https://shop.example"], experiments=["banner"]
+        "page", ["decide"], public=True, origins=["https://shop.example"], experiments=["banner*"]
     )
     (tmp_path / "tokens.toml").write_text(admin.to_toml() + public.to_toml())
     flags = "--token-file", str(tmp_path / "tokens.toml")
@@ -29,6 +29,11 @@ def test_the_javascript_client(tmp_path):
         given = {"store": service.address, "token": secret}
         varts.open("price", ["9", "12", "15"], metrics=["refund"], **given).close()
         varts.open("banner", ["red", "blue"], clip=(0, 10), **given).close()
+        cups = {"country": ["NL", "BE"], "visits": "number"}
+        varts.open("mug", ["red", "blue"], features=cups, **given).close()
+        for known, kind in (("device", ["phone", "desk"]), ("visits", "number")):
+            bounded = {"clip": (0, 10), "features": {known: kind}}
+            varts.open(f"banner-by-{known}", ["red", "blue"], **bounded, **given).close()
         known = {"VARTS_URL": service.address, "VARTS_TOKEN": secret}
         done = subprocess.run(
             [NODE, "--test", "--test-reporter=tap", "varts.test.js"],

@@ -13,6 +13,7 @@ from varts.client.reading import SeenState
 from varts.live.administration import changed_since, check_confirmation, known_arm
 from varts.live.errors import Changed
 from varts.live.forgetting import used_meanwhile
+from varts.live.option_values import check_flag
 from varts.live.options import GivenOptions, Options, stored_prior
 from varts.live.validation import check_new_arms, check_text, match_priors
 from varts.priors import PriorLike
@@ -139,19 +140,30 @@ class Changes(Questions):
         yield from self._change("PATCH", (), changed, known)
 
     def forget_unit(
-        self, unit: str, *, by: None = None, why: str | None = None
+        self,
+        unit: str,
+        *,
+        keep_numbers: bool = False,
+        by: None = None,
+        why: str | None = None,
     ) -> Conversation[int]:
-        """Take the name of a unit out of the log; what its decisions have taught is kept.
+        """Take the name of a unit out of the log, and its contexts; its rewards are kept.
+
+        In an experiment with features, its rewards no longer count for what features do.
 
         Args:
             unit: As it was given to `decide`.
+            keep_numbers: Whether to keep the numbers that its contexts were made into, with its
+                rewards: then nothing is unlearnt.
             by: Not to be given: the log says the token's name.
             why: For what reason.
 
         Returns:
             The number of its decisions.
         """
-        body = {"unit": check_text("unit", unit), **check_why(by, why)}
+        keep = check_flag("keep_numbers", keep_numbers)
+        more = {"keep_numbers": True} if keep else {}
+        body = {"unit": check_text("unit", unit), **check_why(by, why), **more}
         answer = yield from self._post("forget", body, repeatable=False)
         return int(answer["decisions"])
 

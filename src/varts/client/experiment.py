@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from varts.client.messages import Conversation
 from varts.client.reading import SeenState
 from varts.client.talk import Talk
+from varts.features import Features
 from varts.live.options import Options
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ class RemoteExperiment:
     def options(self) -> Options:
         """The options in force, as of the last call."""
         return self._seen().config.options
+
+    @property
+    def features(self) -> Features | None:
+        """What a context must have; None if the experiment has no features."""
+        return self._seen().config.features
 
     decide = _blocking(Talk.decide)
     decide_many = _blocking(Talk.decide_many)
@@ -173,6 +179,11 @@ class AsyncExperiment:
     def options(self) -> Options:
         """The options in force, as of the last look."""
         return self._seen().config.options
+
+    @property
+    def features(self) -> Features | None:
+        """What a context must have; None if the experiment has no features."""
+        return self._seen().config.features
 
     decide = _awaited(Talk.decide)
     decide_many = _awaited(Talk.decide_many)

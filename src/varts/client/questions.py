@@ -183,7 +183,7 @@ class Questions:
             log = path_of(self.name, "log")
             answer = yield Request(method="GET", path=log, query=query, into=lines)
             answer.checked()
-            return convert_log(lines, file, state.config.options.metrics)
+            return convert_log(lines, file, state.config)
 
     # ------------------------------------------------------------------ how it is asked
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from varts.client.context import ToldContext
+from varts.client.frames import read_frame
 from varts.evaluation.result import ArmMean, Estimate, Evaluation
 from varts.live.assignment import Decision
 from varts.live.checkpoints import Spacing
@@ -24,8 +26,6 @@ from varts.live.report import Report
 from varts.live.state import Config, State
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from varts.checks import Checks
 
 # The columns of reports and histories that have no fraction; all others are Float64.
@@ -99,7 +99,7 @@ def read_change(body: Mapping[str, Any]) -> ChangeRecord:
 
 def read_report(body: Mapping[str, Any], state: State) -> Report:
     """What `Report.to_dict` has told, of an experiment in this state."""
-    gain, metrics = body["gain"], body["metrics"]
+    gain, metrics, context = body["gain"], body["metrics"], body["context"]
     return Report(
         name=body["name"],
         frame=read_frame(body["arms"], TYPES),
@@ -115,6 +115,7 @@ def read_report(body: Mapping[str, Any], state: State) -> Report:
         gain=None if gain is None else Gain(**{k: v for k, v in gain.items() if k != "sentence"}),
         metrics=None if metrics is None else read_frame(metrics, METRIC_COLUMNS),
         guards=tuple(body["guards"]),
+        context=None if context is None else ToldContext(context),
     )
 
 
@@ -170,12 +171,13 @@ def _estimate(body: Mapping[str, float | None]) -> Estimate:
     return Estimate(**{name: math.nan if one is None else one for name, one in body.items()})
 
 
-def convert_log(lines: Path, path: Path, metrics: Sequence[str]) -> int:
+def convert_log(lines: Path, path: Path, config: Config) -> int:
     """Write a log that was sent as lines of JSON in the form that a file's name asks for; returns
     the number of its rows."""
     import polars as pl
 
-    schema = log_schema(metrics)
+    kinds = None if config.features is None else config.features.kinds
+    schema = log_schema(config.options.metrics, kinds)
     sent = {name: pl.String if name in TIMES else dtype for name, dtype in schema.items()}
     frames = pl.scan_ndjson(lines, schema=sent) if lines.stat().st_size else pl.LazyFrame([], sent)
     times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in TIMES]
@@ -191,13 +193,3 @@ def read_time(text: str) -> datetime:
     250000
     """
     return datetime.fromisoformat(text)
-
-
-def read_frame(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pl.DataFrame:
-    """Rows as a table; a column without a type is one of floats."""
-    import polars as pl
-
-    rows = list(rows)
-    names = list(rows[0]) if rows else list(types)
-    schema = {name: getattr(pl, types.get(name, "Float64")) for name in names}
-    return pl.DataFrame([[row[name] for row in rows] for name in names], schema=schema)

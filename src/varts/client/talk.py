@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from varts.client.changes import Changes
+from varts.client.context import plain_context
 from varts.client.messages import Conversation, Request, batches, path_of
 from varts.client.notes import check_why
 from varts.client.problems import outcome_of
@@ -17,7 +18,9 @@ from varts.live.assignment import Decision, new_ids
 from varts.live.clock import process_clock
 from varts.live.validation import (
     Rewards,
+    check_contexts,
     check_each,
+    check_list,
     check_pair,
     check_part,
     check_text,
@@ -35,39 +38,65 @@ class Talk(Changes):
 
     # ------------------------------------------------------------------ decisions
 
-    def decide(self, unit: str | None = None, id: str | None = None) -> Conversation[Decision]:
+    def decide(
+        self,
+        unit: str | None = None,
+        id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Conversation[Decision]:
         """Choose the arm for one unit.
 
         Args:
             unit: Who it is for (a user, a session); sticky experiments refuse to do without.
             id: One of your own; the same id gets the same decision again. Made by default.
+            context: What is known of the unit, by the names of the option `features`: needed with
+                features, refused without.
         """
         own = None if id is None else [id]
-        made = yield from self.decide_many([unit], own)
+        made = yield from self.decide_many([unit], own, None if context is None else [context])
         return made[0]
 
     def decide_many(
         self,
         units: int | Sequence[str | None] | None = None,
         ids: Iterable[str] | None = None,
+        contexts: Sequence[Mapping[str, Any]] | None = None,
     ) -> Conversation[list[Decision]]:
         """Make several decisions, up to 1,000 of them in one request.
 
         If one is refused, so that this raises, others may have been made.
 
         Args:
-            units: Who they are for, or how many without a unit; by default as many as ids.
+            units: Who they are for, or how many without a unit; by default as many as ids, or as
+                contexts.
             ids: One per unit; made by default.
+            contexts: What is known of each unit, as for `decide`.
         """
-        whom, own = check_units(units, ids)
+        if contexts is not None:
+            contexts = list(check_list("contexts", contexts))
+        whom, own = check_units(units, ids, contexts)
+        known = self._check_contexts(contexts, len(whom))
         # Made here, so that a request whose answer is lost can be repeated.
         names = new_ids(process_clock(), len(whom)) if own is None else own
-        asked = ({"id": id, "unit": unit} for id, unit in zip(names, whom, strict=True))
+        asked = (
+            {"id": id, "unit": unit} | ({} if context is None else {"context": context})
+            for id, unit, context in zip(names, whom, known, strict=True)
+        )
         made: list[Decision] = []
         for batch in batches(asked):
             body = yield from self._post("decisions", {"decisions": batch})
             made += map(read_decision, body["decisions"])
         return made
+
+    def _check_contexts(self, contexts: list[Any] | None, count: int) -> Sequence[Any]:
+        """Contexts as they are sent. Who may not read the experiment does not know its features:
+        the service checks then."""
+        if self.state is not None:
+            return check_contexts(self.name, self.state.config.features, contexts, count)
+        given = [None] * count if contexts is None else contexts
+        if len(given) != count:
+            raise ValueError(f"contexts must be one per unit ({count}), got {len(given)}")
+        return [None if one is None else plain_context(one) for one in given]
 
     # ------------------------------------------------------------------ rewards
 

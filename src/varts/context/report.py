@@ -56,10 +56,15 @@ class ContextReport:
     worth: Worth
 
     @property
+    def unit_count(self) -> int:
+        """How many units it is about."""
+        return len(self.units)
+
+    @property
     def enough(self) -> bool:
         """Whether there are enough units, and rewards for each arm on average, to say anything."""
         rewards = float(self.frame["n"].sum()) >= REWARDS_PER_ARM * len(self.arms)
-        return rewards and len(self.units) >= FEWEST_UNITS
+        return rewards and self.unit_count >= FEWEST_UNITS
 
     @property
     def rule_loss(self) -> float:
@@ -88,7 +93,7 @@ class ContextReport:
         return {
             "goal": self.goal,
             "level": self.level,
-            "units": len(self.units),
+            "units": self.unit_count,
             "enough": self.enough,
             "unknown": self.unknown,
             "arms": self.frame.to_dicts(),

@@ -28,14 +28,25 @@ def by_context_text(report: ContextReport) -> str:
     Args:
         report: The report.
     """
-    below = [verdict(report)]
-    if report.unknown:
-        below.append(
-            f"{report.unknown:.1%} of the units have something that no unit with a reward has had: "
-            "it is taken to make no difference"
-        )
-    parts = [segment_table(report), coefficient_table(report), "\n".join(below)]
-    return "\n\n".join(part for part in parts if part)
+    segments, effects = segment_cells(report), coefficient_cells(report)
+    parts = [align_columns("Which arm for whom", segments)] if len(segments) > 1 else []
+    parts.append(align_columns(effects_title(report), effects))
+    return "\n\n".join([*parts, "\n".join(sentences(report))])
+
+
+def sentences(report: ContextReport) -> list[str]:
+    """Return what stands below the tables: what context is worth, and what nobody could learn.
+
+    Args:
+        report: The report.
+    """
+    if not report.unknown:
+        return [verdict(report)]
+    return [
+        verdict(report),
+        f"{report.unknown:.1%} of the units have something that no unit with a reward has had: "
+        "it is taken to make no difference",
+    ]
 
 
 def headline(report: ContextReport) -> str:
@@ -46,7 +57,7 @@ def headline(report: ContextReport) -> str:
     """
     better = "higher" if report.goal == "max" else "lower"
     rewards = report.frame["n"].sum()
-    counts = f"{len(report.arms)} arms, {rewards:,.10g} rewards, {len(report.units):,} units"
+    counts = f"{len(report.arms)} arms, {rewards:,.10g} rewards, {report.unit_count:,} units"
     return f"{counts}, {better} is better"
 
 
@@ -77,8 +88,8 @@ def overall_table(report: ContextReport) -> str:
     return f"{table}\n  and {more:,} more" if more else table
 
 
-def segment_table(report: ContextReport) -> str:
-    """Return the best arm of every group, where enough is known to name one.
+def segment_cells(report: ContextReport) -> list[list[str]]:
+    """Return the heads of a table, and the best arm of every group where one can be named.
 
     Args:
         report: The report.
@@ -91,8 +102,6 @@ def segment_table(report: ContextReport) -> str:
         if report.segments.height
         else []
     )
-    if not best:
-        return ""
     places = _places(best, "mean_low", "mean_high")
     heads = ["for", "units", "arm", "P(best)", "estimate", _interval(report), "expected loss"]
     body = [
@@ -107,11 +116,20 @@ def segment_table(report: ContextReport) -> str:
         ]
         for row in best
     ]
-    return align_columns("Which arm for whom", [heads, *body])
+    return [heads, *body]
 
 
-def coefficient_table(report: ContextReport) -> str:
-    """Return the effects of the features in which the units differ, an arm beside the other.
+def effects_title(report: ContextReport) -> str:
+    """Return what the table of effects is called.
+
+    Args:
+        report: The report.
+    """
+    return f"What features do, {_interval(report)}s"
+
+
+def coefficient_cells(report: ContextReport) -> list[list[str]]:
+    """Return the heads and rows of the effects in which units differ, an arm beside the other.
 
     Args:
         report: The report.
@@ -131,7 +149,7 @@ def coefficient_table(report: ContextReport) -> str:
             for row in of_arms
         )
         body.append([effect, *(cell for pair in cells for cell in pair)])
-    return align_columns(f"What features do, {_interval(report)}s", [heads, *body])
+    return [heads, *body]
 
 
 def verdict(report: ContextReport) -> str:

@@ -297,10 +297,12 @@ def by_context(
     )
 
 
-def posterior(state: State) -> tuple[NDArray[np.int64], Belief | None]:
+def posterior(
+    state: State, contexts: Sequence[Mapping[str, Any]] = ()
+) -> tuple[NDArray[np.int64], Belief | None]:
     """The arms of which enough is known, and what is believed of their mean rewards: that which
-    `report` says in numbers. None if there is no such arm."""
-    believer = Believer(state, state.statistics())
+    `report` says in numbers, of the same contexts. None if there is no such arm."""
+    believer = Believer(state, state.statistics(), contexts)
     known = np.flatnonzero(~believer.owed)
     if not known.size:
         return known, None
@@ -309,7 +311,10 @@ def posterior(state: State) -> tuple[NDArray[np.int64], Belief | None]:
 
 
 def chances(state: State) -> Floats:
-    """P(best) of the arms in play, as `report` has it; of none while too little is known."""
+    """P(best) of the arms in play, as `report` has it; of none while too little is known, and
+    where arms are chosen by features: which is best then depends on the unit."""
+    if state.config.options.contextual:
+        return np.empty(0)
     believer, active = Believer(state, state.statistics()), state.config.active
     return np.empty(0) if believer.owed[active].any() else believer.belief(active).p_best()
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from varts._intervals import CONFIDENCE
+from varts.features import MOST_COLUMNS
 from varts.live.options import GivenOptions
 from varts.live.validation import LONGEST_TEXT
 from varts.priors import NormalGamma
@@ -26,6 +27,8 @@ MOST_METRICS = 100
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"^[^\x00]*$")]
 Metrics = Annotated[dict[Text, float | None], Meta(max_length=MOST_METRICS)]
 Level = Annotated[float, Meta(gt=0, lt=1)]
+Value = Annotated[str, Meta(max_length=LONGEST_TEXT)] | bool | int | float | None
+Context = Annotated[dict[Text, Value], Meta(max_length=MOST_COLUMNS)]
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -40,9 +43,10 @@ class Answer(msgspec.Struct, kw_only=True):
 
 
 class DecisionAsked(Body):
-    """Who a decision is for, where its id is in the path."""
+    """Who a decision is for, where its id is in the path, and what is known of them."""
 
     unit: Text | None = None
+    context: Context | None = None
 
 
 class DecisionListed(DecisionAsked):
@@ -78,7 +82,8 @@ class DecisionsMade(Answer):
 class DecisionFound(Answer):
     """A decision and what has become of it: the fields of `varts.live.DecisionRecord`.
 
-    `settled` is reward, missing, expired or void, or null; `unit` is null for all but admins.
+    `settled` is reward, missing, expired or void, or null; `unit` and `context` are null for all
+    but admins.
     """
 
     id: str
@@ -93,6 +98,7 @@ class DecisionFound(Answer):
     value: float | None
     metrics: dict[str, float]
     corrections: int
+    context: dict[str, float | str] | None
 
 
 # ------------------------------------------------------------------------------ rewards
@@ -228,9 +234,10 @@ class RestartAsked(Body):
 
 
 class ForgettingAsked(Body):
-    """A unit whose name is taken out of the log."""
+    """A unit whose name and contexts are taken out of the log."""
 
     unit: Text
+    keep_numbers: bool = False
     why: Text | None = None
 
 
@@ -265,7 +272,8 @@ class ExperimentShown(Answer):
 
 
 class ExperimentListed(Answer):
-    """An experiment in a list; `best` is the arm that is most likely so, null while unknown."""
+    """An experiment in a list; `best` is the arm that is most likely so, null while unknown and
+    where that depends on the features of a unit."""
 
     name: str
     status: Literal["running", "stopped"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from varts.features import NUMBER
 from varts.live import Decision, Experiment
 from varts.live.assignment import new_ids
 from varts.live.clock import process_clock
@@ -21,7 +22,7 @@ from varts.serve.bodies import (
 )
 from varts.serve.calls import Call, Reply, rfc3339, tell_change
 from varts.serve.problems import Problem, problem_of
-from varts.serve.service import Running
+from varts.serve.service import Asked, Running
 
 
 class VoidQuery(Body):
@@ -32,7 +33,7 @@ class VoidQuery(Body):
 
 async def decide_one(call: Call) -> Reply:
     """Decide, with an id of your own; the same id gets the same decision, always."""
-    (made,) = await _decide(call, [(call.path["id"], call.body.unit)])
+    (made,) = await _decide(call, [(call.path["id"], call.body.unit, call.body.context)])
     return Reply(made)
 
 
@@ -43,20 +44,23 @@ async def decide_several(call: Call) -> Reply:
     if token is not None and token.public and any(one.id is not None for one in asked):
         raise Problem("forbidden", "a public token may not choose ids; leave them out")
     fresh = iter(new_ids(process_clock(), len(asked)))
-    pairs = [(next(fresh) if one.id is None else one.id, one.unit) for one in asked]
-    return Reply(DecisionsMade(decisions=await _decide(call, pairs)))
+    wanted = [(next(fresh) if one.id is None else one.id, one.unit, one.context) for one in asked]
+    return Reply(DecisionsMade(decisions=await _decide(call, wanted)))
 
 
-async def decide_fresh(call: Call, units: Sequence[str | None]) -> list[DecisionMade]:
-    """New decisions for these units, in the experiment that a call is about."""
-    ids = new_ids(process_clock(), len(units))
-    return await _decide(call, list(zip(ids, units, strict=True)))
+async def decide_fresh(
+    call: Call, unit: str | None, context: Mapping[str, Any] | None
+) -> DecisionMade:
+    """A new decision for a unit, in the experiment that a call is about."""
+    (id,) = new_ids(process_clock(), 1)
+    (made,) = await _decide(call, [(id, unit, context)])
+    return made
 
 
-async def _decide(call: Call, asked: Sequence[tuple[str, str | None]]) -> list[DecisionMade]:
+async def _decide(call: Call, asked: Sequence[Asked]) -> list[DecisionMade]:
     name, token = call.path["name"], call.caller.token
     running = await call.service.running(name)
-    outcomes = await running.deciding.submit(asked)
+    outcomes = await running.deciding.submit(_with_contexts(call, running, asked))
     made = [one for one in outcomes if isinstance(one, Decision)]
     call.service.metrics.decisions.labels(name).inc(len(made))
     if len(made) < len(asked):
@@ -66,9 +70,17 @@ async def _decide(call: Call, asked: Sequence[tuple[str, str | None]]) -> list[D
     return [DecisionMade(**one._asdict(), receipt=token.receipt(name, one.id)) for one in made]
 
 
-def _refusal(
-    asked: Sequence[tuple[str, str | None]], outcomes: Sequence[Decision | Exception]
-) -> Exception:
+def _with_contexts(call: Call, running: Running, asked: Sequence[Asked]) -> list[Asked]:
+    """What is asked, with contexts as they are stored; if one is wrong, none is decided for."""
+    features, token = running.experiment.features, call.caller.token
+    numbers = features is not None and NUMBER in features.kinds.values()
+    if numbers and token is not None and token.public:  # one of 1e300 would outweigh all others
+        raise Problem("forbidden", "a public token may decide only where no feature is a number")
+    ids, units, contexts = zip(*asked, strict=True)
+    return list(zip(ids, units, running.check_contexts(contexts), strict=True))
+
+
+def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -> Exception:
     """Why the first of some decisions was refused; of several it says which, and that the others
     were made."""
     refused = [at for at, one in enumerate(outcomes) if isinstance(one, Exception)]
@@ -83,10 +95,11 @@ def _refusal(
 
 async def show_decision(call: Call) -> Reply:
     """Show a decision, and what has become of it."""
-    id, with_unit = call.path["id"], call.caller.may("admin")
+    id = call.path["id"]
     found = await call.service.look(call.path["name"], lambda experiment: experiment.decision(id))
-    shown = {**found._asdict(), "time": rfc3339(found.time)}
-    return Reply(DecisionFound(**{**shown, "unit": found.unit if with_unit else None}))
+    if not call.caller.may("admin"):
+        found = found._replace(unit=None, context=None)
+    return Reply(DecisionFound(**{**found._asdict(), "time": rfc3339(found.time)}))
 
 
 async def reward_one(call: Call) -> Reply:

@@ -133,11 +133,12 @@ async def restart_experiment(call: Call) -> Reply:
 
 
 async def forget_unit(call: Call) -> Reply:
-    """Take the name of a unit out of the log; what its decisions have taught is kept."""
-    unit, note = call.body.unit, call.note(call.body.why)
+    """Take the name of a unit out of the log, and its contexts; its rewards are kept."""
+    unit, keep, note = call.body.unit, call.body.keep_numbers, call.note(call.body.why)
 
     def forget(experiment: Experiment) -> int:
-        return experiment.forget_unit(unit, by=note.get("by"), why=note.get("why"))
+        by, why = note.get("by"), note.get("why")
+        return experiment.forget_unit(unit, keep_numbers=keep, by=by, why=why)
 
     count = await call.service.change(call.path["name"], forget)
     tell_change(call, "forget", call.body.why)

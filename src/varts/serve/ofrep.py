@@ -21,7 +21,7 @@ TARGETING_KEY = "targetingKey"
 
 
 class FlagAsked(msgspec.Struct, kw_only=True):
-    """Which unit a flag is for; the context may have anything else in it."""
+    """Which unit a flag is for; of whatever else the context has, features are used."""
 
     context: dict[str, Any] = {}
 
@@ -46,17 +46,28 @@ class FlagFailed(Answer):
 
 async def evaluate_flag(call: Call) -> Reply:
     """Decide, as an OpenFeature flag whose value is the arm; its metadata has the decision's id."""
-    name = call.path["name"]
+    name, given = call.path["name"], call.body.context
     try:
-        unit = call.body.context.get(TARGETING_KEY)
-        unit = None if unit is None else check_text(TARGETING_KEY, unit)
-        (made,) = await decide_fresh(call, [unit])
+        running = await call.service.running(name)
+        features = running.experiment.features
+        known = None
+        if features is not None:
+            known = {key: given[key] for key in features.kinds if key in given}
+        running.check_contexts([known])
     except UnknownExperiment as error:
+        return _failed(404, name, "FLAG_NOT_FOUND", error)
+    except (ValueError, TypeError) as error:
+        return _failed(400, name, "INVALID_CONTEXT", error)
+    try:
+        unit = given.get(TARGETING_KEY)
+        unit = None if unit is None else check_text(TARGETING_KEY, unit)
+        made = await decide_fresh(call, unit, known)
+    except UnknownExperiment as error:  # deleted meanwhile
         return _failed(404, name, "FLAG_NOT_FOUND", error)
     except ExperimentStopped as error:
         return _failed(400, name, "GENERAL", error)
     except (ValueError, TypeError) as error:
-        missing = TARGETING_KEY not in call.body.context
+        missing = TARGETING_KEY not in given
         return _failed(400, name, "TARGETING_KEY_MISSING" if missing else "INVALID_CONTEXT", error)
     metadata: dict[str, str | float] = {
         "decision": made.id,

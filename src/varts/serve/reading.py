@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -196,18 +196,20 @@ def _points(found: History) -> Iterator[HistoryPoint]:
 
 
 async def stream_log(call: Call) -> Reply:
-    """Write the log, a line per decision with its reward; units are for administrators."""
+    """Write the log, a line per decision with its reward; who units are is for administrators."""
     name, after, limit = call.path["name"], call.query.after, call.query.limit
 
-    def export(experiment: Experiment) -> tuple[IO[bytes], str | None]:
-        return export_log(experiment, after, limit)
+    def export(experiment: Experiment) -> tuple[IO[bytes], str | None, list[str]]:
+        features = experiment.features
+        known = [] if features is None else list(features.kinds)
+        return *export_log(experiment, after, limit), known
 
-    file, last = await call.service.look(name, export, scanning=True)
+    file, last, known = await call.service.look(name, export, scanning=True)
     headers = {}
     if last is not None:
         where = f"/v1/experiments/{quote(name, safe='')}/log"
         headers["link"] = f'<{where}?after={quote(last, safe="")}&limit={limit}>; rel="next"'
-    chunks = read_log(file, with_units=call.caller.may("admin"))
+    chunks = read_log(file, [] if call.caller.may("admin") else ["unit", *known])
     return Reply(headers=headers, media_type=NDJSON, chunks=chunks)
 
 
@@ -228,14 +230,13 @@ def export_log(
     return file, str(msgspec.json.decode(last)["id"])
 
 
-def read_log(file: IO[bytes], with_units: bool) -> Iterator[bytes]:
-    """The lines of a log, some at a time."""
+def read_log(file: IO[bytes], hidden: Sequence[str]) -> Iterator[bytes]:
+    """The lines of a log, some at a time, with null in the columns that are hidden."""
+    blank = dict.fromkeys(hidden)
+
+    def without(line: bytes) -> bytes:
+        return msgspec.json.encode({**msgspec.json.decode(line), **blank}) + b"\n"
+
     with file:
         while lines := list(islice(file, LINES_PER_CHUNK)):
-            yield b"".join(lines if with_units else map(_without_unit, lines))
-
-
-def _without_unit(line: bytes) -> bytes:
-    row = msgspec.json.decode(line)
-    row["unit"] = None
-    return msgspec.json.encode(row) + b"\n"
+            yield b"".join(map(without, lines) if blank else lines)

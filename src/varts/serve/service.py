@@ -18,6 +18,7 @@ from varts.live import (
     StoreError,
     UnknownExperiment,
 )
+from varts.live.validation import check_contexts
 from varts.serve.batching import Batcher
 from varts.serve.chronicles import Chronicles
 from varts.serve.jobs import Jobs
@@ -34,7 +35,7 @@ SCANNERS = 2  # of whole logs, for as long as it takes
 TICK_SECONDS = 1.0
 
 T = TypeVar("T")
-Asked = tuple[str, str | None]  # id and unit
+Asked = tuple[str, str | None, Mapping[str, Any] | None]  # id, unit, context
 Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, metrics, key
 
 
@@ -70,16 +71,26 @@ class Running:
             self.stale = True
             raise
 
+    def check_contexts(self, contexts: Sequence[Any]) -> list[dict[str, float | str] | None]:
+        """Contexts as they are stored; one that is wrong is refused before it meets the decisions
+        of others. By then the experiment may be another one of that name: the next one looks."""
+        experiment = self.experiment
+        try:
+            return check_contexts(experiment.name, experiment.features, contexts, len(contexts))
+        except (ValueError, TypeError):
+            self.stale = True
+            raise
+
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
         """A decision for each; if one is refused, each is asked for by itself."""
         try:
             return self._decide_all(asked)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             return [error] if len(asked) == 1 else [self._decide([one])[0] for one in asked]
 
     def _decide_all(self, asked: list[Asked]) -> Sequence[Decision]:
-        units, ids = [unit for _, unit in asked], [id for id, _ in asked]
-        return self.ask(lambda experiment: experiment.decide_many(units, ids))
+        ids, units, contexts = map(list, zip(*asked, strict=True))
+        return self.ask(lambda experiment: experiment.decide_many(units, ids, contexts))
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
         return self.ask(lambda experiment: experiment.reward_each(sent))

@@ -20,7 +20,8 @@ class Standing(NamedTuple):
         state: Its configuration and statistics.
         created: When it was, in microseconds since 1970.
         pending: How many of its decisions wait for a reward.
-        p_best: By arm, for those in play; empty while too little is known.
+        p_best: By arm, for those in play; empty while too little is known, and where that depends
+            on the features of a unit.
     """
 
     name: str

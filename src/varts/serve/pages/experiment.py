@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from varts._validation import Floats, choice
 from varts.checks import Checks
+from varts.context import text
 from varts.live.report import Report, posterior
 from varts.live.wording import arm_cells, interval_titles, metric_cells, separates, status, verdict
 from varts.serve.charts import (
@@ -25,7 +26,7 @@ from varts.serve.charts import (
 )
 from varts.serve.pages.changes import Change
 from varts.serve.pages.forms import GROUPS, Sent, typed_options
-from varts.serve.pages.rendering import Viewer, render, sentence
+from varts.serve.pages.rendering import Viewer, render, sentence, title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,6 +84,8 @@ def page(
         cells=arm_cells(found),
         intervals=interval_titles(found),
         metrics=_metrics(found),
+        by_context=_by_context(found),
+        worth=_worth(found),
         colours=colours,
         charts=_charts(found, colours, history, choice("by", by, AXES), gain),
         as_of=as_of,
@@ -114,6 +117,29 @@ def _metrics(found: Report) -> list[Table]:
     ]
 
 
+def _by_context(found: Report) -> list[Table]:
+    """Which arm for whom, and what features do, where arms are chosen by them."""
+    if found.context is None:
+        return []
+    shown = found.context
+    cells = {
+        "the best arm of every group, where enough is known to name one": text.segment_cells(shown),
+        text.effects_title(shown): text.coefficient_cells(shown),
+    }
+    return [
+        Table(caption, [head if head in shown.arms else title(head) for head in heads], rows)
+        for caption, (heads, *rows) in cells.items()
+        if rows
+    ]
+
+
+def _worth(found: Report) -> list[str]:
+    """What context is worth, in sentences."""
+    if found.context is None:
+        return [f"{text.NOT_ENOUGH} to say which arm is best for whom"]
+    return text.sentences(found.context)
+
+
 def _tone(found: Report) -> str:
     """How the headline looks: a class of style.css."""
     if found.state.config.stopped:
@@ -131,7 +157,7 @@ def _charts(
     gain: Band | None,
 ) -> list[Chart]:
     names = list(found.state.config.arms)
-    known, belief = posterior(found.state)
+    known, belief = posterior(found.state, _contexts(found))
     said = None if found.gain is None else sentence(str(found.gain))
     unknown = [arm for i, arm in enumerate(names) if i not in known]
     course, p_best, traffic = _over_time(history, names, by)
@@ -141,6 +167,11 @@ def _charts(
         traffic_chart(course, traffic, colours),
         gain_chart(course, gain, found.goal, found.level, said),
     ]
+
+
+def _contexts(found: Report) -> Sequence[Mapping[str, Any]]:
+    """The units that its numbers are about; none where arms are not chosen by features."""
+    return () if found.context is None else found.context.units.contexts
 
 
 def _over_time(

@@ -18,7 +18,7 @@ from varts._validation import choice, integer, unknown
 from varts.evaluation import always
 from varts.evaluation.targets import Target
 from varts.live.options import Options
-from varts.live.typed_options import TYPED_OPTIONS
+from varts.live.typed_options import TYPED_OPTIONS, features_text
 from varts.policies import EvenSplit
 from varts.priors import NormalGamma, Prior
 
@@ -55,6 +55,7 @@ GROUPS = (
     Group("Drift", ("half_life",)),
     Group("Stop rule", ("stop_p_best", "stop_loss", "stop_error")),
     Group("Other metrics", ("metrics", "guards")),
+    Group("What is known of a unit", ("features",)),
     Group("Units and ids", ("hash_units", "client_ids")),
 )
 LABELS = {
@@ -73,6 +74,7 @@ LABELS = {
     "client_ids": "Ids from clients",
     "metrics": "What else is measured",
     "guards": "Limits for it",
+    "features": "Features",
 }
 SHOWN = tuple(name for group in GROUPS for name in group.options)
 FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.default, bool))
@@ -94,6 +96,7 @@ _change = {
 }
 _arm = {"arm": "Its name.", **_change}
 _options = {name: _descriptions[name] for name in SHOWN}
+_options["features"] += " Like country=NL/BE,visits=number."
 
 FORMS = {
     "login": Form(
@@ -279,6 +282,8 @@ def _typed(value: Any) -> str:
     >>> _typed([0.1, 100.0]), _typed({"refund": ["below", 0.05]}), _typed(1 / 3)
     ('0.1,100', 'refund<0.05', '0.3333333333333333')
     """
+    if isinstance(value, dict) and "kinds" in value:
+        return features_text(value)
     if isinstance(value, dict):
         sides = {"below": "<", "above": ">"}
         limits = (f"{name}{sides[side]}{_typed(limit)}" for name, (side, limit) in value.items())

@@ -12,6 +12,7 @@ from varts.live.wording import separates, status
 from varts.serve.pages.rendering import Viewer, render
 
 MAY_STOP = "may stop"
+BY_FEATURES = "depends on the unit"  # whose page tells; one arm for all would contradict it
 
 
 class Listed(NamedTuple):
@@ -31,17 +32,21 @@ class Listed(NamedTuple):
         """The row of an experiment whose report this is.
 
         Args:
-            found: The report.
+            found: The report; where arms are chosen by features, its own page says which.
             last_reward: When the last one came.
         """
-        stopped = found.state.config.stopped
-        named = None if stopped or not separates(found) else found.best
+        config = found.state.config
+        named = None if config.stopped or not separates(found) else found.best
         chances = dict(zip(found.frame["arm"], found.frame["p_best"], strict=True))
+        p_best = None if named is None else chances[named]
+        may_stop = found.stop and not config.stopped
+        if config.options.contextual and not config.stopped:
+            named, p_best, may_stop = BY_FEATURES, None, False
         return cls(
             found.name,
-            MAY_STOP if found.stop and not stopped else status(found.state),
+            MAY_STOP if may_stop else status(found.state),
             named,
-            None if named is None else chances[named],
+            p_best,
             found.state.counted,
             int(found.frame["pending"].sum()),
             _total(found),

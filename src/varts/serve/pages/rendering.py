@@ -82,7 +82,16 @@ def sentence(text: str, names: Iterable[str] = ()) -> str:
     ('No stop rule was set.', 'blue, red may still be best.')
     """
     named = any(text.startswith((f"{name} ", f"{name},")) for name in names)
-    return (text if named else text[:1].upper() + text[1:]).rstrip(".") + "."
+    return (text if named else title(text)).rstrip(".") + "."
+
+
+def title(text: str) -> str:
+    """Words of the library as the head of something.
+
+    >>> title("expected loss"), title("P(best)")
+    ('Expected loss', 'P(best)')
+    """
+    return text[:1].upper() + text[1:]
 
 
 def duration(seconds: float) -> str:
