@@ -19,6 +19,7 @@ from varts.serve.openapi import PATH, document
 
 FROZEN = Path(__file__).parent / "openapi.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # that of OpenAPI 3.1
+FEATURES = {"country": ["NL", "BE"], "visits": "number"}
 COMPONENTS = {"components": document()["components"]}
 PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
 
@@ -65,6 +66,8 @@ def fuzzed():
     with Serving("memory://") as made:
         made.ok("PUT", "/v1/experiments/price", {"arms": ["9", "12"]})
         made.ok("PUT", "/v1/experiments/price/decisions/visit", {"unit": "u"})
+        made.ok("PUT", "/v1/experiments/mug", {"arms": ["red", "blue"], "features": FEATURES})
+        made.ok("PUT", "/v1/experiments/mug/decisions/visit", {"context": {"visits": 3}})
         yield made
 
 
@@ -95,9 +98,10 @@ def test_no_request_meets_an_answer_that_the_document_does_not_know(fuzzed, case
 
 
 def ask(fuzzed, case):
-    """Send it as it is, to an experiment that is there if the length of its name is even."""
-    if len(case.path_parameters.get("name", "")) % 2 == 0:
-        case.path_parameters["name"] = "price"
+    """Send it as it is, but for its experiment: two times of three it is one that is there."""
+    place = len(case.path_parameters.get("name", "")) % 3
+    if place < 2:
+        case.path_parameters["name"] = ("price", "mug")[place]
     headers = {name: str(value) for name, value in (case.headers or {}).items()}
     sent = {}
     if isinstance(case.body, NotSet):
