@@ -114,7 +114,9 @@ def cell(row):
 
 
 def milliseconds(row):
-    return "fails" if "error" in row else f"{1e3 * row['seconds per round']:.2f}"
+    if "error" in row:
+        return "fails"
+    return f"{1e3 * row['seconds per round']:.2f}" if "seconds per round" in row else "-"
 
 
 def by_player(found, tasks, show):
@@ -128,7 +130,8 @@ def by_player(found, tasks, show):
                 if (row["package"], row["player"]) == (package, player)
             }
             if own:
-                lines.append([name, player, *(show(own[task]) for task in tasks)])
+                cells = [show(own[task]) if task in own else "-" for task in tasks]
+                lines.append([name, player, *cells])
     return table(["", "policy", *tasks], lines, words=2)
 
 
