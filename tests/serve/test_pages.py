@@ -418,7 +418,7 @@ def test_the_form_of_a_new_experiment_has_the_fields_of_the_table():
 
 
 def test_every_option_is_on_the_form_or_has_a_reason_not_to_be():
-    assert set(SHOWN) == set(Options.descriptions()) - {"goal", "policy", "prior"}
+    assert set(SHOWN) == set(Options.descriptions()) - {"goal", "policy", "prior", "features"}
     assert set(SHOWN) == set(LABELS) == {name for group in GROUPS for name in group.options}
     assert set(FLAGS) == {"sticky", "hash_units", "client_ids"}
 

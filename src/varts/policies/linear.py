@@ -138,14 +138,27 @@ class LinearSampler(LinearPolicy):
             posterior: What `posterior(stats)` returned.
             x: The unit's features, or a row per unit.
         """
-        loc, worth = posterior.at(x)
+        return self._believed(posterior, *posterior.at(x))
+
+    def believed_of(self, posterior: LinearNormalGamma, rows: Floats) -> StudentT:
+        """Return `believed_at` for rows of features that are known to be finite numbers.
+
+        Args:
+            posterior: What `posterior(stats)` returned.
+            rows: A row of features per unit.
+        """
+        return self._believed(posterior, *posterior._at(rows))
+
+    def _believed(self, posterior: LinearNormalGamma, loc: Floats, worth: Floats) -> StudentT:
         with np.errstate(divide="ignore"):
             loc, scale, df = self.believe(
                 loc, worth, posterior.alpha, posterior.beta, *self.extra()
             )
-        if not np.min(scale, initial=0.0) >= 0:
-            return StudentT(loc, scale, df)  # which refuses it
-        return StudentT._trusted(loc, scale, np.broadcast_to(df, loc.shape))
+        if np.shape(scale) != loc.shape or (scale.size and not scale.min() >= 0):
+            return StudentT(loc, scale, df)  # which checks it
+        every = np.empty(loc.shape)
+        every[...] = df
+        return StudentT._trusted(loc, scale, every)
 
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
         return self.belief_at(stats, x).argmax(rng)

@@ -78,7 +78,8 @@ class DecisionsMade(Answer):
 class DecisionFound(Answer):
     """A decision and what has become of it: the fields of `varts.live.DecisionRecord`.
 
-    `settled` is reward, missing, expired or void, or null; `unit` is null for all but admins.
+    `settled` is reward, missing, expired or void, or null; `unit` and `context` are null for all
+    but admins.
     """
 
     id: str
@@ -93,6 +94,7 @@ class DecisionFound(Answer):
     value: float | None
     metrics: dict[str, float]
     corrections: int
+    context: dict[str, float | str] | None
 
 
 # ------------------------------------------------------------------------------ rewards

@@ -85,8 +85,9 @@ async def show_decision(call: Call) -> Reply:
     """Show a decision, and what has become of it."""
     id, with_unit = call.path["id"], call.caller.may("admin")
     found = await call.service.look(call.path["name"], lambda experiment: experiment.decision(id))
-    shown = {**found._asdict(), "time": rfc3339(found.time)}
-    return Reply(DecisionFound(**{**shown, "unit": found.unit if with_unit else None}))
+    if not with_unit:
+        found = found._replace(unit=None, context=None)
+    return Reply(DecisionFound(**{**found._asdict(), "time": rfc3339(found.time)}))
 
 
 async def reward_one(call: Call) -> Reply:
