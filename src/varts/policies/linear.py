@@ -344,11 +344,20 @@ def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
     """
     n, mean, products = float(pooled.n[0]), pooled.mean[0], np.diagonal(pooled.products[0])
     mu, kappa, alpha, beta = unit_free_prior(n, mean[-1], products[-1])
-    spread = products[:-1] / n
-    varied = spread > (ROUNDING * mean[:-1]) ** 2
     return LinearNormalGamma(
         *(mu, kappa, alpha, max(beta, np.finfo(float).tiny)),  # rewards may all be equal
         slopes=np.zeros(pooled.d),
-        precision=np.where(varied, spread, NO_EFFECT) * np.eye(pooled.d),
+        precision=slope_precision(products[:-1] / n, mean[:-1]) * np.eye(pooled.d),
         center=mean[:-1],
     )
+
+
+def slope_precision(variance: Any, mean: Any) -> Any:
+    """Return what one reward is worth to the slope of a feature, for arrays and the engine.
+
+    Args:
+        variance: The feature's variance over all units.
+        mean: Its mean.
+    """
+    varied = variance > (ROUNDING * mean) ** 2
+    return varied * variance + (1 - varied) * NO_EFFECT  # Numba has no np.where of numbers
