@@ -108,12 +108,15 @@ def cell(row):
         return "fails"
     regrets = 100 * np.array(row["regrets"])
     fewer = f" ({len(regrets)} runs)" if len(regrets) < RUNS else ""
-    error = regrets.std(ddof=1) / np.sqrt(len(regrets)) if len(regrets) > 1 else np.nan
-    return f"{regrets.mean():.1f} ± {error:.1f}{fewer}"
+    if len(regrets) == 1:
+        return f"{regrets[0]:.1f} (1 run)"
+    return f"{regrets.mean():.1f} ± {regrets.std(ddof=1) / np.sqrt(len(regrets)):.1f}{fewer}"
 
 
 def milliseconds(row):
-    return "fails" if "error" in row else f"{1e3 * row['seconds per round']:.2f}"
+    if "error" in row:
+        return "fails"
+    return f"{1e3 * row['seconds per round']:.2f}" if "seconds per round" in row else "-"
 
 
 def by_player(found, tasks, show):
@@ -127,7 +130,8 @@ def by_player(found, tasks, show):
                 if (row["package"], row["player"]) == (package, player)
             }
             if own:
-                lines.append([name, player, *(show(own[task]) for task in tasks)])
+                cells = [show(own[task]) if task in own else "-" for task in tasks]
+                lines.append([name, player, *cells])
     return table(["", "policy", *tasks], lines, words=2)
 
 
@@ -148,7 +152,7 @@ def markdown(found):
         by_player(found, STANDARD, cell),
         "### The same with features as they are",
         by_player(found, RAW, cell),
-        "### Milliseconds per round, to decide and to learn",
+        "### Milliseconds of processor time per round, to decide and to learn",
         by_player(found, STANDARD, milliseconds),
         *(["### What fails", "\n".join(sorted(errors))] if errors else []),
         "### The posterior beside that of bayesianbandits, relative differences",

@@ -30,25 +30,35 @@ def say(text):
 
 # -------------------------------------------------------------------------------------- regret
 
+
+def in_unit(size):
+    """The linear problem with rewards of another unit."""
+    prior = varts.LinearNormalGamma(0.0, 1.0, 2.0, size**2, np.zeros(5), np.eye(5))
+    return varts.LinearBandit(prior, K)
+
+
 WORLDS = {
     "linear, d = 5": varts.LinearBandit(K=K, d=5),
     "linear, d = 20": varts.LinearBandit(K=K, d=20),
     "quadratic effects, d = 5": varts.LinearBandit(K=K, d=5, effect="quadratic"),
     "thresholds, d = 5": varts.LinearBandit(K=K, d=5, effect="threshold"),
     "noise that depends on x, d = 5": varts.LinearBandit(K=K, d=5, noise="fan"),
+    "rewards ten times as large, d = 5": in_unit(10.0),
+    "rewards a tenth as large, d = 5": in_unit(0.1),
     "wheel, delta = 0.5": varts.Wheel(0.5),
     "wheel, delta = 0.95": varts.Wheel(0.95),
 }
 
 
 def policies(problem):
-    """Those with the problem's prior, those of the textbook, and those that know nothing."""
+    """Those with the problem's prior, those of the textbook, and those that know nothing.
+
+    The textbook's prior of level and slopes is the true one of these problems.
+    """
     ridge = varts.LinearNormalGamma.ridge(problem.d)
     known = getattr(problem, "prior", None)
     informed = {} if known is None else {
         "LinearVarTS, true prior": varts.LinearVarTS(known),
-        "LinearTS, true prior, sigma 1": varts.LinearTS(known),
-        "LinUCB, true prior": varts.LinUCB(known),
         "Linear-Bayes-UCB, true prior": varts.LinearBayesUCB(known),
         "Linear-Greedy, true prior": varts.LinearGreedy(known),
     }  # fmt: skip
@@ -79,6 +89,7 @@ def compare(name, problem, runs, threads):
 
 
 def regrets(runs, threads):
+    """The tables of all worlds."""
     said = f"{runs} runs of {HORIZON:,} rounds, K = {K} (the wheel has 5 arms)."
     tables = [compare(name, problem, runs, threads) for name, problem in WORLDS.items()]
     return "\n\n".join([said, *tables])

@@ -27,6 +27,7 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "fitting/aggregate.py": {"describe_words"},
     "fitting/diagnostics.py": {"__str__"},
     "fitting/held_out.py": {"__str__"},
+    "fitting/linear_held_out.py": {"__str__"},
     "live/gain.py": {"__str__"},
     "live/guards.py": {"explain"},
     "live/report.py": {"report"},

@@ -49,6 +49,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.linear_stats import LinearStats as LinearStats
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
+    from varts.planning.context import ContextPlan as ContextPlan
+    from varts.planning.context import plan_context as plan_context
     from varts.planning.plan import plan as plan
     from varts.planning.result import Plan as Plan
     from varts.policies import MVTS as MVTS
@@ -110,6 +112,7 @@ _homes = {
     "varts.features": ("Features",),
     "varts.linear_stats": ("LinearStats",),
     "varts.live": ("Decision", "Experiment"),
+    "varts.planning.context": ("ContextPlan", "plan_context"),
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
     "varts.policies": (

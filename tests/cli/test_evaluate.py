@@ -40,7 +40,9 @@ def test_json(call, log):
 
 
 def test_mistakes_are_one_sentence(call, log):
-    needs = "evaluate needs one of --always, --even, --shares and --floor, got "
+    needs = (
+        "evaluate needs one of --always, --even, --shares, --floor, --greedy and --thompson, got "
+    )
     refused(call("evaluate", "log.csv"), needs + "none")
     refused(call("evaluate", "log.csv", "--even", "--always", "9"), needs + "--always and --even")
     refused(call("evaluate", "log.csv", "--always", "13"), "unknown arm '13'", "known: 12, 15, 9")

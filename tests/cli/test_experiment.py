@@ -186,8 +186,13 @@ EXAMPLES = {
     "client_ids": (True, True, []),
     "metrics": ("refund, latency", ["refund", "latency"], []),
     "guards": ("r<0.05,q>4", {"r": ["below", 0.05], "q": ["above", 4.0]}, ["--metrics", "r,q"]),
+    "features": (
+        "visits=number",
+        {"version": 1, "kinds": {"visits": "number"}, "interactions": [], "optional": []},
+        ["--policy", "VarTS"],
+    ),
 }
-BESIDE = {"missing": {"window": 60.0}, "guards": {"metrics": ["r", "q"]}}
+BESIDE = {"missing": {"window": 60.0}, "guards": {"metrics": ["r", "q"]}, "features": {}}
 
 
 def flag(name):

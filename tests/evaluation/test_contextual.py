@@ -122,6 +122,46 @@ def test_the_model_is_a_regression_of_each_arm(log):
     assert expected_rewards(log.x, log.reward, mine, count)[at] == pytest.approx(right[0], rel=1e-9)
 
 
+def plain_doubly_robust(log, shares):
+    """Value and standard error in plain loops, by least squares with rows that stand for the ridge;
+    with more than a hundred rewards of an arm, as many as the last hundredth more."""
+    spread, center = log.x.std(axis=0), log.x.mean(axis=0)
+    scores = []
+    for t in range(len(log)):
+        score = 0.0
+        for arm in range(len(log.arms)):
+            known = np.flatnonzero((log.arm == arm) & (log.settled <= log.known[t]))
+            size = min(len(known), 100)
+            while size >= 100 and size + size // 100 <= len(known):
+                size += size // 100
+            rows = known[np.argsort(log.settled[known], kind="stable")][:size]
+            expected = log.reward.mean()
+            if size:
+                design = np.column_stack([np.ones(size), log.x[rows] - center])
+                ridge = np.column_stack([np.zeros(2), np.diag(spread)])
+                paid = np.append(log.reward[rows], [0.0, 0.0])
+                line = np.linalg.lstsq(np.vstack([design, ridge]), paid, rcond=None)[0]
+                expected = line[0] + (log.x[t] - center) @ line[1:]
+            score += shares[t, arm] * expected
+            if log.arm[t] == arm:
+                score += shares[t, arm] / log.probability[t] * (log.reward[t] - expected)
+        scores.append(score)
+    return np.mean(scores), np.std(scores) / np.sqrt(len(scores))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_estimates_are_those_of_plain_loops(log, late):
+    """An independent computation, of rewards known at once and in batches of 20."""
+    made = play(np.random.default_rng(8), 400) if late else log
+    shares = by_sign(made.x)
+    found = Scores(made).doubly_robust(shares)
+    right = plain_doubly_robust(made, shares)
+    assert (found.value, found.standard_error(made.unit)) == pytest.approx(right, rel=1e-9)
+    row = np.arange(len(made), dtype=float)
+    peeking = replace(made, known=row + len(made))  # the control: a model that knows all rewards
+    assert abs(Scores(peeking).doubly_robust(shares).value - right[0]) > 1e-4
+
+
 def test_levels_and_units_do_not_matter(log):
     table = table_of(log)
     one = varts.evaluate(table, by_age, features=FEATURES)

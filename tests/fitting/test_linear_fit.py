@@ -150,6 +150,12 @@ def test_a_history_is_read_once_and_fitted_often():
     )
 
 
+def test_one_experiment_needs_no_column():
+    table = drawn(arms=5)
+    alone = fit(table.drop("experiment"), experiment=None, features=["x0"], held_out=False)
+    assert alone.prior == fit(table, features=["x0"], held_out=False).prior
+
+
 # ------------------------------------------------------------------------------------ evidence
 
 

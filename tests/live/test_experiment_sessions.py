@@ -143,7 +143,8 @@ class Sessions(RuleBasedStateMachine):
         return varts.open(self.name, arms, store=self.connect(), **options)
 
     def contexts(self, ids):
-        return [context_of(id) for id in ids] if self.featured else None
+        """What is known of the units of these decisions, as the keyword that it is."""
+        return {"contexts": [context_of(id) for id in ids]} if self.featured else {}
 
     def overdue(self, id):
         window = self.options["window"]
@@ -235,17 +236,17 @@ class Sessions(RuleBasedStateMachine):
             ids[pick % len(ids)] = self.some(pick)
         if self.stopped and self.winner is None and any(id not in self.decisions for id in ids):
             with pytest.raises(ExperimentStopped):
-                self.processes[who].decide_many(units, ids, self.contexts(ids))
+                self.processes[who].decide_many(units, ids, **self.contexts(ids))
             return self.follow()
         exp = self.processes[who]
         knew = exp.options.window == self.options["window"]
         new = [unit for unit, id in zip(units, ids, strict=True) if id not in self.decisions]
         if self.options["sticky"] and self.winner is None and None in new:
             with pytest.raises(ValueError, match=r"^unit must be given, since .* is sticky"):
-                exp.decide_many(units, ids, self.contexts(ids))
+                exp.decide_many(units, ids, **self.contexts(ids))
             self.follow()
             units = [unit or f"guest {self.number + i}" for i, unit in enumerate(units)]
-        made = exp.decide_many(units, ids, self.contexts(ids))
+        made = exp.decide_many(units, ids, **self.contexts(ids))
         self.follow()
         assert not (knew and self.open_and_overdue())
         assert [d.id for d in made] == ids
@@ -308,8 +309,8 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, pick=PICK, unit=UNITS)
     def retry(self, who, pick, unit):
         if (id := self.some(pick)) is not None:
-            known = context_of("another") if self.featured else None
-            assert self.processes[who].decide(unit, id, known) == self.decisions[id]
+            known = {"context": context_of("another")} if self.featured else {}
+            assert self.processes[who].decide(unit, id, **known) == self.decisions[id]
             self.follow()
 
     # ------------------------------------------------------------------ reward
@@ -431,7 +432,8 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(who=WHO, unit=st.sampled_from(["ann", "bob", "nobody"]), keep=st.booleans())
     def forget(self, who, unit, keep):
-        count = self.processes[who].forget_unit(unit, keep_numbers=keep)
+        given = {"keep_numbers": keep} if self.featured else {}
+        count = self.processes[who].forget_unit(unit, **given)
         mine = {id for id, one in self.units.items() if one == unit}
         assert count == len(mine)
         lost = (
@@ -646,7 +648,7 @@ class Sessions(RuleBasedStateMachine):
         rewarded = self.some(pick, settled=True) or "never"
         step, broken_context = "save" if late else "add_events", self.contexts(["broken"])
         step, call = [
-            ("add_decisions", lambda: exp.decide_many(["ann"], ["broken"], broken_context)),
+            ("add_decisions", lambda: exp.decide_many(["ann"], ["broken"], **broken_context)),
             (step, lambda: exp.reward(id, 1.0)),
             (step, lambda: exp.configure(floor=0.05)),
             (step, lambda: exp.add_arm("x")),

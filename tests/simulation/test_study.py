@@ -268,9 +268,10 @@ def test_horizon_shorter_than_the_forced_pulls():
 
 
 def test_one_arm_has_no_regret():
-    problem = GaussianBandit(NormalGamma([0.3], 1, 2, 1))
-    for label in varts.policies.known():
-        study = simulate(problem, label, 20, 8)
+    plain = GaussianBandit(NormalGamma([0.3], 1, 2, 1))
+    with_context = varts.LinearBandit(K=1, d=2)
+    for label, kind in varts.policies.known().items():
+        study = simulate(with_context if kind.contextual else plain, label, 20, 8)
         assert (study.final[label] == 0).all() and (study.best_share[label] == 1).all()
 
 

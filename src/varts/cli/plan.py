@@ -26,6 +26,7 @@ from varts.cli.app import (
     read_lines,
     say,
 )
+from varts.cli.features import read_features
 
 NEARLY_ALL = 0.95  # of the experiments: one in 20 takes longer to be certain
 
@@ -47,6 +48,8 @@ def plan(
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
     drift: str | None = None,
+    contexts: str | None = None,
+    features: str | None = None,
     until_loss: float | None = None,
     until_sure: float | None = None,
     until_error: float | None = None,
@@ -71,6 +74,8 @@ def plan(
     Example: varts plan --from-history log.csv --horizon 20000
 
     Example: varts plan prior.json --arms 5 --horizon 10000 --drift steps=2000
+
+    Example: varts plan linear.json --arms 5 --horizon 10000 --contexts visits.csv
 
     Parameters
     ----------
@@ -105,6 +110,12 @@ def plan(
         Also compare half-lives for arms that change: steps=2000 if their means are drawn anew about
         every 2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they
         wander by 0.02 a round.
+    contexts
+        A table of contexts, with a column per feature, for a prior with features: is it worth to
+        choose arms by context, and from how many rounds on? Answers that and nothing else.
+    features
+        With --contexts: what a context has, as varts fit takes it; by default as the prior's file
+        says.
     until_loss
         Also find the round from which on VarTS loses less than this per round on average.
     until_sure
@@ -141,6 +152,18 @@ def plan(
     if out is not None:
         make_folder("out", out)
     names = _parse_arms(arms, arm, arms_file)
+    if contexts is not None:
+        wrong: dict[str, Any] = {"from-history": from_history, "drift": drift, "out": out}
+        wrong |= {"arm-groups": arm_groups}
+        wrong |= {"until-loss": until_loss, "until-sure": until_sure, "until-error": until_error}
+        for flag, value in wrong.items():
+            if value is not None:
+                raise ValueError(f"--{flag} must be left out with --contexts, got both")
+        sizes = {"horizon": horizon, "runs": runs, "seed": seed, "threads": threads}
+        _plan_context(prior, contexts, features, names, goal, sizes, to_json)
+        return
+    if features is not None:
+        raise ValueError("--features must be given together with --contexts, got it alone")
     columns = {"experiment": experiment_column, "arm": arm_column, "reward": reward_column}
     source, rewards = _read_sources(prior, from_history, only, columns, separator)
     with show_progress(True) as bar:
@@ -191,6 +214,32 @@ def plan(
         files = made.save(out)
         if not to_json:
             say("", f"written: {' '.join(str(path) for path in files)}")
+
+
+def _plan_context(
+    prior: str | None,
+    contexts: str,
+    features: str | None,
+    arms: Any,
+    goal: str,
+    sizes: dict[str, Any],
+    to_json: bool,
+) -> None:
+    """What choosing by context is worth, for a prior with features."""
+    from varts.fitting.contexts import find_contexts
+
+    if prior is None:
+        raise ValueError("prior must be given with --contexts, got none")
+    given = _read_prior(prior)
+    described = prior if features is None else features
+    if features is None and not str(prior).lower().endswith(".json"):
+        raise ValueError("--features must be given with a prior that is not a file, got none")
+    found, rows = find_contexts(contexts, read_features(described))
+    with show_progress(True) as bar:
+        made = varts.plan_context(
+            given, rows, arms, features=found, goal=goal, progress=bar, **sizes
+        )
+    print(made.to_json()) if to_json else say(*str(made).split("\n"))
 
 
 def _read_sources(

@@ -17,7 +17,7 @@ import polars as pl
 from varts._validation import Floats, abbreviate, unknown
 from varts.features import MISSING, NUMBER, Features, features_from
 from varts.fitting.cells import is_text, parse_numbers, parse_text
-from varts.fitting.sources import Source
+from varts.fitting.sources import Source, find_tables
 from varts.linear_stats import LinearStats, merged_products, row_moments
 
 ROWS_DESCRIBED = 1_000_000  # of a table, from which features that are only named are described
@@ -140,6 +140,25 @@ def read_contexts(features: Features, table: pl.DataFrame) -> list[dict[str, flo
         {name: value for name, value in zip(names, row, strict=True) if value is not None}
         for row in rows
     ]
+
+
+def find_contexts(
+    table: Any, features: FeaturesLike
+) -> tuple[Features, list[dict[str, float | str]]]:
+    """The contexts of a file or a data frame, and what they have; rows without one are left out."""
+    sources = find_tables(table)
+    described = find_features(features, sources)
+    found: list[dict[str, float | str]] = []
+    lost = Counter[str]()
+    for source in sources:
+        columns = select_contexts(described, source.table.collect_schema(), source.csv)
+        rows = source.table.select(**columns).head(ROWS_DESCRIBED).collect(engine="streaming")
+        lost.update(rows[LOST].drop_nulls().to_list())
+        found += read_contexts(described, rows.filter(pl.col(LOST).is_null()))
+    if not found:
+        why = f" ({lost.most_common(1)[0][0]})" if lost else ""
+        raise ValueError(f"contexts must have a row that can be used, got none{why}")
+    return described, found
 
 
 class ContextTally:

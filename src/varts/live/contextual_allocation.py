@@ -68,7 +68,7 @@ def encode(features: Features, contexts: Sequence[Context | None]) -> Floats:
             raise ValueError("the context of a unit must be known, got none")
         rows.append(features.encode_checked(context))
     x = np.array(rows).reshape(len(rows), features.d)
-    return np.clip(x, -LARGEST_REWARD, LARGEST_REWARD)
+    return np.asarray(np.minimum(np.maximum(x, -LARGEST_REWARD), LARGEST_REWARD))
 
 
 def features_marks(config: Config, decisions: Iterable[Any]) -> dict[str, dict[str, Any]]:
@@ -168,7 +168,7 @@ class Known:
         """What is believed of the arms that are ready, a row per unit."""
         policy = self.allocation.ready_policy
         assert isinstance(policy, LinearSampler)
-        return policy.believed_at(self.allocation.posterior, self.x)
+        return policy.believed_of(self.allocation.posterior, self.x)
 
     @computed_once
     def largest(self) -> NDArray[np.bool_]:

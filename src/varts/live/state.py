@@ -320,7 +320,7 @@ class State:
 
     def owed(self, policy: Policy, stats: ArmStats | LinearStats) -> NDArray[np.bool_]:
         """Which arms are owed pulls: they had too few rewards, or too little of them is left."""
-        K, counts = stats.K, self.counts(policy.contextual)
+        K, counts = stats.K, self.counts(True) if policy.contextual else self.counts()
         return (counts < policy.owed(K)) | (stats.n < policy.least_weight(K))
 
     @property

@@ -2,5 +2,5 @@
 
 `plan` runs the simulation, `comparators` has the policies it compares, `identification` follows
 P(best), `rounds_needed` searches for a number of rounds, `recorded` does it all on recorded
-rewards; `tables`, `notes` and `text` show it all.
+rewards; `tables`, `notes` and `text` show it all. `context` asks whether context is worth it.
 """

@@ -15,7 +15,7 @@ from varts.planning.identification import Identification, SimulatedRuns, space_c
 from varts.planning.notes import fit_notes, write_notes
 from varts.planning.result import Plan
 from varts.policies import Policy, VarTS
-from varts.priors import NormalGamma, PriorLike, match_arms, prior_from
+from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import GaussianBandit
 from varts.simulation.study import settings, simulate
 
@@ -161,7 +161,13 @@ def _prior_of(
     prior: PriorLike, arms: int | Iterable[str] | None, groups: Mapping[str, str] | None
 ) -> tuple[NormalGamma, tuple[str, ...]]:
     """The prior written out for every arm, and a note if some arms were not found in it."""
-    made, note = match_arms(prior_from(prior, NormalGamma), arms, groups)
+    found = prior_from(prior)
+    if isinstance(found, LinearNormalGamma):
+        raise ValueError(
+            "prior must have no features, or contexts must be given: use varts.plan_context "
+            "(--contexts FILE on the command line)"
+        )
+    made, note = match_arms(prior_from(found, NormalGamma), arms, groups)
     reals("kappa of a prior to plan with", made.kappa, above=0)
     reals("alpha of a prior to plan with", made.alpha, at_least=SMALLEST_ALPHA)
     return made, () if note is None else (note,)

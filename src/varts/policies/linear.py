@@ -138,14 +138,27 @@ class LinearSampler(LinearPolicy):
             posterior: What `posterior(stats)` returned.
             x: The unit's features, or a row per unit.
         """
-        loc, worth = posterior.at(x)
+        return self._believed(posterior, *posterior.at(x))
+
+    def believed_of(self, posterior: LinearNormalGamma, rows: Floats) -> StudentT:
+        """Return `believed_at` for rows of features that are known to be finite numbers.
+
+        Args:
+            posterior: What `posterior(stats)` returned.
+            rows: A row of features per unit.
+        """
+        return self._believed(posterior, *posterior._at(rows))
+
+    def _believed(self, posterior: LinearNormalGamma, loc: Floats, worth: Floats) -> StudentT:
         with np.errstate(divide="ignore"):
             loc, scale, df = self.believe(
                 loc, worth, posterior.alpha, posterior.beta, *self.extra()
             )
-        if not np.min(scale, initial=0.0) >= 0:
-            return StudentT(loc, scale, df)  # which refuses it
-        return StudentT._trusted(loc, scale, np.broadcast_to(df, loc.shape))
+        if np.shape(scale) != loc.shape or (scale.size and not scale.min() >= 0):
+            return StudentT(loc, scale, df)  # which checks it
+        every = np.empty(loc.shape)
+        every[...] = df
+        return StudentT._trusted(loc, scale, every)
 
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
         return self.belief_at(stats, x).argmax(rng)
@@ -331,11 +344,20 @@ def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
     """
     n, mean, products = float(pooled.n[0]), pooled.mean[0], np.diagonal(pooled.products[0])
     mu, kappa, alpha, beta = unit_free_prior(n, mean[-1], products[-1])
-    spread = products[:-1] / n
-    varied = spread > (ROUNDING * mean[:-1]) ** 2
     return LinearNormalGamma(
         *(mu, kappa, alpha, max(beta, np.finfo(float).tiny)),  # rewards may all be equal
         slopes=np.zeros(pooled.d),
-        precision=np.where(varied, spread, NO_EFFECT) * np.eye(pooled.d),
+        precision=slope_precision(products[:-1] / n, mean[:-1]) * np.eye(pooled.d),
         center=mean[:-1],
     )
+
+
+def slope_precision(variance: Any, mean: Any) -> Any:
+    """Return what one reward is worth to the slope of a feature, for arrays and the engine.
+
+    Args:
+        variance: The feature's variance over all units.
+        mean: Its mean.
+    """
+    varied = variance > (ROUNDING * mean) ** 2
+    return varied * variance + (1 - varied) * NO_EFFECT  # Numba has no np.where of numbers

@@ -171,13 +171,19 @@ class LinearNormalGamma(Prior):
         >>> [each.round(2).tolist() for each in prior.at([[3.0], [5.0]])]   # 1/(1/16 + 2^2/4)
         [[[12.0], [13.0]], [[16.0], [0.94]]]
         """
-        rows = feature_rows(x, self.d)
-        slopes, center = np.atleast_2d(self.slopes), np.atleast_2d(self.center)
+        return self._at(feature_rows(x, self.d))
+
+    def _at(self, rows: Floats) -> tuple[Floats, Floats]:
+        mu, kappa, slopes, center = self._shaped
         away = rows[..., None, :] - center
-        kappa = np.atleast_1d(self.kappa)
-        loc = np.atleast_1d(self.mu) + (away * slopes).sum(axis=-1)
         reach = (self._root @ away[..., None])[..., 0]
-        return loc, kappa / (1 + kappa * (reach * reach).sum(axis=-1))
+        distance = np.add.reduce(reach * reach, axis=-1)
+        return mu + np.add.reduce(away * slopes, axis=-1), kappa / (1 + kappa * distance)
+
+    @computed_once
+    def _shaped(self) -> tuple[Floats, ...]:
+        level = [np.atleast_1d(each) for each in (self.mu, self.kappa)]
+        return (*level, np.atleast_2d(self.slopes), np.atleast_2d(self.center))
 
     @computed_once
     def _root(self) -> Floats:

@@ -22,7 +22,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 from varts._validation import Floats
 from varts.linear_stats import LinearStats
 from varts.policies.formulas import unit_free_prior
-from varts.policies.linear import NO_EFFECT, LinearPolicy
+from varts.policies.linear import LinearPolicy, slope_precision
 from varts.priors.regression import inverse_root
 from varts.priors.updates import data_share
 from varts.simulation.engine.lazy_argmax import better
@@ -47,6 +47,7 @@ TINY = float(np.finfo(float).tiny)
 
 share_of_data = jit(data_share)
 prior_of_all = jit(unit_free_prior)
+precision_of_slope = jit(slope_precision)
 
 
 class LinearMemory(NamedTuple):
@@ -286,14 +287,13 @@ def glance_by_all(i, n, m2, memory):
         away = own[j] - center[j]
         for k in range(j, d):
             factor[j, k] = products[k, j] + weight * away * (own[k] - center[k])
-        spread = all_squares[j] / total
-        factor[j, j] += spread if spread > 0 else NO_EFFECT
+        factor[j, j] += precision_of_slope(all_squares[j] / total, center[j])
         factor[j, d] = unit[j] - (center[j] + share * away)
         factor[j, d + 1] = products[d, j] + weight * gap * away
     loc, square, explained = mu + share * gap, 0.0, 0.0
     for c in range(d):
-        spread = all_squares[c] / total
-        pivot = max(factor[c, c], spread if spread > 0 else NO_EFFECT)  # it may only round below
+        least = precision_of_slope(all_squares[c] / total, center[c])
+        pivot = max(factor[c, c], least)  # it may only round below
         scale = 1 / math.sqrt(pivot)
         for k in range(c + 1, d + 2):
             factor[c, k] *= scale
