@@ -81,6 +81,8 @@ def verdict(found: Report) -> str:
         return found.because
     if found.stop:
         return f"the stop rule is met: {found.because}"
+    if found.context is not None and found.context.enough and found.context.worth.low > 0:
+        return f"which arm is best depends on the context; {found.because}"
     if not separates(found):
         return f"too early to say which arm is best; {found.because}"
     return f"best so far: {found.best}; {found.because}"
