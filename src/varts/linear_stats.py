@@ -240,3 +240,17 @@ def feature_rows(x: Any, d: int) -> Floats:
         wrong: Sequence[int] = rows.shape
         raise ValueError(f"x must have {d} features, or rows of so many, got shape {wrong}")
     return rows
+
+
+def check_linear_stats(stats: Any, d: int) -> LinearStats:
+    """Return the statistics that a posterior is made of, or raise.
+
+    Args:
+        stats: What was given.
+        d: How many features they must have.
+    """
+    if not isinstance(stats, LinearStats):
+        raise TypeError(f"stats must be a LinearStats, got {abbreviate(stats)}")
+    if stats.d != d:
+        raise ValueError(f"stats must have the prior's {d} features, got {stats.d}")
+    return stats

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.beliefs import Belief
-from varts.context import Units
+from varts.context import ContextReport, Units, report_on
 from varts.context.overall import averaged
 from varts.linear_stats import LinearStats
 from varts.live.allocation import seen_by
@@ -93,3 +93,23 @@ def _believer(config: Config) -> Policy:
     if options.policy_is_known and type(config.policy) in CERTAIN_OF_THEIR_REWARDS:
         return config.policy
     return LinearVarTS() if options.contextual else VarTS()
+
+
+def by_context(
+    state: State, contexts: Sequence[Mapping[str, Any]], level: float
+) -> ContextReport | None:
+    """Which of the arms in play for whom, in the rewards' unit; None while too little is known."""
+    believer, config = Believer(state, state.statistics(), contexts), state.config
+    active, goal = config.active, config.options.goal
+    if believer.units is None or believer.linear is None or believer.owed[active].any():
+        return None
+    posterior = believer.posterior(active)
+    return report_on(
+        posterior if goal == "max" else posterior.mirrored(),
+        believer.linear.n[active],
+        config.features,
+        believer.units.contexts,
+        arms=[config.arms[arm] for arm in active],
+        goal=goal,
+        level=level,
+    )

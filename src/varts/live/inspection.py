@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from varts._intervals import CONFIDENCE
 from varts._validation import integer
 from varts.features import Features
+from varts.live.believer import by_context
 from varts.live.check import check
 from varts.live.checkpoints import check_spacing
 from varts.live.comparison import Verification, compare_traffic
@@ -22,7 +23,7 @@ from varts.live.history import History, history
 from varts.live.options import Options
 from varts.live.records import ChangeRecord, DecisionRecord, find_changes, find_decision, find_place
 from varts.live.repair import repair_caches
-from varts.live.report import Report, by_context, report
+from varts.live.report import Report, report
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
 from varts.live.store import Store

@@ -15,7 +15,7 @@ from varts.anytime import Evidence
 from varts.beliefs import Belief
 from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
-from varts.context import ContextReport, Units, report_on
+from varts.context import ContextReport, Units
 from varts.context.text import by_context_text
 from varts.live.believer import Believer
 from varts.live.gain import Gain, gain
@@ -274,26 +274,6 @@ def report(
         None if holdout is None else gain(holdout, options.goal, level, certain),
         measured,
         () if measured is None else explain(measured, paused),
-    )
-
-
-def by_context(
-    state: State, contexts: Sequence[Mapping[str, Any]], level: float
-) -> ContextReport | None:
-    """Which of the arms in play for whom, in the rewards' unit; None while too little is known."""
-    believer, config = Believer(state, state.statistics(), contexts), state.config
-    active, goal = config.active, config.options.goal
-    if believer.units is None or believer.linear is None or believer.owed[active].any():
-        return None
-    posterior = believer.posterior(active)
-    return report_on(
-        posterior if goal == "max" else posterior.mirrored(),
-        believer.linear.n[active],
-        config.features,
-        believer.units.contexts,
-        arms=[config.arms[arm] for arm in active],
-        goal=goal,
-        level=level,
     )
 
 

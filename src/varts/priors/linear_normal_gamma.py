@@ -11,7 +11,7 @@ import numpy as np
 from varts._caching import computed_once
 from varts._validation import Floats, abbreviate, integer, reals, unknown
 from varts.beliefs import StudentT
-from varts.linear_stats import LinearStats, feature_rows
+from varts.linear_stats import LinearStats, check_linear_stats, feature_rows
 from varts.priors.base import Prior
 from varts.priors.normal_gamma import NormalGamma
 from varts.priors.regression import (
@@ -328,20 +328,6 @@ class LinearNormalGamma(Prior):
                 inner, (np.asarray(getattr(self, name)) for name in self._fields), strict=True
             )
         )
-
-
-def check_linear_stats(stats: Any, d: int) -> LinearStats:
-    """Return the statistics that a posterior is made of, or raise.
-
-    Args:
-        stats: What was given.
-        d: How many features they must have.
-    """
-    if not isinstance(stats, LinearStats):
-        raise TypeError(f"stats must be a LinearStats, got {abbreviate(stats)}")
-    if stats.d != d:
-        raise ValueError(f"stats must have the prior's {d} features, got {stats.d}")
-    return stats
 
 
 def _feature_names(features: Any, d: int) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 from varts._validation import Floats
 from varts.linear_stats import LinearStats
 from varts.policies.formulas import unit_free_prior
-from varts.policies.linear import LinearPolicy, slope_precision
+from varts.policies.linear import LinearPolicy
+from varts.policies.unit_free_line import slope_precision
 from varts.priors.regression import inverse_root
 from varts.priors.updates import data_share
 from varts.simulation.engine.lazy_argmax import better
