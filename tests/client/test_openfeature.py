@@ -9,6 +9,7 @@ pytest.importorskip("openfeature.contrib.provider.ofrep", reason="the provider i
 from openfeature import api
 from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
+from openfeature.exception import ErrorCode
 from openfeature.track import TrackingEventDetails
 
 
@@ -29,6 +30,17 @@ def test_a_flag_is_an_arm_whose_decision_can_be_rewarded(price, flags):
     made = price.decision(found.flag_metadata["decision"])
     assert (made.arm, made.probability) == (found.value, found.flag_metadata["probability"])
     assert price.reward(made.id, 11.7) is True
+
+
+def test_attributes_that_are_features_are_the_context(running, flags):
+    kinds = {"country": ["NL", "BE"], "visits": "number"}
+    with running.open("mug", ["red", "blue"], features=kinds) as mug:
+        attributes = {"country": "NL", "visits": 3, "plan": "gold"}
+        found = flags.get_string_details("mug", "none", EvaluationContext("user-42", attributes))
+        made = mug.decision(found.flag_metadata["decision"])
+        assert made.context == {"country": "NL", "visits": 3.0} and made.arm == found.value
+        wrong = flags.get_string_details("mug", "none", EvaluationContext("user-42"))
+        assert wrong.value == "none" and wrong.error_code == ErrorCode.INVALID_CONTEXT
 
 
 def test_tracking_sends_nothing(price, flags, running):

@@ -362,7 +362,7 @@ class ContextConformance:
         row = exp.state.rows[key]
         line: Line = row.line
         products = line.products.copy()
-        products[0, 1] = products[1, 0] = products[0, 1] * (1 + 1e-6) + 1e-6
+        products[0, 1] = products[1, 0] = products[0, 1] + 1e-5
         for wrong in (line._replace(products=products), line._replace(n=line.n + 1), None):
             _overwrite(exp, {key: row._replace(line=wrong)})
             found = begin().verify()
