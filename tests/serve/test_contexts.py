@@ -14,9 +14,9 @@ from tests.serve.test_admission import log_in
 from tests.serve.test_pages import checked, experiment_page
 from tests.serve.test_views import error_of, see, send
 from varts.context import text
+from varts.features import MOST_COLUMNS
 from varts.live import Experiment
 from varts.live.report import posterior
-from varts.serve.bodies import MOST_COLUMNS
 from varts.serve.pages import listing
 from varts.serve.pages.listing import BY_FEATURES, Listed
 from varts.serve.tokens import new_token
