@@ -28,6 +28,7 @@ MISSING = "missing"  # no value at all
 A_CONTEXT = "a mapping from features to values"
 MOST_CATEGORIES = 50  # taken from a table; rarer ones are "other"
 LEAST_SEEN = 10  # rows of a table that a category must have to be one of its own
+LARGEST_NUMBER = 1e70  # the fourth power, of a product of two features, must fit into a float
 MOST_COLUMNS = 1000  # a regression per arm has the square of this
 
 
@@ -318,7 +319,7 @@ def _listed(name: str, value: Any) -> list[Any]:
 
 
 def _number(name: str, value: Any) -> float | None:
-    if type(value) is float and math.isfinite(value):  # nearly always
+    if type(value) is float and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # nearly always
         return value
     if _is_missing(value):
         return None
@@ -328,8 +329,8 @@ def _number(name: str, value: Any) -> float | None:
         number = float(value)
     except OverflowError:  # 10**400
         number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be a finite number, got {abbreviate(value)}")
+    if not abs(number) <= LARGEST_NUMBER:
+        raise ValueError(f"{name} must be a number of at most 1e70, got {abbreviate(value)}")
     return number
 
 

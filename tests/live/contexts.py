@@ -21,7 +21,7 @@ NOT_CONTEXTS = [
     ({}, "context must have the number 'visits', got none"),
     ({"visits": 1, "land": "NL"}, "unknown feature 'land'; known: country, visits"),
     ({"visits": "3"}, "visits must be a number, got '3'"),
-    ({"visits": float("inf")}, "visits must be a finite number, got inf"),
+    ({"visits": float("inf")}, "visits must be a number of at most 1e70, got inf"),
     ({"visits": 1, "country": 2.5}, "country must be a category, got 2.5"),
     ({"visits": 1, "country": "x" * 256}, "country must be text of 1 to 255 characters"),
     ({"visits": 1, "country": "\ud800"}, "country must be text that UTF-8 can hold"),

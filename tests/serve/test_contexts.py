@@ -92,7 +92,7 @@ WRONG = [
     ({"visits": "3"}, 422, "visits must be a number, got '3'"),
     ({"visits": 1, "country": 2.5}, 422, "country must be a category, got 2.5"),
     ({"visits": 1, "country": "a\x00b"}, 422, "country must be text of 1 to 255 characters"),
-    ({"visits": 10**400}, 422, "visits must be a finite number, got 1000"),
+    ({"visits": 10**400}, 422, "visits must be a number of at most 1e70, got 1000"),
     ({"visits": 1, "country": "x" * 256}, 400, "the body is not valid: Expected `str` of length"),
     ({"visits": [1]}, 400, "the body is not valid: Expected `bool | int | float | str | null`"),
     (

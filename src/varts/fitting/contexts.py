@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from varts._validation import Floats, abbreviate, unknown
-from varts.features import MISSING, NUMBER, Features, features_from
+from varts.features import LARGEST_NUMBER, MISSING, NUMBER, Features, features_from
 from varts.fitting.cells import is_text, parse_numbers, parse_text
 from varts.fitting.sources import Source, find_tables
 from varts.linear_stats import LinearStats, merged_products, row_moments
@@ -90,6 +90,7 @@ def select_contexts(features: Features, schema: pl.Schema, csv: bool) -> dict[st
         tests = [
             (given.is_not_null() & number.is_null(), "not a number"),
             (number.is_finite().not_(), "not finite"),
+            (number.abs() > LARGEST_NUMBER, "above 1e70"),
         ]
         if name not in features.optional:
             tests.insert(0, (given.is_null(), "missing"))
