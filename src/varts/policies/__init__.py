@@ -7,10 +7,11 @@ from varts.policies.var_ts import KnownVarianceTS, VarTS
 from varts.policies.thompson import MVTS, TS14, TS20, BernoulliTS, GaussianTS
 
 # isort: split
-from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
+from varts.policies.base import BeliefPolicy, Policy
 from varts.policies.baselines import baselines
 from varts.policies.fading import Fading
 from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
+from varts.policies.largest_index import IndexPolicy, index_policy
 from varts.policies.linear import (
     LinearBayesUCB,
     LinearGreedy,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from varts._validation import Floats, integer, real
-from varts.policies.base import IndexPolicy
+from varts.policies.largest_index import IndexPolicy
 from varts.policies.registry import register
 from varts.stats import ArmStats
 

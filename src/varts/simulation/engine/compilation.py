@@ -25,6 +25,7 @@ from varts.problems import Problem
 from varts.simulation.engine import (
     beta_envelope,
     drifting,
+    index_selectors,
     lazy_argmax,
     loop,
     selectors,
@@ -39,7 +40,7 @@ from varts.simulation.engine.interpretation import (
 from varts.simulation.engine.kernel import Kernel, kernel_of, reward_of, sources_digest
 from varts.simulation.engine.kernel_cache import KernelCache
 from varts.simulation.engine.loop import Hooks
-from varts.simulation.engine.rng import OPTIONS, inlined, jit, where
+from varts.simulation.engine.rng import OPTIONS, inlined, jit, uniform, where
 from varts.simulation.engine.specialisation import as_module, specialise
 
 Loop = Callable[..., int]  # `loop.play` for one policy
@@ -115,27 +116,51 @@ def _hooks(kernel: Kernel) -> Hooks:
 
 def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
     """`select`, `refresh`, `begin` and `sound` of a policy that pulls the largest index."""
-    numbers: dict[str, Any] = {"PARAMETERS": kernel.parameters, "TERMS": kernel.term_count * (0.0,)}
-    index_of: Any = selectors.index_of
+    numbers: dict[str, Any] = {
+        "PARAMETERS": kernel.parameters,
+        "TERMS": kernel.term_count * (0.0,),
+        "TIMES": max(kernel.clock_count, 1) * (0.0,),
+        "SHARED": max(kernel.common_count, 1) * (0.0,),
+        "CLOCK_PARAMETERS": kernel.parameters if kernel.clock_takes_parameters else 0,
+    }
+    index_of: Any = index_selectors.index_of
     refresh = begin = selectors.refresh_nothing
     if kernel.terms is not None:
-        index_of = selectors.index_of_terms
-        update = specialise(selectors.refresh_terms, terms=formula_jit(kernel.terms), **numbers)
+        index_of = index_selectors.index_of_terms
+        made = formula_jit(kernel.terms)
+        update = specialise(index_selectors.refresh_terms, terms=made, **numbers)
         refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
-    time_of: Any = selectors.time_of
-    if kernel.clock is not None:
-        time_of = inlined(specialise(selectors.time_of_clock, clock=formula_jit(kernel.clock)))
-    bound: dict[str, Any] = {
+    bound = {
         "index_of": inlined(specialise(index_of, index=formula_jit(kernel.formula), **numbers)),
-        "time_of": time_of,
+        **_moment_hooks(kernel, numbers),
     }
-    sound = jit(specialise(selectors.sound_indices, f"sound_{kernel.digest}", **bound))
+    sound = jit(specialise(index_selectors.sound_indices, f"sound_{kernel.digest}", **bound))
     if kernel.family == "index" or kernel.naive:
-        return inlined(specialise(selectors.select_index, **bound)), refresh, begin, sound
-    select = inlined(specialise(selectors.select_growing, **bound))
+        return inlined(specialise(index_selectors.select_index, **bound)), refresh, begin, sound
+    select = inlined(specialise(index_selectors.select_growing, **bound))
     name = f"refresh_growing_{kernel.digest}"
-    refresh = jit(specialise(selectors.refresh_growing, name, refresh_index=refresh, **bound))
+    refresh = jit(specialise(index_selectors.refresh_growing, name, refresh_index=refresh, **bound))
     return select, refresh, refresh, sound
+
+
+def _moment_hooks(kernel: Kernel, numbers: dict[str, Any]) -> dict[str, Any]:
+    """What a round's indices have in common, compiled: its time, all arms, a number at random."""
+    kinds = index_selectors.one_number, index_selectors.several_numbers
+    bound: dict[str, Any] = {"time_of": index_selectors.time_of}
+    if kernel.clock is not None:
+        made = {"clock": formula_jit(kernel.clock), "as_times": kinds[kernel.clock_count > 0]}
+        read: Any = index_selectors.read_clock
+        if kernel.terms is not None:
+            read = index_selectors.read_clock_of_columns
+        read = inlined(specialise(read, **made, **numbers))
+        by_clock = specialise(index_selectors.time_of_clock, read_clock=read, **numbers)
+        bound["time_of"] = inlined(by_clock)
+    if kernel.common is not None:
+        made = {"common": formula_jit(kernel.common), "as_shared": kinds[kernel.common_count > 0]}
+        bound["shared_of"] = inlined(specialise(index_selectors.share, **made, **numbers))
+    if kernel.chance:
+        bound |= {"draw": uniform, "given": index_selectors.alone}
+    return bound | {"moment_of": inlined(specialise(index_selectors.moment_of, **bound))}
 
 
 def student_learn(believe: Any, parameters: int, envelope: Any = student_envelope) -> Any:

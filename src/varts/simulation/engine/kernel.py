@@ -14,7 +14,7 @@ from varts._validation import Floats, reals
 from varts.drift import Drifting
 from varts.empirical import EmpiricalBandit
 from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
-from varts.policies.evaluation import name_of, terms_of
+from varts.policies.evaluation import clock_of, common_of, name_of, takes_fields, terms_of
 from varts.policies.fading import split_fading
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
@@ -52,12 +52,17 @@ class Kernel:
 
     family: Family  # how an arm is picked
     formula: Formula | None = None  # `index` or `believe`, where the family has one
-    terms: Formula | None = None  # of an index, as is the clock
+    terms: Formula | None = None  # of an index, as are the clock and what all arms share
     clock: Formula | None = None
+    common: Formula | None = None
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
     tails: bool = False  # whether the last parameter is what a reward is worth for a variance
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
     term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
+    clock_count: int = 0  # how many the clock makes of a round; 0 if it is no tuple
+    common_count: int = 0  # the same of `common`
+    clock_takes_parameters: bool = False
+    chance: bool = False  # whether an index takes a uniform number
     reward: Formula | None = None  # as in `reward_of`
     has_data: bool = False  # whether rewards look something up, which is not compiled in
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
@@ -95,12 +100,16 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
     family = family_of(policy)
     if family is None:
         return None
-    formula = terms = clock = None
+    formula = terms = clock = common = None
     pooled = tails = False
+    moment: dict[str, Any] = {}
     if family == "index":
         assert isinstance(policy, IndexPolicy)
-        formula, terms, clock = (_formula(policy, name) for name in ("index", "terms", "clock"))
-        if policy.grows and problem.K >= MIN_ARMS_GROWING and not fading:
+        names = "index", "terms", "clock", "common"
+        formula, terms, clock, common = (_formula(policy, name) for name in names)
+        moment = _moment_sizes(policy, problem.K)
+        alone = common is None and not policy.chance
+        if policy.grows and alone and problem.K >= MIN_ARMS_GROWING and not fading:
             family = "growing"
     elif family == "belief":
         assert isinstance(policy, BeliefPolicy)
@@ -112,16 +121,32 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         formula,
         terms,
         clock,
+        common,
         pooled=pooled,
         tails=tails,
         parameters=given.shape[1],
         term_count=term_count,
+        **moment,
         reward=reward_of(problem),
         has_data=problem.data is not None,
         naive=naive,
         drifting=fading or isinstance(problem, Drifting),
         fading=fading,
     )
+
+
+def _moment_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:
+    """How many numbers the indices of a round have in common, by an example of a round."""
+    fields = policy.parameters(ArmStats.empty(K))[0]
+    with np.errstate(all="ignore"):
+        times = None if policy.clock is None else clock_of(policy, 1000.0, *fields)
+        shared = None if policy.common is None else common_of(policy, *np.full((3, K), 2.0))
+    return {
+        "clock_count": len(times) if isinstance(times, tuple) else 0,
+        "common_count": len(shared) if isinstance(shared, tuple) else 0,
+        "clock_takes_parameters": policy.clock is not None and takes_fields(policy.clock),
+        "chance": bool(policy.chance),
+    }
 
 
 def _formula(policy: Policy, name: str) -> Formula | None:
