@@ -10,6 +10,7 @@ from varts.policies.thompson import MVTS, TS14, TS20, BernoulliTS, GaussianTS
 from varts.policies.base import BeliefPolicy, Policy
 from varts.policies.baselines import baselines
 from varts.policies.fading import Fading
+from varts.policies.halving import SequentialHalving
 from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
 from varts.policies.largest_index import IndexPolicy, index_policy
 from varts.policies.linear import (
@@ -22,10 +23,15 @@ from varts.policies.linear import (
     LinearVarTS,
     LinUCB,
 )
+from varts.policies.top_two import EBTCI, T3C
+
+# isort: split
 from varts.policies.registry import PolicyLike, choose, known, make, options_of, register
 
 __all__ = [
+    "EBTCI",
     "MVTS",
+    "T3C",
     "TS14",
     "TS20",
     "UCB1",
@@ -47,6 +53,7 @@ __all__ = [
     "LinearVarTS",
     "Policy",
     "PolicyLike",
+    "SequentialHalving",
     "UCB1Tuned",
     "VarTS",
     "baselines",

@@ -75,6 +75,18 @@ class Policy:
         """
         raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
 
+    def probabilities(self, stats: ArmStats, t: int) -> Floats | None:
+        """Return the chance that `choose` returns each arm, or None if there is no formula for it.
+
+        A live experiment logs these chances; without them it estimates them from many choices. One
+        that does not sample from its belief also chooses by them.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1.
+        """
+        return None
+
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
         """Return the arm to play for a unit with features, once no arm is owed a pull.
 

@@ -18,18 +18,21 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from varts.anytime import likelihood
 from varts.drift import Drifting
-from varts.policies import Policy
+from varts.policies import Policy, top_two
 from varts.policies.fading import split_fading
 from varts.problems import Problem
 from varts.simulation.engine import (
     beta_envelope,
+    certainty,
     drifting,
     index_selectors,
     lazy_argmax,
     loop,
     selectors,
     student_envelope,
+    top_two_selectors,
 )
 from varts.simulation.engine.envelope import Envelope
 from varts.simulation.engine.formula import Formula
@@ -37,7 +40,7 @@ from varts.simulation.engine.interpretation import (
     interpreted_drifting_loop,
     interpreted_loop,
 )
-from varts.simulation.engine.kernel import Kernel, kernel_of, reward_of, sources_digest
+from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of, sources_digest
 from varts.simulation.engine.kernel_cache import KernelCache
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.rng import OPTIONS, inlined, jit, uniform, where
@@ -49,16 +52,16 @@ STUDENT: Envelope = student_envelope  # so a type checker knows that the modules
 BETA: Envelope = beta_envelope
 
 
-def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
+def loop_of(policy: Policy, problem: Problem, naive: bool = False, stop: Stop = "") -> Loop:
     """The loop for this policy on this problem; compiled at its first call."""
-    kernel = kernel_of(policy, problem, naive)
+    kernel = kernel_of(policy, problem, naive, stop)
     if kernel is not None:
         return compiled_loop(kernel)
     pay = pay_functions(reward_of(problem), problem.data is not None)[1]
     plain, fade = split_fading(policy)
     if fade < 1 or isinstance(problem, Drifting):
         return interpreted_drifting_loop(plain, pay)
-    return interpreted_loop(plain, pay)
+    return interpreted_loop(plain, pay, end_function(stop))
 
 
 @functools.cache
@@ -91,6 +94,9 @@ def _hooks(kernel: Kernel) -> Hooks:
     elif kernel.family == "mean_variance":
         select = selectors.select_mean_variance
         refresh = begin = selectors.refresh_nothing
+    elif kernel.family == "top_two_means":
+        select = inlined(specialise(top_two_selectors.select_by_means, **top_two_formulas()))
+        refresh = begin = top_two_selectors.refresh_pulled
     else:
         envelope, learn = BETA, beta_envelope.learn
         if kernel.family == "beta":
@@ -104,6 +110,9 @@ def _hooks(kernel: Kernel) -> Hooks:
         lazy = not (kernel.pooled or kernel.tails or kernel.naive or kernel.fading)
         shared = {"POOLED": kernel.pooled, "TAILS": kernel.tails, "PARAMETERS": kernel.parameters}
         select, update = sampler(envelope, learn, lazy, **shared)
+        if kernel.family == "top_two":
+            own = {"select_leader": select, **top_two_formulas()}
+            select = inlined(specialise(top_two_selectors.select_top_two, **own))
         refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
         if kernel.tails:
             observe = inlined(specialise(selectors.observe_moments, **shared))
@@ -111,7 +120,34 @@ def _hooks(kernel: Kernel) -> Hooks:
     if kernel.fading and not (kernel.pooled or kernel.tails):
         name = f"refresh_every_{kernel.digest}"
         refresh = jit(specialise(selectors.refresh_every, name, refresh_one=refresh))
-    return Hooks(select, refresh, transform, observe, fade, pay, begin, first_pay, sound)
+    ends = end_function(kernel.stop)
+    return Hooks(select, refresh, transform, observe, fade, pay, begin, first_pay, sound, ends)
+
+
+def plain_formula(function: Any) -> Any:
+    """A formula of the package, compiled."""
+    return formula_jit(Formula.of(function, function.__name__))
+
+
+@functools.cache
+def top_two_formulas() -> dict[str, Any]:
+    """What leader and challenger are chosen by, compiled."""
+    formulas = top_two.transport_cost, top_two.challenge, top_two.leader_share
+    return {formula.__name__: plain_formula(formula) for formula in formulas}
+
+
+@functools.cache
+def end_function(stop: Stop) -> Any:
+    """When a stopping rule ends a run, compiled."""
+    if stop == "":
+        return certainty.never_ends
+    is_certain = certainty.is_certain_by_evidence
+    if stop == "ratio":
+        formulas = likelihood.likelihood_ratio, likelihood.mean_ratio, likelihood.stylised_threshold
+        bound = {formula.__name__: plain_formula(formula) for formula in formulas}
+        bound["ahead"] = jit(specialise(certainty.is_ahead, **bound))
+        is_certain = jit(specialise(certainty.is_certain_by_ratio, **bound))
+    return jit(specialise(certainty.ends_when_certain, f"ends_{stop}", is_certain=is_certain))
 
 
 def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:

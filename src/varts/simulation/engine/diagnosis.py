@@ -46,7 +46,7 @@ def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int]]:
         yield kernel.clock, _numbers(taken), max(kernel.clock_count, 1)
     if kernel.common is not None:
         yield kernel.common, (np.full(2, 9.0), np.ones(2), np.ones(2)), max(kernel.common_count, 1)
-    if kernel.formula is not None and kernel.family == "belief":
+    if kernel.formula is not None and kernel.family in ("belief", "top_two"):
         yield kernel.formula, _numbers(3 + kernel.parameters), 3
     elif kernel.formula is not None:
         shared = 0 if kernel.common is None else max(kernel.common_count, 1)

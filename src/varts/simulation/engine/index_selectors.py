@@ -15,7 +15,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.simulation.engine.memory import ARMS_PER_BLOCK
-from varts.simulation.engine.rng import bits, inlined, jit, stream, uniform, where
+from varts.simulation.engine.rng import bits, inlined, jit, stream, where
 from varts.simulation.engine.selectors import refresh_nothing
 from varts.simulation.engine.specialisation import UNBOUND
 
@@ -197,6 +197,8 @@ def before(i, arm, word):
 
 
 refresh_index = refresh_nothing  # or `refresh_terms`
+
+
 def sound_indices(t, n, mean, m2, params, memory):
     """Whether no arm's index is NaN: such an arm is never pulled, and its index remains what it is.
 
@@ -263,5 +265,3 @@ def refresh_growing(arm, n, mean, m2, params, memory):
         for i in range(b * ARMS_PER_BLOCK, min((b + 1) * ARMS_PER_BLOCK, K)):
             top = max(top, caps[i])
         caps[K + b] = top
-
-

@@ -25,8 +25,8 @@ from varts.simulation.engine.specialisation import specialise
 from varts.stats import ArmStats, merged_moments
 
 
-def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
-    """`loop.play` for a policy in plain Python; `pay` is the compiled one of the problem."""
+def interpreted_loop(policy: Policy, pay: Any, ends: Any) -> Callable[..., int]:
+    """`loop.play` for a policy in plain Python; `pay` and `ends` are the compiled ones."""
     before = attributes_of(policy)
 
     def play(seed: Any, first_run: int, *rest: Any) -> int:
@@ -35,7 +35,8 @@ def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
         pay.compile(tuple(map(typeof, (kind, np.uint64(0), np.int64(0), 1.0, 1.0, data))))
         for r in range(len(true_mean)):
             row = slice(r, r + 1)
-            hooks = _hooks(policy, pay, np.uint64(stream(seed, first_run + r)), true_mean.shape[1])
+            own, K = np.uint64(stream(seed, first_run + r)), true_mean.shape[1]
+            hooks = _hooks(policy, pay, ends, own, K)
             status = specialise(loop.play, hooks=hooks)(
                 seed, first_run + r, *numbers, true_mean[row], a[row], b[row], rounds, stop,
                 counter, final[row], best_share[row], curve[row],
@@ -53,7 +54,7 @@ def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callab
     before = attributes_of(policy)
 
     def play(seed: Any, run: int, horizon: int, owed: Any, *rest: Any) -> int:
-        hooks = _hooks(policy, pay, np.uint64(stream(seed, run)), len(owed))
+        hooks = _hooks(policy, pay, None, np.uint64(stream(seed, run)), len(owed))
         kind, data = rest[2], rest[3]
         pay(kind, np.uint64(0), np.int64(0), 1.0, 1.0, data)  # compiles it, if there are no rounds
         status = specialise(drifting.play, hooks=hooks)(seed, run, horizon, owed, *rest)
@@ -63,7 +64,7 @@ def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callab
     return play
 
 
-def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
+def _hooks(policy: Policy, pay: Callable[..., Any], ends: Any, run: Any, K: int) -> Hooks:
     """The hooks of one run."""
     has_memory, transforms = policy.has_memory, type(policy).transform is not Policy.transform
     memory_state, recorded = np.uint64(stream(run, loop.MEMORY)), 0.0
@@ -101,7 +102,8 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
             policy.update(int(arm), float(recorded), rng)
 
     nothing = selectors.refresh_nothing
-    return Hooks(select, refresh, transform, observe, fade, pay, nothing, pay, selectors.sound)
+    sound = selectors.sound
+    return Hooks(select, refresh, transform, observe, fade, pay, nothing, pay, sound, ends)
 
 
 def _copied(policy: Policy) -> Policy:

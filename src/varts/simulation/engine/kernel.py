@@ -13,9 +13,19 @@ import numpy as np
 from varts._validation import Floats, reals
 from varts.drift import Drifting
 from varts.empirical import EmpiricalBandit
-from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
+from varts.policies import (
+    EBTCI,
+    MVTS,
+    T3C,
+    BeliefPolicy,
+    BernoulliTS,
+    IndexPolicy,
+    Policy,
+    VarTS,
+)
 from varts.policies.evaluation import clock_of, common_of, name_of, takes_fields, terms_of
 from varts.policies.fading import split_fading
+from varts.policies.top_two import beta_number
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop
@@ -24,12 +34,16 @@ from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_CO
 from varts.simulation.results import read_only
 from varts.stats import ArmStats
 
-Family = Literal["index", "growing", "belief", "beta", "mean_variance"]
+Family = Literal["index", "growing", "belief", "top_two", "top_two_means", "beta", "mean_variance"]
+
+Stop = Literal["", "evidence", "ratio"]
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
 INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
     "beta": (BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
     "mean_variance": (MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
+    "top_two": (T3C, ("choose", "transform", "belief", "believe")),
+    "top_two_means": (EBTCI, ("choose", "transform", "costs")),
     "index": (IndexPolicy, ("choose", "transform", "indices")),
     "belief": (BeliefPolicy, ("choose", "transform", "belief")),
 }
@@ -68,6 +82,7 @@ class Kernel:
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
     drifting: bool = False  # whether it is `drifting.play`
     fading: bool = False  # whether every reward moves all statistics, too
+    stop: Stop = ""  # which stopping rule looks at every round, if one does
 
     @property
     def digest(self) -> str:
@@ -81,6 +96,7 @@ def kernel_sources() -> list[Path]:
     names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "tails.py"
     files = [*(package / name for name in names), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
+    files += package.glob("anytime/*.py")
     return sorted([*files, package / "beliefs" / "stirling.py"])
 
 
@@ -93,7 +109,9 @@ def sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel | None:
+def kernel_of(
+    policy: Policy, problem: Problem, naive: bool = False, stop: Stop = ""
+) -> Kernel | None:
     """The kernel of a policy on a problem; None for a policy in plain Python."""
     policy, fade = split_fading(policy)
     fading = fade < 1
@@ -111,7 +129,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         alone = common is None and not policy.chance
         if policy.grows and alone and problem.K >= MIN_ARMS_GROWING and not fading:
             family = "growing"
-    elif family == "belief":
+    elif family in ("belief", "top_two"):
         assert isinstance(policy, BeliefPolicy)
         formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
         tails = bool(policy.tailed)
@@ -132,6 +150,7 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         naive=naive,
         drifting=fading or isinstance(problem, Drifting),
         fading=fading,
+        stop=stop,
     )
 
 
@@ -196,14 +215,18 @@ def parameter_array(policy: Policy, K: int) -> Floats:
 
     For a policy with terms it is a column per arm, with room for the terms below the parameters:
     so they lie side by side as the vectors of the index's loop want them. For one that minds the
-    rewards' tails, room for them follows the parameters.
+    rewards' tails, room for them follows the parameters; last comes the share of T3C's leader.
     """
     policy = split_fading(policy)[0]
     given, term_count = _parameters(policy, K)
-    if isinstance(policy, VarTS) and policy.tailed:
-        kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))
-        kept[:, KURTOSIS_BEFORE], kept[:, N_BEFORE] = before.kurtosis, before.n
-        return np.column_stack([given, kept])
+    if isinstance(policy, VarTS):
+        if policy.tailed:
+            kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))
+            kept[:, KURTOSIS_BEFORE], kept[:, N_BEFORE] = before.kurtosis, before.n
+            given = np.column_stack([given, kept])
+        if isinstance(policy, T3C):
+            given = np.column_stack([given, np.full(K, beta_number(policy.beta))])
+        return given
     return np.vstack([given.T, np.zeros((term_count, K))]) if term_count else given
 
 

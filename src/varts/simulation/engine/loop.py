@@ -20,6 +20,7 @@ import numpy as np
 from varts import stats
 from varts.empirical import EmpiricalBandit
 from varts.problems import BernoulliBandit, GaussianBandit
+from varts.simulation.engine.certainty import no_ruling
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import below, beta, jit, log_gamma, normal, stream, uniform
 from varts.simulation.engine.specialisation import UNBOUND
@@ -49,6 +50,8 @@ class Hooks:
     #: (t, n, mean, m2, params, memory) -> bool: at the end of a run, whether the policy had an
     #: index or a belief for every arm.
     sound: Callable[..., Any]
+    #: (t, n, mean, m2, ruling) -> bool: after a round, whether a stopping rule ends the run.
+    ends: Callable[..., Any]
 
 
 hooks: Hooks = UNBOUND
@@ -127,6 +130,7 @@ def allocate(K):
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
         np.zeros(K),  # what each arm pays next
         memory,
+        no_ruling(),
     )
 
 
@@ -138,9 +142,10 @@ def play(
 
     Per run, `final` gets the regret at the horizon, `best_share` the share of rounds on a best arm
     and `curve` the regret after each of `rounds`. `counter` counts rounds, for a progress bar.
+    A run that a stopping rule ends costs no more after that.
     """
     runs, K = true_mean.shape
-    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory = scratch
+    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory, ruling = scratch
     for r in range(runs):
         run = stream(seed, first_run + r)
         state = np.uint64(stream(np.uint64(run), CHOICES))
@@ -149,7 +154,7 @@ def play(
         for i in range(K):
             best = max(best, true_mean[r, i])
         reset_memory(memory)
-        regret, hits, column, owed_count = 0.0, 0, 0, np.int64(0)
+        regret, hits, column, owed_count, played = 0.0, 0, 0, np.int64(0), horizon
         for i in range(K):
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
@@ -193,6 +198,12 @@ def play(
             if t == rounds[column]:
                 curve[r, column] = regret
                 column += 1
+            if hooks.ends(t, n, mean, m2, ruling):
+                played = t
+                for later in range(column, len(rounds)):
+                    curve[r, later] = regret
+                counter[0] += horizon - horizon % 64 - (t - 1) // 64 * 64
+                break
             if t & 63 == 0:
                 counter[0] += 64
                 if stop[0]:
@@ -200,7 +211,7 @@ def play(
         if owed_count == 0 and not hooks.sound(horizon + 1, n, mean, m2, params, memory):
             return UNSOUND
         final[r] = regret
-        best_share[r] = hits / horizon
+        best_share[r] = hits / played
         counter[0] += horizon & 63
     return DONE
 
