@@ -10,25 +10,53 @@ from varts.policies.thompson import MVTS, TS14, TS20, BernoulliTS, GaussianTS
 from varts.policies.base import BeliefPolicy, Policy
 from varts.policies.baselines import baselines
 from varts.policies.fading import Fading
-from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
+from varts.policies.index import (
+    MOSS,
+    UCB1,
+    UCBV,
+    EvenSplit,
+    MOSSAnytime,
+    UCB1Normal,
+    UCB1Tuned,
+)
 from varts.policies.largest_index import IndexPolicy, index_policy
 from varts.policies.registry import PolicyLike, choose, known, make, options_of, register
 
+# isort: split
+from varts.policies.divergence import CHK, IMED, IMEDUV, KLUCB, IMEDGauss, KLUCBGauss
+
+# isort: split
+from varts.policies.bayes_ucb import BayesUCB
+from varts.policies.epsilon_greedy import EpsilonGreedy
+from varts.policies.eucbv import EUCBV
+
 __all__ = [
+    "CHK",
+    "EUCBV",
+    "IMED",
+    "IMEDUV",
+    "KLUCB",
+    "MOSS",
     "MVTS",
     "TS14",
     "TS20",
     "UCB1",
     "UCBV",
+    "BayesUCB",
     "BeliefPolicy",
     "BernoulliTS",
+    "EpsilonGreedy",
     "EvenSplit",
     "Fading",
     "GaussianTS",
+    "IMEDGauss",
     "IndexPolicy",
+    "KLUCBGauss",
     "KnownVarianceTS",
+    "MOSSAnytime",
     "Policy",
     "PolicyLike",
+    "UCB1Normal",
     "UCB1Tuned",
     "VarTS",
     "baselines",

@@ -15,7 +15,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.simulation.engine.memory import ARMS_PER_BLOCK
-from varts.simulation.engine.rng import bits, inlined, jit, stream, uniform, where
+from varts.simulation.engine.rng import bits, inlined, jit, stream, where
 from varts.simulation.engine.selectors import refresh_nothing
 from varts.simulation.engine.specialisation import UNBOUND
 
@@ -82,6 +82,36 @@ def time_of_clock(t, params, times):
     for k in range(size):
         made = tuple_setitem(made, k, times[first + np.uint64(k)])
     return made
+
+
+# NumPy's reductions for `common`: Numba's own allocate memory.
+
+
+@inlined
+def largest_of(values):
+    """np.max of an array."""
+    best = values[0]
+    for i in range(1, len(values)):
+        best = values[i] if values[i] > best else best
+    return best
+
+
+@inlined
+def smallest_of(values):
+    """np.min of an array."""
+    least = values[0]
+    for i in range(1, len(values)):
+        least = values[i] if values[i] < least else least
+    return least
+
+
+@inlined
+def total_of(values):
+    """np.sum of an array."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
 
 
 @inlined
@@ -197,6 +227,8 @@ def before(i, arm, word):
 
 
 refresh_index = refresh_nothing  # or `refresh_terms`
+
+
 def sound_indices(t, n, mean, m2, params, memory):
     """Whether no arm's index is NaN: such an arm is never pulled, and its index remains what it is.
 
@@ -263,5 +295,3 @@ def refresh_growing(arm, n, mean, m2, params, memory):
         for i in range(b * ARMS_PER_BLOCK, min((b + 1) * ARMS_PER_BLOCK, K)):
             top = max(top, caps[i])
         caps[K + b] = top
-
-

@@ -13,7 +13,15 @@ import numpy as np
 from varts._validation import Floats, reals
 from varts.drift import Drifting
 from varts.empirical import EmpiricalBandit
-from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
+from varts.policies import (
+    MVTS,
+    BayesUCB,
+    BeliefPolicy,
+    BernoulliTS,
+    IndexPolicy,
+    Policy,
+    VarTS,
+)
 from varts.policies.evaluation import clock_of, common_of, name_of, takes_fields, terms_of
 from varts.policies.fading import split_fading
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
@@ -27,12 +35,13 @@ from varts.stats import ArmStats
 Family = Literal["index", "growing", "belief", "beta", "mean_variance"]
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
-INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
-    "beta": (BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
-    "mean_variance": (MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
-    "index": (IndexPolicy, ("choose", "transform", "indices")),
-    "belief": (BeliefPolicy, ("choose", "transform", "belief")),
-}
+INHERITED: list[tuple[Family, type[Policy], tuple[str, ...]]] = [
+    ("beta", BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
+    ("mean_variance", MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
+    ("index", BayesUCB, ("choose", "transform", "indices")),  # its own are the exact ones
+    ("index", IndexPolicy, ("choose", "transform", "indices")),
+    ("belief", BeliefPolicy, ("choose", "transform", "belief")),
+]
 MEMORY = ("start", "update")  # of what compiled code knows nothing
 MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
 
@@ -164,7 +173,7 @@ def reward_of(problem: Problem) -> Formula | None:
 def family_of(policy: Policy) -> Family | None:
     """How the policy picks an arm in compiled code; None for a policy in plain Python."""
     kind = type(policy)
-    for family, (base, methods) in INHERITED.items():
+    for family, base, methods in INHERITED:
         if isinstance(policy, base) and all(
             getattr(kind, method) is getattr(base, method) for method in (*methods, *MEMORY)
         ):
