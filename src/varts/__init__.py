@@ -43,24 +43,36 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.live import Experiment as Experiment
     from varts.planning.plan import plan as plan
     from varts.planning.result import Plan as Plan
+    from varts.policies import CHK as CHK
+    from varts.policies import EUCBV as EUCBV
+    from varts.policies import IMED as IMED
+    from varts.policies import IMEDUV as IMEDUV
+    from varts.policies import KLUCB as KLUCB
+    from varts.policies import MOSS as MOSS
     from varts.policies import MVTS as MVTS
     from varts.policies import TS14 as TS14
     from varts.policies import TS20 as TS20
     from varts.policies import UCB1 as UCB1
     from varts.policies import UCBV as UCBV
+    from varts.policies import BayesUCB as BayesUCB
     from varts.policies import BeliefPolicy as BeliefPolicy
     from varts.policies import BernoulliTS as BernoulliTS
+    from varts.policies import EpsilonGreedy as EpsilonGreedy
     from varts.policies import EvenSplit as EvenSplit
     from varts.policies import Fading as Fading
     from varts.policies import GaussianTS as GaussianTS
+    from varts.policies import IMEDGauss as IMEDGauss
     from varts.policies import IndexPolicy as IndexPolicy
+    from varts.policies import KLUCBGauss as KLUCBGauss
     from varts.policies import KnownVarianceTS as KnownVarianceTS
     from varts.policies import LinearBayesUCB as LinearBayesUCB
     from varts.policies import LinearGreedy as LinearGreedy
     from varts.policies import LinearTS as LinearTS
     from varts.policies import LinearVarTS as LinearVarTS
     from varts.policies import LinUCB as LinUCB
+    from varts.policies import MOSSAnytime as MOSSAnytime
     from varts.policies import Policy as Policy
+    from varts.policies import UCB1Normal as UCB1Normal
     from varts.policies import UCB1Tuned as UCB1Tuned
     from varts.policies import VarTS as VarTS
     from varts.policies import choose as choose
@@ -101,6 +113,18 @@ _homes = {
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
     "varts.policies": (
+        "CHK",
+        "EUCBV",
+        "IMED",
+        "IMEDUV",
+        "KLUCB",
+        "MOSS",
+        "BayesUCB",
+        "EpsilonGreedy",
+        "IMEDGauss",
+        "KLUCBGauss",
+        "MOSSAnytime",
+        "UCB1Normal",
         "MVTS",
         "TS14",
         "TS20",

@@ -200,7 +200,7 @@ class Allocation:
             arms: list[int] = (best if len(self.ready) == K else self.ready[best]).tolist()
             return arms
         if isinstance(self.policy, IndexPolicy):
-            return [pick_evenly(self.ready[self._largest], u[i, 1]) for i in rows]
+            return [pick_evenly(self.ready[self._largest(u[i, 2])], u[i, 1]) for i in rows]
         rngs = (keyed_generator(self.seed, CHOICE, keys[i]) for i in rows)
         return [int(self.ready[self._chosen(rng)]) for rng in rngs]
 
@@ -234,11 +234,19 @@ class Allocation:
         stats = self.ready_stats
         return max(int(stats.n.sum()), int(self.ready_policy.owed(stats.K).sum())) + 1
 
+    def _largest(self, u: float) -> NDArray[np.bool_]:
+        """The arms with the largest index; u is the number that some policies ask for."""
+        assert isinstance(self.policy, IndexPolicy)
+        return self._largest_at(u) if self.policy.chance else self._largest_always
+
     @computed_once
-    def _largest(self) -> NDArray[np.bool_]:
+    def _largest_always(self) -> NDArray[np.bool_]:
+        return self._largest_at(None)
+
+    def _largest_at(self, u: float | None) -> NDArray[np.bool_]:
         policy = self.ready_policy
         assert isinstance(policy, IndexPolicy)
-        index = policy.indices(self.ready_stats, self.t)
+        index = policy.indices(self.ready_stats, self.t, u)
         if np.isnan(index).any():
             raise ValueError(f"the index of every arm must be a number, got {index}")
         largest: NDArray[np.bool_] = index == index.max()
@@ -247,11 +255,17 @@ class Allocation:
     @property
     def estimated(self) -> bool:
         """Whether the probabilities come from draws, because there is no formula for them."""
-        return (
-            bool(len(self.ready))
-            and self.belief is None
-            and not isinstance(self.policy, IndexPolicy)
-        )
+        return bool(len(self.ready)) and self.belief is None and self._index_probabilities is None
+
+    @computed_once
+    def _index_probabilities(self) -> Floats | None:
+        """The chances that an index policy gives the arms that are ready, if it can say."""
+        policy = self.ready_policy
+        if not isinstance(policy, IndexPolicy):
+            return None
+        if not policy.chance:
+            return np.asarray(self._largest_always / self._largest_always.sum())
+        return policy.probabilities(self.ready_stats, self.t)
 
     @computed_once
     def probabilities(self) -> Floats:
@@ -272,8 +286,8 @@ class Allocation:
     def _policy_probabilities(self) -> Floats:
         if self.belief is not None:
             return self.belief.p_best()
-        if isinstance(self.policy, IndexPolicy):
-            return np.asarray(self._largest / self._largest.sum())
+        if self._index_probabilities is not None:
+            return self._index_probabilities
         rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
         chosen = [self._chosen(rng) for _ in range(DRAWS_PER_ESTIMATE)]
         # One more draw than was made, spread evenly: no choice is ever logged as impossible.

@@ -14,7 +14,8 @@ from varts.beliefs import StudentT
 from varts.stats import ArmStats
 
 if TYPE_CHECKING:
-    from varts.policies.base import BeliefPolicy, IndexPolicy, Policy
+    from varts.policies.base import BeliefPolicy, Policy
+    from varts.policies.largest_index import IndexPolicy
 
 # What users write, and what Python then says.
 HINTS = {

@@ -129,10 +129,10 @@ def may_be_best(i, n, mean, m2, numbers):
     """Whether no arm beats this one for certain."""
     if not is_heard(i, n, mean, m2, numbers[LEAST]):
         return True
+    beaten = False
     for by in range(len(n)):
-        if is_beaten(i, by, n, mean, m2, numbers):
-            return False
-    return True
+        beaten = beaten or is_beaten(i, by, n, mean, m2, numbers)
+    return not beaten
 
 
 @jit

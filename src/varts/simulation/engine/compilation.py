@@ -228,10 +228,16 @@ def sampler(envelope: Envelope, learn: Any, lazy: bool, **shared: Any) -> tuple[
     return select, specialise(selectors.refresh_belief, learn=learn, **shared)
 
 
-# NumPy as a formula sees it: the same, but np.where of numbers is a number.
+# NumPy as a formula sees it: the same, but np.where of numbers is a number, and what `common` makes
+# of arrays allocates nothing.
 numpy_of_numbers = types.ModuleType("numpy")
 numpy_of_numbers.__dict__.update(np.__dict__)
-numpy_of_numbers.where = where  # type: ignore[attr-defined]
+numpy_of_numbers.__dict__.update(
+    where=where,
+    max=index_selectors.largest_of,
+    min=index_selectors.smallest_of,
+    sum=index_selectors.total_of,
+)
 
 
 @functools.cache

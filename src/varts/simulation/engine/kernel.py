@@ -17,6 +17,7 @@ from varts.policies import (
     EBTCI,
     MVTS,
     T3C,
+    BayesUCB,
     BeliefPolicy,
     BernoulliTS,
     IndexPolicy,
@@ -39,14 +40,15 @@ Family = Literal["index", "growing", "belief", "top_two", "top_two_means", "beta
 Stop = Literal["", "evidence", "ratio"]
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
-INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
-    "beta": (BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
-    "mean_variance": (MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
-    "top_two": (T3C, ("choose", "transform", "belief", "believe")),
-    "top_two_means": (EBTCI, ("choose", "transform", "costs")),
-    "index": (IndexPolicy, ("choose", "transform", "indices")),
-    "belief": (BeliefPolicy, ("choose", "transform", "belief")),
-}
+INHERITED: list[tuple[Family, type[Policy], tuple[str, ...]]] = [
+    ("beta", BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
+    ("mean_variance", MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
+    ("top_two", T3C, ("choose", "transform", "belief", "believe")),
+    ("top_two_means", EBTCI, ("choose", "transform", "costs")),
+    ("index", BayesUCB, ("choose", "transform", "indices")),  # its own are the exact ones
+    ("index", IndexPolicy, ("choose", "transform", "indices")),
+    ("belief", BeliefPolicy, ("choose", "transform", "belief")),
+]
 MEMORY = ("start", "update")  # of what compiled code knows nothing
 MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
 
@@ -183,7 +185,7 @@ def reward_of(problem: Problem) -> Formula | None:
 def family_of(policy: Policy) -> Family | None:
     """How the policy picks an arm in compiled code; None for a policy in plain Python."""
     kind = type(policy)
-    for family, (base, methods) in INHERITED.items():
+    for family, base, methods in INHERITED:
         if isinstance(policy, base) and all(
             getattr(kind, method) is getattr(base, method) for method in (*methods, *MEMORY)
         ):
