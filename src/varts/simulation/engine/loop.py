@@ -20,6 +20,7 @@ import numpy as np
 from varts import stats
 from varts.empirical import EmpiricalBandit
 from varts.problems import BernoulliBandit, GaussianBandit
+from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import below, beta, jit, log_gamma, normal, stream, uniform
 from varts.simulation.engine.specialisation import UNBOUND
@@ -114,8 +115,8 @@ def pay_by_data(kind, tape, pull, a, b, data):
     return float(custom_reward(a, b, z, u, data))
 
 
-def allocate(K):
-    """Room for one run: kernels allocate nothing themselves."""
+def allocate(K, looks=NO_LOOKS):
+    """Room for one run, and for what is noted at looks: kernels allocate nothing themselves."""
     memory = allocate_memory(K)
     return (
         np.zeros(K),  # n
@@ -127,6 +128,7 @@ def allocate(K):
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
         np.zeros(K),  # what each arm pays next
         memory,
+        looks,
     )
 
 
@@ -140,7 +142,8 @@ def play(
     and `curve` the regret after each of `rounds`. `counter` counts rounds, for a progress bar.
     """
     runs, K = true_mean.shape
-    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory = scratch
+    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory, looks = scratch
+    look_rounds = looks[0]
     for r in range(runs):
         run = stream(seed, first_run + r)
         state = np.uint64(stream(np.uint64(run), CHOICES))
@@ -150,6 +153,7 @@ def play(
             best = max(best, true_mean[r, i])
         reset_memory(memory)
         regret, hits, column, owed_count = 0.0, 0, 0, np.int64(0)
+        look, next_look = 0, look_rounds[0]
         for i in range(K):
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
@@ -178,6 +182,7 @@ def play(
             x = next_reward[i]
             if x - x != 0:  # NaN or infinite
                 return NO_REWARD
+            paid = x
             x, state = hooks.transform(x, np.uint64(state))
             state = np.uint64(state)
             hooks.observe(arm, x, n, mean, m2, params)
@@ -193,6 +198,10 @@ def play(
             if t == rounds[column]:
                 curve[r, column] = regret
                 column += 1
+            if t == next_look:
+                note(looks, arm, paid, n, mean, m2, n, gap)
+                look += 1
+                next_look = look_rounds[look]
             if t & 63 == 0:
                 counter[0] += 64
                 if stop[0]:
