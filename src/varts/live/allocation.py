@@ -255,15 +255,13 @@ class Allocation:
     @property
     def estimated(self) -> bool:
         """Whether the probabilities come from draws, because there is no formula for them."""
-        return bool(len(self.ready)) and self.belief is None and self._index_probabilities is None
+        return bool(len(self.ready)) and self.belief is None and self._exact_probabilities is None
 
     @computed_once
-    def _index_probabilities(self) -> Floats | None:
-        """The chances that an index policy gives the arms that are ready, if it can say."""
+    def _exact_probabilities(self) -> Floats | None:
+        """The chances that a policy gives the arms that are ready, if it can say."""
         policy = self.ready_policy
-        if not isinstance(policy, IndexPolicy):
-            return None
-        if not policy.chance:
+        if isinstance(policy, IndexPolicy) and not policy.chance:
             return np.asarray(self._largest_always / self._largest_always.sum())
         return policy.probabilities(self.ready_stats, self.t)
 
@@ -286,8 +284,8 @@ class Allocation:
     def _policy_probabilities(self) -> Floats:
         if self.belief is not None:
             return self.belief.p_best()
-        if self._index_probabilities is not None:
-            return self._index_probabilities
+        if self._exact_probabilities is not None:
+            return self._exact_probabilities
         rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
         chosen = [self._chosen(rng) for _ in range(DRAWS_PER_ESTIMATE)]
         # One more draw than was made, spread evenly: no choice is ever logged as impossible.

@@ -17,7 +17,8 @@ from varts.planning.result import Plan
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import GaussianBandit
-from varts.simulation.study import settings, simulate
+from varts.simulation.arguments import settings
+from varts.simulation.study import simulate
 
 FOLLOWED_RUNS = 240  # whose P(best) is followed
 FEWEST_FOLLOWED_RUNS = 50

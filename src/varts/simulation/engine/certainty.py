@@ -30,9 +30,8 @@ stylised_threshold: Any = UNBOUND  # (t, error) -> number
 mean_evidence = jit(martingale.mean_evidence)
 
 
-def no_ruling():
-    """What a loop gets that no rule ends; and the shape of what it gets otherwise."""
-    return np.zeros(3), np.zeros(0, dtype=np.int64), np.zeros(3, dtype=np.int64)
+# What a loop gets that no rule ends: numbers, looks and notes, as of any rule.
+NO_RULING = np.zeros(3), np.zeros(0, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
 
 @inlined

@@ -20,7 +20,8 @@ import numpy as np
 from varts import stats
 from varts.empirical import EmpiricalBandit
 from varts.problems import BernoulliBandit, GaussianBandit
-from varts.simulation.engine.certainty import no_ruling
+from varts.simulation.engine.certainty import NO_RULING
+from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import below, beta, jit, log_gamma, normal, stream, uniform
 from varts.simulation.engine.specialisation import UNBOUND
@@ -117,8 +118,11 @@ def pay_by_data(kind, tape, pull, a, b, data):
     return float(custom_reward(a, b, z, u, data))
 
 
-def allocate(K):
-    """Room for one run: kernels allocate nothing themselves."""
+def allocate(K, looks=NO_LOOKS, ruling=NO_RULING):
+    """Room for one run, for what is noted at looks and for a stopping rule.
+
+    Kernels allocate nothing themselves.
+    """
     memory = allocate_memory(K)
     return (
         np.zeros(K),  # n
@@ -130,7 +134,8 @@ def allocate(K):
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
         np.zeros(K),  # what each arm pays next
         memory,
-        no_ruling(),
+        looks,
+        ruling,
     )
 
 
@@ -145,7 +150,8 @@ def play(
     A run that a stopping rule ends costs no more after that.
     """
     runs, K = true_mean.shape
-    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory, ruling = scratch
+    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory, looks, ruling = scratch
+    look_rounds = looks[0]
     for r in range(runs):
         run = stream(seed, first_run + r)
         state = np.uint64(stream(np.uint64(run), CHOICES))
@@ -155,6 +161,7 @@ def play(
             best = max(best, true_mean[r, i])
         reset_memory(memory)
         regret, hits, column, owed_count, played = 0.0, 0, 0, np.int64(0), horizon
+        look, next_look = 0, look_rounds[0]
         for i in range(K):
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
@@ -183,6 +190,7 @@ def play(
             x = next_reward[i]
             if x - x != 0:  # NaN or infinite
                 return NO_REWARD
+            paid = x
             x, state = hooks.transform(x, np.uint64(state))
             state = np.uint64(state)
             hooks.observe(arm, x, n, mean, m2, params)
@@ -198,6 +206,10 @@ def play(
             if t == rounds[column]:
                 curve[r, column] = regret
                 column += 1
+            if t == next_look:
+                note(looks, arm, paid, n, mean, m2, n, gap)
+                look += 1
+                next_look = look_rounds[look]
             if hooks.ends(t, n, mean, m2, ruling):
                 played = t
                 for later in range(column, len(rounds)):

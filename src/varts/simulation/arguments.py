@@ -1,0 +1,65 @@
+"""What `simulate` is given, checked and written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import abbreviate, integer
+from varts.policies import Policy, make
+from varts.simulation.results import geometric_rounds, recorded_rounds
+
+
+def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
+    """The numbers of a study, checked; the upper limits are those of the engine's counters."""
+    return (
+        integer("horizon", horizon, at_least=1, at_most=10**15),
+        integer("runs", runs, at_least=1, at_most=10**15),
+        integer("seed", seed, at_least=0, at_most=2**64 - 1),
+        None if threads is None else integer("threads", threads, at_least=1),
+    )
+
+
+def rounds_to_look_at(asked: Any, horizon: int) -> tuple[int, ...]:
+    """The rounds to look at, in order, with the horizon at the end; none for False."""
+    if isinstance(asked, bool):
+        return tuple(geometric_rounds(horizon).tolist()) if asked else ()
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise TypeError(f"checkpoints must be True or a list of rounds, got {abbreviate(asked)}")
+    limits = {"at_least": 1, "at_most": horizon}
+    rounds = [integer("a checkpoint", each, **limits) for each in asked]
+    return tuple(sorted({*rounds, horizon}))
+
+
+def rounds_to_record(horizon: int, checkpoints: tuple[int, ...]) -> NDArray[np.int64]:
+    rounds = recorded_rounds(horizon)
+    return np.union1d(rounds, checkpoints).astype(np.int64) if checkpoints else rounds
+
+
+def name_policies(policies: Any) -> dict[str, Policy]:
+    if isinstance(policies, (Policy, str)):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        pairs = [(str(label), make(policy)) for label, policy in policies.items()]
+    else:
+        if not isinstance(policies, Iterable):
+            raise TypeError(
+                f"policies must be a list or {{label: policy}}, got {abbreviate(policies)}"
+            )
+        made = [make(policy) for policy in policies]
+        pairs = [(policy.label or type(policy).__name__, policy) for policy in made]
+    named = dict(pairs)
+    if "" in named:
+        raise ValueError("a policy's label must have at least one letter, got ''")
+    if not named:
+        raise ValueError("policies must name at least one policy, got none")
+    if len(named) < len(pairs):
+        labels = [label for label, _ in pairs]
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(
+            f"policies must have different labels, got {twice!r} twice; use {{label: policy}}"
+        )
+    return named
