@@ -44,12 +44,14 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.planning.plan import plan as plan
     from varts.planning.result import Plan as Plan
     from varts.policies import CHK as CHK
+    from varts.policies import EBTCI as EBTCI
     from varts.policies import EUCBV as EUCBV
     from varts.policies import IMED as IMED
     from varts.policies import IMEDUV as IMEDUV
     from varts.policies import KLUCB as KLUCB
     from varts.policies import MOSS as MOSS
     from varts.policies import MVTS as MVTS
+    from varts.policies import T3C as T3C
     from varts.policies import TS14 as TS14
     from varts.policies import TS20 as TS20
     from varts.policies import UCB1 as UCB1
@@ -72,6 +74,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.policies import LinUCB as LinUCB
     from varts.policies import MOSSAnytime as MOSSAnytime
     from varts.policies import Policy as Policy
+    from varts.policies import SequentialHalving as SequentialHalving
     from varts.policies import UCB1Normal as UCB1Normal
     from varts.policies import UCB1Tuned as UCB1Tuned
     from varts.policies import VarTS as VarTS
@@ -90,6 +93,11 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
     from varts.stats import ArmStats as ArmStats
+    from varts.stopping import StopAtError as StopAtError
+    from varts.stopping import StopAtGLR as StopAtGLR
+    from varts.stopping import StopAtLoss as StopAtLoss
+    from varts.stopping import StopAtPBest as StopAtPBest
+    from varts.stopping import StopRule as StopRule
     from varts.tails import Tails as Tails
 
 __version__ = "0.1.0"
@@ -113,6 +121,7 @@ _homes = {
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
     "varts.policies": (
+        "EBTCI",
         "CHK",
         "EUCBV",
         "IMED",
@@ -126,6 +135,7 @@ _homes = {
         "MOSSAnytime",
         "UCB1Normal",
         "MVTS",
+        "T3C",
         "TS14",
         "TS20",
         "UCB1",
@@ -143,6 +153,7 @@ _homes = {
         "LinearTS",
         "LinearVarTS",
         "Policy",
+        "SequentialHalving",
         "UCB1Tuned",
         "VarTS",
         "choose",
@@ -153,6 +164,7 @@ _homes = {
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
     "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),
+    "varts.stopping": ("StopAtError", "StopAtGLR", "StopAtLoss", "StopAtPBest", "StopRule"),
     "varts.simulation.study": ("Study", "simulate"),
     "varts.tails": ("Tails",),
 }

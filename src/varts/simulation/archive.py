@@ -13,9 +13,10 @@ import numpy as np
 from varts._files import replacing
 from varts.simulation.engine.drawing import RUNS_PER_BLOCK
 from varts.simulation.reduction import BlockResults
-from varts.simulation.results import PolicyResult, RegretCurve, RunRecord
+from varts.simulation.results import Ending, PolicyResult, RegretCurve, RunRecord
 
 RECORDED = [field.name for field in fields(RunRecord)]
+ENDED = [field.name for field in fields(Ending)]
 
 
 def write(
@@ -45,6 +46,8 @@ def write(
         arrays[f"part_m2{i}"] = np.array([curve.m2 for curve in curves])
         if result.record is not None:
             arrays |= {f"{name}{i}": getattr(result.record, name) for name in RECORDED}
+        if result.ending is not None:
+            arrays |= {f"ending_{name}{i}": getattr(result.ending, name) for name in ENDED}
     header = json.dumps({"format": 1, "labels": list(results), "provenance": provenance})
     with replacing(path) as part, part.open("wb") as file:
         np.savez_compressed(file, header=np.array(header), **arrays)
@@ -82,7 +85,10 @@ def _result(file: Any, i: int) -> PolicyResult:
     if f"{RECORDED[0]}{i}" in file:
         record = RunRecord(*(file[f"{name}{i}"] for name in RECORDED))
     seconds = float(file[f"seconds{i}"]) if f"seconds{i}" in file else 0.0
-    return PolicyResult(final, file[f"best{i}"], curve, record, seconds)
+    ending = None
+    if f"ending_{ENDED[0]}{i}" in file:
+        ending = Ending(*(file[f"ending_{name}{i}"] for name in ENDED))
+    return PolicyResult(final, file[f"best{i}"], curve, record, seconds, ending)
 
 
 def _parts(file: Any, results: Mapping[str, PolicyResult]) -> tuple[BlockResults, ...]:
@@ -102,8 +108,7 @@ def _parts(file: Any, results: Mapping[str, PolicyResult]) -> tuple[BlockResults
 
 def _some(result: PolicyResult, runs: slice, curve: RegretCurve) -> PolicyResult:
     """The result of some of the runs; the time of all is booked on the first of them."""
-    record = result.record
-    if record is not None:
-        record = RunRecord(*(getattr(record, name)[runs] for name in RECORDED))
+    record = None if result.record is None else result.record.of_runs(runs)
+    ending = None if result.ending is None else result.ending.of_runs(runs)
     seconds = 0.0 if runs.start else result.seconds
-    return PolicyResult(result.final[runs], result.best_share[runs], curve, record, seconds)
+    return PolicyResult(result.final[runs], result.best_share[runs], curve, record, seconds, ending)

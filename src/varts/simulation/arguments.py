@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import abbreviate, integer
+from varts.drift import Drifting
 from varts.policies import Policy, make
+from varts.policies.fading import split_fading
+from varts.problems import Problem
 from varts.simulation.results import geometric_rounds, recorded_rounds
+from varts.stopping import StopRule
+
+LOOKS_PER_DECADE = 20  # of a stopping rule that needs an integral: each 12 % after the one before
 
 
 def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
@@ -37,6 +43,39 @@ def rounds_to_look_at(asked: Any, horizon: int) -> tuple[int, ...]:
 def rounds_to_record(horizon: int, checkpoints: tuple[int, ...]) -> NDArray[np.int64]:
     rounds = recorded_rounds(horizon)
     return np.union1d(rounds, checkpoints).astype(np.int64) if checkpoints else rounds
+
+
+def looks_of(stop: Any, asked: Any, horizon: int) -> tuple[int, ...]:
+    """The rounds at which a stopping rule looks, in order; none for every round."""
+    if stop is None:
+        if asked is not None:
+            raise ValueError(f"looks must be left out without a stop, got {abbreviate(asked)}")
+        return ()
+    if not isinstance(stop, StopRule):
+        raise TypeError(f"stop must be a rule such as StopAtError(0.05), got {abbreviate(stop)}")
+    if asked is None:
+        every = stop.compiled != ""
+        return () if every else tuple(geometric_rounds(horizon, LOOKS_PER_DECADE).tolist())
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise TypeError(f"looks must be a list of rounds, got {abbreviate(asked)}")
+    looks = sorted({integer("a look", each, at_least=1, at_most=horizon) for each in asked})
+    if not looks:
+        raise ValueError("looks must name at least one round, got none")
+    return tuple(looks)
+
+
+def check_stop(
+    stop: Any, checkpoints: tuple[int, ...], problem: Problem, policies: Mapping[str, Policy]
+) -> None:
+    """Refuse what a stopping rule cannot be used with."""
+    if stop is None:
+        return
+    if checkpoints:
+        raise ValueError("checkpoints must be left out with a stop, got both: a run may end before")
+    fades = any(split_fading(policy)[1] < 1 for policy in policies.values())
+    if fades or isinstance(problem, Drifting):
+        what = "a policy with a half-life" if fades else "a problem that drifts"
+        raise ValueError(f"stop must be left out where no arm stays the best, got {what}")
 
 
 def name_policies(policies: Any) -> dict[str, Policy]:

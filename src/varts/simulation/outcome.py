@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from varts._intervals import CONFIDENCE
 from varts._validation import Floats, real, unknown
 from varts.simulation import tables
-from varts.simulation.results import PolicyResult, RegretCurve, RunRecord, read_only
+from varts.simulation.results import Ending, PolicyResult, RegretCurve, RunRecord, read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +154,32 @@ class Outcome:
         """
         regrets = {label: record.regret for label, record in self._records().items()}
         return tables.spread(regrets, self.checkpoints, shares)
+
+    @property
+    def endings(self) -> dict[str, Ending]:
+        """How every run ended: `rounds`, `stopped`, `arm`, `simple_regret`, a number per run."""
+        found = {label: result.ending for label, result in self.results.items()}
+        if None in found.values():
+            raise ValueError(
+                "runs must be ended by a rule, got a study without one; "
+                "use simulate(..., stop=StopAtError(0.05))"
+            )
+        return {label: ending for label, ending in found.items() if ending is not None}
+
+    def stopping(self, level: float = CONFIDENCE) -> pl.DataFrame:
+        """A row per policy: when the stopping rule ended the runs, and how often it was wrong.
+
+        `stopped` is the share of runs that it ended within the horizon; `median` and `q95` are the
+        rounds that half and 19 of 20 of all runs took at most, null where that is more than the
+        horizon; `rounds` is the mean, in which other runs count with the horizon. `wrong` is the
+        share of runs that the rule ended with an arm that is not a best one, with Wilson's
+        interval. `regret` is that until the end.
+
+        Args:
+            level: The level of the intervals.
+        """
+        level = real("level", level, above=0, below=1)
+        return tables.stop_table(self.endings, self.final, level)
 
     def _records(self) -> dict[str, RunRecord]:
         found = {label: result.record for label, result in self.results.items()}

@@ -41,11 +41,15 @@ def provenance_of(work: Work, results: Mapping[str, PolicyResult]) -> dict[str, 
 
 def settings_of(work: Work) -> dict[str, Any]:
     """The numbers that results depend on, beside the number of runs."""
+    from varts.simulation.engine.ending import EndedWork
+
     settings: dict[str, Any] = {"seed": work.seed, "horizon": work.horizon}
     if work.instance_seed is not None:
         settings["instance_seed"] = work.instance_seed
     if work.checkpoints:
         settings |= {"checkpoints": list(work.checkpoints), "recommend": work.recommend}
+    if isinstance(work, EndedWork):
+        settings |= {"stop": describe(work.stop), "looks": list(work.looks)}
     return settings
 
 
@@ -66,6 +70,21 @@ def origin_of(provenance: Mapping[str, Any]) -> tuple[Problem, dict[str, Policy]
     return rebuild(recipe["problem"]), policies
 
 
+def work_of(
+    provenance: Mapping[str, Any], runs: int, origin: tuple[Problem, Mapping[str, Policy]] | None
+) -> Work:
+    """The work of a study, made again."""
+    from varts.simulation.engine.ending import make_work
+
+    problem, policies = origin or origin_of(provenance)
+    names = "instance_seed", "checkpoints", "recommend", "looks"
+    given = {name: provenance[name] for name in names if name in provenance}
+    given |= {name: tuple(given[name]) for name in ("checkpoints", "looks") if name in given}
+    if "stop" in provenance:
+        given["stop"] = rebuild(provenance["stop"])
+    return make_work(problem, policies, provenance["horizon"], runs, provenance["seed"], **given)
+
+
 def is_current(provenance: Mapping[str, Any]) -> bool:
     """Whether a study was made with what would play it now."""
     return bool(provenance.get("versions") == _versions())
@@ -73,7 +92,8 @@ def is_current(provenance: Mapping[str, Any]) -> bool:
 
 def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Refuse two studies that are not of the same runs."""
-    for name in ("seed", "instance_seed", "horizon", "runs", "checkpoints", "recommend", "problem"):
+    numbers = "seed", "instance_seed", "horizon", "runs"
+    for name in (*numbers, "checkpoints", "recommend", "stop", "looks", "problem"):
         if one.get(name) != other.get(name):
             given = abbreviate(one.get(name)), abbreviate(other.get(name))
             raise ValueError(f"two studies must have the same {name}, got {' and '.join(given)}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats
-from varts.policies import BeliefPolicy, BernoulliTS, Policy
+from varts.policies import BeliefPolicy, BernoulliTS, Policy, SequentialHalving
 from varts.policies.fading import split_fading
 from varts.stats import ArmStats
 
@@ -54,8 +54,11 @@ def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, by: str) -> 
         m2: Their sums of squared deviations.
         by: "mean" or "belief".
     """
-    seen = np.where(n > 0, mean, -np.inf)
     plain = split_fading(policy)[0]
+    asked = n > 0
+    if isinstance(plain, SequentialHalving):  # who is out stays out
+        asked = n == n.max(axis=-1, keepdims=True)
+    seen = np.where(asked, mean, -np.inf)
     if by == "mean" or type(plain).belief is Policy.belief:
         return seen
     K = n.shape[-1]

@@ -4,7 +4,7 @@ asked of the runs besides."""
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,39 +90,59 @@ class RegretCurve:
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
 
+class RowPerRun:
+    """Arrays with a row for every run."""
+
+    def __post_init__(self) -> None:
+        for name, array in self._arrays().items():
+            object.__setattr__(self, name, read_only(array))
+
+    def merge(self, later: Self) -> Self:
+        """The same of these runs and those that follow.
+
+        Args:
+            later: That of the runs that follow.
+        """
+        pairs = zip(self._arrays().values(), later._arrays().values(), strict=True)
+        return type(self)(*map(np.concatenate, pairs))
+
+    def of_runs(self, runs: slice) -> Self:
+        """The same of some of the runs.
+
+        Args:
+            runs: Which.
+        """
+        return type(self)(*(array[runs] for array in self._arrays().values()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and all(
+            np.array_equal(array, other._arrays()[name]) for name, array in self._arrays().items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, eq=False)
-class RunRecord:
-    """What was noted of every run: a row each."""
+class RunRecord(RowPerRun):
+    """What was noted of every run."""
 
     pulls: NDArray[np.int64]  #: of each arm, at the horizon
     recommended: NDArray[np.int64]  #: the arm that would be recommended, per checkpoint
     simple_regret: Floats  #: how far its true mean is below the best, per checkpoint
     regret: Floats  #: cumulated regret, per checkpoint
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, read_only(getattr(self, field.name)))
 
-    def merge(self, later: RunRecord) -> RunRecord:
-        """The record of these runs and those that follow.
+@dataclass(frozen=True, eq=False)
+class Ending(RowPerRun):
+    """How the runs ended, where a stopping rule could end them; their regret is that until then."""
 
-        Args:
-            later: The record of the runs that follow.
-        """
-        return RunRecord(
-            *(np.concatenate(pair) for pair in zip(self._all(), later._all(), strict=True))
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RunRecord) and all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in zip(self._all(), other._all(), strict=True)
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # it holds arrays
-
-    def _all(self) -> list[Any]:
-        return [getattr(self, field.name) for field in fields(self)]
+    rounds: NDArray[np.int64]  #: how many were played
+    stopped: NDArray[np.bool_]  #: whether it was the rule that ended the run, not the horizon
+    arm: NDArray[np.int64]  #: the arm that the rule named; of other runs, the one to recommend
+    simple_regret: Floats  #: how far its true mean is below the best
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +154,7 @@ class PolicyResult:
     curve: RegretCurve  #: regret at the recorded rounds, over runs
     record: RunRecord | None = None  #: what was noted at checkpoints, if there are any
     seconds: float = 0.0  #: spent on these runs, by all threads together
+    ending: Ending | None = None  #: how the runs ended, if a stopping rule could end them
 
     def __post_init__(self) -> None:
         for name in ("final", "best_share"):
@@ -145,15 +166,18 @@ class PolicyResult:
         Args:
             later: The result of the runs that follow.
         """
-        record = None
+        record = ending = None
         if self.record is not None and later.record is not None:
             record = self.record.merge(later.record)
+        if self.ending is not None and later.ending is not None:
+            ending = self.ending.merge(later.ending)
         return PolicyResult(
             np.concatenate([self.final, later.final]),
             np.concatenate([self.best_share, later.best_share]),
             self.curve.merge(later.curve),
             record,
             self.seconds + later.seconds,
+            ending,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -163,6 +187,7 @@ class PolicyResult:
             and np.array_equal(self.best_share, other.best_share)
             and self.curve == other.curve
             and self.record == other.record
+            and self.ending == other.ending
         )
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays

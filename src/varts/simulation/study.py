@@ -18,16 +18,18 @@ from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation import archive
 from varts.simulation.arguments import (
+    check_stop,
+    looks_of,
     name_policies,
     rounds_to_look_at,
-    rounds_to_record,
     settings,
 )
 from varts.simulation.executors import Executor, Threads, play
 from varts.simulation.outcome import Outcome
-from varts.simulation.provenance import compare_settings, is_current, origin_of, provenance_of
+from varts.simulation.provenance import compare_settings, is_current, provenance_of, work_of
 from varts.simulation.recommendation import RECOMMENDATIONS
 from varts.simulation.reduction import BlockResults
+from varts.stopping import StopRule
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -155,22 +157,7 @@ class Study(Outcome):
         return _study(work, threads, executor, progress, parts)
 
     def _work(self) -> Work:
-        from varts.simulation.engine.blocks import Work
-
-        problem, policies = self.origin or origin_of(self.provenance)
-        given = self.provenance
-        checkpoints = tuple(given.get("checkpoints", ()))
-        return Work(
-            problem,
-            policies,
-            self.horizon,
-            self.runs,
-            given["seed"],
-            rounds_to_record(self.horizon, checkpoints),
-            instance_seed=given.get("instance_seed"),
-            checkpoints=checkpoints,
-            recommend=given.get("recommend", RECOMMENDATIONS[0]),
-        )
+        return work_of({**self.provenance, "horizon": self.horizon}, self.runs, self.origin)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Regret curves with bands of two standard errors.
@@ -247,6 +234,8 @@ def simulate(
     checkpoints: bool | Iterable[int] = False,
     recommend: str = "mean",
     instance_seed: int | None = None,
+    stop: StopRule | None = None,
+    looks: Iterable[int] | None = None,
 ) -> Study:
     """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
 
@@ -272,6 +261,10 @@ def simulate(
             the one pulled most.
         instance_seed: A seed for the instances alone; by default `seed` is for everything. Studies
             that differ in `seed` then have the same instances with other rewards and choices.
+        stop: A rule that ends runs before the horizon, such as `StopAtError(0.05)`, for
+            `Study.stopping` and `endings`. Regret is that until the end.
+        looks: The rounds at which the rule looks; by default every round, or twenty for every
+            factor of ten where the rule needs an integral (`StopAtPBest`, `StopAtLoss`).
 
     Raises:
         TypeError: If problem, policies or executor are of the wrong type.
@@ -302,19 +295,21 @@ def simulate(
     if instance_seed is not None:
         instance_seed = integer("instance_seed", instance_seed, at_least=0, at_most=2**64 - 1)
     looked_at = rounds_to_look_at(checkpoints, horizon)
+    check_stop(stop, looked_at, problem, named)
 
-    from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
+    from varts.simulation.engine.ending import make_work  # `import varts` stays free of Numba
 
-    work = Work(
+    work = make_work(
         problem,
         named,
         horizon,
         runs,
         seed,
-        rounds_to_record(horizon, looked_at),
         instance_seed=instance_seed,
         checkpoints=looked_at,
         recommend=choice("recommend", recommend, RECOMMENDATIONS),
+        stop=stop,
+        looks=looks_of(stop, looks, horizon),
     )
     return _study(work, threads, executor, progress)
 

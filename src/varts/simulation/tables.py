@@ -10,10 +10,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from varts._intervals import mean_interval, share_interval, standard_error
+from varts._intervals import (
+    Interval,
+    mean_interval,
+    quantile_interval,
+    share_interval,
+    standard_error,
+)
 from varts._text import printable
 from varts._validation import Floats, real
-from varts.simulation.results import PolicyResult, RunRecord
+from varts.simulation.results import Ending, PolicyResult, RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +90,35 @@ def identify(
     ends = ("", "_low", "_high")
     names = [f"{what}{end}" for what in ("wrong", "simple_regret") for end in ends]
     return Table(pl.DataFrame(rows, schema=["policy", "round", *names], orient="row"))
+
+
+def stop_table(endings: Mapping[str, Ending], regrets: Mapping[str, Floats], level: float) -> Table:
+    """A row per policy: when a stopping rule ended the runs, and how often it was wrong."""
+    rows = []
+    for label, ending in endings.items():
+        times = np.where(ending.stopped, ending.rounds, np.inf)
+        runs = len(times)
+        late = [quantile_interval(times, share, level).value for share in (0.5, 0.95)]
+        mean = mean_interval(ending.rounds.astype(np.float64), level)
+        mistaken = float((ending.stopped & (ending.simple_regret > 0)).sum())
+        rows.append(
+            {
+                "policy": label,
+                "runs": runs,
+                "stopped": float(ending.stopped.mean()),
+                "median": None if np.isinf(late[0]) else int(late[0]),
+                "q95": None if np.isinf(late[1]) else int(late[1]),
+                **_with_ends("rounds", mean),
+                **_with_ends("wrong", share_interval(mistaken, runs, level)),
+                **_with_ends("regret", mean_interval(regrets[label], level)),
+            }
+        )
+    integers = dict.fromkeys(("runs", "median", "q95"), pl.Int64)
+    return Table(pl.DataFrame(rows, schema_overrides=integers))
+
+
+def _with_ends(name: str, found: Interval) -> dict[str, float]:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def name_quantile(share: float) -> str:

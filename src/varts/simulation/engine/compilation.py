@@ -132,7 +132,7 @@ def plain_formula(function: Any) -> Any:
 @functools.cache
 def top_two_formulas() -> dict[str, Any]:
     """What leader and challenger are chosen by, compiled."""
-    formulas = top_two.transport_cost, top_two.challenge, top_two.leader_share
+    formulas = likelihood.transport_cost, top_two.challenge, top_two.leader_share
     return {formula.__name__: plain_formula(formula) for formula in formulas}
 
 
