@@ -47,6 +47,8 @@ def plan(
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
     drift: str | None = None,
+    aim: Literal["regret", "best"] = "regret",
+    error: float | None = None,
     until_loss: float | None = None,
     until_sure: float | None = None,
     until_error: float | None = None,
@@ -71,6 +73,8 @@ def plan(
     Example: varts plan --from-history log.csv --horizon 20000
 
     Example: varts plan prior.json --arms 5 --horizon 10000 --drift steps=2000
+
+    Example: varts plan prior.json --arms 5 --aim best --error 0.05
 
     Parameters
     ----------
@@ -105,6 +109,11 @@ def plan(
         Also compare half-lives for arms that change: steps=2000 if their means are drawn anew about
         every 2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they
         wander by 0.02 a round.
+    aim
+        best also compares how soon an even split, VarTS, T3C and Sequential Halving find the best
+        arm, how often they are wrong, and what they cost until then.
+    error
+        With --aim best: the chance of ever naming an arm that is not the best; 0.05 by default.
     until_loss
         Also find the round from which on VarTS loses less than this per round on average.
     until_sure
@@ -115,7 +124,7 @@ def plan(
     share
         With --until-sure and --until-error: the share of experiments that have to get there.
     limit
-        The most rounds that --until-loss, --until-sure and --until-error simulate.
+        The most rounds that --aim best, --until-loss, --until-sure and --until-error simulate.
     runs
         How many experiments to simulate.
     followed
@@ -152,6 +161,9 @@ def plan(
             groups=read_arm_groups(arm_groups),
             goal=goal,
             drift=drift,
+            aim=aim,
+            error=error,
+            limit=limit,
             runs=runs,
             followed=followed,
             seed=seed,

@@ -15,7 +15,7 @@ import numpy as np
 from varts.anytime import martingale
 from varts.anytime.evidence import ROUNDING
 from varts.anytime.martingale import GOLDEN, GOLDEN_STEPS, GRID
-from varts.simulation.engine.rng import inlined, jit
+from varts.simulation.engine.rng import jit
 from varts.simulation.engine.specialisation import UNBOUND
 
 # Places in what a rule is told, and in what it remembers of a run.
@@ -34,7 +34,7 @@ mean_evidence = jit(martingale.mean_evidence)
 NO_RULING = np.zeros(3), np.zeros(0, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
 
-@inlined
+@jit  # not `inlined`: a policy in plain Python calls it, too
 def never_ends(t, n, mean, m2, ruling):
     """Where there is no rule."""
     return False
