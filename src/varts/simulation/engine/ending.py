@@ -125,9 +125,9 @@ class EndedWork(Work):
         return looks[k], decided is not None, arm, gap[arm], curve[at], share, curve
 
     def _recommend(self, label: str, run: int, *statistics: Floats) -> int:
-        """The arm of a run that the rule did not end: that with the highest mean."""
+        """The arm of a run that the rule did not end: that of the highest mean believed in."""
         n, mean, m2 = (row[None, None] for row in statistics)
-        scores = score_arms(self.policies[label], n, mean, m2, "mean")
+        scores = score_arms(self.policies[label], n, mean, m2, "belief")
         return int(recommend_arms(scores, n, run)[0, 0])
 
 
