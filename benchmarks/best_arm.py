@@ -48,7 +48,8 @@ class Perturbed(varts.GaussianBandit):
     def draw(self, rng, size):
         mean = 1 - np.sqrt(np.arange(self.K) / self.K)
         sigma = np.sqrt(0.9 * mean**2 + 0.1)
-        return gaussian_instances(mean + rng.normal(0, 0.05, (size, self.K)), sigma)
+        mean = mean + rng.normal(0, 0.05, (size, self.K))
+        return gaussian_instances(mean, np.broadcast_to(sigma, mean.shape))
 
 
 def fixed(instance):
@@ -162,11 +163,21 @@ def table_of_many_arms(scale):
     yield "many_arms", markdown(["K", *policies], rows)
 
 
+TABLES = {
+    "budgets": table_of_budgets,
+    "many_arms": table_of_many_arms,
+    "alarms": table_of_alarms,
+    "stops": tables_of_stops,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    scale = 0.1 if parser.parse_args().quick else 1.0
-    for tables in (table_of_budgets, table_of_many_arms, table_of_alarms, tables_of_stops):
+    parser.add_argument("--only", choices=TABLES, help="one of the kinds of tables")
+    asked = parser.parse_args()
+    scale = 0.1 if asked.quick else 1.0
+    for tables in TABLES.values() if asked.only is None else [TABLES[asked.only]]:
         for section, text in tables(scale):
             print(f"\n{section}\n{text}", flush=True)
             if scale == 1:
