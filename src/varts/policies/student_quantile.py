@@ -108,8 +108,10 @@ def _beside_normal(z: Any, tail: Any) -> tuple[Any, Any, Any, Any]:
     return z, np.log(2 * tail), np.log(one), np.log(two)
 
 
-def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Compute what quantiles of a t have in common, whatever their tail: df, a, b, c, d, log(d).
+def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """Compute what quantiles of a t have in common, whatever their tail.
+
+    They are df, Hill's a, b, c and d, the logarithm of d, and that of where his expansions meet.
 
     Args:
         df: The degrees of freedom, at least 1.
@@ -118,12 +120,31 @@ def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     b = 48 / (a * a)
     c = ((20700 * a / b - 98) * a - 16) * a + 96.36
     d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * np.pi / 2) * df
-    return df, a, b, c, d, np.log(d)
+    return df, a, b, c, d, np.log(d), np.log(SWITCH_AT + SWITCH_SLOPE * a)
+
+
+def log_in_bulk(z: Any, df: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Compute ln(1 + t^2 / df) of the quantile t where the tail is not far out for a df: Hill's
+    first expansion, towards the normal.
+
+    Args:
+        z: The normal quantile.
+        df: The degrees of freedom.
+        a: The next four are of `hill_numbers`.
+        b: The second.
+        c: The third.
+        d: The fourth.
+    """
+    x, square = -z, z * z  # the deviate of the lower tail, as Hill has it
+    c = c + np.where(df < 5, 0.3 * (df - 4.5) * (x + 0.6), 0.0)
+    c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
+    y = (((((0.4 * square + 6.3) * square + 36) * square + 94.5) / c - square - 3) / b + 1) * x
+    return a * y * y
 
 
 def student_quantile_at(
     z: Any, log_tails: Any, log_one: Any, log_two: Any,
-    df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any,
+    df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
 ) -> Any:  # fmt: skip
     """Compute `student_quantile` from `tail_numbers` and `hill_numbers`.
 
@@ -133,24 +154,19 @@ def student_quantile_at(
         log_one: The logarithm of the quantile of one degree of freedom.
         log_two: The logarithm of that of two.
         df: The degrees of freedom.
-        a: Hill's a; the next three are his, too.
-        b: 48 / a^2.
-        c: A polynomial in a.
-        d: What the tail is multiplied by.
-        log_d: Its logarithm.
+        a: The next six are of `hill_numbers`.
+        b: The second.
+        c: The third.
+        d: The fourth.
+        log_d: The fifth.
+        log_switch: The last.
     """
     few, w = df <= 2, 2 / df
-    y = np.exp(np.where(few, (w - 1) * log_one + (2 - w) * log_two, w * (log_d + log_tails)))
-    between = y
-    bulk = y > SWITCH_AT + SWITCH_SLOPE * a
-    # Towards the normal, where the tail is not far out for these degrees of freedom.
-    x, square = -z, z * z  # the deviate of the lower tail, as Hill has it
-    c = c + np.where(df < 5, 0.3 * (df - 4.5) * (x + 0.6), 0.0)
-    c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
-    near = (((((0.4 * square + 6.3) * square + 36) * square + 94.5) / c - square - 3) / b + 1) * x
-    near = np.expm1(np.minimum(a * near * near, LARGEST_EXPONENT))
-    # Towards the power law, where it is.
-    y = np.minimum(np.maximum(y, TINY), SWITCH_AT + SWITCH_SLOPE * a)
+    depth = w * (log_d + log_tails)
+    between = np.exp(np.where(few, (w - 1) * log_one + (2 - w) * log_two, depth))
+    near = np.expm1(np.minimum(log_in_bulk(z, df, a, b, c, d), LARGEST_EXPONENT))
+    # Towards the power law, where the tail is far out.
+    y = np.minimum(np.maximum(between, TINY), SWITCH_AT + SWITCH_SLOPE * a)
     far = 1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3)
     far = ((far + 0.5 / (df + 4)) * y - 1) * (df + 1) / (df + 2) + 1 / y
-    return np.where(few, between, np.sqrt(df * np.where(bulk, near, far)))
+    return np.where(few, between, np.sqrt(df * np.where(depth > log_switch, near, far)))
