@@ -67,6 +67,14 @@ def _above(p: Any, surprise: Any) -> Any:
     return np.maximum(np.minimum(far, p + np.where(p < 0.5, low, high)), p + SURE)
 
 
+def variance_shown(variance: Any, otherwise: Any, square: Any) -> Any:
+    """Compute an arm's variance, or another where its rewards were all equal.
+
+    Where those of every arm were, it is a number so small that `square` through it is 1e300.
+    """
+    return np.maximum(np.where(variance > 0, variance, otherwise), TINY * (1 + square))
+
+
 def verdict(surely: Any, perhaps: Any) -> Any:
     """Compute what `reaches` returns."""
     return np.where(surely, 1.0, np.where(perhaps, 0.0, -1.0))
@@ -293,8 +301,8 @@ class IMEDGauss(IndexPolicy):
 class IMEDUV(IndexPolicy):
     """IMED for Gaussian rewards of unknown variance: -(n/2 ln(1 + (best - mean)^2 / v) + ln(n)).
 
-    v = m2 / n, and at least 1/n of the variance within all arms: one whose first rewards happen to
-    be equal would be written off for ever.
+    v = m2 / n. An arm whose rewards were all equal would be written off for ever: until it shows
+    two different ones, v is 1/n of the variance within all arms.
 
     >>> from varts import ArmStats
     >>> stats = ArmStats(n=[10, 20], mean=[0.5, 0.8], m2=[4.0, 3.0])
@@ -318,9 +326,7 @@ class IMEDUV(IndexPolicy):
         mean: Any, variance: Any, nth: Any, half: Any, log_n: Any, t: Any, best: Any, within: Any
     ) -> Any:
         square = (best - mean) * (best - mean)
-        floor = TINY * (1 + square)  # where all arms have shown one reward each
-        variance = np.maximum(np.maximum(variance, nth * within), floor)
-        return -(half * np.log1p(square / variance) + log_n)
+        return -(half * np.log1p(square / variance_shown(variance, nth * within, square)) + log_n)
 
     @staticmethod
     def reaches(
@@ -328,8 +334,8 @@ class IMEDUV(IndexPolicy):
         mean: Any, variance: Any, nth: Any, half: Any, log_n: Any, t: Any, best: Any, within: Any,
     ) -> Any:  # fmt: skip
         square = (best - mean) * (best - mean)
-        variance = np.maximum(np.maximum(variance, nth * within), TINY * (1 + square))
-        least = half * log1p_below(square / variance) + log_n
-        most = half * log1p_above(square / variance) + log_n
+        ratio = square / variance_shown(variance, nth * within, square)
+        least = half * log1p_below(ratio) + log_n
+        most = half * log1p_above(ratio) + log_n
         slack = SLACK * (1 + np.abs(level))
         return verdict(most < -level - slack, least <= slack - level)

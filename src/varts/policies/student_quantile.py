@@ -3,7 +3,8 @@
 The normal one is Wichura's AS 241 (1988), good to 1e-15. The t is Hill's Algorithm 396 (1970), good
 to 3e-6 from three degrees of freedom on, for tails from 1/3 to 1e-6. One and two degrees are exact;
 between them the logarithm is interpolated in 1/df, which is off by up to 4 %, and between two
-and three Hill's is off by up to 0.2 %. Where nothing is compiled, `StudentT.quantile` is exact.
+and three Hill's is off by up to 0.2 %. Below one the same line goes on and is good for an order of
+magnitude, no more. Where nothing is compiled, `StudentT.quantile` is exact.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def student_quantile(tail: Any, df: Any) -> Any:
 
     Args:
         tail: At most 1/2 and above 0, a number or an array.
-        df: The degrees of freedom, at least 1.
+        df: The degrees of freedom.
 
     >>> round(float(student_quantile(0.025, 9.0)), 4)       # tables have 2.2622
     2.2622
@@ -85,7 +86,7 @@ def student_quantile_given(z: Any, tail: Any, df: Any) -> Any:
     Args:
         z: `normal_quantile(tail)`.
         tail: At most 1/2 and above 0.
-        df: The degrees of freedom, at least 1.
+        df: The degrees of freedom.
     """
     return student_quantile_at(*_beside_normal(z, tail), *hill_numbers(df))
 
@@ -114,12 +115,13 @@ def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     They are df, Hill's a, b, c and d, the logarithm of d, and that of where his expansions meet.
 
     Args:
-        df: The degrees of freedom, at least 1.
+        df: The degrees of freedom.
     """
-    a = 1 / (df - 0.5)
+    enough = np.maximum(df, 1.0)  # with fewer, none of these is asked for
+    a = 1 / (enough - 0.5)
     b = 48 / (a * a)
     c = ((20700 * a / b - 98) * a - 16) * a + 96.36
-    d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * np.pi / 2) * df
+    d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * np.pi / 2) * enough
     return df, a, b, c, d, np.log(d), np.log(SWITCH_AT + SWITCH_SLOPE * a)
 
 
@@ -163,7 +165,8 @@ def student_quantile_at(
     """
     few, w = df <= 2, 2 / df
     depth = w * (log_d + log_tails)
-    between = np.exp(np.where(few, (w - 1) * log_one + (2 - w) * log_two, depth))
+    exponent = np.where(few, (w - 1) * log_one + (2 - w) * log_two, depth)
+    between = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
     near = np.expm1(np.minimum(log_in_bulk(z, df, a, b, c, d), LARGEST_EXPONENT))
     # Towards the power law, where the tail is far out.
     y = np.minimum(np.maximum(between, TINY), SWITCH_AT + SWITCH_SLOPE * a)
