@@ -311,7 +311,7 @@ class IMEDUV(IndexPolicy):
     """
 
     label: ClassVar[str] = "IMED-UV"
-    forced: ClassVar[int] = 3
+    forced: ClassVar[int] = 2
 
     @staticmethod
     def terms(n: Any, mean: Any, m2: Any) -> Any:
