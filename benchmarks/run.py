@@ -169,8 +169,8 @@ def targets(found):
             text = f"{policy}, K = 10: times faster than {best['package']}, the fastest, at least"
             aim(text, best["times faster"], 100 if policy == "VarTS" else 5, False)
     aim("figure 1, seconds on two cores, at most", found["figure 1"]["all"], 8, True)
-    for label, ratio in found["index policies"].items():
-        aim(f"{label}, K = 10: time of a round / that of UCB1, at most", ratio, 2, True)
+    for label, share in found["index policies"].items():
+        aim(f"{label}, K = 10: time of a round / that of UCB1, at most", share, 2, True)
     apart = max(row["apart"] for K in found["agreement"].values() for row in K.values())
     aim("mean regrets, standard errors apart, at most", apart, 5, True)
     return rows
