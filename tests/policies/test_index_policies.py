@@ -27,7 +27,7 @@ WORKED = [
     (varts.KLUCBGauss(), ONE, 0.979852591),
     (varts.CHK(), ONE, 1.430005948),
     (varts.BayesUCB(), ONE, 1.094811341),
-    (varts.BayesUCB(PRIOR), ONE, 0.982302670),
+    (varts.BayesUCB(PRIOR), ONE, 0.982302668),
     (varts.IMED(), TWO, -4.534020606),
     (varts.IMEDUV(), TWO, -3.317289313),
     (varts.IMEDGauss(), TWO, -(10 * 0.3**2 / 0.5 + np.log(10))),
