@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import varts
+from tests.policies.built import built
 from varts import BernoulliBandit, GaussianBandit, NormalGamma, Study, simulate
 from varts.simulation.results import CURVE_POINTS, RegretCurve, recorded_rounds
 
@@ -274,7 +275,7 @@ def test_horizon_shorter_than_the_forced_pulls():
 def test_one_arm_has_no_regret():
     problem = GaussianBandit(NormalGamma([0.3], 1, 2, 1))
     for label in varts.policies.known():
-        study = simulate(problem, label, 20, 8)
+        study = simulate(problem, {label: built(label)}, 20, 8)
         assert (study.final[label] == 0).all() and (study.best_share[label] == 1).all()
 
 

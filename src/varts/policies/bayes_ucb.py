@@ -8,15 +8,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats, integer, real, reals
+from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
+from varts.policies.divergence import (
+    TINY,
+    gap_above,
+    gap_below,
+    log1p_above,
+    log1p_below,
+    verdict,
+)
 from varts.policies.formulas import normal_gamma_belief
 from varts.policies.largest_index import IndexPolicy
 from varts.policies.registry import register
-from varts.policies.student_quantile import hill_numbers, student_quantile_at, tail_numbers
+from varts.policies.student_quantile import (
+    hill_numbers,
+    log_in_bulk,
+    student_quantile_at,
+    tail_numbers,
+)
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
 
+HILL_SLACK = 1e-5  # more than Hill's second expansion is off by, beside Wallace's bounds
 NO_PRIOR = 0.0, 0.0, -0.5, 0.0  # density 1/sigma^2: location mean, n - 1 degrees of freedom
 
 
@@ -32,11 +46,12 @@ class BayesUCB(IndexPolicy):
 
     The belief is VarTS's, or without a prior that of the prior 1/sigma^2, after two pulls of each
     arm; equal rewards then make a point. `indices` and live experiments have the exact quantile,
-    simulations Hill's approximation of it (`student_quantile.py`), good to 3e-6.
+    simulations Hill's approximation of it, good to 3e-6 from three degrees of freedom on
+    (`student_quantile.py`).
 
     Args:
-        prior: A NormalGamma with an alpha of at least 1/2, what `fit_prior` returned, the path of a
-            prior's JSON, a mapping of its numbers, or None.
+        prior: A NormalGamma, what `fit_prior` returned, the path of a prior's JSON, a mapping of
+            its numbers, or None.
         c: The exponent of ln(horizon); 5 in the theory, 0 in practice.
         horizon: The number of rounds, for c > 0.
 
@@ -61,9 +76,7 @@ class BayesUCB(IndexPolicy):
 
     def __post_init__(self) -> None:
         if self.prior is not None:
-            prior = prior_from(self.prior, NormalGamma)
-            reals("alpha of the prior", prior.alpha, at_least=0.5)
-            object.__setattr__(self, "prior", prior)
+            object.__setattr__(self, "prior", prior_from(self.prior, NormalGamma))
         if real("c", self.c, at_least=0) > 0 and self.horizon is None:
             raise ValueError(f"horizon must be given where c > 0, got c = {self.c:g} without it")
         if self.horizon is not None:
@@ -115,8 +128,8 @@ class BayesUCB(IndexPolicy):
         n: Any, mean: Any, m2: Any, patience: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
     ) -> Any:
         loc, scale, df = normal_gamma_belief(n, mean, m2, mu, kappa, alpha, beta)
-        df, a, b, c, d, log_d = hill_numbers(df)
-        return loc, scale, df, a, b, c, d, log_d
+        df, a, b, c, d, log_d, log_switch = hill_numbers(df)
+        return loc, scale, df, a, b, c, d, log_d, log_switch
 
     @staticmethod
     def clock(t: Any, patience: Any, mu: Any, kappa: Any, alpha: Any, beta: Any) -> Any:
@@ -124,8 +137,25 @@ class BayesUCB(IndexPolicy):
 
     @staticmethod
     def index(
-        loc: Any, scale: Any, df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any,
+        loc: Any, scale: Any, df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
         z: Any, log_tails: Any, log_one: Any, log_two: Any,
     ) -> Any:  # fmt: skip
-        quantile = student_quantile_at(z, log_tails, log_one, log_two, df, a, b, c, d, log_d)
-        return loc + scale * quantile
+        return loc + scale * student_quantile_at(
+            z, log_tails, log_one, log_two, df, a, b, c, d, log_d, log_switch
+        )
+
+    @staticmethod
+    def reaches(
+        level: Any,
+        loc: Any, scale: Any, df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
+        z: Any, log_tails: Any, log_one: Any, log_two: Any,
+    ) -> Any:  # fmt: skip
+        # Of ln(1 + t^2/df), t being the quantile. Beyond the bulk Wallace (1959) has bounds of the
+        # normal deviate's square: it is between df - 1/2 and df times as much.
+        bulk = (df > 2) & (2 * (log_d + log_tails) > df * log_switch)
+        log = log_in_bulk(z, df, a, b, c, d)
+        low, high = np.where(bulk, log, z * z / df), np.where(bulk, log, z * z * a)
+        near, far, width = gap_below(level, loc), gap_above(level, loc), scale * scale * df + TINY
+        surely = log1p_above(far * far / width) <= low * (1 - HILL_SLACK)
+        perhaps = log1p_below(near * near / width) <= high * (1 + HILL_SLACK)
+        return np.where(df < 1, 0.0, verdict(surely, perhaps))

@@ -13,7 +13,7 @@ from varts._validation import Floats, integer, real
 from varts.beliefs import pick_best
 from varts.policies.base import Policy
 from varts.policies.registry import register
-from varts.stats import ArmStats, merged
+from varts.stats import ArmStats
 
 
 @dataclass
@@ -91,9 +91,7 @@ class EUCBV(Policy):
 
     def update(self, arm: int, reward: float, rng: np.random.Generator) -> None:
         run: Phases = self.__dict__["_run"]
-        stats = run.stats
-        before = stats.n[arm], stats.mean[arm], stats.m2[arm]
-        stats.n[arm], stats.mean[arm], stats.m2[arm] = merged(*before, 1.0, reward, 0.0)
+        run.stats = stats = run.stats.observe(arm, reward)
         plays, K = int(stats.n.sum()), stats.K
         if plays <= K:  # the forced pulls
             return

@@ -33,6 +33,10 @@ class IndexPolicy(Policy):
     `chance` gets a uniform number of the round after that, the same for all arms
     (`epsilon_greedy.py`).
 
+    An index that takes long to compute may come with `reaches(level, *terms, t, ...)`: 1 if the
+    index is surely at least the level, -1 if it is surely below, 0 if that would have to be
+    computed. The engine then computes an index only where it must; the choices are the same.
+
     >>> from varts import choose
     >>> @dataclass(frozen=True)
     ... class Optimist(IndexPolicy):
@@ -56,6 +60,7 @@ class IndexPolicy(Policy):
     terms: ClassVar[Callable[..., Any] | None] = None
     clock: ClassVar[Callable[..., Any] | None] = None
     common: ClassVar[Callable[..., Any] | None] = None
+    reaches: ClassVar[Callable[..., Any] | None] = None
 
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:

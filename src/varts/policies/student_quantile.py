@@ -3,7 +3,8 @@
 The normal one is Wichura's AS 241 (1988), good to 1e-15. The t is Hill's Algorithm 396 (1970), good
 to 3e-6 from three degrees of freedom on, for tails from 1/3 to 1e-6. One and two degrees are exact;
 between them the logarithm is interpolated in 1/df, which is off by up to 4 %, and between two
-and three Hill's is off by up to 0.2 %. Where nothing is compiled, `StudentT.quantile` is exact.
+and three Hill's is off by up to 0.2 %. Below one the same line goes on and is good for an order of
+magnitude, no more. Where nothing is compiled, `StudentT.quantile` is exact.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def student_quantile(tail: Any, df: Any) -> Any:
 
     Args:
         tail: At most 1/2 and above 0, a number or an array.
-        df: The degrees of freedom, at least 1.
+        df: The degrees of freedom.
 
     >>> round(float(student_quantile(0.025, 9.0)), 4)       # tables have 2.2622
     2.2622
@@ -85,7 +86,7 @@ def student_quantile_given(z: Any, tail: Any, df: Any) -> Any:
     Args:
         z: `normal_quantile(tail)`.
         tail: At most 1/2 and above 0.
-        df: The degrees of freedom, at least 1.
+        df: The degrees of freedom.
     """
     return student_quantile_at(*_beside_normal(z, tail), *hill_numbers(df))
 
@@ -108,22 +109,44 @@ def _beside_normal(z: Any, tail: Any) -> tuple[Any, Any, Any, Any]:
     return z, np.log(2 * tail), np.log(one), np.log(two)
 
 
-def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Compute what quantiles of a t have in common, whatever their tail: df, a, b, c, d, log(d).
+def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """Compute what quantiles of a t have in common, whatever their tail.
+
+    They are df, Hill's a, b, c and d, the logarithm of d, and that of where his expansions meet.
 
     Args:
-        df: The degrees of freedom, at least 1.
+        df: The degrees of freedom.
     """
-    a = 1 / (df - 0.5)
+    enough = np.maximum(df, 1.0)  # with fewer, none of these is asked for
+    a = 1 / (enough - 0.5)
     b = 48 / (a * a)
     c = ((20700 * a / b - 98) * a - 16) * a + 96.36
-    d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * np.pi / 2) * df
-    return df, a, b, c, d, np.log(d)
+    d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * np.pi / 2) * enough
+    return df, a, b, c, d, np.log(d), np.log(SWITCH_AT + SWITCH_SLOPE * a)
+
+
+def log_in_bulk(z: Any, df: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Compute ln(1 + t^2 / df) of the quantile t where the tail is not far out for a df: Hill's
+    first expansion, towards the normal.
+
+    Args:
+        z: The normal quantile.
+        df: The degrees of freedom.
+        a: The next four are of `hill_numbers`.
+        b: The second.
+        c: The third.
+        d: The fourth.
+    """
+    x, square = -z, z * z  # the deviate of the lower tail, as Hill has it
+    c = c + np.where(df < 5, 0.3 * (df - 4.5) * (x + 0.6), 0.0)
+    c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
+    y = (((((0.4 * square + 6.3) * square + 36) * square + 94.5) / c - square - 3) / b + 1) * x
+    return a * y * y
 
 
 def student_quantile_at(
     z: Any, log_tails: Any, log_one: Any, log_two: Any,
-    df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any,
+    df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
 ) -> Any:  # fmt: skip
     """Compute `student_quantile` from `tail_numbers` and `hill_numbers`.
 
@@ -133,24 +156,20 @@ def student_quantile_at(
         log_one: The logarithm of the quantile of one degree of freedom.
         log_two: The logarithm of that of two.
         df: The degrees of freedom.
-        a: Hill's a; the next three are his, too.
-        b: 48 / a^2.
-        c: A polynomial in a.
-        d: What the tail is multiplied by.
-        log_d: Its logarithm.
+        a: The next six are of `hill_numbers`.
+        b: The second.
+        c: The third.
+        d: The fourth.
+        log_d: The fifth.
+        log_switch: The last.
     """
     few, w = df <= 2, 2 / df
-    y = np.exp(np.where(few, (w - 1) * log_one + (2 - w) * log_two, w * (log_d + log_tails)))
-    between = y
-    bulk = y > SWITCH_AT + SWITCH_SLOPE * a
-    # Towards the normal, where the tail is not far out for these degrees of freedom.
-    x, square = -z, z * z  # the deviate of the lower tail, as Hill has it
-    c = c + np.where(df < 5, 0.3 * (df - 4.5) * (x + 0.6), 0.0)
-    c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
-    near = (((((0.4 * square + 6.3) * square + 36) * square + 94.5) / c - square - 3) / b + 1) * x
-    near = np.expm1(np.minimum(a * near * near, LARGEST_EXPONENT))
-    # Towards the power law, where it is.
-    y = np.minimum(np.maximum(y, TINY), SWITCH_AT + SWITCH_SLOPE * a)
+    depth = w * (log_d + log_tails)
+    exponent = np.where(few, (w - 1) * log_one + (2 - w) * log_two, depth)
+    between = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
+    near = np.expm1(np.minimum(log_in_bulk(z, df, a, b, c, d), LARGEST_EXPONENT))
+    # Towards the power law, where the tail is far out.
+    y = np.minimum(np.maximum(between, TINY), SWITCH_AT + SWITCH_SLOPE * a)
     far = 1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3)
     far = ((far + 0.5 / (df + 4)) * y - 1) * (df + 1) / (df + 2) + 1 / y
-    return np.where(few, between, np.sqrt(df * np.where(bulk, near, far)))
+    return np.where(few, between, np.sqrt(df * np.where(depth > log_switch, near, far)))

@@ -12,7 +12,7 @@ from typing import Any
 from varts._validation import abbreviate, choice, integer, unknown
 from varts.drift import Cycle, Drifting, Steps, Walk
 from varts.empirical import EmpiricalBandit
-from varts.policies import Fading, KnownVarianceTS, Policy, VarTS, make
+from varts.policies import BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
@@ -225,13 +225,15 @@ def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
 def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     """prior = "problem": the prior of a policy that knows where its instances come from."""
     kind = type(make(name))
-    if kind is VarTS:
+    if kind in (VarTS, BayesUCB):
         return {"prior": problem.own_prior()}
     problem = problem.problem if isinstance(problem, Drifting) else problem
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
-    raise ValueError(f'prior = "problem" must be for VarTS or KnownVarianceTS, got {label!r}')
+    raise ValueError(
+        f'prior = "problem" must be for VarTS, Bayes-UCB or KnownVarianceTS, got {label!r}'
+    )
 
 
 def _only(what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:

@@ -89,7 +89,7 @@ def _hooks(kernel: Kernel) -> Hooks:
     pay, first_pay = pay_functions(kernel.reward, kernel.has_data)
     transform, sound = selectors.keep, selectors.sound
     observe, fade = selectors.observe_nothing, selectors.fade_nothing
-    if kernel.family in ("index", "growing"):
+    if kernel.family in ("index", "reaching", "growing"):
         select, refresh, begin, sound = _index_hooks(kernel)
     elif kernel.family == "mean_variance":
         select = selectors.select_mean_variance
@@ -173,6 +173,11 @@ def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
     sound = jit(specialise(index_selectors.sound_indices, f"sound_{kernel.digest}", **bound))
     if kernel.family == "index" or kernel.naive:
         return inlined(specialise(index_selectors.select_index, **bound)), refresh, begin, sound
+    if kernel.family == "reaching":
+        named = {"reaches": formula_jit(kernel.reaches)}
+        each = inlined(specialise(index_selectors.reaches_of_terms, **named, **numbers))
+        bound["mark_reaching"] = inlined(specialise(index_selectors.mark_reaching, reaches_of=each))
+        return inlined(specialise(index_selectors.select_reaching, **bound)), refresh, begin, sound
     select = inlined(specialise(index_selectors.select_growing, **bound))
     name = f"refresh_growing_{kernel.digest}"
     refresh = jit(specialise(index_selectors.refresh_growing, name, refresh_index=refresh, **bound))

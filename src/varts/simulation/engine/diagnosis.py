@@ -53,6 +53,8 @@ def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int]]:
         moment = max(kernel.clock_count, 1) + shared + kernel.chance
         own = 3 + kernel.parameters if kernel.terms is None else kernel.term_count
         yield kernel.formula, _numbers(own + moment), 1
+        if kernel.reaches is not None:
+            yield kernel.reaches, (0.5, *_numbers(own + moment)), 1
 
 
 def _numbers(size: int) -> tuple[float, ...]:

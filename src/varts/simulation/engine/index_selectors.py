@@ -29,6 +29,8 @@ index: Any = UNBOUND  # (n, mean, m2, *moment, *parameters), or (*terms, *moment
 terms: Any = UNBOUND  # (n, mean, m2, *parameters) -> the numbers that `index` takes
 clock: Any = UNBOUND  # (t, *parameters) -> what `index` takes for t
 common: Any = UNBOUND  # (n, mean, m2) of all arms -> what `index` takes of them
+# (level, *terms, *moment) -> 1 if the index is surely at least the level, -1 if surely below, or 0
+reaches: Any = UNBOUND
 
 
 # ---------------------------------------------------------------------------------------- moment
@@ -239,6 +241,63 @@ def sound_indices(t, n, mean, m2, params, memory):
     for i in range(len(n)):
         missing += np.isnan(index_of(i, moment, n, mean, m2, params))
     return missing == 0
+
+
+# Indices that are dear. Whether one reaches a level is cheaper to say than what it is: if one arm
+# alone does, it is the largest whatever the level. A level between the largest and the next, as
+# they were when last looked at, mostly tells them apart; else that of the next, if it has fallen.
+MIDDLE, NEXT = 0, 1  # places in `level`
+reaches_of: Any = UNBOUND  # `reaches_of_terms`, compiled
+
+
+def reaches_of_terms(i, near, moment, params):
+    """Whether the index of arm i reaches the level."""
+    made = TERMS
+    for k in range(len(TERMS)):
+        made = tuple_setitem(made, k, params[PARAMETERS + k, i])
+    return float(reaches(near, *(made + moment)))
+
+
+def mark_reaching(near, moment, params, marks, K):
+    """Mark the arms whose index may reach a level: how many, and which if it is one."""
+    arm, count = 0, 0
+    for i in range(K):
+        marks[i] = reaches_of(i, near, moment, params)
+        arm += where(marks[i] >= 0, i, 0)
+        count += where(marks[i] >= 0, 1, 0)
+    return arm, count
+
+
+def select_reaching(t, n, mean, m2, params, memory, state):
+    """The same choice as `select_index`, to the last bit, computing an index only in a near tie."""
+    word, state = bits(state)
+    u, state = draw(state)
+    K, marks, level = len(n), memory[2], memory[1]
+    moment = moment_of(t, u, n, mean, m2, params, memory)
+    near = level[MIDDLE]
+    arm, count = mark_reaching(near, moment, params, marks, K)
+    if count == 0:
+        near = level[NEXT]
+        arm, count = mark_reaching(near, moment, params, marks, K)
+    if count == 1 and marks[arm] > 0:
+        return arm, state
+    best, second, arm = -np.inf, -np.inf, -1
+    for everyone in (count == 0, True):  # those that may reach the level first
+        best, second, arm = -np.inf, -np.inf, -1
+        for i in range(K):
+            if everyone or marks[i] >= 0:
+                value = index_of(i, moment, n, mean, m2, params)
+                if value > best or (value == best and before(i, arm, word)):
+                    second = best
+                    best, arm = value, i
+                elif value > second:
+                    second = value
+        if best >= near or everyone:
+            break
+    if count != 1:
+        level[NEXT] = second
+        level[MIDDLE] = 0.5 * (best + second)
+    return arm, state
 
 
 # Many arms, indices that only grow with t. For a while, until round `until`, an arm's index is at

@@ -35,8 +35,9 @@ from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_CO
 from varts.simulation.results import read_only
 from varts.stats import ArmStats
 
-Family = Literal["index", "growing", "belief", "top_two", "top_two_means", "beta", "mean_variance"]
-
+Family = Literal[
+    "index", "reaching", "growing", "belief", "top_two", "top_two_means", "beta", "mean_variance"
+]
 Stop = Literal["", "evidence", "ratio"]
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
@@ -71,6 +72,7 @@ class Kernel:
     terms: Formula | None = None  # of an index, as are the clock and what all arms share
     clock: Formula | None = None
     common: Formula | None = None
+    reaches: Formula | None = None
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
     tails: bool = False  # whether the last parameter is what a reward is worth for a variance
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
@@ -120,7 +122,7 @@ def kernel_of(
     family = family_of(policy)
     if family is None:
         return None
-    formula = terms = clock = common = None
+    formula = terms = clock = common = reaches = None
     pooled = tails = False
     moment: dict[str, Any] = {}
     if family == "index":
@@ -131,6 +133,8 @@ def kernel_of(
         alone = common is None and not policy.chance
         if policy.grows and alone and problem.K >= MIN_ARMS_GROWING and not fading:
             family = "growing"
+        elif policy.reaches is not None and terms is not None:
+            family, reaches = "reaching", _formula(policy, "reaches")
     elif family in ("belief", "top_two"):
         assert isinstance(policy, BeliefPolicy)
         formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
@@ -142,6 +146,7 @@ def kernel_of(
         terms,
         clock,
         common,
+        reaches,
         pooled=pooled,
         tails=tails,
         parameters=given.shape[1],
