@@ -34,6 +34,11 @@ class PairwiseTree(Generic[T]):
             value, blocks = self._merge(earlier, value), size + blocks
         self._subtrees.append((blocks, value))
 
+    @property
+    def subtrees(self) -> list[tuple[int, T]]:
+        """What can still be added to: blocks that are merged, and how many, the most first."""
+        return list(self._subtrees)
+
     def total(self) -> T | None:
         """All that was added, merged; None if that was nothing."""
         if not self._subtrees:

@@ -15,7 +15,7 @@ from varts._validation import abbreviate, choice, integer, unknown
 from varts.contextual_problems import LinearBandit, RecordedBandit, Wheel
 from varts.drift import Cycle, Drifting, Steps, Walk
 from varts.empirical import EmpiricalBandit
-from varts.policies import Fading, KnownVarianceTS, Policy, VarTS, make
+from varts.policies import BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.policies.linear import LinearPolicy
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
@@ -289,7 +289,7 @@ def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
 def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     """prior = "problem": the prior of a policy that knows where its instances come from."""
     kind = type(make(name))
-    if kind is VarTS:
+    if kind in (VarTS, BayesUCB):
         return {"prior": problem.own_prior()}
     if issubclass(kind, LinearPolicy) and isinstance(problem, LinearBandit):
         return {"prior": problem.prior}
@@ -297,7 +297,7 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
-    rule = "VarTS, KnownVarianceTS or, of a linear problem, a policy with features"
+    rule = "VarTS, Bayes-UCB, KnownVarianceTS or, of a linear problem, a policy with features"
     raise ValueError(f'prior = "problem" must be for {rule}, got {label!r}')
 
 

@@ -7,6 +7,7 @@ threads or machines, and their results are merged in order, so results are equal
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from varts import _seeding
 from varts._validation import Floats
 from varts.drift import Drifting, Path
 from varts.empirical import EmpiricalBandit
+from varts.instances import Instances
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.fading import split_fading
 from varts.policies.linear import LinearPolicy, LinearSampler
@@ -28,6 +30,12 @@ from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
 from varts.simulation.engine.contextual_block import compile_loop, play_runs
 from varts.simulation.engine.diagnosis import diagnose
+from varts.simulation.engine.drawing import (
+    BLOCKS_PER_BATCH,
+    RUNS_PER_BLOCK,
+    draw_blocks,
+    draw_runs,
+)
 from varts.simulation.engine.kernel import (
     Kernel,
     data_array,
@@ -37,23 +45,31 @@ from varts.simulation.engine.kernel import (
     reward_of,
 )
 from varts.simulation.engine.linear import LinearMemory, allocate_linear
+from varts.simulation.engine.looks import (
+    GAP,
+    M2,
+    MEAN,
+    NO_LOOKS,
+    PULLS,
+    N,
+    Notes,
+    allocate_notes,
+    notes_kept,
+)
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
+from varts.simulation.recommendation import recommend_arms, score_arms
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
-from varts.simulation.results import PolicyResult, RegretCurve
+from varts.simulation.results import PolicyResult, RegretCurve, RunRecord
 from varts.stats import ArmStats
 from varts.visits import ContextualProblem
-
-# These three are part of every result, like the numbers of random streams.
-RUNS_PER_BLOCK = 8
-BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
-MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
 
 # Known to pay what they state.
 BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed, EmpiricalBandit, RevenueBandit)
 _checked: set[tuple[Any, ...]] = set()  # other problems, by their reward and a drawn instance
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
+MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
 
 
 class Prepared(NamedTuple):
@@ -69,7 +85,10 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """Everything a block needs to know; blocks differ only by their number."""
+    """Everything a block needs to know; blocks differ only by their number.
+
+    At `checkpoints` every run is looked at, and an arm recommended by "mean" or by "belief".
+    """
 
     problem: Problem
     policies: Mapping[str, Policy]
@@ -78,11 +97,25 @@ class Work:
     seed: int
     rounds: NDArray[np.int64]
     naive: bool = False
+    instance_seed: int | None = None  # that of the instances, if it is another
+    checkpoints: tuple[int, ...] = ()  # of the recorded rounds, the horizon last
+    recommend: str = "mean"
+    played: int = 0  # blocks that need not be played again
 
     @property
     def blocks(self) -> int:
         """How many blocks there are; the last may be short."""
         return -(-self.runs // RUNS_PER_BLOCK)
+
+    @property
+    def whole_blocks(self) -> int:
+        """How many of them are not short."""
+        return self.runs // RUNS_PER_BLOCK
+
+    @property
+    def runs_per_block(self) -> int:
+        """How many runs a whole block has."""
+        return RUNS_PER_BLOCK
 
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
@@ -120,7 +153,11 @@ class Work:
     def blocks_per_call(self) -> int:
         """How many blocks to play in one call of a kernel: short ones together, to save calls."""
         rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
-        return subtree_size(0, min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds))
+        most = min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds)
+        if self.checkpoints:
+            noted = RUNS_PER_BLOCK * len(self.checkpoints) * self.problem.K
+            most = min(most, MAX_NOTES_PER_CALL // noted)
+        return subtree_size(0, most)
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
@@ -195,31 +232,45 @@ class Work:
         stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
         counter = np.zeros(1, dtype=np.int64) if counter is None else counter
         if self.problem.contextual:
-            played = play_runs(self, first_run, runs, stop, counter, self._refuse)
-        else:
-            played = self._play_all(first_run, self._draw(first, count)[:, :runs], stop, counter)
-        if played is None:
-            return None
-        return {
-            label: PolicyResult(final, best_share, average_curves(curves))
-            for label, (final, best_share, curves) in played.items()
-        }
-
-    def _play_all(
-        self,
-        first_run: int,
-        instances: Floats,
-        stop: NDArray[np.uint8],
-        counter: NDArray[np.int64],
-    ) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-        """`_play` for every policy."""
-        results = {}
+            return play_runs(self, first_run, runs, stop, counter)
+        instances, results = self._draw(first, count)[:, :runs], {}
+        notes = notes_kept.of(self.checkpoints, runs, self.problem.K)
         for label in self.policies:
-            played = self._play(label, first_run, instances, stop, counter)
+            began = time.perf_counter()
+            notes.written[0] = 0
+            scratch = self._allocate(label, notes)
+            played = self._play(label, first_run, instances, stop, counter, scratch)
             if played is None:
                 return None
-            results[label] = played
+            final, best_share, curves = played
+            record = self._record(label, first_run, notes, curves) if self.checkpoints else None
+            curve = average_curves(curves)
+            seconds = time.perf_counter() - began
+            results[label] = PolicyResult(final, best_share, curve, record, seconds)
         return results
+
+    def _record(self, label: str, first_run: int, notes: Notes, curves: Floats) -> RunRecord:
+        """What was noted of every run, and which arms that recommends."""
+        noted = notes.arms.reshape(5, len(curves), len(self.checkpoints), self.problem.K)
+        n, mean, m2, pulls, gap = (noted[i] for i in (N, MEAN, M2, PULLS, GAP))
+        scores = score_arms(self.policies[label], n, mean, m2, self.recommend)
+        arms = recommend_arms(scores, pulls, first_run)
+        simple_regret = np.take_along_axis(gap, arms[..., None], axis=-1)[..., 0]
+        regret = curves[:, np.searchsorted(self.rounds, self.checkpoints)]
+        return RunRecord(pulls[:, -1].astype(np.int64), arms, simple_regret, regret)
+
+    def instances(self, runs: int) -> Instances:
+        """What the first runs are played on; where arms drift, how they begin."""
+        return draw_runs(self.problem, self._seed_of_instances, runs)
+
+    def trace(self, label: str, run: int) -> tuple[Notes, Floats]:
+        """What was noted of one run at the checkpoints, and its regret at the recorded rounds."""
+        block, row = divmod(run, RUNS_PER_BLOCK)
+        instance = self._draw(block, 1)[:, row : row + 1]
+        notes = allocate_notes(self.checkpoints, 1, self.problem.K)
+        played = self._play(label, run, instance, scratch=self._allocate(label, notes))
+        assert played is not None  # nobody stops it
+        return notes, played[2][0]
 
     def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
         """The arms' true means and their statistics at the horizon, for each run of a block.
@@ -238,18 +289,11 @@ class Work:
         return result
 
     def _draw(self, first: int, count: int) -> Floats:
-        """Mean, a and b of the blocks' instances, a row per run."""
-        blocks = BLOCKS_PER_BATCH if self.problem.K <= MAX_ARMS_BATCHED else 1
-        batches = range(first // blocks, -(-(first + count) // blocks))
-        size = blocks * RUNS_PER_BLOCK
-        drawn = np.concatenate([self._draw_batch(each, size) for each in batches], axis=1)
-        start = (first - batches.start * blocks) * RUNS_PER_BLOCK
-        return drawn[:, start : start + count * RUNS_PER_BLOCK]
+        return draw_blocks(self.problem, self._seed_of_instances, first, count)
 
-    def _draw_batch(self, number: int, size: int) -> Floats:
-        """Always drawn whole, so that a run does not depend on how many there are."""
-        drawn = self.problem.draw(_seeding.generator(self.seed, _seeding.INSTANCES, number), size)
-        return np.stack([drawn.array(name, size, self.problem.K) for name in ("mean", "a", "b")])
+    @property
+    def _seed_of_instances(self) -> int:
+        return self.seed if self.instance_seed is None else self.instance_seed
 
     def _play(
         self,
@@ -310,15 +354,15 @@ class Work:
                 rule = "a finite location, a scale >= 0 and degrees of freedom > 0, got others"
             raise ValueError(f"{label} must give every arm {rule}")
 
-    def _allocate(self, label: str) -> Any:
-        """Room for a run of the policy."""
+    def _allocate(self, label: str, notes: Notes = NO_LOOKS) -> Any:
+        """Room for a run of the policy, and for what is noted of it."""
         allocating = drifting.allocate if self.prepared[label].drifting else allocate
-        return allocating(self.problem.K)
+        return allocating(self.problem.K, notes)
 
     def _path(self, start: Floats, run: int) -> Path:
         """How the arms of a run drift; those of a problem that does not stay as they start."""
         if isinstance(self.problem, Drifting):
-            return self.problem.path(start, max(self.horizon, 1), self.seed, run)
+            return self.problem.path(start, max(self.horizon, 1), self._seed_of_instances, run)
         return Path(np.ones(1, dtype=np.int64), *(row[None] for row in start))
 
 
