@@ -69,6 +69,10 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.revenue import RevenueBandit as RevenueBandit
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
+    from varts.simulation.sweep import Sweep as Sweep
+    from varts.simulation.sweep import sweep as sweep
+    from varts.simulation.trace import Trace as Trace
+    from varts.simulation.trace import trace as trace
     from varts.stats import ArmStats as ArmStats
     from varts.tails import Tails as Tails
 
@@ -115,6 +119,8 @@ _homes = {
     "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),
     "varts.simulation.study": ("Study", "simulate"),
+    "varts.simulation.sweep": ("Sweep", "sweep"),
+    "varts.simulation.trace": ("Trace", "trace"),
     "varts.tails": ("Tails",),
 }
 _home = {name: module for module, names in _homes.items() for name in names}

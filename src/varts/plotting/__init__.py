@@ -18,6 +18,7 @@ from varts.plotting.style import (
     shared_legend,
     thin,
 )
+from varts.plotting.trace import trace_figure
 
 __all__ = [
     "FIGURE_SUFFIXES",
@@ -33,4 +34,5 @@ __all__ = [
     "save_figure",
     "shared_legend",
     "thin",
+    "trace_figure",
 ]

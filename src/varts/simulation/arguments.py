@@ -3,14 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import abbreviate, integer
+from varts._validation import abbreviate, choice, integer
 from varts.policies import Policy, make
+from varts.problems import Problem
+from varts.simulation.recommendation import RECOMMENDATIONS
 from varts.simulation.results import geometric_rounds, recorded_rounds
+
+if TYPE_CHECKING:
+    from varts.simulation.engine.blocks import Work
+
+
+def make_work(
+    problem: Any,
+    policies: Any,
+    horizon: Any,
+    runs: Any,
+    seed: Any,
+    *,
+    checkpoints: Any = False,
+    recommend: Any = RECOMMENDATIONS[0],
+    instance_seed: Any = None,
+) -> Work:
+    """What there is to play; the arguments are those of `simulate`."""
+    named = match_policies(problem, policies)
+    horizon, runs, seed, _ = settings(horizon, runs, seed, None)
+    if instance_seed is not None:
+        instance_seed = integer("instance_seed", instance_seed, at_least=0, at_most=2**64 - 1)
+    looked_at = rounds_to_look_at(checkpoints, horizon)
+
+    from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
+
+    return Work(
+        problem,
+        named,
+        horizon,
+        runs,
+        seed,
+        rounds_to_record(horizon, looked_at),
+        instance_seed=instance_seed,
+        checkpoints=looked_at,
+        recommend=choice("recommend", recommend, RECOMMENDATIONS),
+    )
+
+
+def match_policies(problem: Any, policies: Any) -> dict[str, Policy]:
+    """The policies by label, each made for the arms of the problem."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
+    if not hasattr(problem, "K"):
+        raise ValueError(
+            f"problem must have its number of arms as K, got a {type(problem).__name__} without"
+        )
+    named = name_policies(policies)
+    for label, policy in named.items():
+        try:
+            if problem.names is not None:
+                named[label] = policy = policy.for_arms(problem.names)
+            policy.check(problem.K)
+        except ValueError as error:
+            raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
+    return named
 
 
 def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:

@@ -12,21 +12,15 @@ import numpy as np
 
 from varts._caching import computed_once
 from varts._progress import Progress, show_progress
-from varts._validation import abbreviate, choice, integer
+from varts._validation import abbreviate, integer
 from varts.instances import Instances
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation import archive
-from varts.simulation.arguments import (
-    name_policies,
-    rounds_to_look_at,
-    rounds_to_record,
-    settings,
-)
+from varts.simulation.arguments import make_work
 from varts.simulation.executors import Executor, Threads, play
 from varts.simulation.outcome import Outcome
 from varts.simulation.provenance import compare_settings, is_current, origin_of, provenance_of
-from varts.simulation.recommendation import RECOMMENDATIONS
 from varts.simulation.reduction import BlockResults
 
 if TYPE_CHECKING:
@@ -152,25 +146,14 @@ class Study(Outcome):
         parts = self.parts if is_current(self.provenance) else ()
         played = sum(part.blocks for part in parts)
         work = replace(self._work(), runs=runs, played=played)
-        return _study(work, threads, executor, progress, parts)
+        return study_of(work, threads, executor, progress, parts)
 
     def _work(self) -> Work:
-        from varts.simulation.engine.blocks import Work
-
-        problem, policies = self.origin or origin_of(self.provenance)
         given = self.provenance
-        checkpoints = tuple(given.get("checkpoints", ()))
-        return Work(
-            problem,
-            policies,
-            self.horizon,
-            self.runs,
-            given["seed"],
-            rounds_to_record(self.horizon, checkpoints),
-            instance_seed=given.get("instance_seed"),
-            checkpoints=checkpoints,
-            recommend=given.get("recommend", RECOMMENDATIONS[0]),
-        )
+        asked = {name: given[name] for name in ("recommend", "instance_seed") if name in given}
+        asked["checkpoints"] = given.get("checkpoints", False)
+        problem, policies = self.origin or origin_of(given)
+        return make_work(problem, policies, self.horizon, self.runs, given["seed"], **asked)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Regret curves with bands of two standard errors.
@@ -284,42 +267,13 @@ def simulate(
     >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
     True
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
-    if not hasattr(problem, "K"):
-        raise ValueError(
-            f"problem must have its number of arms as K, got a {type(problem).__name__} without"
-        )
-    named = name_policies(policies)
-    for label, policy in named.items():
-        try:
-            if problem.names is not None:
-                named[label] = policy = policy.for_arms(problem.names)
-            policy.check(problem.K)
-        except ValueError as error:
-            raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
-    horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
-    if instance_seed is not None:
-        instance_seed = integer("instance_seed", instance_seed, at_least=0, at_most=2**64 - 1)
-    looked_at = rounds_to_look_at(checkpoints, horizon)
-
-    from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
-
-    work = Work(
-        problem,
-        named,
-        horizon,
-        runs,
-        seed,
-        rounds_to_record(horizon, looked_at),
-        instance_seed=instance_seed,
-        checkpoints=looked_at,
-        recommend=choice("recommend", recommend, RECOMMENDATIONS),
+    asked = {"checkpoints": checkpoints, "recommend": recommend, "instance_seed": instance_seed}
+    return study_of(
+        make_work(problem, policies, horizon, runs, seed, **asked), threads, executor, progress
     )
-    return _study(work, threads, executor, progress)
 
 
-def _study(
+def study_of(
     work: Work,
     threads: int | None,
     client: Client | None,
@@ -333,6 +287,8 @@ def _study(
         check(client)
         if threads is not None:
             raise ValueError(f"threads must be left out with an executor, got {threads}")
+    elif threads is not None:
+        threads = integer("threads", threads, at_least=1)
     work.check_problem()
     with show_progress(progress) as bar:
         results, parts = play(work, _executor(work, threads, client), bar, before)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import RevenueBandit
+from varts.simulation.sweep import PLAIN, Setting
 
 EXAMPLE = """\
 # varts simulate study.toml
@@ -28,7 +31,7 @@ seed = 0
 
 [problem]
 kind = "gaussian"     # gaussian, bernoulli, beta, revenue, or table: rewards from a log
-K = 10                # arms; without more, the priors are the paper's
+K = 10                # arms; without more, the priors are the paper's. K = [5, 20]: both, in turn
 # prior = { mu = 12.0, kappa = 16.0, alpha = 11.0, beta = 640.0 }    # or a prior's JSON file
 # prior = { mu = 0.0, sigma = 1.0 }   with   sigma = 0.5             # known variances
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
@@ -55,6 +58,11 @@ PROBLEM_KEYS = {
     "revenue": ("kind", "K", "chance", "amount", "arm_spread", "spread", "shape"),
     "table": ("kind", "path", "arm", "reward", "experiment", "only"),
 }
+# Where a list is a list of values to try in turn: elsewhere it may be a value, an entry per arm.
+SWEPT_NUMBERS = ("horizon", "runs", "seed")
+SWEPT_PROBLEM = ("kind", "K", "s", "arm_spread", "spread", "shape", "only")
+SWEPT_TABLES = ("prior", "drift", "path")  # lists of tables, or of files
+PER_ARM = ("prior", "sigma")  # options of policies
 DRIFTS: dict[str, tuple[type[Drifting], tuple[str, ...]]] = {
     "steps": (Steps, ("every", "random", "at")),
     "cycle": (Cycle, ("period", "amplitude", "phase")),
@@ -88,13 +96,85 @@ def read(path: str | Path) -> StudyFile:
         path: The TOML file.
     """
     path = Path(path)
+    return parse(_body(path), path.parent)
+
+
+def _body(path: Path) -> dict[str, Any]:
     try:
-        body = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} must be a TOML file, got: {error}") from None
     except RecursionError:
         raise ValueError(f"{path} must be a TOML file, got one nested too deeply") from None
-    return parse(body, path.parent)
+
+
+def read_settings(path: str | Path) -> list[Setting]:
+    """Parse and check a study file in which lists stand for values to try in turn.
+
+    Args:
+        path: The TOML file.
+
+    Returns:
+        A setting for every combination of values; a single one without values if there is no list.
+    """
+    path = Path(path)
+    return parse_settings(_body(path), path.parent)
+
+
+def parse_settings(body: dict[str, Any], folder: Path = Path()) -> list[Setting]:
+    """Do the same for a mapping.
+
+    Args:
+        body: What the file says.
+        folder: What the names of files in it are relative to.
+    """
+    axes = dict(_axes(body))
+    settings = []
+    for values in itertools.product(*axes.values()):
+        one = copy.deepcopy(body)
+        shown = {}
+        for keys, value in zip(axes, values, strict=True):
+            table = one
+            for key in keys[:-1]:
+                table = table[key]
+            table[keys[-1]] = value
+            shown[_axis_name(keys)] = value if isinstance(value, PLAIN) else abbreviate(value)
+        made = parse(one, folder)
+        numbers = {name: getattr(made, name) for name in SWEPT_NUMBERS}
+        settings.append(Setting(shown, made.problem, made.policies, numbers))
+    return settings
+
+
+def _axes(body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Where in the file there are values to try in turn."""
+    problem, policies = body.get("problem"), body.get("policies")
+    found: list[tuple[tuple[str, ...], Any]]
+    found = [((name,), body.get(name)) for name in SWEPT_NUMBERS]
+    if isinstance(problem, dict):
+        found += [(("problem", name), problem.get(name)) for name in SWEPT_PROBLEM]
+        found += [
+            (("problem", name), problem.get(name))
+            for name in SWEPT_TABLES
+            if isinstance(problem.get(name), list)
+            and all(isinstance(each, (dict, str)) for each in problem[name])
+        ]
+    for label, options in policies.items() if isinstance(policies, dict) else ():
+        if isinstance(options, dict):
+            found += [
+                (("policies", label, name), value)
+                for name, value in options.items()
+                if name not in PER_ARM
+            ]
+    for keys, value in found:
+        if isinstance(value, list):
+            if not value:
+                raise ValueError(f"{_axis_name(keys)} must have at least one value, got []")
+            yield keys, value
+
+
+def _axis_name(keys: tuple[str, ...]) -> str:
+    """What tables call an axis: `K`, or `UCB-V zeta`."""
+    return " ".join(keys[1:] or keys)
 
 
 def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
