@@ -99,7 +99,7 @@ def regret_curves(
     ax.set(xlabel="Round n", ylabel="Regret", title=title)
     if legend:
         many = len(ax.get_legend_handles_labels()[1]) > LEGEND_INSIDE
-        beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if many else {}
+        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if many else {}
         ax.legend(fontsize=7, frameon=False, **beside)
     shown_in_notebooks(ax)
     return ax

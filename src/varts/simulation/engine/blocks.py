@@ -28,12 +28,7 @@ from varts.revenue import REVENUES, RevenueBandit
 from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
 from varts.simulation.engine.diagnosis import diagnose
-from varts.simulation.engine.drawing import (
-    BLOCKS_PER_BATCH,
-    RUNS_PER_BLOCK,
-    draw_blocks,
-    draw_runs,
-)
+from varts.simulation.engine.drawing import BLOCKS_PER_BATCH, draw_blocks, draw_runs
 from varts.simulation.engine.kernel import (
     Kernel,
     data_array,
@@ -57,7 +52,7 @@ from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allo
 from varts.simulation.engine.rng import stream
 from varts.simulation.recommendation import recommend_arms, score_arms
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
-from varts.simulation.results import PolicyResult, RegretCurve, RunRecord
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
 from varts.stats import ArmStats
 
 # Known to pay what they state.
@@ -107,11 +102,6 @@ class Work:
     def whole_blocks(self) -> int:
         """How many of them are not short."""
         return self.runs // RUNS_PER_BLOCK
-
-    @property
-    def runs_per_block(self) -> int:
-        """How many runs a whole block has."""
-        return RUNS_PER_BLOCK
 
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
