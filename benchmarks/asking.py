@@ -55,15 +55,16 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--turns", type=int, default=7, help="repeats of what is compared")
     options, _ = options.parse_known_args()
-    rows = [
-        [label, report.short(plain), report.short(asked), f"{share:.3f}", "yes" if share <= LIMIT else "**no**"]
-        for label, plain, asked, share in asking(options.turns)
-    ]  # fmt: skip
+    rows = []
+    for label, plain, asked, share in asking(options.turns):
+        met = "yes" if share <= LIMIT else "**no**"
+        rows.append([label, report.short(plain), report.short(asked), f"{share:.3f}", met])
     heads = ["", "plain, ns per round", "asked", f"asked / plain, at most {LIMIT}", "met"]
     wall, processors = sweep()
     text = (
-        f"{report.table(heads, rows)}\n\nA hundred settings of 1,000 runs of 2,000 rounds with 4 policies, two threads: "
-        f"{wall:.0f} s, of which the processors worked {processors:.0f} s (at most {SWEEP_SECONDS} s)."
+        f"{report.table(heads, rows)}\n\nA hundred settings of 1,000 runs of 2,000 rounds with 4 "
+        f"policies, two threads: {wall:.0f} s, in which the processors worked {processors:.0f} s "
+        f"(at most {SWEEP_SECONDS} s)."
     )
     report.put("asking", text)
     print(text)

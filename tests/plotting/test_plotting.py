@@ -147,7 +147,7 @@ def test_logarithmic_axes_show_the_curves(afterwards):
     ax.figure.canvas.draw()
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     assert 0.5 <= left <= 1 and 10_000 <= right < 11_000
-    assert 0.05 < bottom < 1 and 100 < top < 200
+    assert 0.05 < bottom < 1 and 150 < top < 300
     x = ax.lines[0].get_xdata()
     assert x[0] == 1 and (x < 100).sum() > 60
 

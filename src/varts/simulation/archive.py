@@ -59,7 +59,7 @@ def read(path: str | Path) -> dict[str, Any]:
         ValueError: If it is some other file.
     """
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if header["format"] != 1:
                 raise ValueError(f"format {header['format']}")

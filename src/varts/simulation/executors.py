@@ -76,6 +76,7 @@ def play(
                     parts = tree.subtrees if played <= work.whole_blocks else parts
                 bar.at(executor.rounds_played())
         except KeyboardInterrupt:
+            bar.interrupted = True
             executor.cancel()
             if tree.total() is None:
                 raise

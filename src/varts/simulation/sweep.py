@@ -275,15 +275,16 @@ def play_settings(
     studies: list[Study] = []
     with show_progress(progress) as bar:
         shared = SharedProgress(bar, f"{len(works)} settings", [_rounds(work) for work in works])
-        for work in works:
-            shared.next()
-            try:
+        try:
+            for work in works:
+                shared.next()
                 study = _play(work, place, threads, executor, shared)
-            except KeyboardInterrupt:
-                study = None
-            if study is None or study.interrupted:
-                break
-            studies.append(study)
+                if not study.interrupted:
+                    studies.append(study)
+                if shared.interrupted:
+                    break
+        except KeyboardInterrupt:
+            pass  # what is complete is kept
     if not studies:
         raise KeyboardInterrupt
     values = [setting.values for setting in settings[: len(studies)]]
