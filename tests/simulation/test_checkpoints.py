@@ -72,11 +72,16 @@ def test_the_recommended_arm_is_that_of_a_run_which_ends_there(label, by):
 
 
 def test_arms_that_are_level_take_turns():
-    scores = np.array([[[1.0, 1.0, 0.0], [0.0, 2.0, 2.0]]] * 4)
-    pulls = np.array([[[3, 3, 9], [1, 1, 5]]] * 4)
-    arms = recommend_arms(scores, pulls, first_run=8)
-    assert arms[:, 0].tolist() == [0, 1, 0, 1]
-    assert arms[:, 1].tolist() == [2] * 4  # pulled more often
+    scores = np.array([[1.0, 1.0, 0.0]] * 4 + [[0.0, 2.0, 2.0]] * 2)
+    pulls = np.array([[3, 3, 9]] * 4 + [[1, 1, 5]] * 2)
+    arms = recommend_arms(scores, pulls, turns=np.arange(8, 14))
+    assert arms.tolist() == [0, 1, 0, 1, 2, 2]  # the last is pulled more often
+
+
+def test_equal_means_take_turns_in_a_study():
+    """Three arms that always pay 1: the recommended one goes round with the run."""
+    study = simulate(varts.BernoulliBandit.fixed([1.0, 1.0, 1.0]), "UCB1", 3, 12, checkpoints=[3])
+    assert study.recommended["UCB1"][:, 0].tolist() == [0, 1, 2] * 4
 
 
 def test_an_arm_that_was_never_pulled_is_not_recommended_by_its_mean():

@@ -14,7 +14,7 @@ from varts.stats import merged
 
 CURVE_POINTS = 10_000  # longer horizons are thinned to this many evenly spaced rounds, ...
 CURVE_POINTS_PER_DECADE = 100  # ... and so many for each factor of ten, for logarithmic axes
-CHECKPOINTS_PER_DECADE = 10
+CHECKPOINTS_PER_DECADE = 5
 RUNS_PER_BLOCK = 8  # that are played and merged together; part of every result
 
 T = TypeVar("T", bound=np.generic)

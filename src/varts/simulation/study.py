@@ -248,7 +248,7 @@ def simulate(
         progress: Whether to show a bar; by default only on a terminal.
         executor: A dask.distributed Client, to play on its workers instead, with the same result.
         checkpoints: Rounds at which to look at every run, for `Study.identification`, `quantiles`,
-            `pulls` and `recommended`; True for ten for every factor of ten. The horizon is always
+            `pulls` and `recommended`; True for five for every factor of ten. The horizon is always
             one of them.
         recommend: Which arm a run recommends there: the one with the highest "mean" of its rewards,
             or with the highest mean in the policy's "belief", if it has one. Of equal arms it is

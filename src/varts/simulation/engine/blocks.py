@@ -39,6 +39,8 @@ from varts.simulation.engine.kernel import (
 )
 from varts.simulation.engine.looks import (
     GAP,
+    HIGHEST,
+    LEVEL,
     M2,
     MEAN,
     NO_LOOKS,
@@ -46,7 +48,7 @@ from varts.simulation.engine.looks import (
     N,
     Notes,
     allocate_notes,
-    notes_kept,
+    memory_kept,
 )
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
@@ -202,7 +204,7 @@ class Work:
         runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
         instances = self._draw(first, count)[:, :runs]
         results = {}
-        notes = notes_kept.of(self.checkpoints, runs, self.problem.K)
+        notes = memory_kept.notes(self.checkpoints, runs, self.problem.K)
         for label in self.policies:
             began = time.perf_counter()
             notes.written[0] = 0
@@ -219,13 +221,21 @@ class Work:
 
     def _record(self, label: str, first_run: int, notes: Notes, curves: Floats) -> RunRecord:
         """What was noted of every run, and which arms that recommends."""
-        noted = notes.arms.reshape(5, len(curves), len(self.checkpoints), self.problem.K)
-        n, mean, m2, pulls, gap = (noted[i] for i in (N, MEAN, M2, PULLS, GAP))
-        scores = score_arms(self.policies[label], n, mean, m2, self.recommend)
-        arms = recommend_arms(scores, pulls, first_run)
-        simple_regret = np.take_along_axis(gap, arms[..., None], axis=-1)[..., 0]
-        regret = curves[:, np.searchsorted(self.rounds, self.checkpoints)]
-        return RunRecord(pulls[:, -1].astype(np.int64), arms, simple_regret, regret)
+        shape = len(curves), len(self.checkpoints)
+        n, mean, m2, pulls, gap = (notes.arms[i] for i in (N, MEAN, M2, PULLS, GAP))
+        arms = notes.acts[:, HIGHEST].astype(np.int64)
+        open_ = np.flatnonzero((arms == LEVEL) | (self.recommend != "mean"))
+        if open_.size:
+            rows = (x[open_] for x in (n, mean, m2))
+            scores = score_arms(self.policies[label], *rows, self.recommend)
+            turns = first_run + np.add(*np.divmod(open_, shape[1]))
+            arms[open_] = recommend_arms(scores, pulls[open_], turns)
+        return RunRecord(
+            pulls.reshape(*shape, -1)[:, -1].astype(np.int64),
+            arms.reshape(shape),
+            gap[np.arange(arms.size), arms].reshape(shape),
+            curves[:, np.searchsorted(self.rounds, self.checkpoints)],
+        )
 
     def instances(self, runs: int) -> Instances:
         """What the first runs are played on; where arms drift, how they begin."""
