@@ -227,7 +227,7 @@ class Work:
         open_ = np.flatnonzero((arms == LEVEL) | (self.recommend != "mean"))
         if open_.size:
             rows = (x[open_] for x in (n, mean, m2))
-            scores = score_arms(self.policies[label], *rows, self.recommend)
+            scores = score_arms(self.policies[label], *rows, by=self.recommend)
             turns = first_run + np.add(*np.divmod(open_, shape[1]))
             arms[open_] = recommend_arms(scores, pulls[open_], turns)
         return RunRecord(
