@@ -42,7 +42,7 @@ def recommend_arms(scores: Floats, pulls: Floats, turns: NDArray[np.int64]) -> N
     return arms
 
 
-def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, by: str) -> Floats:
+def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
     """What an arm is recommended by, for arrays whose last axis is that of the arms.
 
     Args:
