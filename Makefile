@@ -66,6 +66,7 @@ chaos-serve: install  ## varts serve under kills, lost stores, full disks and wr
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(BENCH)
 	$(BIN)/python benchmarks/linear.py --speed $(BENCH)
+	$(BIN)/python benchmarks/asking.py $(BENCH)
 
 bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
 	$(BIN)/python benchmarks/fitting.py $(BENCH)

@@ -102,6 +102,10 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.revenue import RevenueBandit as RevenueBandit
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
+    from varts.simulation.sweep import Sweep as Sweep
+    from varts.simulation.sweep import sweep as sweep
+    from varts.simulation.trace import Trace as Trace
+    from varts.simulation.trace import trace as trace
     from varts.stats import ArmStats as ArmStats
     from varts.stopping import StopAtError as StopAtError
     from varts.stopping import StopAtGLR as StopAtGLR
@@ -181,6 +185,8 @@ _homes = {
     "varts.stats": ("ArmStats",),
     "varts.stopping": ("StopAtError", "StopAtGLR", "StopAtLoss", "StopAtPBest", "StopRule"),
     "varts.simulation.study": ("Study", "simulate"),
+    "varts.simulation.sweep": ("Sweep", "sweep"),
+    "varts.simulation.trace": ("Trace", "trace"),
     "varts.tails": ("Tails",),
     "varts.visits": ("ContextualProblem", "Visits"),
 }

@@ -9,7 +9,7 @@ import varts
 from varts.linear_stats import LinearStats
 from varts.priors.regression import Regression, regress
 from varts.simulation.engine import linear
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.contextual_block import ContextualWork
 from varts.simulation.engine.quantiles import stdtrit
 from varts.simulation.results import recorded_rounds
 
@@ -32,7 +32,8 @@ def interpreted(policy, **changed):
 
 def play(problem, policy, horizon=200, runs=4, naive=False, seed=3):
     named = {"it": policy}
-    work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon), naive=naive)
+    rounds = recorded_rounds(horizon)
+    work = ContextualWork(problem, named, horizon, runs, seed, rounds, naive=naive)
     return work.play_blocks(0, work.blocks).policies["it"]
 
 

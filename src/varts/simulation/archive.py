@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from varts._files import replacing
-from varts.simulation.engine.drawing import RUNS_PER_BLOCK
-from varts.simulation.reduction import BlockResults
+from varts.simulation.reduction import BlockResults, split
 from varts.simulation.results import Ending, PolicyResult, RegretCurve, RunRecord
 
 RECORDED = [field.name for field in fields(RunRecord)]
@@ -63,7 +62,7 @@ def read(path: str | Path) -> dict[str, Any]:
         ValueError: If it is some other file.
     """
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if header["format"] != 1:
                 raise ValueError(f"format {header['format']}")
@@ -92,23 +91,11 @@ def _result(file: Any, i: int) -> PolicyResult:
 
 
 def _parts(file: Any, results: Mapping[str, PolicyResult]) -> tuple[BlockResults, ...]:
-    made: list[BlockResults] = []
-    first = 0
-    curves = [(f"part_mean{i}", f"part_m2{i}") for i in range(len(results))]
-    numbers = {name: file[name] for pair in curves for name in pair if name in file}
-    for row, blocks in enumerate(file["parts"].tolist() if "parts" in file else ()):
-        last, policies = first + blocks * RUNS_PER_BLOCK, {}
-        for (label, result), (mean, m2) in zip(results.items(), curves, strict=True):
-            curve = RegretCurve(last - first, numbers[mean][row], numbers[m2][row])
-            policies[label] = _some(result, slice(first, last), curve)
-        made.append(BlockResults(blocks, policies))
-        first = last
-    return tuple(made)
-
-
-def _some(result: PolicyResult, runs: slice, curve: RegretCurve) -> PolicyResult:
-    """The result of some of the runs; the time of all is booked on the first of them."""
-    record = None if result.record is None else result.record.of_runs(runs)
-    ending = None if result.ending is None else result.ending.of_runs(runs)
-    seconds = 0.0 if runs.start else result.seconds
-    return PolicyResult(result.final[runs], result.best_share[runs], curve, record, seconds, ending)
+    if "parts" not in file:
+        return ()
+    blocks = file["parts"].tolist()
+    curves = {
+        label: list(zip(file[f"part_mean{i}"], file[f"part_m2{i}"], strict=True))
+        for i, label in enumerate(results)
+    }
+    return split(results, blocks, curves)

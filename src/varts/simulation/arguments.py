@@ -3,20 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import abbreviate, integer
+from varts._validation import abbreviate, choice, integer
 from varts.drift import Drifting
 from varts.policies import Policy, make
 from varts.policies.fading import split_fading
 from varts.problems import Problem
+from varts.simulation.recommendation import RECOMMENDATIONS
 from varts.simulation.results import geometric_rounds, recorded_rounds
 from varts.stopping import StopRule
+from varts.visits import check_context
 
 LOOKS_PER_DECADE = 20  # of a stopping rule that needs an integral: each 12 % after the one before
+
+if TYPE_CHECKING:
+    from varts.simulation.engine.blocks import Work
+
+
+def make_work(
+    problem: Any,
+    policies: Any,
+    horizon: Any,
+    runs: Any,
+    seed: Any,
+    *,
+    checkpoints: Any = False,
+    recommend: Any = RECOMMENDATIONS[0],
+    instance_seed: Any = None,
+    stop: Any = None,
+    looks: Any = None,
+) -> Work:
+    """What there is to play; the arguments are those of `simulate`."""
+    named = match_policies(problem, policies)
+    horizon, runs, seed, _ = settings(horizon, runs, seed, None)
+    if instance_seed is not None:
+        instance_seed = integer("instance_seed", instance_seed, at_least=0, at_most=2**64 - 1)
+    looked_at = rounds_to_look_at(checkpoints, horizon)
+    looks = looks_of(stop, looks, horizon)
+    check_looks(stop, looked_at, problem, named)
+
+    from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
+    from varts.simulation.engine.contextual_block import ContextualWork
+    from varts.simulation.engine.ending import EndedWork
+
+    rounds = rounds_to_record(horizon, looks or looked_at)
+    more = {
+        "instance_seed": instance_seed,
+        "recommend": choice("recommend", recommend, RECOMMENDATIONS),
+    }
+    numbers = problem, named, horizon, runs, seed, rounds
+    if problem.contextual:
+        return ContextualWork(*numbers, **more)
+    if stop is None:
+        return Work(*numbers, checkpoints=looked_at, **more)
+    return EndedWork(*numbers, stop=stop, looks=looks, **more)
+
+
+def match_policies(problem: Any, policies: Any) -> dict[str, Policy]:
+    """The policies by label, each made for the arms of the problem."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
+    if not hasattr(problem, "K"):
+        raise ValueError(
+            f"problem must have its number of arms as K, got a {type(problem).__name__} without"
+        )
+    named = name_policies(policies)
+    for label, policy in named.items():
+        try:
+            if problem.names is not None:
+                named[label] = policy = policy.for_arms(problem.names)
+            policy.check(problem.K)
+            check_context(policy, problem)
+        except ValueError as error:
+            raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
+    return named
 
 
 def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
@@ -64,10 +128,15 @@ def looks_of(stop: Any, asked: Any, horizon: int) -> tuple[int, ...]:
     return tuple(looks)
 
 
-def check_stop(
+def check_looks(
     stop: Any, checkpoints: tuple[int, ...], problem: Problem, policies: Mapping[str, Policy]
 ) -> None:
-    """Refuse what a stopping rule cannot be used with."""
+    """Refuse checkpoints and stopping rules where they cannot be used."""
+    if problem.contextual and (checkpoints or stop is not None):
+        name, kind = "stop" if stop is not None else "checkpoints", type(problem).__name__
+        raise ValueError(
+            f"{name} must be left out where the best arm depends on features, got a {kind}"
+        )
     if stop is None:
         return
     if checkpoints:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from varts._progress import Progress
-from varts.simulation.reduction import BlockResults, PairwiseTree, subtree_size
-from varts.simulation.results import PolicyResult
+from varts.simulation.reduction import BlockResults, PairwiseTree, split, subtree_size
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult
 
 if TYPE_CHECKING:
     from varts.simulation.engine.blocks import Work
@@ -60,7 +60,7 @@ def play(
     pending: deque[Future[BlockResults]] = deque()
     with executor:
         executor.prepare(bar)
-        runs = work.runs - work.played * work.runs_per_block
+        runs = work.runs - work.played * RUNS_PER_BLOCK
         bar.stage("playing", runs * work.horizon * len(work.policies))
         tasks = executor.submit()
         try:
@@ -76,6 +76,7 @@ def play(
                     parts = tree.subtrees if played <= work.whole_blocks else parts
                 bar.at(executor.rounds_played())
         except KeyboardInterrupt:
+            bar.interrupted = True
             executor.cancel()
             if tree.total() is None:
                 raise
@@ -84,7 +85,14 @@ def play(
             raise
     total = tree.total()
     assert total is not None
-    return total.policies, tuple(part for _, part in parts)
+    blocks = [part.blocks for _, part in parts]
+    curves = {
+        label: [
+            (part.policies[label].curve.mean, part.policies[label].curve.m2) for _, part in parts
+        ]
+        for label in total.policies
+    }
+    return total.policies, split(total.policies, blocks, curves)
 
 
 class Threads:

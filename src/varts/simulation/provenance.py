@@ -70,21 +70,6 @@ def origin_of(provenance: Mapping[str, Any]) -> tuple[Problem, dict[str, Policy]
     return rebuild(recipe["problem"]), policies
 
 
-def work_of(
-    provenance: Mapping[str, Any], runs: int, origin: tuple[Problem, Mapping[str, Policy]] | None
-) -> Work:
-    """The work of a study, made again."""
-    from varts.simulation.engine.ending import make_work
-
-    problem, policies = origin or origin_of(provenance)
-    names = "instance_seed", "checkpoints", "recommend", "looks"
-    given = {name: provenance[name] for name in names if name in provenance}
-    given |= {name: tuple(given[name]) for name in ("checkpoints", "looks") if name in given}
-    if "stop" in provenance:
-        given["stop"] = rebuild(provenance["stop"])
-    return make_work(problem, policies, provenance["horizon"], runs, provenance["seed"], **given)
-
-
 def is_current(provenance: Mapping[str, Any]) -> bool:
     """Whether a study was made with what would play it now."""
     return bool(provenance.get("versions") == _versions())

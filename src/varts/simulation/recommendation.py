@@ -17,34 +17,32 @@ from varts.stats import ArmStats
 RECOMMENDATIONS = ("mean", "belief")
 
 
-def recommend_arms(scores: Floats, pulls: Floats, first_run: int) -> NDArray[np.int64]:
-    """The arm with the highest score, for every run (first axis) and checkpoint (second).
+def recommend_arms(scores: Floats, pulls: Floats, turns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The arm with the highest score in every row.
 
-    Of equal ones it is the one pulled most; what is still level goes round from run to run, so that
-    no arm is favoured by its place and nothing need be drawn.
+    Of equal ones it is the one pulled most; what is still level takes turns, so that no arm is
+    favoured by its place and nothing need be drawn.
 
     Args:
-        scores: A number per run, checkpoint and arm; -inf for an arm that is out of the question.
+        scores: A row of numbers per arm; -inf for an arm that is out of the question.
         pulls: How often each arm was pulled, likewise.
-        first_run: The number of the first run.
+        turns: Whose turn it is, a number per row.
 
-    >>> scores, pulls = np.array([[[0.5, 0.5, 0.2]]] * 3), np.array([[[1, 1, 7]]] * 3)
-    >>> recommend_arms(scores, pulls, first_run=0).ravel()
+    >>> scores, pulls = np.array([[0.5, 0.5, 0.2]] * 3), np.array([[1, 1, 7]] * 3)
+    >>> recommend_arms(scores, pulls, np.arange(3))
     array([0, 1, 0])
     """
     arms: NDArray[np.int64] = scores.argmax(axis=-1)
-    tied = scores == np.take_along_axis(scores, arms[..., None], axis=-1)
-    if np.count_nonzero(tied) == arms.size:
-        return arms
-    for run, look in zip(*np.nonzero(tied.sum(axis=-1) > 1), strict=True):
-        level = np.flatnonzero(tied[run, look])
-        most = pulls[run, look, level]
+    tied = scores == np.take_along_axis(scores, arms[:, None], axis=-1)
+    for row in np.flatnonzero(np.count_nonzero(tied, axis=-1) > 1):
+        level = np.flatnonzero(tied[row])
+        most = pulls[row, level]
         level = level[most == most.max()]
-        arms[run, look] = level[(first_run + run + look) % len(level)]
+        arms[row] = level[turns[row] % len(level)]
     return arms
 
 
-def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, by: str) -> Floats:
+def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
     """What an arm is recommended by, for arrays whose last axis is that of the arms.
 
     Args:

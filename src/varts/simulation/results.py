@@ -14,7 +14,8 @@ from varts.stats import merged
 
 CURVE_POINTS = 10_000  # longer horizons are thinned to this many evenly spaced rounds, ...
 CURVE_POINTS_PER_DECADE = 100  # ... and so many for each factor of ten, for logarithmic axes
-CHECKPOINTS_PER_DECADE = 10
+CHECKPOINTS_PER_DECADE = 5
+RUNS_PER_BLOCK = 8  # that are played and merged together; part of every result
 
 T = TypeVar("T", bound=np.generic)
 
@@ -179,6 +180,18 @@ class PolicyResult:
             self.seconds + later.seconds,
             ending,
         )
+
+    def part(self, runs: slice, curve: RegretCurve) -> PolicyResult:
+        """The result of some of the runs; the time of all is booked on the first of them.
+
+        Args:
+            runs: Which runs.
+            curve: Their curve.
+        """
+        record = None if self.record is None else self.record.of_runs(runs)
+        ending = None if self.ending is None else self.ending.of_runs(runs)
+        seconds = 0.0 if runs.start else self.seconds
+        return PolicyResult(self.final[runs], self.best_share[runs], curve, record, seconds, ending)
 
     def __eq__(self, other: object) -> bool:
         return (

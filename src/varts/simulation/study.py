@@ -12,25 +12,18 @@ import numpy as np
 
 from varts._caching import computed_once
 from varts._progress import Progress, show_progress
-from varts._validation import abbreviate, choice, integer
+from varts._validation import abbreviate, integer
 from varts.instances import Instances
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation import archive
-from varts.simulation.arguments import (
-    check_stop,
-    looks_of,
-    name_policies,
-    rounds_to_look_at,
-    settings,
-)
+from varts.simulation.arguments import make_work
 from varts.simulation.executors import Executor, Threads, play
 from varts.simulation.outcome import Outcome
-from varts.simulation.provenance import compare_settings, is_current, provenance_of, work_of
-from varts.simulation.recommendation import RECOMMENDATIONS
+from varts.simulation.provenance import compare_settings, is_current, origin_of, provenance_of
+from varts.simulation.recipe import rebuild
 from varts.simulation.reduction import BlockResults
 from varts.stopping import StopRule
-from varts.visits import check_context
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -155,10 +148,16 @@ class Study(Outcome):
         parts = self.parts if is_current(self.provenance) else ()
         played = sum(part.blocks for part in parts)
         work = replace(self._work(), runs=runs, played=played)
-        return _study(work, threads, executor, progress, parts)
+        return study_of(work, threads, executor, progress, parts)
 
     def _work(self) -> Work:
-        return work_of({**self.provenance, "horizon": self.horizon}, self.runs, self.origin)
+        given = self.provenance
+        names = "checkpoints", "recommend", "instance_seed"
+        asked = {name: given[name] for name in names if name in given}
+        if "stop" in given:
+            asked |= {"stop": rebuild(given["stop"]), "looks": given["looks"] or None}
+        problem, policies = self.origin or origin_of(given)
+        return make_work(problem, policies, self.horizon, self.runs, given["seed"], **asked)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Regret curves with bands of two standard errors.
@@ -255,7 +254,7 @@ def simulate(
         progress: Whether to show a bar; by default only on a terminal.
         executor: A dask.distributed Client, to play on its workers instead, with the same result.
         checkpoints: Rounds at which to look at every run, for `Study.identification`, `quantiles`,
-            `pulls` and `recommended`; True for ten for every factor of ten. The horizon is always
+            `pulls` and `recommended`; True for five for every factor of ten. The horizon is always
             one of them.
         recommend: Which arm a run recommends there: the one with the highest "mean" of its rewards,
             or with the highest mean in the policy's "belief", if it has one. Of equal arms it is
@@ -278,45 +277,22 @@ def simulate(
     >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
     True
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
-    if not hasattr(problem, "K"):
-        raise ValueError(
-            f"problem must have its number of arms as K, got a {type(problem).__name__} without"
-        )
-    named = name_policies(policies)
-    for label, policy in named.items():
-        try:
-            if problem.names is not None:
-                named[label] = policy = policy.for_arms(problem.names)
-            policy.check(problem.K)
-            check_context(policy, problem)
-        except ValueError as error:
-            raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
-    horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
-    if instance_seed is not None:
-        instance_seed = integer("instance_seed", instance_seed, at_least=0, at_most=2**64 - 1)
-    looked_at = rounds_to_look_at(checkpoints, horizon)
-    check_stop(stop, looked_at, problem, named)
-
-    from varts.simulation.engine.ending import make_work  # `import varts` stays free of Numba
-
     work = make_work(
         problem,
-        named,
+        policies,
         horizon,
         runs,
         seed,
+        checkpoints=checkpoints,
+        recommend=recommend,
         instance_seed=instance_seed,
-        checkpoints=looked_at,
-        recommend=choice("recommend", recommend, RECOMMENDATIONS),
         stop=stop,
-        looks=looks_of(stop, looks, horizon),
+        looks=looks,
     )
-    return _study(work, threads, executor, progress)
+    return study_of(work, threads, executor, progress)
 
 
-def _study(
+def study_of(
     work: Work,
     threads: int | None,
     client: Client | None,
@@ -330,6 +306,8 @@ def _study(
         check(client)
         if threads is not None:
             raise ValueError(f"threads must be left out with an executor, got {threads}")
+    elif threads is not None:
+        threads = integer("threads", threads, at_least=1)
     work.check_problem()
     with show_progress(progress) as bar:
         results, parts = play(work, _executor(work, threads, client), bar, before)

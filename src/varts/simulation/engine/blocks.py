@@ -6,7 +6,6 @@ threads or machines, and their results are merged in order, so results are equal
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,26 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from varts import _seeding
 from varts._validation import Floats
 from varts.drift import Drifting, Path
-from varts.empirical import EmpiricalBandit
 from varts.instances import Instances
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.fading import split_fading
-from varts.policies.linear import LinearPolicy, LinearSampler
-from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
-from varts.revenue import REVENUES, RevenueBandit
+from varts.policies.linear import LinearSampler
+from varts.problems import Problem
 from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
-from varts.simulation.engine.contextual_block import compile_loop, play_runs
 from varts.simulation.engine.diagnosis import diagnose
-from varts.simulation.engine.drawing import (
-    BLOCKS_PER_BATCH,
-    RUNS_PER_BLOCK,
-    draw_blocks,
-    draw_runs,
-)
+from varts.simulation.engine.drawing import BLOCKS_PER_BATCH, draw_blocks, draw_runs
 from varts.simulation.engine.kernel import (
     Kernel,
     data_array,
@@ -44,9 +34,10 @@ from varts.simulation.engine.kernel import (
     reward_kind,
     reward_of,
 )
-from varts.simulation.engine.linear import LinearMemory, allocate_linear
 from varts.simulation.engine.looks import (
     GAP,
+    HIGHEST,
+    LEVEL,
     M2,
     MEAN,
     NO_LOOKS,
@@ -54,19 +45,15 @@ from varts.simulation.engine.looks import (
     N,
     Notes,
     allocate_notes,
-    notes_kept,
+    memory_kept,
 )
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
+from varts.simulation.engine.statement import check_problem
 from varts.simulation.recommendation import recommend_arms, score_arms
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
-from varts.simulation.results import PolicyResult, RegretCurve, RunRecord
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
 from varts.stats import ArmStats
-from varts.visits import ContextualProblem
-
-# Known to pay what they state.
-BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed, EmpiricalBandit, RevenueBandit)
-_checked: set[tuple[Any, ...]] = set()  # other problems, by their reward and a drawn instance
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
 MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
@@ -112,11 +99,6 @@ class Work:
         """How many of them are not short."""
         return self.runs // RUNS_PER_BLOCK
 
-    @property
-    def runs_per_block(self) -> int:
-        """How many runs a whole block has."""
-        return RUNS_PER_BLOCK
-
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
         """The policies made ready, by label."""
@@ -132,17 +114,6 @@ class Work:
             fade,
             np.asarray(policy.least_weight(K), dtype=np.float64),
         )
-
-    @cached_property
-    def linear_memories(self) -> dict[str, LinearMemory]:
-        """What every run of a policy that looks at features begins with, by label."""
-        assert isinstance(self.problem, ContextualProblem)
-        K, d = self.problem.K, self.problem.d
-        return {
-            label: allocate_linear(policy, K, d)
-            for label, policy in self.policies.items()
-            if isinstance(policy, LinearPolicy)
-        }
 
     @cached_property
     def data(self) -> Floats:
@@ -164,40 +135,22 @@ class Work:
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            if self.problem.contextual:
-                compile_loop(self, label)
-            elif self.prepared[label].drifting:
-                replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
-            else:
-                self._play(label, 0, np.zeros((3, 0, self.problem.K)))
+            self._play_nothing(label)
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
             has_data = self.problem.data is not None
             compiled = kernel or Kernel("index", reward=reward_of(self.problem), has_data=has_data)
             raise ValueError(diagnose(compiled, error)) from error
 
+    def _play_nothing(self, label: str) -> None:
+        if self.prepared[label].drifting:
+            replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
+        else:
+            self._play(label, 0, np.zeros((3, 0, self.problem.K)))
+
     def check_problem(self) -> None:
         """Hold a user's own problem against what it states, the first time that it is met."""
-        problem = self.problem
-        if problem.contextual:
-            return problem.check()
-        for part in problem.parts if isinstance(problem, Drifting) else (problem,):
-            self._check(part)
-
-    @staticmethod
-    def _check(problem: Problem) -> None:
-        reward = reward_of(problem)
-        known = reward is None or problem.reward in REVENUES.values()
-        if type(problem) in BUILT_IN and known:
-            return
-        drawn = problem.draw(_seeding.generator(0, _seeding.PROBLEM_CHECK), 1)
-        arrays = (drawn.array(name, 1, problem.K) for name in ("mean", "variance", "a", "b"))
-        content = b"".join(array.tobytes() for array in (*arrays, data_array(problem)))
-        instance = hashlib.sha256(content).digest()
-        met = reward_kind(problem), reward, instance
-        if met not in _checked:
-            problem.check()
-            _checked.add(met)
+        check_problem(self.problem)
 
     def play_blocks(
         self,
@@ -229,12 +182,8 @@ class Work:
         """Neighbouring blocks in one call per policy; None if it was stopped."""
         first_run = first * RUNS_PER_BLOCK
         runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
-        stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
-        counter = np.zeros(1, dtype=np.int64) if counter is None else counter
-        if self.problem.contextual:
-            return play_runs(self, first_run, runs, stop, counter)
         instances, results = self._draw(first, count)[:, :runs], {}
-        notes = notes_kept.of(self.checkpoints, runs, self.problem.K)
+        notes = memory_kept.notes(self.checkpoints, runs, self.problem.K)
         for label in self.policies:
             began = time.perf_counter()
             notes.written[0] = 0
@@ -251,17 +200,25 @@ class Work:
 
     def _record(self, label: str, first_run: int, notes: Notes, curves: Floats) -> RunRecord:
         """What was noted of every run, and which arms that recommends."""
-        noted = notes.arms.reshape(5, len(curves), len(self.checkpoints), self.problem.K)
-        n, mean, m2, pulls, gap = (noted[i] for i in (N, MEAN, M2, PULLS, GAP))
-        scores = score_arms(self.policies[label], n, mean, m2, self.recommend)
-        arms = recommend_arms(scores, pulls, first_run)
-        simple_regret = np.take_along_axis(gap, arms[..., None], axis=-1)[..., 0]
-        regret = curves[:, np.searchsorted(self.rounds, self.checkpoints)]
-        return RunRecord(pulls[:, -1].astype(np.int64), arms, simple_regret, regret)
+        shape = len(curves), len(self.checkpoints)
+        n, mean, m2, pulls, gap = (notes.arms[i] for i in (N, MEAN, M2, PULLS, GAP))
+        arms = notes.acts[:, HIGHEST].astype(np.int64)
+        open_ = np.flatnonzero((arms == LEVEL) | (self.recommend != "mean"))
+        if open_.size:
+            rows = (x[open_] for x in (n, mean, m2))
+            scores = score_arms(self.policies[label], *rows, by=self.recommend)
+            turns = first_run + np.add(*np.divmod(open_, shape[1]))
+            arms[open_] = recommend_arms(scores, pulls[open_], turns)
+        return RunRecord(
+            pulls.reshape(*shape, -1)[:, -1].astype(np.int64),
+            arms.reshape(shape),
+            gap[np.arange(arms.size), arms].reshape(shape),
+            curves[:, np.searchsorted(self.rounds, self.checkpoints)],
+        )
 
     def instances(self, runs: int) -> Instances:
         """What the first runs are played on; where arms drift, how they begin."""
-        return draw_runs(self.problem, self._seed_of_instances, runs)
+        return draw_runs(self.problem, self.seed_of_instances, runs)
 
     def trace(self, label: str, run: int) -> tuple[Notes, Floats]:
         """What was noted of one run at the checkpoints, and its regret at the recorded rounds."""
@@ -289,10 +246,11 @@ class Work:
         return result
 
     def _draw(self, first: int, count: int) -> Floats:
-        return draw_blocks(self.problem, self._seed_of_instances, first, count)
+        return draw_blocks(self.problem, self.seed_of_instances, first, count)
 
     @property
-    def _seed_of_instances(self) -> int:
+    def seed_of_instances(self) -> int:
+        """The seed of the instances."""
         return self.seed if self.instance_seed is None else self.instance_seed
 
     def _play(
@@ -308,8 +266,7 @@ class Work:
         prepared, runs = self.prepared[label], instances.shape[1]
         final, best_share = np.empty(runs), np.empty(runs)
         curves = np.empty((runs, len(self.rounds)))
-        stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
-        counter = np.zeros(1, dtype=np.int64) if counter is None else counter
+        stop, counter = listeners(stop, counter)
         scratch = self._allocate(label) if scratch is None else scratch
 
         def call(rows: slice, arms: Any, *more: Any) -> int:
@@ -362,8 +319,16 @@ class Work:
     def _path(self, start: Floats, run: int) -> Path:
         """How the arms of a run drift; those of a problem that does not stay as they start."""
         if isinstance(self.problem, Drifting):
-            return self.problem.path(start, max(self.horizon, 1), self._seed_of_instances, run)
+            return self.problem.path(start, max(self.horizon, 1), self.seed_of_instances, run)
         return Path(np.ones(1, dtype=np.int64), *(row[None] for row in start))
+
+
+def listeners(stop: Any, counter: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """What a loop listens to and counts with, where nobody else does."""
+    return (
+        np.zeros(1, dtype=np.uint8) if stop is None else stop,
+        np.zeros(1, dtype=np.int64) if counter is None else counter,
+    )
 
 
 def average_curves(curves: Floats) -> RegretCurve:

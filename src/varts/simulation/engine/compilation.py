@@ -34,6 +34,7 @@ from varts.simulation.engine import (
     linear,
     loop,
     quantiles,
+    reductions,
     selectors,
     student_envelope,
     top_two_selectors,
@@ -267,9 +268,9 @@ numpy_of_numbers = types.ModuleType("numpy")
 numpy_of_numbers.__dict__.update(np.__dict__)
 numpy_of_numbers.__dict__.update(
     where=where,
-    max=index_selectors.largest_of,
-    min=index_selectors.smallest_of,
-    sum=index_selectors.total_of,
+    max=reductions.largest_of,
+    min=reductions.smallest_of,
+    sum=reductions.total_of,
 )
 
 

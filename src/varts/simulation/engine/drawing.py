@@ -8,10 +8,9 @@ from varts import _seeding
 from varts._validation import Floats
 from varts.instances import Instances
 from varts.problems import Problem
-from varts.simulation.results import read_only
+from varts.simulation.results import RUNS_PER_BLOCK, read_only
 
-# These three are part of every result, like the numbers of random streams.
-RUNS_PER_BLOCK = 8
+# Part of every result, like the numbers of random streams.
 BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
 MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
 

@@ -8,7 +8,6 @@ Either way a run is played by itself: its statistics are what it leaves behind.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,16 +17,13 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.policies import Policy
-from varts.problems import Problem
-from varts.simulation.arguments import rounds_to_record
 from varts.simulation.engine.blocks import Prepared, Work, average_curves
 from varts.simulation.engine.certainty import ENDED
 from varts.simulation.engine.compilation import loop_of
-from varts.simulation.engine.drawing import RUNS_PER_BLOCK
 from varts.simulation.engine.looks import GAP, M2, MEAN, NO_LOOKS, PULLS, N, allocate_notes
 from varts.simulation.engine.loop import allocate
 from varts.simulation.recommendation import recommend_arms, score_arms
-from varts.simulation.results import Ending, PolicyResult
+from varts.simulation.results import RUNS_PER_BLOCK, Ending, PolicyResult
 from varts.stats import ArmStats
 from varts.stopping import StopRule
 
@@ -126,26 +122,6 @@ class EndedWork(Work):
 
     def _recommend(self, label: str, run: int, *statistics: Floats) -> int:
         """The arm of a run that the rule did not end: that of the highest mean believed in."""
-        n, mean, m2 = (row[None, None] for row in statistics)
-        scores = score_arms(self.policies[label], n, mean, m2, "belief")
-        return int(recommend_arms(scores, n, run)[0, 0])
-
-
-def make_work(
-    problem: Problem,
-    policies: Mapping[str, Policy],
-    horizon: int,
-    runs: int,
-    seed: int,
-    *,
-    stop: StopRule | None = None,
-    looks: tuple[int, ...] = (),
-    checkpoints: tuple[int, ...] = (),
-    **more: Any,
-) -> Work:
-    """The work of a study, whose runs may end by a rule."""
-    rounds = rounds_to_record(horizon, looks or checkpoints)
-    numbers = problem, policies, horizon, runs, seed, rounds
-    if stop is None:
-        return Work(*numbers, checkpoints=checkpoints, **more)
-    return EndedWork(*numbers, stop=stop, looks=looks, **more)
+        n, mean, m2 = (row[None] for row in statistics)
+        scores = score_arms(self.policies[label], n, mean, m2, by="belief")
+        return int(recommend_arms(scores, n, np.array([run]))[0])

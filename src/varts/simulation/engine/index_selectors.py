@@ -86,36 +86,6 @@ def time_of_clock(t, params, times):
     return made
 
 
-# NumPy's reductions for `common`: Numba's own allocate memory.
-
-
-@inlined
-def largest_of(values):
-    """np.max of an array."""
-    best = values[0]
-    for i in range(1, len(values)):
-        best = values[i] if values[i] > best else best
-    return best
-
-
-@inlined
-def smallest_of(values):
-    """np.min of an array."""
-    least = values[0]
-    for i in range(1, len(values)):
-        least = values[i] if values[i] < least else least
-    return least
-
-
-@inlined
-def total_of(values):
-    """np.sum of an array."""
-    total = 0.0
-    for i in range(len(values)):
-        total += values[i]
-    return total
-
-
 @inlined
 def share_nothing(n, mean, m2):
     """Where an index depends on its own arm alone."""

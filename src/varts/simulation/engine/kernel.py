@@ -37,8 +37,16 @@ from varts.simulation.results import read_only
 from varts.stats import ArmStats
 
 Family = Literal[
-    "index", "reaching", "growing", "belief", "top_two", "top_two_means", "beta", "mean_variance",
-    "linear_index", "linear_belief",
+    "index",
+    "reaching",
+    "growing",
+    "belief",
+    "top_two",
+    "top_two_means",
+    "beta",
+    "mean_variance",
+    "linear_index",
+    "linear_belief",
 ]
 Stop = Literal["", "evidence", "ratio"]
 

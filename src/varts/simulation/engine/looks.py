@@ -15,7 +15,8 @@ from varts.simulation.engine.rng import jit
 
 NEVER = 0  # rounds begin with 1
 N, MEAN, M2, PULLS, GAP = 0, 1, 2, 3, 4  # rows of a look, with a column per arm
-ARM, REWARD = 0, 1  # what happened in its round
+ARM, REWARD, HIGHEST = 0, 1, 2  # what happened in its round, and which arm has the highest mean
+LEVEL = -1  # in the place of that arm, if there are several
 
 
 class Notes(NamedTuple):
@@ -25,36 +26,41 @@ class Notes(NamedTuple):
     arms: (
         np.ndarray
     )  # (5, looks, K): n, mean, m2, pulls, and how far the true mean is below the best
-    acts: np.ndarray  # (looks, 2): the arm pulled and what it paid
+    acts: np.ndarray  # (looks, 3): the arm pulled, what it paid, and the arm with the highest mean
     written: np.ndarray  # one number: the looks that were written down
 
 
 def allocate_notes(rounds, runs, K):
     """Room for so many runs, looked at in these rounds."""
     looks = runs * len(rounds)
+    return arrange_notes(rounds, looks, K, np.empty((5 * K + 3) * looks))
+
+
+def arrange_notes(rounds, looks, K, memory):
+    """So many looks in memory that may be more than they need."""
+    end = 5 * K * looks
     return Notes(
         np.append(rounds, NEVER).astype(np.int64),
-        np.empty((5, looks, K)),
-        np.empty((looks, 2)),
+        memory[:end].reshape(5, looks, K),
+        memory[end : end + 3 * looks].reshape(looks, 3),
         np.zeros(1, dtype=np.int64),
     )
 
 
-class NotesKept(threading.local):
-    """Those of a thread's last call: new memory costs as much as what is written to it."""
+class MemoryKept(threading.local):
+    """That of a thread's last call: new memory costs as much as what is written to it."""
 
-    notes = None
+    memory = np.empty(0)
 
-    def of(self, rounds, runs, K):
-        """Room that nobody else uses, until the thread asks again."""
-        kept = self.notes
-        shape = 5, runs * len(rounds), K
-        if kept is None or kept.arms.shape != shape or tuple(kept.rounds[:-1]) != tuple(rounds):
-            self.notes = allocate_notes(rounds, runs, K)
-        return self.notes
+    def notes(self, rounds, runs, K):
+        """Room for so many runs that nobody else uses, until the thread asks again."""
+        looks = runs * len(rounds)
+        if self.memory.size < (5 * K + 3) * looks:
+            self.memory = np.empty((5 * K + 3) * looks)
+        return arrange_notes(rounds, looks, K, self.memory)
 
 
-notes_kept = NotesKept()
+memory_kept = MemoryKept()
 NO_LOOKS = allocate_notes((), 0, 1)
 
 
@@ -65,9 +71,14 @@ def note(notes, arm, paid, n, mean, m2, pulls, gap):
     notes.written[0] += 1
     notes.acts[row, ARM] = arm
     notes.acts[row, REWARD] = paid
+    highest, best = LEVEL, -np.inf
     for i in range(len(n)):
+        if n[i] > 0 and mean[i] >= best:
+            highest = i if mean[i] > best else LEVEL
+            best = mean[i]
         notes.arms[N, row, i] = n[i]
         notes.arms[MEAN, row, i] = mean[i]
         notes.arms[M2, row, i] = m2[i]
         notes.arms[PULLS, row, i] = pulls[i]
         notes.arms[GAP, row, i] = gap[i]
+    notes.acts[row, HIGHEST] = highest
