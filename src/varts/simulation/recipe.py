@@ -52,8 +52,10 @@ def describe(value: Any) -> Any:
         return {"mapping": [[describe(name), describe(each)] for name, each in value.items()]}
     if isinstance(value, type):
         return {"class": _path(value), **_code(value)}
-    if isinstance(value, np.ufunc) and getattr(np, value.__name__, None) is value:
-        return {"function": f"numpy:{value.__name__}"}
+    if isinstance(value, np.ufunc):
+        name: str = value.__name__
+        own = getattr(np, name, None) is value
+        return {"function": f"numpy:{name}"} if own else {"unknown": repr(value)}
     if isinstance(value, types.FunctionType):
         closure = {"closure": read} if (read := _closure(value)) else {}
         return {"function": _path(value), **_code(value), **closure}
