@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-evaluation bench-contextual bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-best-arm bench-evaluation bench-contextual bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,7 @@ chaos-serve: install  ## varts serve under kills, lost stores, full disks and wr
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
 	$(BIN)/python benchmarks/run.py $(BENCH)
 	$(BIN)/python benchmarks/linear.py --speed $(BENCH)
+	$(BIN)/python benchmarks/asking.py $(BENCH)
 
 bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
 	$(BIN)/python benchmarks/fitting.py $(BENCH)
@@ -90,6 +91,9 @@ bench-large: install  ## long runs with many arms
 
 bench-anytime: install  ## errors and detection times of always-valid inference, into docs/anytime.md
 	$(BIN)/python benchmarks/anytime.py $(BENCH)
+
+bench-best-arm: install  ## how soon the best arm is found, and how often rules err, into docs/best-arm.md
+	$(BIN)/python benchmarks/best_arm.py $(BENCH)
 
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
 	$(BIN)/python benchmarks/linear.py $(BENCH)

@@ -28,6 +28,41 @@ SHARED = {
 }
 
 
+def index_policies(runs=200, turns=5):
+    """Processor time per round of every index policy, as a ratio to UCB1's: the median of turns."""
+    problem = GaussianBandit(K=10)
+    needed = {"MOSS": {"horizon": HORIZON}}
+    labels = [
+        *("UCB1", "UCB1-Tuned", "UCB-V", "UCB1-Normal", "MOSS", "MOSS-Anytime", "KL-UCB"),
+        *("KL-UCB-Gauss", "CHK", "IMED", "IMED-Gauss", "IMED-UV", "Bayes-UCB", "Epsilon-Greedy"),
+    ]
+    cases = {label: varts.policies.make(label, **needed.get(label, {})) for label in labels}
+    cases["Bayes-UCB with a prior"] = varts.BayesUCB(problem.prior)
+    took = {label: [] for label in cases}
+    for turn in range(turns + 1):
+        for label, policy in cases.items():
+            began = time.process_time()
+            varts.simulate(problem, {label: policy}, HORIZON, runs, threads=1, progress=False)
+            if turn:  # the first one compiles
+                took[label].append(time.process_time() - began)
+    ratios = {label: np.divide(times, took["UCB1"]) for label, times in took.items()}
+    return {label: float(np.median(ratio)) for label, ratio in ratios.items()}
+
+
+def top_two(runs=200, turns=5):
+    """Processor time per round of T3C, as a ratio to VarTS with the same prior: of turns."""
+    problem = GaussianBandit(K=10)
+    cases = {"VarTS": varts.VarTS(problem.prior), "T3C": varts.T3C(problem.prior)}
+    took = {label: [] for label in cases}
+    for turn in range(turns + 1):
+        for label, policy in cases.items():
+            began = time.process_time()
+            varts.simulate(problem, {label: policy}, HORIZON, runs, threads=1, progress=False)
+            if turn:  # the first one compiles
+                took[label].append(time.process_time() - began)
+    return float(np.median(np.divide(took["T3C"], took["VarTS"])))
+
+
 def varts_case(K):
     """The paper's Gaussian problem and VarTS with its true prior."""
     prior = GaussianBandit(K=K).prior

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import varts
+from tests.policies.built import built
 from varts import cli, policies
 
 # Slow because they compile, compute or run other processes: not traced for coverage, which would
@@ -139,7 +140,7 @@ def compiled_once(request, shared_folder):
         return
     prior = varts.NormalGamma(0, 1, 2, 1)
     known = {label: kind for label, kind in policies.known().items() if not kind.contextual}
-    built_in = {label: policies.make(label) for label in known}
+    built_in = {label: built(label) for label in known}
     built_in["with a prior"] = varts.VarTS(prior)
     tracer = sys.gettrace()
     sys.settrace(None)  # coverage would make it half as long again

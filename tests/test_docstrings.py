@@ -20,7 +20,7 @@ import pytest
 
 import varts
 
-FORMULAS = {"index", "believe", "terms", "clock"}
+FORMULAS = {"index", "believe", "terms", "clock", "common", "reaches"}
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 

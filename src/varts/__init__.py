@@ -53,24 +53,39 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.planning.context import plan_context as plan_context
     from varts.planning.plan import plan as plan
     from varts.planning.result import Plan as Plan
+    from varts.policies import CHK as CHK
+    from varts.policies import EBTCI as EBTCI
+    from varts.policies import EUCBV as EUCBV
+    from varts.policies import IMED as IMED
+    from varts.policies import IMEDUV as IMEDUV
+    from varts.policies import KLUCB as KLUCB
+    from varts.policies import MOSS as MOSS
     from varts.policies import MVTS as MVTS
+    from varts.policies import T3C as T3C
     from varts.policies import TS14 as TS14
     from varts.policies import TS20 as TS20
     from varts.policies import UCB1 as UCB1
     from varts.policies import UCBV as UCBV
+    from varts.policies import BayesUCB as BayesUCB
     from varts.policies import BeliefPolicy as BeliefPolicy
     from varts.policies import BernoulliTS as BernoulliTS
+    from varts.policies import EpsilonGreedy as EpsilonGreedy
     from varts.policies import EvenSplit as EvenSplit
     from varts.policies import Fading as Fading
     from varts.policies import GaussianTS as GaussianTS
+    from varts.policies import IMEDGauss as IMEDGauss
     from varts.policies import IndexPolicy as IndexPolicy
+    from varts.policies import KLUCBGauss as KLUCBGauss
     from varts.policies import KnownVarianceTS as KnownVarianceTS
     from varts.policies import LinearBayesUCB as LinearBayesUCB
     from varts.policies import LinearGreedy as LinearGreedy
     from varts.policies import LinearTS as LinearTS
     from varts.policies import LinearVarTS as LinearVarTS
     from varts.policies import LinUCB as LinUCB
+    from varts.policies import MOSSAnytime as MOSSAnytime
     from varts.policies import Policy as Policy
+    from varts.policies import SequentialHalving as SequentialHalving
+    from varts.policies import UCB1Normal as UCB1Normal
     from varts.policies import UCB1Tuned as UCB1Tuned
     from varts.policies import VarTS as VarTS
     from varts.policies import choose as choose
@@ -87,7 +102,16 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.revenue import RevenueBandit as RevenueBandit
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
+    from varts.simulation.sweep import Sweep as Sweep
+    from varts.simulation.sweep import sweep as sweep
+    from varts.simulation.trace import Trace as Trace
+    from varts.simulation.trace import trace as trace
     from varts.stats import ArmStats as ArmStats
+    from varts.stopping import StopAtError as StopAtError
+    from varts.stopping import StopAtGLR as StopAtGLR
+    from varts.stopping import StopAtLoss as StopAtLoss
+    from varts.stopping import StopAtPBest as StopAtPBest
+    from varts.stopping import StopRule as StopRule
     from varts.tails import Tails as Tails
     from varts.visits import ContextualProblem as ContextualProblem
     from varts.visits import Visits as Visits
@@ -116,7 +140,21 @@ _homes = {
     "varts.planning.plan": ("plan",),
     "varts.planning.result": ("Plan",),
     "varts.policies": (
+        "EBTCI",
+        "CHK",
+        "EUCBV",
+        "IMED",
+        "IMEDUV",
+        "KLUCB",
+        "MOSS",
+        "BayesUCB",
+        "EpsilonGreedy",
+        "IMEDGauss",
+        "KLUCBGauss",
+        "MOSSAnytime",
+        "UCB1Normal",
         "MVTS",
+        "T3C",
         "TS14",
         "TS20",
         "UCB1",
@@ -134,6 +172,7 @@ _homes = {
         "LinearTS",
         "LinearVarTS",
         "Policy",
+        "SequentialHalving",
         "UCB1Tuned",
         "VarTS",
         "choose",
@@ -144,7 +183,10 @@ _homes = {
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
     "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),
+    "varts.stopping": ("StopAtError", "StopAtGLR", "StopAtLoss", "StopAtPBest", "StopRule"),
     "varts.simulation.study": ("Study", "simulate"),
+    "varts.simulation.sweep": ("Sweep", "sweep"),
+    "varts.simulation.trace": ("Trace", "trace"),
     "varts.tails": ("Tails",),
     "varts.visits": ("ContextualProblem", "Visits"),
 }

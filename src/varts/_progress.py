@@ -1,10 +1,10 @@
-"""Progress on standard error: a bar on a terminal, elsewhere one line per stage."""
+"""Progress on standard error: a bar on a terminal, one line in a notebook, else one per stage."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,8 @@ DELAY_SECONDS = 0.5  # before a bar appears: shorter work needs none
 
 class Progress:
     """One stage at a time: `stage("compiling VarTS")`, `stage("playing", total)`, `at(done)`."""
+
+    interrupted = False  # whether Ctrl-C ended the work, complete or not
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
@@ -93,9 +95,73 @@ class _Bar(Progress):
             self._bar.stop()
 
 
+class SharedProgress(Progress):
+    """One bar for several pieces of work, each of which may take it for its own."""
+
+    def __init__(self, bar: Progress, text: str, sizes: Sequence[float]) -> None:
+        super().__init__()
+        self._bar, self._text, self._sizes = bar, text, sizes
+        self._number, self._done, self._shown = 0, 0.0, False
+
+    def next(self) -> None:
+        """Begin the next piece."""
+        self._done = float(sum(self._sizes[: self._number]))
+        self._number += 1
+        self.stage(self._text, self._done)
+        self.at(0)
+
+    def stage(self, text: str, total: float | None = None) -> None:
+        if total is None:
+            self._bar.stage(text)
+        elif not self._shown:  # once only: a bar that begins anew forgets how long it took
+            self._bar.stage(self._text, float(sum(self._sizes)))
+        self._shown = total is not None
+
+    def at(self, done: float) -> None:
+        self._bar.at(self._done + done)
+
+
+class _Notebook(Progress):
+    """A line below the cell, written over and over, and cleared in the end."""
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__(prefix)
+        self._began = self._said = time.monotonic()
+        self._text, self._total, self._width = "", 0.0, 0
+
+    def stage(self, text: str, total: float | None = None) -> None:
+        self._text, self._total = printable(self.prefix + text), total or 0.0
+        if total is None:
+            self._write(f"{self._text} ...")
+
+    def at(self, done: float) -> None:
+        now = time.monotonic()
+        if self._total and min(now - self._began, now - self._said) > DELAY_SECONDS:
+            self._said = now
+            share = done / self._total
+            self._write(f"{self._text}: {share:.0%}, {now - self._began:.0f} s")
+
+    def close(self) -> None:
+        if self._width:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(f"\r{text.ljust(self._width)}\r{text}")
+        sys.stderr.flush()
+        self._width = len(text)
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return running is not None and hasattr(running, "kernel")
+
+
 @contextmanager
 def show_progress(show: bool | Progress | None) -> Iterator[Progress]:
-    """A progress display: None shows one only on a terminal; one that is open is used as it is."""
+    """A progress display: None shows one on a terminal or in a notebook; one that is open is used
+    as it is."""
     if isinstance(show, Progress):
         yield show
         return
@@ -103,6 +169,8 @@ def show_progress(show: bool | Progress | None) -> Iterator[Progress]:
     display: Progress = Progress()
     if show is not False and terminal:
         display = _Bar()
+    elif show is not False and in_notebook():
+        display = _Notebook()
     elif show:
         display = _Lines()
     try:

@@ -1,10 +1,12 @@
-"""The paper's two bounds of the Bayes regret; natural logarithms, delta = 1/n by default."""
+"""The paper's two bounds of the Bayes regret, with delta = 1/n by default, and two classical lower
+bounds of the regret on one instance; natural logarithms."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import special
 
 from varts._validation import Floats, common_shape, integer, real, reals
 from varts.priors import Normal, NormalGamma, Prior, PriorLike, prior_from
@@ -76,6 +78,60 @@ def theorem2(
     factor = 2.0 if corrected else 1.0
     first = np.sqrt(factor * n * np.log(1 / delta))
     return float(np.sqrt(c2.sum()) * (first + delta * np.sqrt(n * c2.size / (2 * np.pi))))
+
+
+def lai_robbins(mean: Any, sigma: Any = None) -> float:
+    """Return the factor of log n in Lai & Robbins' lower bound of the regret on one instance.
+
+    It holds for policies that are consistent on all instances, as n grows. Every arm but the best
+    adds its gap divided by the divergence of its rewards from those of a best arm.
+
+    Args:
+        mean: The arms' means.
+        sigma: The known standard deviation of Gaussian rewards, shared or per arm; left out for
+            rewards of 0 and 1.
+
+    >>> round(lai_robbins([0.5, 0.0], sigma=1.0), 6)         # 2 sigma^2 / gap
+    4.0
+    >>> round(lai_robbins([0.9, 0.8]), 4)                    # 0.1 / kl(0.8, 0.9)
+    2.2521
+    """
+    if sigma is not None:
+        means, sigmas = _instance(mean, sigma)
+        return _sum_of_ratios(means, 0.5 * ((means.max() - means) / sigmas) ** 2)
+    means = np.atleast_1d(reals("mean", mean, at_least=0, at_most=1))
+    best = means.max()
+    with np.errstate(divide="ignore"):
+        divergence = special.rel_entr(means, best) + special.rel_entr(1 - means, 1 - best)
+    return _sum_of_ratios(means, divergence)
+
+
+def burnetas_katehakis(mean: Any, sigma: Any) -> float:
+    """Return the factor of log n in Burnetas & Katehakis' lower bound for unknown variances.
+
+    It is as that of Lai & Robbins, for Gaussian rewards of which neither mean nor variance is
+    known: the divergence is log(1 + gap^2 / sigma^2) / 2.
+
+    Args:
+        mean: The arms' means.
+        sigma: The standard deviations of their rewards, shared or per arm.
+
+    >>> round(burnetas_katehakis([1.8, 2.0, 1.5, 2.2], [0.5, 0.7, 0.5, 0.3]), 4)
+    8.0046
+    """
+    means, sigmas = _instance(mean, sigma)
+    return _sum_of_ratios(means, 0.5 * np.log1p(((means.max() - means) / sigmas) ** 2))
+
+
+def _instance(mean: Any, sigma: Any) -> tuple[Floats, Floats]:
+    means, sigmas = np.atleast_1d(reals("mean", mean)), reals("sigma", sigma, above=0)
+    common_shape(mean=means, sigma=sigmas)
+    return means, np.broadcast_to(sigmas, means.shape)
+
+
+def _sum_of_ratios(means: Floats, divergence: Floats) -> float:
+    gap = means.max() - means
+    return float((gap[gap > 0] / divergence[gap > 0]).sum())
 
 
 def _c_squared(kappa: Floats, alpha: Floats, beta: Floats, n: int) -> Floats:

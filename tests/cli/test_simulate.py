@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import varts
@@ -446,3 +447,55 @@ def test_a_study_on_recorded_rewards_says_what_was_left_out(call, tmp_path):
     path.write_text(text.replace("log.csv", "lgo.csv"))
     code, out, err = call("simulate", path)
     assert (code, out) == (2, "") and "no such file" in err and "lgo.csv" in err
+
+
+# ------------------------------------------------------------------------------- many settings
+
+GRID = """\
+horizon = 40
+runs = 8
+
+[problem]
+kind = "beta"
+K = [2, 3]
+
+[policies]
+TS14 = {}
+UCB-V = { zeta = [1.0, 1.5] }
+"""
+
+
+def test_lists_in_a_file_make_one_table(call, tmp_path):
+    (tmp_path / "grid.toml").write_text(GRID)
+    code, out, _ = call("simulate", "grid.toml", "--threads", "1")
+    assert code == 0
+    assert out.split("\n")[0].split()[:4] == ["K", "UCB-V", "zeta", "policy"]
+    assert "4 settings; written to grid-results" in out
+    folder = tmp_path / "grid-results"
+    assert sorted(p.name for p in folder.iterdir()) == ["curves.csv", "studies", "summary.csv"]
+    table = pl.read_csv(folder / "summary.csv")
+    assert table.columns[:3] == ["K", "UCB-V zeta", "policy"] and table.height == 8
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "studies").iterdir()}
+    assert len(kept) == 4
+    assert call("simulate", "grid.toml")[:2] == (code, out)  # from the folder
+    assert {path: path.stat().st_mtime_ns for path in (folder / "studies").iterdir()} == kept
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "message"),
+    [
+        (("K = [2, 3]", "K = []"), (), "K must have at least one value, got []"),
+        (("K = [2, 3]", "K = [2, 0]"), (), "K must be a whole number >= 1, got 0"),
+        (
+            ("runs = 8", "runs = [8, 9]"),
+            ("--runs", "5"),
+            "--runs must be left out if the file has a",
+        ),
+        (("", ""), ("--against", "UCB-W"), "unknown policy 'UCB-W'; did you mean 'UCB-V'?"),
+    ],
+)
+def test_mistakes_in_a_grid(call, tmp_path, change, flags, message):
+    (tmp_path / "grid.toml").write_text(GRID.replace(*change))
+    code, out, err = call("simulate", "grid.toml", *flags)
+    assert (code, out) == (2, "") and err.startswith(f"varts: {message}")
+    assert not (tmp_path / "grid-results").exists()

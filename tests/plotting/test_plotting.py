@@ -1,6 +1,7 @@
 """Figures: a policy keeps its line, nothing is cut off, files hold what they should."""
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from matplotlib import image
 from matplotlib.colors import to_hex
 
 from varts import Study, plotting
-from varts.simulation.results import PolicyResult, RegretCurve
+from varts.simulation.results import PolicyResult, RegretCurve, RunRecord
 
 LABELS = tuple(plotting.STYLES)
 
@@ -107,3 +108,95 @@ def test_the_svg_is_the_same_every_time(tmp_path):
         plotting.regret_curves(study(), ax)
         plotting.save(made, tmp_path / name)
     assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+
+
+# ---------------------------------------------------------------------------- figures for a paper
+
+
+def asked(labels=("VarTS", "UCB1", "mine"), horizon=2000, runs=16):
+    """A study with curves of sqrt(n) and regrets that spread around them."""
+    made = study(labels, horizon, runs)
+    checkpoints = np.array([1, 10, 100, horizon])
+    results = {}
+    for i, (label, result) in enumerate(made.results.items()):
+        regret = np.outer(np.linspace(0, 2, runs), (i + 1) * np.sqrt(checkpoints))
+        nothing = np.zeros((runs, 4), dtype=np.int64)
+        record = RunRecord(nothing[:, :2], nothing, nothing * 0.0, regret)
+        results[label] = replace(result, record=record)
+    provenance = {**made.provenance, "checkpoints": checkpoints.tolist()}
+    return Study(made.rounds, results, provenance)
+
+
+def test_twelve_policies_have_twelve_lines():
+    ax = plotting.regret_curves(study([f"policy {i}" for i in range(12)]))
+    assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == 12
+    both = plotting.regret_curves(study([*LABELS, "a", "b", "c"]))
+    assert len({(line.get_color(), line.get_linestyle()) for line in both.lines}) == 12
+
+
+@pytest.mark.parametrize("afterwards", [True, False])
+def test_logarithmic_axes_show_the_curves(afterwards):
+    """Asked for, or set later: no axis begins at 0, and a third of the points is in the first
+    two of its four decades."""
+    made = study(["VarTS"], horizon=10_000)
+    ax = plotting.regret_curves(made, **({} if afterwards else {"xscale": "log", "yscale": "log"}))
+    if afterwards:
+        assert ax.get_xlim()[0] <= 1 and ax.get_ylim()[0] == 0
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+    ax.figure.canvas.draw()
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert 0.5 <= left <= 1 and 10_000 <= right < 11_000
+    assert 0.05 < bottom < 1 and 150 < top < 300
+    x = ax.lines[0].get_xdata()
+    assert x[0] == 1 and (x < 100).sum() > 60
+
+
+def test_policies_labels_and_styles():
+    made = asked()
+    line = {"color": "#123456", "linestyle": ":"}
+    ax = made.plot(policies=["mine", "VarTS"], labels={"mine": "$ours"}, styles={"mine": line})
+    assert [each.get_text() for each in ax.get_legend().get_texts()] == [r"\$ours", "VarTS"]
+    assert ax.lines[0].get_color() == "#123456" and ax.lines[0].get_linestyle() == ":"
+    alone = made.plot(policies=["mine"]).lines[0]
+    assert alone.get_color() == made.plot().lines[2].get_color()  # whoever else is drawn
+    for wrong in ({"policies": ["his"]}, {"labels": {"his": "x"}}, {"styles": {"his": {}}}):
+        with pytest.raises(ValueError, match="unknown policy 'his'"):
+            made.plot(**wrong)
+    with pytest.raises(ValueError, match="unknown xscale 'logg'; did you mean 'log'"):
+        made.plot(xscale="logg")
+
+
+def test_bands_between_quantiles():
+    made = asked()
+    band = made.plot(quantiles=(0.25, 0.75)).collections[0].get_paths()[0].vertices
+    at_end = band[band[:, 0] == made.horizon, 1]
+    assert at_end.min() == pytest.approx(0.5 * np.sqrt(2000))
+    assert at_end.max() == pytest.approx(1.5 * np.sqrt(2000))
+    with pytest.raises(ValueError, match="quantiles must be two shares, got"):
+        made.plot(quantiles=(0.1, 0.5, 0.9))
+    with pytest.raises(ValueError, match=r"checkpoints=True"):
+        study().plot(quantiles=(0.1, 0.9))
+
+
+def test_lower_bounds_are_drawn_for_one_instance():
+    """Two arms, gap 1, sd 2: Lai & Robbins 2 * 4 / 1, and 1 / (log(1 + 1/4) / 2)."""
+    made = study(["VarTS"], horizon=100)
+    one = {"problem": "GaussianBandit.fixed", "mean": [1.0, 0.0], "variance": [4.0, 4.0]}
+    fixed = Study(made.rounds, made.results, {"problem": one})
+    ax = fixed.plot(lower_bound=["lai-robbins", "burnetas-katehakis"])
+    ends = [line.get_ydata()[-1] / np.log(100) for line in ax.lines[1:]]
+    assert ends == pytest.approx([8.0, 2 / np.log(1.25)])
+    many = Study(made.rounds, made.results, {"problem": {"problem": "GaussianBandit", "K": 2}})
+    with pytest.raises(ValueError, match=r"must be for GaussianBandit.fixed or .* GaussianBandit$"):
+        many.plot(lower_bound="lai-robbins")
+    with pytest.raises(ValueError, match="unknown lower_bound 'lai'"):
+        fixed.plot(lower_bound="lai")
+
+
+def test_a_notebook_shows_axes_as_their_figure():
+    """IPython asks a value for `_repr_png_`, and gets the axes as they are by then."""
+    ax = study().plot()
+    before = ax._repr_png_()
+    ax.set_xscale("log")
+    assert before[:4] == ax._repr_png_()[:4] == b"\x89PNG" and before != ax._repr_png_()

@@ -96,6 +96,20 @@ def test_the_bits_of_one_thread(client, problem, prior, runs):
     assert here.results != other.results
 
 
+def test_what_is_asked_of_runs_comes_back(client, problem):
+    options = {"horizon": 60, "checkpoints": True}
+    here, there = (
+        simulate(problem, ["UCB1", "TS14"], runs=50, executor=each, **options)
+        for each in (None, client)
+    )
+    assert there == here and np.array_equal(there.pulls["UCB1"], here.pulls["UCB1"])
+    assert there.extend(90, executor=client) == here.extend(90)
+    grid = {"problem": problem, "policies": "UCB1", "seed": [0, 1]}
+    assert varts.sweep(grid, horizon=40, runs=16, executor=client) == varts.sweep(
+        grid, horizon=40, runs=16
+    )
+
+
 def test_a_policy_with_memory_plays_there_as_here(client, problem):
     """Two tasks on one worker, and two workers, must not share what a run remembers."""
 

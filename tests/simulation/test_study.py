@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import varts
+from tests.policies.built import built
 from varts import BernoulliBandit, GaussianBandit, NormalGamma, Study, simulate
 from varts.simulation.results import CURVE_POINTS, RegretCurve, recorded_rounds
 
@@ -245,8 +246,9 @@ def test_one_run_has_no_standard_error(problem):
 def test_long_horizons_are_thinned():
     horizon = 2 * CURVE_POINTS + 7
     rounds = recorded_rounds(horizon)
-    assert len(rounds) == CURVE_POINTS and rounds[-1] == horizon and rounds[0] >= 1
-    assert (np.diff(rounds) > 0).all()
+    assert rounds[-1] == horizon and (np.diff(rounds) > 0).all()
+    evenly = np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round()
+    assert np.isin(evenly, rounds).all() and len(rounds) < 1.1 * CURVE_POINTS
     study = simulate(GaussianBandit.fixed([0.0, 1.0], 1.0), "UCB1", horizon, 8)
     assert np.array_equal(study.rounds, rounds)
     assert study.regret["UCB1"][-1] == pytest.approx(study.final["UCB1"].mean())
@@ -256,9 +258,12 @@ def test_long_horizons_are_thinned():
 @pytest.mark.parametrize("horizon", [CURVE_POINTS, CURVE_POINTS + 1, 12_345, 10**6 + 1, 10**9])
 def test_recorded_rounds_are_distinct_and_end_at_the_horizon(horizon):
     rounds = recorded_rounds(horizon)
-    assert len(rounds) == CURVE_POINTS
+    assert CURVE_POINTS <= len(rounds) < 1.1 * CURVE_POINTS
     assert (np.diff(rounds) > 0).all()
-    assert rounds[0] >= 1 and rounds[-1] == horizon
+    assert rounds[0] == 1 and rounds[-1] == horizon
+    # Seen on a logarithmic axis, no gap is wider than a tenth, but those of the first rounds.
+    later = rounds[rounds >= 20]
+    assert (later[1:] / later[:-1]).max() < 1.1
 
 
 def test_horizon_shorter_than_the_forced_pulls():
@@ -271,7 +276,7 @@ def test_one_arm_has_no_regret():
     plain = GaussianBandit(NormalGamma([0.3], 1, 2, 1))
     with_context = varts.LinearBandit(K=1, d=2)
     for label, kind in varts.policies.known().items():
-        study = simulate(with_context if kind.contextual else plain, label, 20, 8)
+        study = simulate(with_context if kind.contextual else plain, {label: built(label)}, 20, 8)
         assert (study.final[label] == 0).all() and (study.best_share[label] == 1).all()
 
 

@@ -50,6 +50,8 @@ def plan(
     drift: str | None = None,
     contexts: str | None = None,
     features: str | None = None,
+    aim: Literal["regret", "best"] = "regret",
+    error: float | None = None,
     until_loss: float | None = None,
     until_sure: float | None = None,
     until_error: float | None = None,
@@ -76,6 +78,8 @@ def plan(
     Example: varts plan prior.json --arms 5 --horizon 10000 --drift steps=2000
 
     Example: varts plan linear.json --arms 5 --horizon 10000 --contexts visits.csv
+
+    Example: varts plan prior.json --arms 5 --aim best --error 0.05
 
     Parameters
     ----------
@@ -116,6 +120,11 @@ def plan(
     features
         With --contexts: what a context has, as varts fit takes it; by default as the prior's file
         says.
+    aim
+        best also compares how soon an even split, VarTS, T3C and Sequential Halving find the best
+        arm, how often they are wrong, and what they cost until then.
+    error
+        With --aim best: the chance of ever naming an arm that is not the best; 0.05 by default.
     until_loss
         Also find the round from which on VarTS loses less than this per round on average.
     until_sure
@@ -126,7 +135,7 @@ def plan(
     share
         With --until-sure and --until-error: the share of experiments that have to get there.
     limit
-        The most rounds that --until-loss, --until-sure and --until-error simulate.
+        The most rounds that --aim best, --until-loss, --until-sure and --until-error simulate.
     runs
         How many experiments to simulate.
     followed
@@ -154,7 +163,7 @@ def plan(
     names = _parse_arms(arms, arm, arms_file)
     if contexts is not None:
         wrong: dict[str, Any] = {"from-history": from_history, "drift": drift, "out": out}
-        wrong |= {"arm-groups": arm_groups}
+        wrong |= {"arm-groups": arm_groups, "aim": None if aim == "regret" else aim, "error": error}
         wrong |= {"until-loss": until_loss, "until-sure": until_sure, "until-error": until_error}
         for flag, value in wrong.items():
             if value is not None:
@@ -175,6 +184,9 @@ def plan(
             groups=read_arm_groups(arm_groups),
             goal=goal,
             drift=drift,
+            aim=aim,
+            error=error,
+            limit=limit,
             runs=runs,
             followed=followed,
             seed=seed,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.table import Table
@@ -16,6 +17,11 @@ from varts._files import write_csv
 from varts._validation import make_folder, unknown
 from varts.cli import stop
 from varts.cli.app import FilePath, Whole, app, cell, parse_prior, say, show
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from varts.simulation.sweep import Setting
 
 
 @app.command(help_epilogue="")
@@ -82,7 +88,9 @@ def simulate(
 ) -> None:
     """Run a study described in a TOML file and write its table, curves and figure.
 
-    Writes summary.csv, curves.csv, regret.png, regret.svg and study.npz (`varts.Study.load`).
+    Writes summary.csv, curves.csv, regret.png, regret.svg and study.npz (`varts.Study.load`). Where
+    the file has a list for one value, such as K = [5, 20], a study is played for each: then there
+    is one table, and the folder studies, from which the same command goes on if it is interrupted.
 
     Example: varts simulate --example > study.toml && varts simulate study.toml --runs 200
 
@@ -107,8 +115,6 @@ def simulate(
     against
         The policy that the others are compared with; by default the first.
     """
-    from varts import plotting
-    from varts.fitting.aggregate import describe_left_out
     from varts.simulation import study_file
 
     if example:
@@ -116,58 +122,83 @@ def simulate(
         return
     if study is None:
         raise ValueError("study must be a TOML file, got none; --example prints one to start from")
-    asked = study_file.read(study)
-    if against is not None and against not in asked.policies:
-        raise ValueError(unknown("policy", against, asked.policies))
+    given = {"runs": runs, "horizon": horizon, "seed": seed}
+    settings = study_file.read_settings(study)
+    for name, value in given.items():
+        if value is not None and name in settings[0].values:
+            raise ValueError(f"--{name} must be left out if the file has a list, got {value}")
+    known = settings[0].policies
+    if against is not None and against not in known:
+        raise ValueError(unknown("policy", against, known))
+    own = {name: value for name, value in given.items() if value is not None}
+    settings = [replace(each, numbers={**each.numbers, **own}) for each in settings]
     folder = make_folder("out", out or study.with_name(study.stem + "-results"))
     with _cluster(scheduler) as client:
-        result = varts.simulate(
-            asked.problem,
-            asked.policies,
-            horizon=asked.horizon if horizon is None else horizon,
-            runs=asked.runs if runs is None else runs,
-            seed=asked.seed if seed is None else seed,
-            threads=threads,
-            progress=True,
-            executor=client,
-        )
+        options = {"threads": threads, "progress": True, "executor": client}
+        if settings[0].values:
+            _show_sweep(settings, folder, against, options)
+        else:
+            _show_study(settings[0], folder, against, options)
+
+
+def _show_study(asked: Setting, folder: Path, against: str | None, options: Any) -> None:
+    """Play one study, write its files and print its table."""
+    from varts import plotting
+    from varts.fitting.aggregate import describe_left_out
+
+    problem = asked.problem
+    result = varts.simulate(problem, asked.policies, **asked.numbers, **options)
     summary = result.summary(against)
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
     result.save(folder / "study.npz")
     made, (ax,) = plotting.figure(height=3.6, width=5.6)
-    result.plot(ax, title=f"{asked.problem!r}, {result.runs} runs")
+    result.plot(ax, title=f"{problem!r}, {result.runs} runs")
     plotting.save(made, folder / "regret")
-    first = against or result.labels[0]
+    show(_table(summary, [], against or result.labels[0]))
+    say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
+    if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
+        say(describe_left_out(problem.left_out, problem.rows, problem.word))
+    if result.interrupted:
+        stop("the results are of the runs that were complete")
+
+
+def _show_sweep(settings: list[Setting], folder: Path, against: str | None, options: Any) -> None:
+    """Play a study for every setting, keep them, and print one table."""
+    from varts.simulation.sweep import play_settings
+
+    result = play_settings(settings, folder=folder / "studies", **options)
+    summary = result.summary(against)
+    write_csv(folder / "summary.csv", summary)
+    write_csv(folder / "curves.csv", result.to_polars())
+    first = against or result.studies[0].labels[0]
+    show(_table(summary, list(settings[0].values), first))
+    say("", f"{len(result)} settings; written to {folder}")
+    if result.interrupted:
+        stop(f"{len(result)} of {result.asked} settings are complete; the same command goes on")
+
+
+def _table(summary: pl.DataFrame, axes: list[str], first: str) -> Table:
+    """A summary as it is printed; `first` is the policy that the others are compared with."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("policy")
-    for name in (
-        "regret",
-        "± 95 %",
-        "q95",
-        "best arm",
-        f"minus {cell(first)}",
-        "95 % interval",
-    ):
+    for name in (*axes, "policy"):
+        table.add_column(cell(name))
+    for name in ("regret", "± 95 %", "q95", "best arm", f"minus {cell(first)}", "95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in summary.iter_rows(named=True):
-        one = row["policy"] == first or result.runs == 1  # nothing to compare, or no spread
+        single = row["runs"] == 1  # there is no spread
+        one = row["policy"] == first or single  # nothing to compare
         table.add_row(
+            *(cell(str(row[name])) for name in axes),
             cell(row["policy"]),
             f"{row['regret']:.2f}",
-            "-" if result.runs == 1 else f"{row['regret_high'] - row['regret']:.2f}",
+            "-" if single else f"{row['regret_high'] - row['regret']:.2f}",
             f"{row['q95']:.2f}",
             f"{row['best_share']:.1%}",
             "-" if one else f"{row['difference']:+.2f}",
             "-" if one else f"[{row['difference_low']:+.2f}, {row['difference_high']:+.2f}]",
         )
-    show(table)
-    say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
-    if isinstance(asked.problem, varts.EmpiricalBandit) and asked.problem.left_out:
-        lost = asked.problem
-        say(describe_left_out(lost.left_out, lost.rows, lost.word))
-    if result.interrupted:
-        stop("the results are of the runs that were complete")
+    return table
 
 
 @app.command(help_epilogue="")

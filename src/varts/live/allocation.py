@@ -214,7 +214,7 @@ class Allocation:
             arms: list[int] = (best if len(self.ready) == K else self.ready[best]).tolist()
             return arms
         if isinstance(self.policy, IndexPolicy):
-            return [pick_evenly(self.ready[self._largest], u[i, 1]) for i in rows]
+            return [pick_evenly(self.ready[self._largest(u[i, 2])], u[i, 1]) for i in rows]
         rngs = (keyed_generator(self.seed, CHOICE, keys[i]) for i in rows)
         return [int(self.ready[self._chosen(rng)]) for rng in rngs]
 
@@ -257,11 +257,19 @@ class Allocation:
         stats = self.ready_stats
         return max(int(stats.n.sum()), int(self.ready_policy.owed(stats.K).sum())) + 1
 
+    def _largest(self, u: float) -> NDArray[np.bool_]:
+        """The arms with the largest index; u is the number that some policies ask for."""
+        assert isinstance(self.policy, IndexPolicy)
+        return self._largest_at(u) if self.policy.chance else self._largest_always
+
     @computed_once
-    def _largest(self) -> NDArray[np.bool_]:
+    def _largest_always(self) -> NDArray[np.bool_]:
+        return self._largest_at(None)
+
+    def _largest_at(self, u: float | None) -> NDArray[np.bool_]:
         policy = self.ready_policy
         assert isinstance(policy, IndexPolicy)
-        index = policy.indices(self.ready_stats, self.t)
+        index = policy.indices(self.ready_stats, self.t, u)
         if np.isnan(index).any():
             raise ValueError(f"the index of every arm must be a number, got {index}")
         largest: NDArray[np.bool_] = index == index.max()
@@ -274,7 +282,15 @@ class Allocation:
 
     @property
     def _has_formula(self) -> bool:
-        return self.belief is not None or isinstance(self.policy, IndexPolicy)
+        return self.belief is not None or self._exact_probabilities is not None
+
+    @computed_once
+    def _exact_probabilities(self) -> Floats | None:
+        """The chances that a policy gives the arms that are ready, if it can say."""
+        policy = self.ready_policy
+        if isinstance(policy, IndexPolicy) and not policy.chance:
+            return np.asarray(self._largest_always / self._largest_always.sum())
+        return policy.probabilities(self.ready_stats, self.t)
 
     @computed_once
     def probabilities(self) -> Floats:
@@ -300,8 +316,8 @@ class Allocation:
     def _policy_probabilities(self) -> Floats:
         if self.belief is not None:
             return self.belief.p_best()
-        if isinstance(self.policy, IndexPolicy):
-            return np.asarray(self._largest / self._largest.sum())
+        if self._exact_probabilities is not None:
+            return self._exact_probabilities
         rng = keyed_generator(self.seed, ESTIMATE, str(self.state.version))
         return self._spread([self._chosen(rng) for _ in range(DRAWS_PER_ESTIMATE)])
 

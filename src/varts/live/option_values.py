@@ -10,7 +10,7 @@ import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
 from varts.features import Features, features_from
-from varts.policies import Fading, Policy, known, make
+from varts.policies import Fading, Policy, SequentialHalving, known, make
 from varts.priors import LinearNormalGamma, Prior
 
 # No metric has these names: they are keywords of the calls, or columns of an exported log.
@@ -36,6 +36,11 @@ def stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
         raise ValueError(
             f"policy must be registered under its label to be found again, got {policy.label!r}; "
             "decorate its class with varts.register"
+        )
+    if isinstance(policy, SequentialHalving):
+        raise ValueError(
+            f"policy must be one that decides unit by unit, got {policy.label!r}, which plays "
+            "batches; T3C finds the best arm of a live experiment"
         )
     if policy.has_memory:
         raise ValueError(

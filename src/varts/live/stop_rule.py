@@ -12,6 +12,7 @@ from varts._validation import Floats
 from varts.checks.finding import percent
 from varts.live.state import Config
 from varts.stats import ArmStats
+from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards are too few to speak
 FEWEST_DECISIONS = 20  # before a share is worth a sentence
@@ -54,16 +55,18 @@ def stop_rule(at: Standing) -> tuple[int | None, str]:
 
 def _met(at: Standing, best: int) -> tuple[int | None, str]:
     options, p_best, loss = at.config.options, at.p_best, at.loss
-    if options.stop_p_best is not None and p_best[best] >= options.stop_p_best:
-        return best, f"P(best) is {p_best[best]:.4f}, at least {options.stop_p_best:g}"
-    least = int(np.nanargmin(loss))
-    if options.stop_loss is not None and loss[least] <= options.stop_loss:
-        return least, f"expected loss is {loss[least]:.4g}, at most {options.stop_loss:g}"
+    if options.stop_p_best is not None:
+        winner = StopAtPBest(options.stop_p_best).winner(p_best)
+        if winner is not None:
+            return winner, f"P(best) is {p_best[winner]:.4f}, at least {options.stop_p_best:g}"
+    if options.stop_loss is not None:
+        winner = StopAtLoss(options.stop_loss).winner(loss)
+        if winner is not None:
+            return winner, f"expected loss is {loss[winner]:.4g}, at most {options.stop_loss:g}"
     if options.stop_error is None:
-        return None, f"P(best) is {p_best[best]:.4f}, expected loss {loss[least]:.4g}"
-    left = np.flatnonzero(at.possible)
-    certain = len(left) == 1 and nothing_holds(at.config) is None
-    return int(left[0]) if certain else None, at_any_look(at)
+        return None, f"P(best) is {p_best[best]:.4f}, expected loss {np.nanmin(loss):.4g}"
+    holds = nothing_holds(at.config) is None
+    return StopAtError.winner(at.possible) if holds else None, at_any_look(at)
 
 
 def nothing_holds(config: Config) -> str | None:

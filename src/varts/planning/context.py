@@ -20,7 +20,8 @@ from varts.planning.columns import count_decimals, format_interval, format_numbe
 from varts.planning.notes import fit_notes
 from varts.policies import EvenSplit, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
-from varts.simulation.study import Study, settings, simulate
+from varts.simulation.arguments import settings
+from varts.simulation.study import Study, simulate
 
 BY_CONTEXT, PLAIN = LinearVarTS.label, "LinearVarTS, no prior"
 BLIND, EVEN = "VarTS, without context", EvenSplit.label

@@ -119,7 +119,8 @@ class SimulatedRuns:
         only: Any,
     ) -> tuple[Floats, Floats]:
         """Two answers from the true means and the statistics of each run at each checkpoint."""
-        from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
+        from varts.simulation.engine.blocks import Work
+        from varts.simulation.results import RUNS_PER_BLOCK
 
         keep = np.ones(self.count, dtype=bool) if only is None else only
         named = {"": self.policy}

@@ -7,17 +7,21 @@ from typing import Any
 
 from varts import bounds
 from varts._progress import Progress, show_progress
-from varts._validation import choice, integer, reals
+from varts._validation import choice, integer, real, reals
+from varts.anytime.evidence import ERROR
 from varts.empirical import EmpiricalBandit, RewardTable
 from varts.planning import forgetting, recorded, tables
+from varts.planning.certainty import compare_certainty
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import fit_notes, write_notes
 from varts.planning.result import Plan
+from varts.planning.rounds_needed import ROUND_LIMIT
 from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import GaussianBandit
-from varts.simulation.study import settings, simulate
+from varts.simulation.arguments import settings
+from varts.simulation.study import simulate
 
 FOLLOWED_RUNS = 240  # whose P(best) is followed
 FEWEST_FOLLOWED_RUNS = 50
@@ -34,6 +38,9 @@ def plan(
     groups: Mapping[str, str] | None = None,
     goal: str = "max",
     drift: str | Mapping[str, float] | None = None,
+    aim: str = "regret",
+    error: float | None = None,
+    limit: int = ROUND_LIMIT,
     runs: int = 1000,
     followed: int | None = None,
     seed: int = 0,
@@ -56,9 +63,14 @@ def plan(
         drift: Also compare half-lives for arms that change: "steps=2000" if their means are drawn
             anew about every 2,000 rounds, "cycle=1000" if they rise and fall with that period,
             "walk=0.02" if they wander by 0.02 a round; or {"steps": 2000}.
+        aim: "best" also compares how soon an even split, VarTS, T3C and Sequential Halving find the
+            best arm, how often they are wrong, and what they cost until then.
+        error: With aim="best", the chance of ever naming an arm that is not the best; 0.05 by
+            default.
+        limit: With aim="best", the most rounds to simulate.
         runs: How many experiments to simulate; every policy plays the same ones.
-        followed: In how many of them to follow P(best), to see how sure one may be, and when; by
-            default 240, fewer with more than 100 arms.
+        followed: In how many of them to follow P(best) and certainty, to see how sure one may be,
+            and when; by default 240, fewer with more than 100 arms.
         seed: Same seed, same numbers.
         threads: How many threads to use; all cores by default. The numbers do not depend on it.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
@@ -81,6 +93,8 @@ def plan(
     [0.96, 0.94, 0.96]
     """
     choice("goal", goal, ("max", "min"))
+    error = _error_of(aim, error)
+    limit = integer("limit", limit, at_least=1)
     asked = None if drift is None else forgetting.read_drift(drift)
     log = None if rewards is None else recorded.find_rewards(rewards, arms)
     fitted = prior is None
@@ -101,7 +115,9 @@ def plan(
         followed = max(FEWEST_FOLLOWED_RUNS, min(FOLLOWED_RUNS, FOLLOWED_ARMS // K))
     followed = min(runs, integer("followed", followed, at_least=1))
 
-    problem = GaussianBandit(inner)
+    if error is not None and K < 2:
+        raise ValueError(f"arms must be at least 2 to find the best, got {K}")
+    problem, certainty = GaussianBandit(inner), tables.empty_table("certainty")
     half_lives = tables.empty_table("half_lives")
     if asked is not None:
         forgetting.drifting_problem(inner, *asked)  # refuse it before anything is simulated
@@ -135,6 +151,9 @@ def plan(
             half_lives = forgetting.compare_half_lives(
                 inner, *asked, horizon, runs, seed, threads, bar
             )
+        if error is not None:
+            numbers = limit, followed, seed, threads
+            certainty = compare_certainty(inner, error, *numbers, bar)
     return Plan(
         prior=given,
         names=given.names,
@@ -153,8 +172,20 @@ def plan(
         notes=unmatched + fit_notes(prior) + write_notes(inner, goal, len(checkpoints)),
         drift=None if asked is None else f"{asked[0]}={asked[1]:g}",
         half_lives=half_lives,
+        error=error,
+        limit=None if error is None else limit,
+        certainty=certainty,
         **on_rewards,
     )
+
+
+def _error_of(aim: str, error: float | None) -> float | None:
+    """The error if the aim is the best arm, else None."""
+    if choice("aim", aim, ("regret", "best")) == "regret":
+        if error is not None:
+            raise ValueError(f'error must be left out unless aim is "best", got {error}')
+        return None
+    return ERROR if error is None else real("error", error, above=0, below=1)
 
 
 def _prior_of(

@@ -48,6 +48,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     },
     "recorded_arms": {"arm": _S, "n": _I, "mean": _F, "sd": _F, "zeros": _F, "kurtosis": _F},
     "curves": {"policy": _S, "round": _I, "regret": _F, "regret_low": _F, "regret_high": _F},
+    "certainty": {
+        "policy": _S, "stopped": _F, "median": _I, "q95": _I,
+        "wrong": _F, "wrong_low": _F, "wrong_high": _F,
+        "regret": _F, "regret_low": _F, "regret_high": _F,
+    },
     "half_lives": {
         "half_life": _I, "regret": _F, "regret_low": _F, "regret_high": _F,
         "difference": _F, "difference_low": _F, "difference_high": _F,

@@ -54,6 +54,7 @@ def plan_sections(plan: Plan) -> list[Section]:
     """The tables of a plan as text, in the order in which they are read."""
     return [
         *_describe_arms(plan),
+        *_describe_certainty(plan),
         _describe_policies(plan),
         _describe_sure(plan),
         _describe_end(plan),
@@ -73,6 +74,33 @@ def _describe_arms(plan: Plan) -> list[Section]:
         for arm, mu, mean_sd, p_best in arms.iter_rows()
     ]
     return [Section("before the first round", [["arm", "mean", "± sd", "P(best)"], *rows])]
+
+
+def _describe_certainty(plan: Plan) -> list[Section]:
+    """Empty unless the aim is the best arm."""
+    table = plan.certainty
+    if table.height == 0:
+        return []
+    digits = count_decimals(table["regret_high"][0] - table["regret"][0])
+    rows = [
+        ["policy", "certain", "median", "1 in 20 above", "wrong", "interval", "regret", "interval"]
+    ]
+    for row in table.iter_rows(named=True):
+        never = f"> {plan.limit:,}"
+        rows.append(
+            [
+                row["policy"],
+                "-" if row["stopped"] is None else _format_percent(row["stopped"]),
+                *(never if row[name] is None else f"{row[name]:,}" for name in ("median", "q95")),
+                f"{row['wrong']:.1%}",
+                f"[{row['wrong_low']:.1%}, {row['wrong_high']:.1%}]",
+                format_number(row["regret"], digits),
+                format_interval(row["regret_low"], row["regret_high"], digits),
+            ]
+        )
+    title = f"rounds until the best arm is certain, with an error of {100 * (plan.error or 0):g} %"
+    below = "halving is never certain: its budget is what T3C takes in half of the experiments"
+    return [Section(title, rows, [below])]
 
 
 def _describe_policies(plan: Plan) -> Section:

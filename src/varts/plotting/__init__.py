@@ -19,6 +19,7 @@ from varts.plotting.style import (
     shared_legend,
     thin,
 )
+from varts.plotting.trace import trace_figure
 
 __all__ = [
     "FIGURE_SUFFIXES",
@@ -35,4 +36,5 @@ __all__ = [
     "save_figure",
     "shared_legend",
     "thin",
+    "trace_figure",
 ]

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from varts.plotting.style import BOUND_LABEL, figure, line_style, plain, thin
+import numpy as np
+
+from varts import bounds
+from varts._validation import abbreviate, choice, real
+from varts.plotting.style import (
+    BOUND_LABEL,
+    figure,
+    line_style,
+    plain,
+    shown_in_notebooks,
+    thin,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from varts.simulation.study import Study
+
+
+XSCALES, YSCALES = ("linear", "log"), ("linear", "log", "symlog")
+LEGEND_INSIDE = 9  # entries; more would cover the curves
+BOUND_LINES: dict[str, dict[str, Any]] = {
+    "lai-robbins": {"color": "#333333", "linestyle": (0, (1, 1))},
+    "burnetas-katehakis": {"color": "#333333", "linestyle": (0, (1, 3))},
+}
 
 
 def regret_curves(
@@ -19,8 +38,18 @@ def regret_curves(
     title: str | None = None,
     bound: Sequence[float] | None = None,
     legend: bool = True,
+    *,
+    policies: Iterable[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
+    xscale: str = "linear",
+    yscale: str | None = None,
+    quantiles: tuple[float, float] | None = None,
+    lower_bound: str | Iterable[str] = (),
 ) -> Axes:
-    """Regret over rounds with bands of two standard errors.
+    """Regret over rounds with bands of two standard errors, or between two quantiles.
+
+    Axes may be made logarithmic afterwards, too.
 
     Args:
         study: The study whose curves to draw.
@@ -29,24 +58,96 @@ def regret_curves(
         bound: A bound at the rounds of `thin(study.rounds)`, drawn dotted; as it is far above
             the curves, the axis then turns logarithmic above the first policy's regret.
         legend: Whether to draw a legend.
+        policies: The labels of the policies to draw, in the order of the legend; by default all.
+        labels: What the legend calls a policy, if not by its label.
+        styles: Properties of matplotlib lines for some policies, such as `{"color": "black"}`.
+        xscale: "linear" or "log".
+        yscale: "linear", "log" or "symlog".
+        quantiles: Two shares such as (0.05, 0.95): the bands hold that part of the runs. The study
+            must have checkpoints.
+        lower_bound: "lai-robbins", "burnetas-katehakis" or both, drawn dotted: what is to be
+            expected of a policy that is consistent on the study's only instance, for long horizons.
     """
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
+    drawn = study if policies is None else study.select(policies)
+    for names in (labels, styles):
+        for label in names or ():
+            study.select(label)  # says so if there is none
+    for label in drawn.labels:
+        line = {**line_style(label, study.labels.index(label)), **(styles or {}).get(label, {})}
+        _draw_policy(ax, drawn, label, plain((labels or {}).get(label, label)), line, quantiles)
     rounds = thin(study.rounds)
-    for i, label in enumerate(study.labels):
-        line = line_style(label, i)
-        regret, error = thin(study.regret[label]), thin(2 * study.se[label])
-        ax.plot(rounds, regret, label=plain(label), **line)
-        band = {"color": line["color"], "alpha": 0.2, "linewidth": 0}
-        ax.fill_between(rounds, regret - error, regret + error, **band)
+    for name in [lower_bound] if isinstance(lower_bound, str) else lower_bound:
+        shown, constant = lower_bound_of(study.provenance["problem"], name)
+        later = rounds[rounds > 1]  # a logarithmic axis has no place for log 1
+        ax.plot(later, constant * np.log(later), label=shown, **BOUND_LINES[name])
     if bound is not None:
         ax.plot(rounds, bound, color="#D55E00", linestyle=":", label=BOUND_LABEL)
-        ax.set_yscale("symlog", linthresh=max(1.0, study.regret[study.labels[0]][-1]))
-    ax.set(xlabel="Round n", ylabel="Regret", xlim=(0, study.horizon), title=title)
-    ax.set_ylim(bottom=0)
+        first = drawn.regret[drawn.labels[0]][-1]
+        ax.set_yscale("symlog", linthresh=max(1.0, first))
+    # A linear axis begins with 0 and a logarithmic one with the first curve. Limits that were set
+    # would leave a logarithmic axis blank, so it is data that says where the axes begin.
+    ax.margins(x=0)
+    ax.update_datalim([(0, 0)])
+    for artist in (*ax.lines, *ax.collections):
+        artist.sticky_edges.y.append(0)
+    ax.set_xscale(choice("xscale", xscale, XSCALES))
+    if yscale is not None:
+        ax.set_yscale(choice("yscale", yscale, YSCALES))
+    ax.autoscale_view()
+    ax.set(xlabel="Round n", ylabel="Regret", title=title)
     if legend:
-        ax.legend(fontsize=7, frameon=False)
+        many = len(ax.get_legend_handles_labels()[1]) > LEGEND_INSIDE
+        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if many else {}
+        ax.legend(fontsize=7, frameon=False, **beside)
+    shown_in_notebooks(ax)
     return ax
+
+
+def _draw_policy(
+    ax: Axes,
+    study: Study,
+    label: str,
+    name: str,
+    line: dict[str, Any],
+    quantiles: tuple[float, float] | None,
+) -> None:
+    rounds, regret, error = thin(study.rounds), study.regret[label], study.se[label]
+    ax.plot(rounds, thin(regret), label=name, **line)
+    low, high = thin(np.maximum(regret - 2 * error, 0)), thin(regret + 2 * error)
+    if quantiles is not None:
+        shares = [real("a share of quantiles", each, at_least=0, at_most=1) for each in quantiles]
+        if len(shares) != 2:
+            raise ValueError(f"quantiles must be two shares, got {abbreviate(quantiles)}")
+        table = study.select(label).quantiles(shares)
+        rounds = table["round"].to_numpy()
+        low, high = (table[name].to_numpy() for name in table.columns[2:])
+    colour = ax.lines[-1].get_color()
+    ax.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def lower_bound_of(problem: Mapping[str, Any], name: str) -> tuple[str, float]:
+    """What a figure calls a lower bound, and the factor of log n in it.
+
+    Args:
+        problem: What the provenance says of the problem, which must be one fixed instance.
+        name: "lai-robbins" or "burnetas-katehakis".
+    """
+    kind = problem["problem"]
+    known = {"lai-robbins": "Lai & Robbins", "burnetas-katehakis": "Burnetas & Katehakis"}
+    shown = known[choice("lower_bound", name, known)]
+    if kind not in ("GaussianBandit.fixed", "BernoulliBandit.fixed"):
+        raise ValueError(
+            "a lower bound must be for GaussianBandit.fixed or BernoulliBandit.fixed, "
+            f"got a study of {kind}"
+        )
+    mean, sigma = problem["mean"], np.sqrt(problem["variance"])
+    if kind == "BernoulliBandit.fixed":  # of 0 and 1 nothing but the mean is unknown
+        return shown, bounds.lai_robbins(mean)
+    if name == "lai-robbins":
+        return shown, bounds.lai_robbins(mean, sigma)
+    return shown, bounds.burnetas_katehakis(mean, sigma)
 
 
 def regret_by_arms(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
+import numpy as np
 
 from varts._files import replacing
 from varts._text import printable
@@ -32,10 +35,20 @@ BOUND_LABEL = "Theorem 2"
 OTHERS = ("#882255", "#44AA99", "#999933", "#332288", "#AA4499", "#117733", "#661100", "#6699CC")
 
 
+DASHES = ("-", "--", "-.")  # of policies that we do not know: neighbours differ in both
+
+
 def thin(curve: Any) -> Any:
-    """At most 401 evenly spaced points of a curve, its last among them: more cannot be seen."""
-    step = -(-len(curve) // 400)
-    return curve[(len(curve) - 1) % step :: step]
+    """Some points of a curve, its first and last among them: more cannot be seen.
+
+    At most 401 that are evenly spaced, and some 300 more at the beginning, for who looks at them
+    on a logarithmic axis.
+    """
+    count = len(curve)
+    step = -(-count // 400)
+    evenly = np.arange((count - 1) % step, count, step)
+    geometric = np.geomspace(1, max(count, 1), 300).round().astype(np.int64) - 1
+    return curve[np.union1d(evenly, geometric)] if step > 1 else curve
 
 
 def plain(text: str) -> str:
@@ -44,9 +57,13 @@ def plain(text: str) -> str:
 
 
 def line_style(label: str, position: int) -> dict[str, Any]:
-    """The line of a policy; one we do not know takes a colour by its position."""
+    """The line of a policy; one we do not know takes colour and dashes by its position.
+
+    Those of 24 positions differ.
+    """
     known = STYLES.get(label)
-    return {"linewidth": 1.4, **(known or {"color": OTHERS[position % len(OTHERS)]})}
+    own = {"color": OTHERS[position % len(OTHERS)], "linestyle": DASHES[position % len(DASHES)]}
+    return {"linewidth": 1.4, **(known or own)}
 
 
 def figure(
@@ -64,6 +81,18 @@ def figure(
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#DDDDDD", linewidth=0.6)
     return made, axes
+
+
+def shown_in_notebooks(ax: Axes) -> None:
+    """Let a notebook show the figure of axes that are the value of a cell, as they are then."""
+    setattr(ax, "_repr_png_", partial(_as_png, ax))  # noqa: B010  matplotlib does not declare it
+
+
+def _as_png(ax: Axes) -> bytes:
+    made, file = ax.get_figure(root=True), BytesIO()
+    assert made is not None
+    made.savefig(file, format="png", dpi=110)
+    return file.getvalue()
 
 
 def shared_legend(made: Figure, ax: Axes) -> None:

@@ -7,10 +7,19 @@ from varts.policies.var_ts import KnownVarianceTS, VarTS
 from varts.policies.thompson import MVTS, TS14, TS20, BernoulliTS, GaussianTS
 
 # isort: split
-from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
+from varts.policies.base import BeliefPolicy, Policy
 from varts.policies.baselines import baselines
 from varts.policies.fading import Fading
-from varts.policies.index import UCB1, UCBV, EvenSplit, UCB1Tuned
+from varts.policies.index import (
+    MOSS,
+    UCB1,
+    UCBV,
+    EvenSplit,
+    MOSSAnytime,
+    UCB1Normal,
+    UCB1Tuned,
+)
+from varts.policies.largest_index import IndexPolicy, index_policy
 from varts.policies.linear import (
     LinearBayesUCB,
     LinearGreedy,
@@ -23,18 +32,44 @@ from varts.policies.linear import (
 )
 from varts.policies.registry import PolicyLike, choose, known, make, options_of, register
 
+# isort: split
+from varts.policies.divergence import CHK, IMED, IMEDUV, KLUCB, IMEDGauss, KLUCBGauss
+
+# isort: split
+from varts.policies.bayes_ucb import BayesUCB
+from varts.policies.epsilon_greedy import EpsilonGreedy
+from varts.policies.eucbv import EUCBV
+
+# isort: split
+from varts.policies.top_two import EBTCI, T3C
+
+# isort: split
+from varts.policies.halving import SequentialHalving
+
 __all__ = [
+    "CHK",
+    "EBTCI",
+    "EUCBV",
+    "IMED",
+    "IMEDUV",
+    "KLUCB",
+    "MOSS",
     "MVTS",
+    "T3C",
     "TS14",
     "TS20",
     "UCB1",
     "UCBV",
+    "BayesUCB",
     "BeliefPolicy",
     "BernoulliTS",
+    "EpsilonGreedy",
     "EvenSplit",
     "Fading",
     "GaussianTS",
+    "IMEDGauss",
     "IndexPolicy",
+    "KLUCBGauss",
     "KnownVarianceTS",
     "LinUCB",
     "LinearBayesUCB",
@@ -44,8 +79,11 @@ __all__ = [
     "LinearSampler",
     "LinearTS",
     "LinearVarTS",
+    "MOSSAnytime",
     "Policy",
     "PolicyLike",
+    "SequentialHalving",
+    "UCB1Normal",
     "UCB1Tuned",
     "VarTS",
     "baselines",

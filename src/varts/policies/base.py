@@ -3,7 +3,7 @@
 A policy turns the arms' statistics into a choice. Unless it defines `start` and `update` it has no
 state of its own. There are three ways to write one, from the fastest to the freest:
 
-- `IndexPolicy`: an index per arm from (n, mean, m2, t), the largest wins (UCB);
+- `IndexPolicy` (in `largest_index.py`): an index per arm from (n, mean, m2, t), the largest wins;
 - `BeliefPolicy`: a Student-t belief per arm, the largest draw wins (Thompson sampling);
 - `Policy`: any `choose(stats, t, rng)` in plain Python.
 
@@ -13,17 +13,17 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats, abbreviate, integer, real
-from varts.beliefs import Belief, StudentT, pick_best
+from varts._validation import Floats, abbreviate, real
+from varts.beliefs import Belief, StudentT
 from varts.linear_stats import LinearStats
-from varts.policies.evaluation import belief_of, call_formula, index_of, name_of, terms_of
+from varts.policies.evaluation import belief_of, name_of
 from varts.priors import Prior
 from varts.stats import ArmStats
 
@@ -74,6 +74,18 @@ class Policy:
             rng: Where the randomness comes from.
         """
         raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
+
+    def probabilities(self, stats: ArmStats, t: int) -> Floats | None:
+        """Return the chance that `choose` returns each arm, or None if there is no formula for it.
+
+        A live experiment logs these chances; without them it estimates them from many choices. One
+        that does not sample from its belief also chooses by them.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1.
+        """
+        return None
 
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
         """Return the arm to play for a unit with features, once no arm is owed a pull.
@@ -208,74 +220,6 @@ class Policy:
             K: The number of arms.
         """
         self.owed(K)
-        if isinstance(self, (IndexPolicy, BeliefPolicy)):
-            self.parameters(ArmStats.empty(K))
-
-
-@dataclass(frozen=True)
-class IndexPolicy(Policy):
-    """Pull the arm with the largest index, ties broken at random.
-
-    `index(n, mean, m2, t, *fields)` is plain arithmetic on numbers or arrays (np.sqrt, np.log,
-    np.where ...); the dataclass's fields arrive as trailing arguments, in order.
-
-    The part of a formula that changes only with an arm's own rewards may be split off into
-    `terms(n, mean, m2, *fields)`, a tuple of numbers; `index(*terms, t)` then does the rest. The
-    engine computes an arm's terms when it is pulled, not in every round. The part that changes only
-    with the round may be split off into `clock(t)`, whose value `index` then gets for t
-    (`index.py` has examples).
-
-    >>> from varts import choose
-    >>> @dataclass(frozen=True)
-    ... class Optimist(IndexPolicy):
-    ...     label = "Optimist"
-    ...     bonus: float = 1.0
-    ...     @staticmethod
-    ...     def index(n, mean, m2, t, bonus):
-    ...         return mean + bonus / np.sqrt(n)
-    >>> stats = ArmStats(n=[100, 4], mean=[0.6, 0.5], m2=[1, 1])
-    >>> choose(Optimist(), stats, t=105, rng=np.random.default_rng(0))   # 0.7 against 1.0
-    1
-    """
-
-    forced: ClassVar[int] = 1
-    #: True when an index that is not touched never falls as t grows. With many arms the engine then
-    #: leaves out those that cannot be the largest; the choices are the same.
-    grows: ClassVar[bool] = False
-
-    terms: ClassVar[Callable[..., Any] | None] = None
-    clock: ClassVar[Callable[..., Any] | None] = None
-
-    @staticmethod
-    def index(*args: Any, **kwargs: Any) -> Any:
-        """Compute the index: plain arithmetic on numbers or arrays.
-
-        Args:
-            args: n, mean, m2, t and the fields; or the terms and t.
-            kwargs: Not used.
-        """
-        raise NotImplementedError("an IndexPolicy must define index(n, mean, m2, t)")
-
-    def indices(self, stats: ArmStats, t: int) -> Floats:
-        """Return the index of every arm.
-
-        Args:
-            stats: The arms' statistics.
-            t: The round, counted from 1.
-        """
-        self._ready(stats)
-        extra = self.parameters(stats).T
-        played = integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
-        now = float(played)
-        if self.clock is not None:
-            now = call_formula(self, "clock", now)
-        if self.terms is None:
-            return index_of(self, stats.n, stats.mean, stats.m2, now, *extra, K=stats.K)
-        terms = terms_of(self, stats.n, stats.mean, stats.m2, *extra)
-        return index_of(self, *terms, now, K=stats.K)
-
-    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
-        return pick_best(self.indices(stats, t), rng)
 
 
 @dataclass(frozen=True)
@@ -329,31 +273,6 @@ class BeliefPolicy(Policy):
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         return self.belief(stats).argmax(rng)
 
-
-def index_policy(label: str, forced: int = 1) -> Callable[[Callable[..., Any]], IndexPolicy]:
-    """Turn one function into a policy, without a class.
-
-    Args:
-        label: What the policy is called in tables and figures.
-        forced: How often each arm is pulled before the formula is used; at least 1.
-
-    >>> from varts import choose
-    >>> @index_policy("Greedy")
-    ... def greedy(n, mean, m2, t):
-    ...     return mean
-    >>> choose(greedy, ArmStats([1, 1], [0.2, 0.7], [0, 0]), rng=np.random.default_rng(0))
-    1
-    """
-
-    def wrap(function: Callable[..., Any]) -> IndexPolicy:
-        body = {
-            "label": label,
-            "forced": integer("forced", forced, at_least=1),
-            "index": staticmethod(function),
-            "__module__": function.__module__,
-            "__doc__": function.__doc__,
-        }
-        kind: type[IndexPolicy] = type(function.__name__, (IndexPolicy,), body)
-        return kind()
-
-    return wrap
+    def check(self, K: int) -> None:
+        super().check(K)
+        self.parameters(ArmStats.empty(K))

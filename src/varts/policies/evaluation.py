@@ -13,7 +13,8 @@ from varts._validation import Floats, abbreviate
 from varts.beliefs import StudentT
 
 if TYPE_CHECKING:
-    from varts.policies.base import BeliefPolicy, IndexPolicy, Policy
+    from varts.policies.base import BeliefPolicy, Policy
+    from varts.policies.largest_index import IndexPolicy
 
 # What users write, and what Python then says.
 HINTS = {
@@ -67,6 +68,36 @@ def terms_of(policy: IndexPolicy, *arguments: Any) -> tuple[Any, ...]:
             f"terms of {name_of(policy)} must be a tuple of numbers, got {abbreviate(made)}"
         )
     return made
+
+
+def takes_fields(clock: Any) -> bool:
+    """Whether a clock takes the policy's fields, too."""
+    return bool(getattr(clock, "py_func", clock).__code__.co_argcount > 1)
+
+
+def clock_of(policy: IndexPolicy, t: float, *fields: Any) -> Any:
+    """What `policy.clock` returns: a number or a tuple of them."""
+    wanted = fields if takes_fields(policy.clock) else ()
+    return _one_or_several(policy, "clock", call_formula(policy, "clock", t, *wanted))
+
+
+def common_of(policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats) -> Any:
+    """What `policy.common` returns: a number or a tuple of them."""
+    return _one_or_several(policy, "common", call_formula(policy, "common", n, mean, m2))
+
+
+def _one_or_several(policy: Policy, name: str, made: Any) -> Any:
+    if not all(_are_numbers(each) and np.ndim(each) == 0 for each in as_numbers(made)):
+        raise ValueError(
+            f"{name} of {name_of(policy)} must be a number or a tuple of numbers, got "
+            f"{abbreviate(made)}"
+        )
+    return made
+
+
+def as_numbers(made: Any) -> tuple[Any, ...]:
+    """What a formula returned, as a tuple."""
+    return made if isinstance(made, tuple) else (made,)
 
 
 def index_of(policy: IndexPolicy, *arguments: Any, K: int) -> Floats:

@@ -1,8 +1,10 @@
-"""Upper confidence bounds: UCB1, UCB1-Tuned (Auer, Cesa-Bianchi & Fischer 2002) and UCB-V
-(Audibert, Munos & Szepesvari 2009), all for rewards in [0, 1] unless told otherwise.
+"""Upper confidence bounds in closed form: UCB1, UCB1-Tuned and UCB1-Normal (Auer, Cesa-Bianchi &
+Fischer 2002), UCB-V (Audibert, Munos & Szepesvari 2009), MOSS (Audibert & Bubeck 2009) and its
+anytime form (Degenne & Perchet 2016); all but UCB1-Normal for rewards in [0, 1] unless told
+otherwise.
 
-In round t there have been t - 1 plays: UCB1 and UCB1-Tuned use ln(t - 1), UCB-V uses ln(t), each
-as its authors wrote it. Variances are biased, m2 / n, as in the original papers.
+In round t there have been t - 1 plays: UCB1 and its kin use ln(t - 1), UCB-V uses ln(t), each as
+its authors wrote it. Variances are biased, m2 / n, as in the original papers; UCB1-Normal's is not.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from varts._validation import Floats, integer, real
-from varts.policies.base import IndexPolicy
+from varts.policies.largest_index import IndexPolicy
 from varts.policies.registry import register
 from varts.stats import ArmStats
 
@@ -130,6 +132,115 @@ class UCBV(IndexPolicy):
     @staticmethod
     def index(base: Any, spread: Any, range_: Any, log_t: Any) -> Any:
         return base + spread * np.sqrt(log_t) + range_ * log_t
+
+
+@register
+@dataclass(frozen=True)
+class UCB1Normal(IndexPolicy):
+    """UCB1-Normal: an arm with n < 8 ln(t) first, else mean + sqrt(16 m2/(n-1) ln(t-1) / n).
+
+    For Gaussian rewards of unknown variance. The first rule alone costs 8 ln(t) times every gap.
+
+    >>> stats = ArmStats(n=[40, 36], mean=[0.5, 0.6], m2=[4.0, 4.0])
+    >>> UCB1Normal().indices(stats, t=100).round(4)    # 8 ln(100) = 36.8 pulls come first
+    array([0.9342,    inf])
+    """
+
+    label: ClassVar[str] = "UCB1-Normal"
+    forced: ClassVar[int] = 2
+    grows: ClassVar[bool] = True
+
+    @staticmethod
+    def terms(n: Any, mean: Any, m2: Any) -> Any:
+        return n, mean, np.sqrt(16 * m2 / (n - 1) / n)
+
+    @staticmethod
+    def clock(t: Any) -> Any:
+        return 8 * np.log(t), np.sqrt(np.log(t - 1))
+
+    @staticmethod
+    def index(n: Any, mean: Any, width: Any, due: Any, growth: Any) -> Any:
+        return np.where(n < due, np.inf, mean + width * growth)
+
+
+@register
+@dataclass(frozen=True)
+class MOSS(IndexPolicy):
+    """MOSS: mean + sqrt(max(ln(horizon / (K n)), 0) / n).
+
+    Args:
+        horizon: The number of rounds that the policy is meant for.
+
+    >>> stats = ArmStats(n=[10] * 10, mean=[0.5] * 10, m2=[4.0] * 10)
+    >>> MOSS(horizon=2000).indices(stats, t=101)[0].round(9)
+    np.float64(1.047332831)
+    """
+
+    horizon: int
+
+    label: ClassVar[str] = "MOSS"
+    grows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        integer("horizon", self.horizon, at_least=1)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        """Return horizon / K, an even share of the rounds; a row per arm.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        return np.full((stats.K, 1), self.horizon / stats.K)
+
+    @staticmethod
+    def terms(n: Any, mean: Any, m2: Any, share: Any) -> Any:
+        return (mean + np.sqrt(np.maximum(np.log(share / n), 0.0) / n),)
+
+    @staticmethod
+    def index(upper: Any, t: Any) -> Any:
+        return upper
+
+
+@register
+@dataclass(frozen=True)
+class MOSSAnytime(IndexPolicy):
+    """MOSS-Anytime: mean + sqrt((1 + a)/2 max(ln(t / (K n)), 0) / n).
+
+    Args:
+        a: The factor of the bonus; 1.35 is its authors' advice.
+
+    >>> stats = ArmStats(n=[4] * 10, mean=[0.5] * 10, m2=[1.0] * 10)
+    >>> MOSSAnytime().indices(stats, t=2000)[0].round(4)   # 0.5 + sqrt(1.175 ln(50) / 4)
+    np.float64(1.572)
+    """
+
+    a: float = 1.35
+
+    label: ClassVar[str] = "MOSS-Anytime"
+    grows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        real("a", self.a, above=0)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        """Return (1 + a)/2 and K; a row per arm.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        return np.tile([(1 + self.a) / 2, float(stats.K)], (stats.K, 1))
+
+    @staticmethod
+    def terms(n: Any, mean: Any, m2: Any, factor: Any, K: Any) -> Any:
+        return mean, factor / n, np.log(K * n)
+
+    @staticmethod
+    def clock(t: Any) -> Any:
+        return np.log(t)
+
+    @staticmethod
+    def index(mean: Any, rate: Any, log_share: Any, log_t: Any) -> Any:
+        return mean + np.sqrt(rate * np.maximum(log_t - log_share, 0.0))
 
 
 @register

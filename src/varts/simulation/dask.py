@@ -21,9 +21,10 @@ from varts._progress import Progress
 from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
-from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
+from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.kernel import sources_digest
 from varts.simulation.reduction import BlockResults, subtree_size
+from varts.simulation.results import RUNS_PER_BLOCK
 
 SECONDS_PER_TASK = 1.0  # far above dask's cost of a task, and little to lose with a worker
 TASKS_PER_THREAD = 4  # at least, so that no thread is idle for long at the end
@@ -110,7 +111,7 @@ class Cluster:
 
     def submit(self) -> Iterator[Future[BlockResults]]:
         """Tasks in the order of their blocks, each submitted when its future is asked for."""
-        first = 0
+        first = self._work.played
         while first < self._work.blocks:
             count = self._task_size(first)
             future = self._pool.submit(play, self._pickled_work, first, count)
@@ -132,7 +133,7 @@ class Cluster:
 
     def _task_size(self, first: int) -> int:
         """How many blocks from the first on make a task."""
-        left = self._work.blocks - first
+        left = self._work.whole_blocks - first  # a short one is a task of its own
         pace = self._blocks / self._seconds if self._seconds else 0.0  # unknown: begin with one
         share = left / (TASKS_PER_THREAD * self._threads)
         return subtree_size(first, min(share, SECONDS_PER_TASK * pace))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from varts._progress import Progress
-from varts.simulation.reduction import BlockResults, PairwiseTree, subtree_size
-from varts.simulation.results import PolicyResult
+from varts.simulation.reduction import BlockResults, PairwiseTree, split, subtree_size
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult
 
 if TYPE_CHECKING:
     from varts.simulation.engine.blocks import Work
@@ -45,13 +45,23 @@ class Executor(Protocol):
         """Give up the tasks that are not done."""
 
 
-def play(work: Work, executor: Executor, bar: Progress) -> Mapping[str, PolicyResult]:
-    """Play all blocks and merge them in their order; Ctrl-C keeps those that were complete."""
+def play(
+    work: Work, executor: Executor, bar: Progress, before: Sequence[BlockResults] = ()
+) -> tuple[Mapping[str, PolicyResult], tuple[BlockResults, ...]]:
+    """Play all blocks and merge them in their order; Ctrl-C keeps those that were complete.
+
+    `before` are the subtrees of blocks that were played earlier, `work.played` in all. Returned
+    are the results and the subtrees of whole blocks, from which one may go on.
+    """
     tree = PairwiseTree(BlockResults.merge)
+    for part in before:
+        tree.add(part, part.blocks)
+    parts, played = tree.subtrees, work.played
     pending: deque[Future[BlockResults]] = deque()
     with executor:
         executor.prepare(bar)
-        bar.stage("playing", work.runs * work.horizon * len(work.policies))
+        runs = work.runs - work.played * RUNS_PER_BLOCK
+        bar.stage("playing", runs * work.horizon * len(work.policies))
         tasks = executor.submit()
         try:
             while True:
@@ -62,8 +72,11 @@ def play(work: Work, executor: Executor, bar: Progress) -> Mapping[str, PolicyRe
                 while pending and pending[0].done():
                     done = pending.popleft().result()
                     tree.add(done, done.blocks)
+                    played += done.blocks
+                    parts = tree.subtrees if played <= work.whole_blocks else parts
                 bar.at(executor.rounds_played())
         except KeyboardInterrupt:
+            bar.interrupted = True
             executor.cancel()
             if tree.total() is None:
                 raise
@@ -72,7 +85,14 @@ def play(work: Work, executor: Executor, bar: Progress) -> Mapping[str, PolicyRe
             raise
     total = tree.total()
     assert total is not None
-    return total.policies
+    blocks = [part.blocks for _, part in parts]
+    curves = {
+        label: [
+            (part.policies[label].curve.mean, part.policies[label].curve.m2) for _, part in parts
+        ]
+        for label in total.policies
+    }
+    return total.policies, split(total.policies, blocks, curves)
 
 
 class Threads:
@@ -104,11 +124,12 @@ class Threads:
 
         They are soon done, as Ctrl-C keeps whole tasks only, and fewer towards the end.
         """
-        blocks, threads = self._work.blocks, len(self._counters)
-        most = min(self._work.blocks_per_call, blocks // (TASKS_PER_THREAD * threads))
-        first = 0
+        first, blocks, threads = self._work.played, self._work.blocks, len(self._counters)
+        left = blocks - first
+        most = min(self._work.blocks_per_call, left // (TASKS_PER_THREAD * threads))
         while first < blocks:
-            share = (blocks - first) // (2 * threads if threads > 1 else 1)
+            left = self._work.whole_blocks - first  # a short one is a task of its own
+            share = left // (2 * threads if threads > 1 else 1)
             count = subtree_size(first, min(most, share))
             yield self._pool.submit(self._play, first, count)
             first += count

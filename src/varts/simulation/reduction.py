@@ -7,7 +7,7 @@ begin at a multiple of their number may merge them before handing them over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar
@@ -15,7 +15,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from varts.simulation.results import PolicyResult
+from varts._validation import Floats
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve
 
 T = TypeVar("T")
 
@@ -33,6 +34,11 @@ class PairwiseTree(Generic[T]):
             size, earlier = self._subtrees.pop()
             value, blocks = self._merge(earlier, value), size + blocks
         self._subtrees.append((blocks, value))
+
+    @property
+    def subtrees(self) -> list[tuple[int, T]]:
+        """What can still be added to: blocks that are merged, and how many, the most first."""
+        return list(self._subtrees)
 
     def total(self) -> T | None:
         """All that was added, merged; None if that was nothing."""
@@ -92,3 +98,24 @@ class BlockResults:
             label: result.merge(later.policies[label]) for label, result in self.policies.items()
         }
         return BlockResults(self.blocks + later.blocks, policies, self.seconds + later.seconds)
+
+
+def split(
+    results: Mapping[str, PolicyResult],
+    blocks: Sequence[int],
+    curves: Mapping[str, Sequence[tuple[Floats, Floats]]],
+) -> tuple[BlockResults, ...]:
+    """The results of the first runs, cut into subtrees of so many whole blocks, as views.
+
+    `curves` has the mean and m2 of each subtree, by label.
+    """
+    parts, first = [], 0
+    for place, count in enumerate(blocks):
+        last = first + count * RUNS_PER_BLOCK
+        policies = {
+            label: result.part(slice(first, last), RegretCurve(last - first, *curves[label][place]))
+            for label, result in results.items()
+        }
+        parts.append(BlockResults(count, policies))
+        first = last
+    return tuple(parts)

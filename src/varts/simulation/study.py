@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
-from varts._files import replacing
-from varts._intervals import CONFIDENCE, mean_interval, standard_error
+from varts._caching import computed_once
 from varts._progress import Progress, show_progress
-from varts._validation import Floats, abbreviate, integer, real, unknown
-from varts.policies import Policy, make
+from varts._validation import abbreviate, integer
+from varts.instances import Instances
+from varts.policies import Policy
 from varts.problems import Problem
+from varts.simulation import archive
+from varts.simulation.arguments import make_work
 from varts.simulation.executors import Executor, Threads, play
-from varts.simulation.provenance import provenance_of
-from varts.simulation.results import PolicyResult, RegretCurve, read_only, recorded_rounds
-from varts.visits import check_context
+from varts.simulation.outcome import Outcome
+from varts.simulation.provenance import compare_settings, is_current, origin_of, provenance_of
+from varts.simulation.recipe import rebuild
+from varts.simulation.reduction import BlockResults
+from varts.stopping import StopRule
 
 if TYPE_CHECKING:
-    import pandas as pd
     from distributed import Client
     from matplotlib.axes import Axes
 
     from varts.simulation.engine.blocks import Work
 
-QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Study:
+class Study(Outcome):
     """The outcome of a simulation; what there is per policy is keyed by its label.
 
     Two studies are equal if they have the same labels in the same order and the same numbers, to
@@ -44,119 +42,130 @@ class Study:
     Args:
         rounds: The recorded rounds: all of them up to a horizon of 10,000.
         results: What each policy left behind.
-        provenance: Seed, settings and versions; `runs` that there are, and `asked` for.
+        provenance: Seed, settings and versions; `runs` that there are, and `asked` for; the recipe
+            of the problem and the policies.
+        parts: The results of neighbouring runs from which `extend` goes on.
+        origin: The problem and the policies; made again from the recipe if they are left out.
     """
 
-    rounds: NDArray[np.int64]
-    results: Mapping[str, PolicyResult]
-    provenance: Mapping[str, Any]
+    parts: tuple[BlockResults, ...] = ()
+    origin: tuple[Problem, Mapping[str, Policy]] | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", read_only(self.rounds))
+    @computed_once
+    def instances(self) -> Instances:
+        """What the runs were played on: a row per run, a column per arm.
 
-    @property
-    def labels(self) -> list[str]:
-        """The policies, in the order in which they were given."""
-        return list(self.results)
+        They are drawn again, so that nobody need ask for them beforehand. Where arms drift, it is
+        how they began.
+        """
+        return self._work().instances(self.runs)
 
-    @property
-    def horizon(self) -> int:
-        """How many rounds a run has."""
-        return int(self.rounds[-1])
-
-    @property
-    def runs(self) -> int:
-        """How many runs were played: fewer than asked for if the study was interrupted."""
-        return next(iter(self.results.values())).curve.n
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether there are fewer runs than were asked for."""
-        return self.runs < int(self.provenance.get("asked", self.runs))
-
-    @property
-    def final(self) -> dict[str, Floats]:
-        """Regret at the horizon, a number per run."""
-        return {label: result.final for label, result in self.results.items()}
-
-    @property
-    def best_share(self) -> dict[str, Floats]:
-        """Share of rounds on a best arm, a number per run."""
-        return {label: result.best_share for label, result in self.results.items()}
-
-    @property
-    def curves(self) -> dict[str, RegretCurve]:
-        """The regret at each of `rounds`, over runs."""
-        return {label: result.curve for label, result in self.results.items()}
-
-    @property
-    def regret(self) -> dict[str, Floats]:
-        """Mean cumulated regret after each of `rounds`."""
-        return {label: curve.mean for label, curve in self.curves.items()}
-
-    @property
-    def se(self) -> dict[str, Floats]:
-        """Standard error of `regret` over runs; NaN for a single run."""
-        return {label: curve.se for label, curve in self.curves.items()}
-
-    def summary(self, against: str | None = None, level: float = CONFIDENCE) -> pl.DataFrame:
-        """A row per policy at the horizon, best first.
-
-        `difference` is the paired difference to the policy `against`, run by run on the same
-        instances.
+    def select(self, policies: Iterable[str] | str) -> Study:
+        """The study of some of the policies, in this order.
 
         Args:
-            against: The label of the policy to compare with; by default the first.
-            level: The level of the t intervals.
+            policies: Their labels.
         """
-        against = self._known(self.labels[0] if against is None else against)
-        level = real("level", level, above=0, below=1)
-        rows = []
-        for label, result in self.results.items():
-            final = result.final
-            gap = final - self.results[against].final
-            regret, difference = (mean_interval(x, level) for x in (final, gap))
-            quantiles = np.quantile(final, list(QUANTILES.values()))
-            rows.append(
-                {
-                    "policy": label,
-                    "runs": self.runs,
-                    "regret": regret.value,
-                    "regret_low": regret.low,
-                    "regret_high": regret.high,
-                    "se": standard_error(final),
-                    **dict(zip(QUANTILES, quantiles, strict=True)),
-                    "best_share": result.best_share.mean(),
-                    "difference": difference.value,
-                    "difference_low": difference.low,
-                    "difference_high": difference.high,
-                }
-            )
-        return pl.DataFrame(rows).sort("regret", maintain_order=True)
+        labels = [policies] if isinstance(policies, str) else list(policies)
+        if not labels:
+            raise ValueError("policies must name at least one policy, got none")
+        for label in labels:
+            self._known(label)
+        parts = [replace(part, policies=_some(part.policies, labels)) for part in self.parts]
+        return self._with([self], labels, tuple(parts))
 
-    def to_polars(self) -> pl.DataFrame:
-        """The curves as one long table: policy, round, regret, se."""
-        return pl.concat(
-            pl.DataFrame({"round": self.rounds, "regret": curve.mean, "se": curve.se}).select(
-                pl.lit(label).alias("policy"), pl.all()
-            )
-            for label, curve in self.curves.items()
-        )
+    def merge(self, other: Study) -> Study:
+        """The policies of both studies, of the same runs.
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The same table for pandas."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
-        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
+        Args:
+            other: A study of the same problem, with the same numbers; a policy that is in both must
+                have the same results.
+        """
+        if not isinstance(other, Study):
+            raise TypeError(f"other must be a Study, got {abbreviate(other)}")
+        compare_settings(self.provenance, other.provenance)
+        for label in self.labels:
+            if label in other.results and other.results[label] != self.results[label]:
+                raise ValueError(
+                    f"policies of two studies must have different labels, got {label!r} twice"
+                )
+        labels = [*dict.fromkeys([*self.labels, *other.labels])]
+        parts: tuple[BlockResults, ...] = ()
+        if [part.blocks for part in self.parts] == [part.blocks for part in other.parts]:
+            pairs = zip(self.parts, other.parts, strict=True)
+            both = ((mine, {**theirs.policies, **mine.policies}) for mine, theirs in pairs)
+            parts = tuple(replace(mine, policies=_some(all_, labels)) for mine, all_ in both)
+        return self._with([other, self], labels, parts)
+
+    def _with(
+        self, studies: list[Study], labels: list[str], parts: tuple[BlockResults, ...]
+    ) -> Study:
+        """These policies of some studies of the same runs, the last of which comes first."""
+
+        def gather(values: list[Mapping[str, Any]]) -> dict[str, Any]:
+            known = {label: each for some in values for label, each in some.items()}
+            return _some(known, labels)
+
+        provenances = [study.provenance for study in studies]
+        provenance = {
+            **self.provenance,
+            "policies": gather([each.get("policies", {}) for each in provenances]),
+        }
+        recipes = [each["recipe"] for each in provenances if "recipe" in each]
+        if recipes:
+            policies = gather([recipe["policies"] for recipe in recipes])
+            provenance["recipe"] = {**recipes[-1], "policies": policies}
+        made = [study.origin for study in studies if study.origin is not None]
+        origin = None
+        if len(made) == len(studies):
+            origin = made[-1][0], gather([policies for _, policies in made])
+        results = gather([study.results for study in studies])
+        return Study(self.rounds, results, provenance, parts, origin)
+
+    def extend(
+        self,
+        runs: int,
+        threads: int | None = None,
+        progress: bool | Progress | None = None,
+        executor: Client | None = None,
+    ) -> Study:
+        """The study of so many runs in all, to the last bit what `simulate` makes of them.
+
+        Only runs that are missing are played, unless the study was made with another version.
+
+        Args:
+            runs: How many runs there are to be.
+            threads: As in `simulate`, as are the others.
+            progress: Whether to show a bar.
+            executor: A dask.distributed Client.
+
+        >>> from varts import GaussianBandit, simulate
+        >>> few = simulate(GaussianBandit(K=3), "UCB1", horizon=50, runs=16)
+        >>> few.extend(100) == simulate(GaussianBandit(K=3), "UCB1", horizon=50, runs=100)
+        True
+        """
+        runs = integer("runs", runs, at_least=self.runs + 1)
+        parts = self.parts if is_current(self.provenance) else ()
+        played = sum(part.blocks for part in parts)
+        work = replace(self._work(), runs=runs, played=played)
+        return study_of(work, threads, executor, progress, parts)
+
+    def _work(self) -> Work:
+        given = self.provenance
+        names = "checkpoints", "recommend", "instance_seed"
+        asked = {name: given[name] for name in names if name in given}
+        if "stop" in given:
+            asked |= {"stop": rebuild(given["stop"]), "looks": given["looks"] or None}
+        problem, policies = self.origin or origin_of(given)
+        return make_work(problem, policies, self.horizon, self.runs, given["seed"], **asked)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Regret curves with bands of two standard errors.
 
         Args:
             ax: The matplotlib Axes to draw on; by default those of a new figure.
-            **options: Passed on to `varts.plotting.regret_curves`: title, bound, legend.
+            **options: Passed on to `varts.plotting.regret_curves`: title, policies, labels, styles,
+                xscale, yscale, quantiles, lower_bound, bound, legend.
         """
         from varts.plotting.study import regret_curves
 
@@ -174,14 +183,7 @@ class Study:
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         path.parent.mkdir(parents=True, exist_ok=True)
-        arrays: dict[str, Any] = {"rounds": self.rounds}
-        for i, result in enumerate(self.results.values()):
-            curve = result.curve
-            arrays |= {f"n{i}": curve.n, f"mean{i}": curve.mean, f"m2{i}": curve.m2}
-            arrays |= {f"final{i}": result.final, f"best{i}": result.best_share}
-        header = json.dumps({"format": 1, "labels": self.labels, "provenance": self.provenance})
-        with replacing(path) as part, part.open("wb") as file:
-            np.savez_compressed(file, header=np.array(header), **arrays)
+        archive.write(path, self.rounds, self.results, self.provenance, self.parts)
         return path
 
     @classmethod
@@ -194,23 +196,7 @@ class Study:
         Raises:
             ValueError: If it is some other file.
         """
-        try:
-            with np.load(Path(path), allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                if header["format"] != 1:
-                    raise ValueError(f"format {header['format']}")
-                results = {}
-                for i, label in enumerate(header["labels"]):
-                    final = file[f"final{i}"]  # older files have n for every round
-                    curve = RegretCurve(len(final), file[f"mean{i}"], file[f"m2{i}"])
-                    results[label] = PolicyResult(final, file[f"best{i}"], curve)
-                return cls(file["rounds"], results, header["provenance"])
-        except FileNotFoundError:
-            raise
-        except Exception:
-            raise ValueError(
-                f"{path} must be a file that Study.save wrote, got something else"
-            ) from None
+        return cls(**archive.read(path))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -226,10 +212,13 @@ class Study:
         finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
         return f"Study({self.runs} runs of {self.horizon} rounds; regret: {finals})"
 
-    def _known(self, label: str) -> str:
-        if label not in self.results:
-            raise ValueError(unknown("policy", label, self.labels))
-        return label
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the origin, which may be of a class that cannot be pickled."""
+        return {**vars(self), "origin": None}
+
+
+def _some(values: Mapping[str, Any], labels: Iterable[str]) -> dict[str, Any]:
+    return {label: values[label] for label in labels if label in values}
 
 
 def simulate(
@@ -241,6 +230,12 @@ def simulate(
     threads: int | None = None,
     progress: bool | Progress | None = None,
     executor: Client | None = None,
+    *,
+    checkpoints: bool | Iterable[int] = False,
+    recommend: str = "mean",
+    instance_seed: int | None = None,
+    stop: StopRule | None = None,
+    looks: Iterable[int] | None = None,
 ) -> Study:
     """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
 
@@ -258,6 +253,18 @@ def simulate(
         threads: How many threads of this process play; by default as many as there are cores.
         progress: Whether to show a bar; by default only on a terminal.
         executor: A dask.distributed Client, to play on its workers instead, with the same result.
+        checkpoints: Rounds at which to look at every run, for `Study.identification`, `quantiles`,
+            `pulls` and `recommended`; True for five for every factor of ten. The horizon is always
+            one of them.
+        recommend: Which arm a run recommends there: the one with the highest "mean" of its rewards,
+            or with the highest mean in the policy's "belief", if it has one. Of equal arms it is
+            the one pulled most.
+        instance_seed: A seed for the instances alone; by default `seed` is for everything. Studies
+            that differ in `seed` then have the same instances with other rewards and choices.
+        stop: A rule that ends runs before the horizon, such as `StopAtError(0.05)`, for
+            `Study.stopping` and `endings`. Regret is that until the end.
+        looks: The rounds at which the rule looks; by default every round, or twenty for every
+            factor of ten where the rule needs an integral (`StopAtPBest`, `StopAtLoss`).
 
     Raises:
         TypeError: If problem, policies or executor are of the wrong type.
@@ -270,36 +277,42 @@ def simulate(
     >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
     True
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
-    if not hasattr(problem, "K"):
-        raise ValueError(
-            f"problem must have its number of arms as K, got a {type(problem).__name__} without"
-        )
-    named = _named(policies)
-    for label, policy in named.items():
-        try:
-            if problem.names is not None:
-                named[label] = policy = policy.for_arms(problem.names)
-            policy.check(problem.K)
-            check_context(policy, problem)
-        except ValueError as error:
-            raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
-    horizon, runs, seed, threads = settings(horizon, runs, seed, threads)
-    if executor is not None:
+    work = make_work(
+        problem,
+        policies,
+        horizon,
+        runs,
+        seed,
+        checkpoints=checkpoints,
+        recommend=recommend,
+        instance_seed=instance_seed,
+        stop=stop,
+        looks=looks,
+    )
+    return study_of(work, threads, executor, progress)
+
+
+def study_of(
+    work: Work,
+    threads: int | None,
+    client: Client | None,
+    progress: bool | Progress | None,
+    before: tuple[BlockResults, ...] = (),
+) -> Study:
+    """Play what there is to play."""
+    if client is not None:
         from varts.simulation.dask import check
 
-        check(executor)
+        check(client)
         if threads is not None:
             raise ValueError(f"threads must be left out with an executor, got {threads}")
-
-    from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
-
-    work = Work(problem, named, horizon, runs, seed, recorded_rounds(horizon))
+    elif threads is not None:
+        threads = integer("threads", threads, at_least=1)
     work.check_problem()
     with show_progress(progress) as bar:
-        results = play(work, _executor(work, threads, executor), bar)
-    return Study(work.rounds, results, provenance_of(work, results))
+        results, parts = play(work, _executor(work, threads, client), bar, before)
+    origin = work.problem, work.policies
+    return Study(work.rounds, results, provenance_of(work, results), parts, origin)
 
 
 def _executor(work: Work, threads: int | None, client: Client | None) -> Executor:
@@ -308,39 +321,3 @@ def _executor(work: Work, threads: int | None, client: Client | None) -> Executo
     from varts.simulation.dask import Cluster
 
     return Cluster(work, client)
-
-
-def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
-    """The numbers of a study, checked; the upper limits are those of the engine's counters."""
-    return (
-        integer("horizon", horizon, at_least=1, at_most=10**15),
-        integer("runs", runs, at_least=1, at_most=10**15),
-        integer("seed", seed, at_least=0, at_most=2**64 - 1),
-        None if threads is None else integer("threads", threads, at_least=1),
-    )
-
-
-def _named(policies: Any) -> dict[str, Policy]:
-    if isinstance(policies, (Policy, str)):
-        policies = [policies]
-    if isinstance(policies, Mapping):
-        pairs = [(str(label), make(policy)) for label, policy in policies.items()]
-    else:
-        if not isinstance(policies, Iterable):
-            raise TypeError(
-                f"policies must be a list or {{label: policy}}, got {abbreviate(policies)}"
-            )
-        made = [make(policy) for policy in policies]
-        pairs = [(policy.label or type(policy).__name__, policy) for policy in made]
-    named = dict(pairs)
-    if "" in named:
-        raise ValueError("a policy's label must have at least one letter, got ''")
-    if not named:
-        raise ValueError("policies must name at least one policy, got none")
-    if len(named) < len(pairs):
-        labels = [label for label, _ in pairs]
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ValueError(
-            f"policies must have different labels, got {twice!r} twice; use {{label: policy}}"
-        )
-    return named

@@ -6,7 +6,7 @@ threads or machines, and their results are merged in order, so results are equal
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,19 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from varts import _seeding
 from varts._validation import Floats
 from varts.drift import Drifting, Path
-from varts.empirical import EmpiricalBandit
+from varts.instances import Instances
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.fading import split_fading
-from varts.policies.linear import LinearPolicy, LinearSampler
-from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
-from varts.revenue import REVENUES, RevenueBandit
+from varts.policies.linear import LinearSampler
+from varts.problems import Problem
 from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
-from varts.simulation.engine.contextual_block import compile_loop, play_runs
 from varts.simulation.engine.diagnosis import diagnose
+from varts.simulation.engine.drawing import BLOCKS_PER_BATCH, draw_blocks, draw_runs
 from varts.simulation.engine.kernel import (
     Kernel,
     data_array,
@@ -36,24 +34,29 @@ from varts.simulation.engine.kernel import (
     reward_kind,
     reward_of,
 )
-from varts.simulation.engine.linear import LinearMemory, allocate_linear
+from varts.simulation.engine.looks import (
+    GAP,
+    HIGHEST,
+    LEVEL,
+    M2,
+    MEAN,
+    NO_LOOKS,
+    PULLS,
+    N,
+    Notes,
+    allocate_notes,
+    memory_kept,
+)
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
+from varts.simulation.engine.statement import check_problem
+from varts.simulation.recommendation import is_highest_mean, recommend_arms, score_arms
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
-from varts.simulation.results import PolicyResult, RegretCurve
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
 from varts.stats import ArmStats
-from varts.visits import ContextualProblem
-
-# These three are part of every result, like the numbers of random streams.
-RUNS_PER_BLOCK = 8
-BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
-MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
-
-# Known to pay what they state.
-BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed, EmpiricalBandit, RevenueBandit)
-_checked: set[tuple[Any, ...]] = set()  # other problems, by their reward and a drawn instance
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
+MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
 
 
 class Prepared(NamedTuple):
@@ -69,7 +72,10 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """Everything a block needs to know; blocks differ only by their number."""
+    """Everything a block needs to know; blocks differ only by their number.
+
+    At `checkpoints` every run is looked at, and an arm recommended by "mean" or by "belief".
+    """
 
     problem: Problem
     policies: Mapping[str, Policy]
@@ -78,11 +84,20 @@ class Work:
     seed: int
     rounds: NDArray[np.int64]
     naive: bool = False
+    instance_seed: int | None = None  # that of the instances, if it is another
+    checkpoints: tuple[int, ...] = ()  # of the recorded rounds, the horizon last
+    recommend: str = "mean"
+    played: int = 0  # blocks that need not be played again
 
     @property
     def blocks(self) -> int:
         """How many blocks there are; the last may be short."""
         return -(-self.runs // RUNS_PER_BLOCK)
+
+    @property
+    def whole_blocks(self) -> int:
+        """How many of them are not short."""
+        return self.runs // RUNS_PER_BLOCK
 
     @cached_property
     def prepared(self) -> dict[str, Prepared]:
@@ -101,17 +116,6 @@ class Work:
         )
 
     @cached_property
-    def linear_memories(self) -> dict[str, LinearMemory]:
-        """What every run of a policy that looks at features begins with, by label."""
-        assert isinstance(self.problem, ContextualProblem)
-        K, d = self.problem.K, self.problem.d
-        return {
-            label: allocate_linear(policy, K, d)
-            for label, policy in self.policies.items()
-            if isinstance(policy, LinearPolicy)
-        }
-
-    @cached_property
     def data(self) -> Floats:
         """What the problem's rewards look up."""
         return data_array(self.problem)
@@ -120,47 +124,33 @@ class Work:
     def blocks_per_call(self) -> int:
         """How many blocks to play in one call of a kernel: short ones together, to save calls."""
         rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
-        return subtree_size(0, min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds))
+        most = min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds)
+        if self.checkpoints:
+            noted = RUNS_PER_BLOCK * len(self.checkpoints) * self.problem.K
+            most = min(most, MAX_NOTES_PER_CALL // noted)
+        return subtree_size(0, most)
 
     def compile(self, label: str) -> None:
         """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            if self.problem.contextual:
-                compile_loop(self, label)
-            elif self.prepared[label].drifting:
-                replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
-            else:
-                self._play(label, 0, np.zeros((3, 0, self.problem.K)))
+            self._play_nothing(label)
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
             has_data = self.problem.data is not None
             compiled = kernel or Kernel("index", reward=reward_of(self.problem), has_data=has_data)
             raise ValueError(diagnose(compiled, error)) from error
 
+    def _play_nothing(self, label: str) -> None:
+        if self.prepared[label].drifting:
+            replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
+        else:
+            self._play(label, 0, np.zeros((3, 0, self.problem.K)))
+
     def check_problem(self) -> None:
         """Hold a user's own problem against what it states, the first time that it is met."""
-        problem = self.problem
-        if problem.contextual:
-            return problem.check()
-        for part in problem.parts if isinstance(problem, Drifting) else (problem,):
-            self._check(part)
-
-    @staticmethod
-    def _check(problem: Problem) -> None:
-        reward = reward_of(problem)
-        known = reward is None or problem.reward in REVENUES.values()
-        if type(problem) in BUILT_IN and known:
-            return
-        drawn = problem.draw(_seeding.generator(0, _seeding.PROBLEM_CHECK), 1)
-        arrays = (drawn.array(name, 1, problem.K) for name in ("mean", "variance", "a", "b"))
-        content = b"".join(array.tobytes() for array in (*arrays, data_array(problem)))
-        instance = hashlib.sha256(content).digest()
-        met = reward_kind(problem), reward, instance
-        if met not in _checked:
-            problem.check()
-            _checked.add(met)
+        check_problem(self.problem)
 
     def play_blocks(
         self,
@@ -192,34 +182,53 @@ class Work:
         """Neighbouring blocks in one call per policy; None if it was stopped."""
         first_run = first * RUNS_PER_BLOCK
         runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
-        stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
-        counter = np.zeros(1, dtype=np.int64) if counter is None else counter
-        if self.problem.contextual:
-            played = play_runs(self, first_run, runs, stop, counter, self._refuse)
-        else:
-            played = self._play_all(first_run, self._draw(first, count)[:, :runs], stop, counter)
-        if played is None:
-            return None
-        return {
-            label: PolicyResult(final, best_share, average_curves(curves))
-            for label, (final, best_share, curves) in played.items()
-        }
-
-    def _play_all(
-        self,
-        first_run: int,
-        instances: Floats,
-        stop: NDArray[np.uint8],
-        counter: NDArray[np.int64],
-    ) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-        """`_play` for every policy."""
-        results = {}
+        instances, results = self._draw(first, count)[:, :runs], {}
+        notes = memory_kept.notes(self.checkpoints, runs, self.problem.K)
         for label in self.policies:
-            played = self._play(label, first_run, instances, stop, counter)
+            began = time.perf_counter()
+            notes.written[0] = 0
+            scratch = self._allocate(label, notes)
+            played = self._play(label, first_run, instances, stop, counter, scratch)
             if played is None:
                 return None
-            results[label] = played
+            final, best_share, curves = played
+            record = self._record(label, first_run, notes, curves) if self.checkpoints else None
+            curve = average_curves(curves)
+            seconds = time.perf_counter() - began
+            results[label] = PolicyResult(final, best_share, curve, record, seconds)
         return results
+
+    def _record(self, label: str, first_run: int, notes: Notes, curves: Floats) -> RunRecord:
+        """What was noted of every run, and which arms that recommends."""
+        shape = len(curves), len(self.checkpoints)
+        n, mean, m2, pulls, gap = (notes.arms[i] for i in (N, MEAN, M2, PULLS, GAP))
+        arms = notes.acts[:, HIGHEST].astype(np.int64)
+        known = is_highest_mean(self.policies[label], self.recommend)
+        open_ = np.flatnonzero((arms == LEVEL) | (not known))
+        if open_.size:
+            rows = (x[open_] for x in (n, mean, m2))
+            scores = score_arms(self.policies[label], *rows, by=self.recommend)
+            turns = first_run + np.add(*np.divmod(open_, shape[1]))
+            arms[open_] = recommend_arms(scores, pulls[open_], turns)
+        return RunRecord(
+            pulls.reshape(*shape, -1)[:, -1].astype(np.int64),
+            arms.reshape(shape),
+            gap[np.arange(arms.size), arms].reshape(shape),
+            curves[:, np.searchsorted(self.rounds, self.checkpoints)],
+        )
+
+    def instances(self, runs: int) -> Instances:
+        """What the first runs are played on; where arms drift, how they begin."""
+        return draw_runs(self.problem, self.seed_of_instances, runs)
+
+    def trace(self, label: str, run: int) -> tuple[Notes, Floats]:
+        """What was noted of one run at the checkpoints, and its regret at the recorded rounds."""
+        block, row = divmod(run, RUNS_PER_BLOCK)
+        instance = self._draw(block, 1)[:, row : row + 1]
+        notes = allocate_notes(self.checkpoints, 1, self.problem.K)
+        played = self._play(label, run, instance, scratch=self._allocate(label, notes))
+        assert played is not None  # nobody stops it
+        return notes, played[2][0]
 
     def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
         """The arms' true means and their statistics at the horizon, for each run of a block.
@@ -238,18 +247,12 @@ class Work:
         return result
 
     def _draw(self, first: int, count: int) -> Floats:
-        """Mean, a and b of the blocks' instances, a row per run."""
-        blocks = BLOCKS_PER_BATCH if self.problem.K <= MAX_ARMS_BATCHED else 1
-        batches = range(first // blocks, -(-(first + count) // blocks))
-        size = blocks * RUNS_PER_BLOCK
-        drawn = np.concatenate([self._draw_batch(each, size) for each in batches], axis=1)
-        start = (first - batches.start * blocks) * RUNS_PER_BLOCK
-        return drawn[:, start : start + count * RUNS_PER_BLOCK]
+        return draw_blocks(self.problem, self.seed_of_instances, first, count)
 
-    def _draw_batch(self, number: int, size: int) -> Floats:
-        """Always drawn whole, so that a run does not depend on how many there are."""
-        drawn = self.problem.draw(_seeding.generator(self.seed, _seeding.INSTANCES, number), size)
-        return np.stack([drawn.array(name, size, self.problem.K) for name in ("mean", "a", "b")])
+    @property
+    def seed_of_instances(self) -> int:
+        """The seed of the instances."""
+        return self.seed if self.instance_seed is None else self.instance_seed
 
     def _play(
         self,
@@ -264,8 +267,7 @@ class Work:
         prepared, runs = self.prepared[label], instances.shape[1]
         final, best_share = np.empty(runs), np.empty(runs)
         curves = np.empty((runs, len(self.rounds)))
-        stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
-        counter = np.zeros(1, dtype=np.int64) if counter is None else counter
+        stop, counter = listeners(stop, counter)
         scratch = self._allocate(label) if scratch is None else scratch
 
         def call(rows: slice, arms: Any, *more: Any) -> int:
@@ -310,16 +312,24 @@ class Work:
                 rule = "a finite location, a scale >= 0 and degrees of freedom > 0, got others"
             raise ValueError(f"{label} must give every arm {rule}")
 
-    def _allocate(self, label: str) -> Any:
-        """Room for a run of the policy."""
+    def _allocate(self, label: str, notes: Notes = NO_LOOKS) -> Any:
+        """Room for a run of the policy, and for what is noted of it."""
         allocating = drifting.allocate if self.prepared[label].drifting else allocate
-        return allocating(self.problem.K)
+        return allocating(self.problem.K, notes)
 
     def _path(self, start: Floats, run: int) -> Path:
         """How the arms of a run drift; those of a problem that does not stay as they start."""
         if isinstance(self.problem, Drifting):
-            return self.problem.path(start, max(self.horizon, 1), self.seed, run)
+            return self.problem.path(start, max(self.horizon, 1), self.seed_of_instances, run)
         return Path(np.ones(1, dtype=np.int64), *(row[None] for row in start))
+
+
+def listeners(stop: Any, counter: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """What a loop listens to and counts with, where nobody else does."""
+    return (
+        np.zeros(1, dtype=np.uint8) if stop is None else stop,
+        np.zeros(1, dtype=np.int64) if counter is None else counter,
+    )
 
 
 def average_curves(curves: Floats) -> RegretCurve:

@@ -19,20 +19,25 @@ import numpy as np
 from numba import njit
 from scipy import special
 
+from varts.anytime import likelihood
 from varts.drift import Drifting
-from varts.policies import Policy
+from varts.policies import Policy, student_quantile, top_two
 from varts.policies.fading import split_fading
 from varts.problems import Problem
 from varts.simulation.engine import (
     beta_envelope,
+    certainty,
     contextual,
     drifting,
+    index_selectors,
     lazy_argmax,
     linear,
     loop,
     quantiles,
+    reductions,
     selectors,
     student_envelope,
+    top_two_selectors,
 )
 from varts.simulation.engine.envelope import Envelope
 from varts.simulation.engine.formula import Formula
@@ -41,10 +46,10 @@ from varts.simulation.engine.interpretation import (
     interpreted_drifting_loop,
     interpreted_loop,
 )
-from varts.simulation.engine.kernel import Kernel, kernel_of, reward_of, sources_digest
+from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of, sources_digest
 from varts.simulation.engine.kernel_cache import KernelCache
 from varts.simulation.engine.loop import Hooks
-from varts.simulation.engine.rng import OPTIONS, inlined, jit, where
+from varts.simulation.engine.rng import OPTIONS, inlined, jit, uniform, where
 from varts.simulation.engine.specialisation import as_module, specialise
 
 Loop = Callable[..., int]  # `loop.play` for one policy
@@ -53,9 +58,9 @@ STUDENT: Envelope = student_envelope  # so a type checker knows that the modules
 BETA: Envelope = beta_envelope
 
 
-def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
+def loop_of(policy: Policy, problem: Problem, naive: bool = False, stop: Stop = "") -> Loop:
     """The loop for this policy on this problem; compiled at its first call."""
-    kernel = kernel_of(policy, problem, naive)
+    kernel = kernel_of(policy, problem, naive, stop)
     if kernel is not None:
         return compiled_loop(kernel)
     pay = pay_functions(reward_of(problem), problem.data is not None)[1]
@@ -64,7 +69,7 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False) -> Loop:
         return interpreted_contextual_loop(plain, pay)
     if fade < 1 or isinstance(problem, Drifting):
         return interpreted_drifting_loop(plain, pay)
-    return interpreted_loop(plain, pay)
+    return interpreted_loop(plain, pay, end_function(stop))
 
 
 @functools.cache
@@ -93,7 +98,7 @@ def _hooks(kernel: Kernel) -> Hooks:
     pay, first_pay = pay_functions(kernel.reward, kernel.has_data)
     transform, sound = selectors.keep, selectors.sound
     observe, fade = selectors.observe_nothing, selectors.fade_nothing
-    if kernel.family in ("index", "growing"):
+    if kernel.family in ("index", "reaching", "growing"):
         select, refresh, begin, sound = _index_hooks(kernel)
     elif kernel.family in ("linear_index", "linear_belief"):
         select, refresh = _linear_hooks(kernel)
@@ -101,6 +106,9 @@ def _hooks(kernel: Kernel) -> Hooks:
     elif kernel.family == "mean_variance":
         select = selectors.select_mean_variance
         refresh = begin = selectors.refresh_nothing
+    elif kernel.family == "top_two_means":
+        select = inlined(specialise(top_two_selectors.select_by_means, **top_two_formulas()))
+        refresh = begin = top_two_selectors.refresh_pulled
     else:
         envelope, learn = BETA, beta_envelope.learn
         if kernel.family == "beta":
@@ -114,6 +122,9 @@ def _hooks(kernel: Kernel) -> Hooks:
         lazy = not (kernel.pooled or kernel.tails or kernel.naive or kernel.fading)
         shared = {"POOLED": kernel.pooled, "TAILS": kernel.tails, "PARAMETERS": kernel.parameters}
         select, update = sampler(envelope, learn, lazy, **shared)
+        if kernel.family == "top_two":
+            own = {"select_leader": select, **top_two_formulas()}
+            select = inlined(specialise(top_two_selectors.select_top_two, **own))
         refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
         if kernel.tails:
             observe = inlined(specialise(selectors.observe_moments, **shared))
@@ -121,31 +132,67 @@ def _hooks(kernel: Kernel) -> Hooks:
     if kernel.fading and not (kernel.pooled or kernel.tails):
         name = f"refresh_every_{kernel.digest}"
         refresh = jit(specialise(selectors.refresh_every, name, refresh_one=refresh))
-    return Hooks(select, refresh, transform, observe, fade, pay, begin, first_pay, sound)
+    ends = end_function(kernel.stop)
+    return Hooks(select, refresh, transform, observe, fade, pay, begin, first_pay, sound, ends)
+
+
+def plain_formula(function: Any) -> Any:
+    """A formula of the package, compiled."""
+    return formula_jit(Formula.of(function, function.__name__))
+
+
+@functools.cache
+def top_two_formulas() -> dict[str, Any]:
+    """What leader and challenger are chosen by, compiled."""
+    formulas = likelihood.transport_cost, top_two.challenge, top_two.leader_share
+    return {formula.__name__: plain_formula(formula) for formula in formulas}
+
+
+@functools.cache
+def end_function(stop: Stop) -> Any:
+    """When a stopping rule ends a run, compiled."""
+    if stop == "":
+        return certainty.never_ends
+    is_certain = certainty.is_certain_by_evidence
+    if stop == "ratio":
+        formulas = likelihood.likelihood_ratio, likelihood.mean_ratio, likelihood.stylised_threshold
+        bound = {formula.__name__: plain_formula(formula) for formula in formulas}
+        bound["ahead"] = jit(specialise(certainty.is_ahead, **bound))
+        is_certain = jit(specialise(certainty.is_certain_by_ratio, **bound))
+    return jit(specialise(certainty.ends_when_certain, f"ends_{stop}", is_certain=is_certain))
 
 
 def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
     """`select`, `refresh`, `begin` and `sound` of a policy that pulls the largest index."""
-    numbers: dict[str, Any] = {"PARAMETERS": kernel.parameters, "TERMS": kernel.term_count * (0.0,)}
-    index_of: Any = selectors.index_of
+    numbers: dict[str, Any] = {
+        "PARAMETERS": kernel.parameters,
+        "TERMS": kernel.term_count * (0.0,),
+        "TIMES": max(kernel.clock_count, 1) * (0.0,),
+        "SHARED": max(kernel.common_count, 1) * (0.0,),
+        "CLOCK_PARAMETERS": kernel.parameters if kernel.clock_takes_parameters else 0,
+    }
+    index_of: Any = index_selectors.index_of
     refresh = begin = selectors.refresh_nothing
     if kernel.terms is not None:
-        index_of = selectors.index_of_terms
-        update = specialise(selectors.refresh_terms, terms=formula_jit(kernel.terms), **numbers)
+        index_of = index_selectors.index_of_terms
+        made = formula_jit(kernel.terms)
+        update = specialise(index_selectors.refresh_terms, terms=made, **numbers)
         refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
-    time_of: Any = selectors.time_of
-    if kernel.clock is not None:
-        time_of = inlined(specialise(selectors.time_of_clock, clock=formula_jit(kernel.clock)))
-    bound: dict[str, Any] = {
+    bound = {
         "index_of": inlined(specialise(index_of, index=formula_jit(kernel.formula), **numbers)),
-        "time_of": time_of,
+        **_moment_hooks(kernel, numbers),
     }
-    sound = jit(specialise(selectors.sound_indices, f"sound_{kernel.digest}", **bound))
+    sound = jit(specialise(index_selectors.sound_indices, f"sound_{kernel.digest}", **bound))
     if kernel.family == "index" or kernel.naive:
-        return inlined(specialise(selectors.select_index, **bound)), refresh, begin, sound
-    select = inlined(specialise(selectors.select_growing, **bound))
+        return inlined(specialise(index_selectors.select_index, **bound)), refresh, begin, sound
+    if kernel.family == "reaching":
+        named = {"reaches": formula_jit(kernel.reaches)}
+        each = inlined(specialise(index_selectors.reaches_of_terms, **named, **numbers))
+        bound["mark_reaching"] = inlined(specialise(index_selectors.mark_reaching, reaches_of=each))
+        return inlined(specialise(index_selectors.select_reaching, **bound)), refresh, begin, sound
+    select = inlined(specialise(index_selectors.select_growing, **bound))
     name = f"refresh_growing_{kernel.digest}"
-    refresh = jit(specialise(selectors.refresh_growing, name, refresh_index=refresh, **bound))
+    refresh = jit(specialise(index_selectors.refresh_growing, name, refresh_index=refresh, **bound))
     return select, refresh, refresh, sound
 
 
@@ -164,6 +211,26 @@ def _linear_hooks(kernel: Kernel) -> tuple[Any, Any]:
     else:
         select = inlined(specialise(linear.select_draw, believe=formula, **bound))
     return select, linear.learn_by_all if kernel.pooled else refresh
+
+
+def _moment_hooks(kernel: Kernel, numbers: dict[str, Any]) -> dict[str, Any]:
+    """What a round's indices have in common, compiled: its time, all arms, a number at random."""
+    kinds = index_selectors.one_number, index_selectors.several_numbers
+    bound: dict[str, Any] = {"time_of": index_selectors.time_of}
+    if kernel.clock is not None:
+        made = {"clock": formula_jit(kernel.clock), "as_times": kinds[kernel.clock_count > 0]}
+        read: Any = index_selectors.read_clock
+        if kernel.terms is not None:
+            read = index_selectors.read_clock_of_columns
+        read = inlined(specialise(read, **made, **numbers))
+        by_clock = specialise(index_selectors.time_of_clock, read_clock=read, **numbers)
+        bound["time_of"] = inlined(by_clock)
+    if kernel.common is not None:
+        made = {"common": formula_jit(kernel.common), "as_shared": kinds[kernel.common_count > 0]}
+        bound["shared_of"] = inlined(specialise(index_selectors.share, **made, **numbers))
+    if kernel.chance:
+        bound |= {"draw": uniform, "given": index_selectors.alone}
+    return bound | {"moment_of": inlined(specialise(index_selectors.moment_of, **bound))}
 
 
 def student_learn(believe: Any, parameters: int, envelope: Any = student_envelope) -> Any:
@@ -195,15 +262,16 @@ def sampler(envelope: Envelope, learn: Any, lazy: bool, **shared: Any) -> tuple[
     return select, specialise(selectors.refresh_belief, learn=learn, **shared)
 
 
-# NumPy as a formula sees it: the same, but np.where of numbers is a number.
+# NumPy as a formula sees it: the same, but np.where of numbers is a number, and what `common` makes
+# of arrays allocates nothing.
 numpy_of_numbers = types.ModuleType("numpy")
 numpy_of_numbers.__dict__.update(np.__dict__)
-numpy_of_numbers.where = where  # type: ignore[attr-defined]
-
-
-# SciPy's special functions as a formula sees them: those that are compiled here.
-special_of_numbers = types.ModuleType("special")
-special_of_numbers.stdtrit = quantiles.stdtrit  # type: ignore[attr-defined]
+numpy_of_numbers.__dict__.update(
+    where=where,
+    max=reductions.largest_of,
+    min=reductions.smallest_of,
+    sum=reductions.total_of,
+)
 
 
 @functools.cache
@@ -213,12 +281,22 @@ def formula_jit(formula: Formula) -> Any:
     return inlined(specialise(formula.function, None, **read))
 
 
+@functools.cache
+def special_of_numbers() -> types.ModuleType:
+    """SciPy's special functions as a formula sees them: those that are compiled here."""
+    formulas = student_quantile.normal_quantile, student_quantile.student_quantile
+    bound = {formula.__name__: plain_formula(formula) for formula in formulas}
+    made = types.ModuleType("special")
+    made.__dict__.update(stdtrit=jit(specialise(quantiles.stdtrit, **bound)))
+    return made
+
+
 def for_numbers(value: Any) -> Any:
     """What a formula reads, as compiled code is to see it."""
     if value is np:
         return numpy_of_numbers
     if value is special:
-        return special_of_numbers
+        return special_of_numbers()
     plain = getattr(value, "py_func", value)
     if isinstance(plain, types.FunctionType):
         return formula_jit(Formula.of(plain, plain.__name__))

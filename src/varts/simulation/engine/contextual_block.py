@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats
 from varts.policies.linear import LinearPolicy
+from varts.simulation.engine.blocks import Work, average_curves, listeners
 from varts.simulation.engine.contextual import Progress, begin_run
 from varts.simulation.engine.kernel import family_of, reward_kind
-from varts.simulation.engine.linear import LinearMemory
+from varts.simulation.engine.linear import LinearMemory, allocate_linear
 from varts.simulation.engine.loop import DONE
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import stream
+from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult
 from varts.visits import ContextualProblem, Visits
-
-if TYPE_CHECKING:
-    from varts.simulation.engine.blocks import Work
-
-Played = tuple[Floats, Floats, Floats]  # per run the regret, the share of a best arm, the curve
 
 
 class Game:
     """One policy in one run."""
 
-    def __init__(self, work: Work, label: str, run: int) -> None:
-        prepared, policy, problem = work.prepared[label], work.policies[label], work.problem
-        assert isinstance(problem, ContextualProblem)
+    def __init__(self, work: ContextualWork, label: str, run: int) -> None:
+        prepared, policy, problem = work.prepared[label], work.policies[label], work.visited
         K, d = problem.K, problem.d
         self._seed = np.uint64(stream(np.uint64(work.seed), 0))
         self._run, self._parameters = run, prepared.parameters.copy()
@@ -68,47 +66,71 @@ class Game:
         )
 
 
-def play_runs(
-    work: Work,
-    first_run: int,
-    runs: int,
-    stop: NDArray[np.uint8],
-    counter: NDArray[np.int64],
-    refuse: Callable[[str, int], None],
-) -> dict[str, Played] | None:
-    """All policies on neighbouring runs; None if it was stopped.
+@dataclass(frozen=True)
+class ContextualWork(Work):
+    """Work on a problem whose rewards depend on features."""
 
-    `refuse(label, status)` raises if a policy or its rewards were not sound.
-    """
-    problem = work.problem
-    assert isinstance(problem, ContextualProblem)
-    shape = runs, len(work.rounds)
-    results = {label: (np.empty(runs), np.empty(runs), np.empty(shape)) for label in work.policies}
-    for r in range(runs):
-        games = {label: Game(work, label, first_run + r) for label in work.policies}
-        left = work.horizon
-        for visits in problem.visits(work.seed, first_run + r):
-            for label, game in games.items():
-                final, best_share, curves = results[label]
-                rows = final[r : r + 1], best_share[r : r + 1], curves[r]
-                status = game.play(visits, rows, stop, counter)
-                if status != DONE:
-                    refuse(label, status)
-                    return None
+    @property
+    def visited(self) -> ContextualProblem:
+        """The problem."""
+        assert isinstance(self.problem, ContextualProblem)
+        return self.problem
+
+    @cached_property
+    def linear_memories(self) -> dict[str, LinearMemory]:
+        """What every run of a policy that looks at features begins with, by label."""
+        K, d = self.problem.K, self.visited.d
+        return {
+            label: allocate_linear(policy, K, d)
+            for label, policy in self.policies.items()
+            if isinstance(policy, LinearPolicy)
+        }
+
+    def check_problem(self) -> None:
+        """Make the first visits of a problem, to see whether they are sound."""
+        self.problem.check()
+
+    def _play_nothing(self, label: str) -> None:
+        nobody = Visits(np.zeros((0, self.visited.d)), *np.zeros((2, 0, self.problem.K)))
+        results = np.empty(1), np.empty(1), np.empty(len(self.rounds))
+        Game(self, label, 0).play(nobody, results, *listeners(None, None))
+
+    def _play_call(
+        self,
+        first: int,
+        count: int,
+        stop: NDArray[np.uint8] | None,
+        counter: NDArray[np.int64] | None,
+    ) -> dict[str, PolicyResult] | None:
+        first_run = first * RUNS_PER_BLOCK
+        runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
+        shape, heard = (runs, len(self.rounds)), listeners(stop, counter)
+        made = {label: (np.empty(runs), np.empty(runs), np.empty(shape)) for label in self.policies}
+        seconds = dict.fromkeys(self.policies, 0.0)
+        for r in range(runs):
+            games = {label: Game(self, label, first_run + r) for label in self.policies}
+            for visits in self._visits(first_run + r):
+                for label, game in games.items():
+                    began = time.perf_counter()
+                    final, best_share, curves = made[label]
+                    rows = final[r : r + 1], best_share[r : r + 1], curves[r]
+                    status = game.play(visits, rows, *heard)
+                    self._refuse(label, status)
+                    if status != DONE:
+                        return None
+                    seconds[label] += time.perf_counter() - began
+        return {
+            label: PolicyResult(final, best_share, average_curves(curves), None, seconds[label])
+            for label, (final, best_share, curves) in made.items()
+        }
+
+    def _visits(self, run: int) -> Iterator[Visits]:
+        """The visits of a run up to the horizon, piece by piece: made once, for all policies."""
+        left = self.horizon
+        for visits in self.visited.visits(self.seed_of_instances, run):
+            yield visits
             left -= len(visits.x)
             if left <= 0:
-                break
-        else:
-            got = f"{work.horizon - left} of {work.horizon} rounds"
-            raise ValueError(f"visits of {type(problem).__name__} must be endless, got {got}")
-    return results
-
-
-def compile_loop(work: Work, label: str) -> None:
-    """Load a policy's loop from the cache on disk, or compile it: play no round."""
-    problem = work.problem
-    assert isinstance(problem, ContextualProblem)
-    nobody = Visits(np.zeros((0, problem.d)), *np.zeros((2, 0, problem.K)))
-    results = np.empty(1), np.empty(1), np.empty(len(work.rounds))
-    none = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    Game(work, label, 0).play(nobody, results, *none)
+                return
+        kind, got = type(self.problem).__name__, f"{self.horizon - left} of {self.horizon} rounds"
+        raise ValueError(f"visits of {kind} must be endless, got {got}")

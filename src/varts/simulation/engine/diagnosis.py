@@ -42,13 +42,23 @@ def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int]]:
     if kernel.terms is not None:
         yield kernel.terms, _numbers(3 + kernel.parameters), kernel.term_count
     if kernel.clock is not None:
-        yield kernel.clock, _numbers(1), 1
-    if kernel.formula is not None:
-        size = 3 + kernel.parameters + (kernel.family != "belief")
-        size = size if kernel.terms is None else kernel.term_count + 1
-        if kernel.family in ("linear_index", "linear_belief"):
-            size = 4 + kernel.parameters + (kernel.family == "linear_index")
-        yield kernel.formula, _numbers(size), 3 if kernel.family.endswith("belief") else 1
+        taken = 1 + kernel.clock_takes_parameters * kernel.parameters
+        yield kernel.clock, _numbers(taken), max(kernel.clock_count, 1)
+    if kernel.common is not None:
+        yield kernel.common, (np.full(2, 9.0), np.ones(2), np.ones(2)), max(kernel.common_count, 1)
+    if kernel.formula is not None and kernel.family in ("belief", "top_two"):
+        yield kernel.formula, _numbers(3 + kernel.parameters), 3
+    elif kernel.formula is not None and kernel.family == "linear_belief":
+        yield kernel.formula, _numbers(4 + kernel.parameters), 3
+    elif kernel.formula is not None and kernel.family == "linear_index":
+        yield kernel.formula, _numbers(5 + kernel.parameters), 1
+    elif kernel.formula is not None:
+        shared = 0 if kernel.common is None else max(kernel.common_count, 1)
+        moment = max(kernel.clock_count, 1) + shared + kernel.chance
+        own = 3 + kernel.parameters if kernel.terms is None else kernel.term_count
+        yield kernel.formula, _numbers(own + moment), 1
+        if kernel.reaches is not None:
+            yield kernel.reaches, (0.5, *_numbers(own + moment)), 1
 
 
 def _numbers(size: int) -> tuple[float, ...]:

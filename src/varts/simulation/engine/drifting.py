@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from varts.drift import CYCLE, STILL, WALK, Cycle, Walk
+from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.loop import (
     CHOICES,
     DONE,
@@ -39,8 +40,8 @@ cycle_shift = jit(Cycle.shift)
 walk_moved = jit(Walk.moved)
 
 
-def allocate(K):
-    """Room for one run."""
+def allocate(K, looks=NO_LOOKS):
+    """Room for one run, and for what is noted at looks."""
     memory = allocate_memory(K)
     return (
         np.zeros(K),  # n
@@ -54,6 +55,8 @@ def allocate(K):
         np.zeros(K, dtype=np.int64),  # pulls
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
         memory,
+        looks,
+        np.zeros(K),  # how far each arm's mean is below the best, at a look
     )
 
 
@@ -85,7 +88,11 @@ def play(
     if horizon == 0:  # it is only compiled
         return DONE
     phases, K = true_mean.shape
-    n, mean, m2, now, shift, away, still_owed, owed_arms, pulls, tapes, memory = scratch
+    n, mean, m2, now, shift, away, still_owed, owed_arms, pulls, tapes, memory, looks, gaps = (
+        scratch
+    )
+    look_rounds = looks[0]
+    look, next_look = 0, look_rounds[0]
     own = np.uint64(stream(seed, run))
     state = np.uint64(stream(own, CHOICES))
     tape = np.uint64(stream(own, REWARDS_BY_ROUND if by_round else REWARDS))
@@ -139,6 +146,7 @@ def play(
         x = hooks.pay(kind, tapes[arm], key, a[phase, arm], b[phase, arm], data) + shift[arm]
         if x - x != 0:  # NaN or infinite
             return NO_REWARD
+        paid = x
         x, state = hooks.transform(x, np.uint64(state))
         state = np.uint64(state)
         pulls[arm] += 1
@@ -166,6 +174,12 @@ def play(
         if t == rounds[column]:
             curve[0, column] = regret
             column += 1
+        if t == next_look:
+            for i in range(K):
+                gaps[i] = best - now[i]
+            note(looks, arm, paid, n, mean, m2, pulls, gaps)
+            look += 1
+            next_look = look_rounds[look]
         if t & 63 == 0:
             counter[0] += 64
             if stop[0]:

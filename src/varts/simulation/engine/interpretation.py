@@ -27,8 +27,8 @@ from varts.simulation.engine.specialisation import specialise
 from varts.stats import ArmStats, merged_moments
 
 
-def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
-    """`loop.play` for a policy in plain Python; `pay` is the compiled one of the problem."""
+def interpreted_loop(policy: Policy, pay: Any, ends: Any) -> Callable[..., int]:
+    """`loop.play` for a policy in plain Python; `pay` and `ends` are the compiled ones."""
     before = attributes_of(policy)
 
     def play(seed: Any, first_run: int, *rest: Any) -> int:
@@ -37,8 +37,8 @@ def interpreted_loop(policy: Policy, pay: Any) -> Callable[..., int]:
         pay.compile(tuple(map(typeof, (kind, np.uint64(0), np.int64(0), 1.0, 1.0, data))))
         for r in range(len(true_mean)):
             row = slice(r, r + 1)
-            run = np.uint64(stream(seed, first_run + r))
-            hooks = _hooks(_own(policy), pay, run, true_mean.shape[1])
+            run, K = np.uint64(stream(seed, first_run + r)), true_mean.shape[1]
+            hooks = _hooks(_own(policy), pay, ends, run, K)
             status = specialise(loop.play, hooks=hooks)(
                 seed, first_run + r, *numbers, true_mean[row], a[row], b[row], rounds, stop,
                 counter, final[row], best_share[row], curve[row],
@@ -56,7 +56,7 @@ def interpreted_drifting_loop(policy: Policy, pay: Callable[..., Any]) -> Callab
     before = attributes_of(policy)
 
     def play(seed: Any, run: int, horizon: int, owed: Any, *rest: Any) -> int:
-        hooks = _hooks(_own(policy), pay, np.uint64(stream(seed, run)), len(owed))
+        hooks = _hooks(_own(policy), pay, None, np.uint64(stream(seed, run)), len(owed))
         kind, data = rest[2], rest[3]
         pay(kind, np.uint64(0), np.int64(0), 1.0, 1.0, data)  # compiles it, if there are no rounds
         status = specialise(drifting.play, hooks=hooks)(seed, run, horizon, owed, *rest)
@@ -72,7 +72,7 @@ def interpreted_contextual_loop(policy: Policy, pay: Callable[..., Any]) -> Call
 
     def begin(seed: Any, run: int, K: int, d: int) -> Callable[..., int]:
         mine = _own(policy)
-        hooks = _hooks(mine, pay, np.uint64(stream(seed, run)), K)
+        hooks = _hooks(mine, pay, None, np.uint64(stream(seed, run)), K)
         if policy.contextual:
             hooks = _with_features(hooks, mine, K, d)
         loop_of_run = specialise(contextual.play, hooks=hooks)
@@ -107,7 +107,7 @@ def _with_features(hooks: Hooks, policy: Policy, K: int, d: int) -> Hooks:
     return replace(hooks, select=select, refresh=refresh)
 
 
-def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
+def _hooks(policy: Policy, pay: Callable[..., Any], ends: Any, run: Any, K: int) -> Hooks:
     """The hooks of one run, whose own the policy is."""
     has_memory, transforms = policy.has_memory, type(policy).transform is not Policy.transform
     memory_state, recorded = np.uint64(stream(run, loop.MEMORY)), 0.0
@@ -144,7 +144,8 @@ def _hooks(policy: Policy, pay: Callable[..., Any], run: Any, K: int) -> Hooks:
             policy.update(int(arm), float(recorded), rng)
 
     nothing = selectors.refresh_nothing
-    return Hooks(select, refresh, transform, observe, fade, pay, nothing, pay, selectors.sound)
+    sound = selectors.sound
+    return Hooks(select, refresh, transform, observe, fade, pay, nothing, pay, sound, ends)
 
 
 def _own(policy: Policy) -> Policy:

@@ -13,10 +13,21 @@ import numpy as np
 from varts._validation import Floats, reals
 from varts.drift import Drifting
 from varts.empirical import EmpiricalBandit
-from varts.policies import MVTS, BeliefPolicy, BernoulliTS, IndexPolicy, Policy, VarTS
-from varts.policies.evaluation import name_of, terms_of
+from varts.policies import (
+    EBTCI,
+    MVTS,
+    T3C,
+    BayesUCB,
+    BeliefPolicy,
+    BernoulliTS,
+    IndexPolicy,
+    Policy,
+    VarTS,
+)
+from varts.policies.evaluation import clock_of, common_of, name_of, takes_fields, terms_of
 from varts.policies.fading import split_fading
 from varts.policies.linear import LinearIndexPolicy, LinearPolicy, LinearSampler
+from varts.policies.top_two import beta_number
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop
@@ -26,24 +37,39 @@ from varts.simulation.results import read_only
 from varts.stats import ArmStats
 
 Family = Literal[
-    "index", "growing", "belief", "beta", "mean_variance", "linear_index", "linear_belief"
+    "index",
+    "reaching",
+    "growing",
+    "belief",
+    "top_two",
+    "top_two_means",
+    "beta",
+    "mean_variance",
+    "linear_index",
+    "linear_belief",
 ]
+Stop = Literal["", "evidence", "ratio"]
 
 # Only what a policy inherits unchanged may be replaced by compiled code.
-INHERITED: dict[Family, tuple[type[Policy], tuple[str, ...]]] = {
-    "beta": (BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
-    "mean_variance": (MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
-    "index": (IndexPolicy, ("choose", "transform", "indices")),
-    "belief": (BeliefPolicy, ("choose", "transform", "belief")),
-    "linear_index": (
+INHERITED: list[tuple[Family, type[Policy], tuple[str, ...]]] = [
+    ("beta", BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
+    ("mean_variance", MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
+    ("top_two", T3C, ("choose", "transform", "belief", "believe")),
+    ("top_two_means", EBTCI, ("choose", "transform", "costs")),
+    ("index", BayesUCB, ("choose", "transform", "indices")),  # its own are the exact ones
+    ("index", IndexPolicy, ("choose", "transform", "indices")),
+    ("belief", BeliefPolicy, ("choose", "transform", "belief")),
+    (
+        "linear_index",
         LinearIndexPolicy,
         ("choose_at", "transform", "posterior", "indices_at", "indexed_at"),
     ),
-    "linear_belief": (
+    (
+        "linear_belief",
         LinearSampler,
         ("choose_at", "transform", "posterior", "belief_at", "believed_at"),
     ),
-}
+]
 MEMORY = ("start", "update")  # of what compiled code knows nothing
 MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
 
@@ -63,18 +89,25 @@ class Kernel:
 
     family: Family  # how an arm is picked
     formula: Formula | None = None  # `index` or `believe`, where the family has one
-    terms: Formula | None = None  # of an index, as is the clock
+    terms: Formula | None = None  # of an index, as are the clock and what all arms share
     clock: Formula | None = None
+    common: Formula | None = None
+    reaches: Formula | None = None
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
     tails: bool = False  # whether the last parameter is what a reward is worth for a variance
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
     term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
+    clock_count: int = 0  # how many the clock makes of a round; 0 if it is no tuple
+    common_count: int = 0  # the same of `common`
+    clock_takes_parameters: bool = False
+    chance: bool = False  # whether an index takes a uniform number
     reward: Formula | None = None  # as in `reward_of`
     has_data: bool = False  # whether rewards look something up, which is not compiled in
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
     drifting: bool = False  # whether it is `drifting.play`
     fading: bool = False  # whether every reward moves all statistics, too
     contextual: bool = False  # whether it is `contextual.play`
+    stop: Stop = ""  # which stopping rule looks at every round, if one does
 
     @property
     def digest(self) -> str:
@@ -86,8 +119,10 @@ def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
     package = Path(__file__).parents[2]
     names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "tails.py"
-    files = [*(package / name for name in names), *package.glob("priors/*.py")]
+    contextual = "contextual_problems.py", "linear_stats.py", "visits.py"
+    files = [*(package / name for name in (*names, *contextual)), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
+    files += package.glob("anytime/*.py")
     return sorted([*files, package / "beliefs" / "stirling.py"])
 
 
@@ -100,21 +135,29 @@ def sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel | None:
+def kernel_of(
+    policy: Policy, problem: Problem, naive: bool = False, stop: Stop = ""
+) -> Kernel | None:
     """The kernel of a policy on a problem; None for a policy in plain Python."""
     policy, fade = split_fading(policy)
     fading = fade < 1
     family = family_of(policy)
     if family is None:
         return None
-    formula = terms = clock = None
+    formula = terms = clock = common = reaches = None
     pooled = tails = False
+    moment: dict[str, Any] = {}
     if family == "index":
         assert isinstance(policy, IndexPolicy)
-        formula, terms, clock = (_formula(policy, name) for name in ("index", "terms", "clock"))
-        if policy.grows and problem.K >= MIN_ARMS_GROWING and not fading:
+        names = "index", "terms", "clock", "common"
+        formula, terms, clock, common = (_formula(policy, name) for name in names)
+        moment = _moment_sizes(policy, problem.K)
+        alone = common is None and not policy.chance
+        if policy.grows and alone and problem.K >= MIN_ARMS_GROWING and not fading:
             family = "growing"
-    elif family == "belief":
+        elif policy.reaches is not None and terms is not None:
+            family, reaches = "reaching", _formula(policy, "reaches")
+    elif family in ("belief", "top_two"):
         assert isinstance(policy, BeliefPolicy)
         formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
         tails = bool(policy.tailed)
@@ -127,17 +170,35 @@ def kernel_of(policy: Policy, problem: Problem, naive: bool = False) -> Kernel |
         formula,
         terms,
         clock,
+        common,
+        reaches,
         pooled=pooled,
         tails=tails,
         parameters=given.shape[1],
         term_count=term_count,
+        **moment,
         reward=reward_of(problem),
         has_data=problem.data is not None,
         naive=naive,
         drifting=fading or isinstance(problem, Drifting),
         fading=fading,
         contextual=problem.contextual,
+        stop=stop,
     )
+
+
+def _moment_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:
+    """How many numbers the indices of a round have in common, by an example of a round."""
+    fields = policy.parameters(ArmStats.empty(K))[0]
+    with np.errstate(all="ignore"):
+        times = None if policy.clock is None else clock_of(policy, 1000.0, *fields)
+        shared = None if policy.common is None else common_of(policy, *np.full((3, K), 2.0))
+    return {
+        "clock_count": len(times) if isinstance(times, tuple) else 0,
+        "common_count": len(shared) if isinstance(shared, tuple) else 0,
+        "clock_takes_parameters": policy.clock is not None and takes_fields(policy.clock),
+        "chance": bool(policy.chance),
+    }
 
 
 def _formula(policy: Policy, name: str) -> Formula | None:
@@ -155,7 +216,7 @@ def reward_of(problem: Problem) -> Formula | None:
 def family_of(policy: Policy) -> Family | None:
     """How the policy picks an arm in compiled code; None for a policy in plain Python."""
     kind = type(policy)
-    for family, (base, methods) in INHERITED.items():
+    for family, base, methods in INHERITED:
         if isinstance(policy, base) and all(
             getattr(kind, method) is getattr(base, method) for method in (*methods, *MEMORY)
         ):
@@ -187,14 +248,18 @@ def parameter_array(policy: Policy, K: int) -> Floats:
 
     For a policy with terms it is a column per arm, with room for the terms below the parameters:
     so they lie side by side as the vectors of the index's loop want them. For one that minds the
-    rewards' tails, room for them follows the parameters.
+    rewards' tails, room for them follows the parameters; last comes the share of T3C's leader.
     """
     policy = split_fading(policy)[0]
     given, term_count = _parameters(policy, K)
-    if isinstance(policy, VarTS) and policy.tailed:
-        kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))
-        kept[:, KURTOSIS_BEFORE], kept[:, N_BEFORE] = before.kurtosis, before.n
-        return np.column_stack([given, kept])
+    if isinstance(policy, VarTS):
+        if policy.tailed:
+            kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))
+            kept[:, KURTOSIS_BEFORE], kept[:, N_BEFORE] = before.kurtosis, before.n
+            given = np.column_stack([given, kept])
+        if isinstance(policy, T3C):
+            given = np.column_stack([given, np.full(K, beta_number(policy.beta))])
+        return given
     return np.vstack([given.T, np.zeros((term_count, K))]) if term_count else given
 
 

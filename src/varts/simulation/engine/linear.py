@@ -26,9 +26,9 @@ from varts.policies.linear import LinearPolicy
 from varts.policies.unit_free_line import slope_precision
 from varts.priors.regression import inverse_root
 from varts.priors.updates import data_share
+from varts.simulation.engine.index_selectors import before
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.rng import bits, jit, student
-from varts.simulation.engine.selectors import before
 from varts.simulation.engine.specialisation import UNBOUND
 
 PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes

@@ -20,6 +20,8 @@ import numpy as np
 from varts import stats
 from varts.empirical import EmpiricalBandit
 from varts.problems import BernoulliBandit, GaussianBandit
+from varts.simulation.engine.certainty import NO_RULING
+from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import below, beta, jit, log_gamma, normal, stream, uniform
 from varts.simulation.engine.specialisation import UNBOUND
@@ -49,6 +51,8 @@ class Hooks:
     #: (t, n, mean, m2, params, memory) -> bool: at the end of a run, whether the policy had an
     #: index or a belief for every arm.
     sound: Callable[..., Any]
+    #: (t, n, mean, m2, ruling) -> bool: after a round, whether a stopping rule ends the run.
+    ends: Callable[..., Any]
 
 
 hooks: Hooks = UNBOUND
@@ -114,8 +118,11 @@ def pay_by_data(kind, tape, pull, a, b, data):
     return float(custom_reward(a, b, z, u, data))
 
 
-def allocate(K):
-    """Room for one run: kernels allocate nothing themselves."""
+def allocate(K, looks=NO_LOOKS, ruling=NO_RULING):
+    """Room for one run, for what is noted at looks and for a stopping rule.
+
+    Kernels allocate nothing themselves.
+    """
     memory = allocate_memory(K)
     return (
         np.zeros(K),  # n
@@ -127,6 +134,8 @@ def allocate(K):
         np.zeros(K, dtype=np.uint64),  # each arm's reward stream
         np.zeros(K),  # what each arm pays next
         memory,
+        looks,
+        ruling,
     )
 
 
@@ -138,9 +147,11 @@ def play(
 
     Per run, `final` gets the regret at the horizon, `best_share` the share of rounds on a best arm
     and `curve` the regret after each of `rounds`. `counter` counts rounds, for a progress bar.
+    A run that a stopping rule ends costs no more after that.
     """
     runs, K = true_mean.shape
-    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory = scratch
+    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory, looks, ruling = scratch
+    look_rounds = looks[0]
     for r in range(runs):
         run = stream(seed, first_run + r)
         state = np.uint64(stream(np.uint64(run), CHOICES))
@@ -149,7 +160,8 @@ def play(
         for i in range(K):
             best = max(best, true_mean[r, i])
         reset_memory(memory)
-        regret, hits, column, owed_count = 0.0, 0, 0, np.int64(0)
+        regret, hits, column, owed_count, played = 0.0, 0, 0, np.int64(0), horizon
+        look, next_look = 0, look_rounds[0]
         for i in range(K):
             n[i] = mean[i] = m2[i] = 0.0
             gap[i] = best - true_mean[r, i]
@@ -178,6 +190,7 @@ def play(
             x = next_reward[i]
             if x - x != 0:  # NaN or infinite
                 return NO_REWARD
+            paid = x
             x, state = hooks.transform(x, np.uint64(state))
             state = np.uint64(state)
             hooks.observe(arm, x, n, mean, m2, params)
@@ -193,6 +206,16 @@ def play(
             if t == rounds[column]:
                 curve[r, column] = regret
                 column += 1
+            if t == next_look:
+                note(looks, arm, paid, n, mean, m2, n, gap)
+                look += 1
+                next_look = look_rounds[look]
+            if hooks.ends(t, n, mean, m2, ruling):
+                played = t
+                for later in range(column, len(rounds)):
+                    curve[r, later] = regret
+                counter[0] += horizon - horizon % 64 - (t - 1) // 64 * 64
+                break
             if t & 63 == 0:
                 counter[0] += 64
                 if stop[0]:
@@ -200,7 +223,7 @@ def play(
         if owed_count == 0 and not hooks.sound(horizon + 1, n, mean, m2, params, memory):
             return UNSOUND
         final[r] = regret
-        best_share[r] = hits / horizon
+        best_share[r] = hits / played
         counter[0] += horizon & 63
     return DONE
 

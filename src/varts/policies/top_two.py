@@ -1,0 +1,201 @@
+"""Top-two sampling: find the best arm soonest, not at the least cost on the way.
+
+A leader, which may be the best arm, and a challenger, which is hardest to tell from it; one of the
+two is pulled. Thompson sampling pulls the leader nearly always and never becomes certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from varts._validation import Floats, real
+from varts.anytime.likelihood import likelihood_ratio, transport_cost
+from varts.beliefs import StudentT, pick_best
+from varts.policies.base import Policy
+from varts.policies.largest_index import even_share
+from varts.policies.registry import register
+from varts.policies.var_ts import VarTS
+from varts.priors import PriorLike
+from varts.stats import ArmStats
+
+
+def leader_share(variance: Any, variance2: Any, beta: Any) -> Any:
+    """The chance that the leader is pulled and not the challenger; beta if that is a number.
+
+    Otherwise in proportion to the variances of the two means: the cost of telling them apart grows
+    fastest if the one that is known worse is pulled.
+    """
+    total = variance + variance2
+    by_variance = np.where(total > 0, variance / np.where(total > 0, total, 1.0), 0.5)
+    return np.where(np.isnan(beta), by_variance, beta)
+
+
+def beta_number(beta: float | None) -> float:
+    """What formulas take for `beta`: NaN for None."""
+    return np.nan if beta is None else real("beta", beta, above=0, below=1)
+
+
+def challenge(n: Any, m2: Any, n2: Any, m22: Any, gap: Any) -> Any:
+    """What EB-TCI's challenger, the second arm, has least of."""
+    least = 1e-300  # arms whose rewards are all equal are told apart at once
+    ratio = likelihood_ratio(n, np.maximum(m2, least), n2, np.maximum(m22, least), gap)
+    return ratio + np.log(n2)
+
+
+def pull_one(
+    leader: int, costs: Floats, variance: Floats, beta: float, rng: np.random.Generator
+) -> int:
+    """The leader, or the challenger that has the least cost."""
+    challenger = pick_best(-costs, rng)
+    share = leader_share(variance[leader], variance[challenger], beta)
+    return leader if rng.random() < share else challenger
+
+
+def pull_probabilities(
+    leaders: Floats, costs_of: Callable[[int], Floats], variance: Floats, beta: float
+) -> Floats:
+    """The chance of every arm, from those of the leaders."""
+    out = np.zeros(len(leaders))
+    for leader in np.flatnonzero(leaders):
+        challengers = leaders[leader] * even_share(-costs_of(int(leader)))
+        share = leader_share(variance[leader], variance, beta)
+        out[leader] += (challengers * share).sum()
+        out += challengers * (1 - share)
+    return out
+
+
+@register
+@dataclass(frozen=True)
+class T3C(VarTS):
+    """T3C (Shang et al. 2020) with the beliefs of VarTS: to find the best arm soonest.
+
+    The leader is the arm with the largest draw, as in Thompson sampling. The challenger is the arm
+    with the least transportation cost: half the squared difference of the two beliefs' locations,
+    divided by the sum of their squared scales, or 0 where the leader is not ahead; equal ones are
+    drawn evenly. With a prior, arms that were never pulled have a belief, too.
+
+    Args:
+        prior: As for `VarTS`.
+        tails: As for `VarTS`.
+        beta: The share of the leader; by default leader and challenger are pulled in proportion to
+            the variances of their means (information-directed selection, Qin & You 2025).
+
+    >>> stats = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
+    >>> T3C(beta=0.5).probabilities(stats, t=151).round(3)
+    array([0.5  , 0.499, 0.001])
+    >>> T3C().probabilities(stats, t=151).round(3)
+    array([0.431, 0.568, 0.001])
+    """
+
+    beta: float | None = None
+
+    label: ClassVar[str] = "T3C"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, prior: PriorLike | None = None, tails: bool = False, beta: float | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        beta_number(self.beta)
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        leader = self.belief(stats).argmax(rng)
+        loc, variance = self._moments(stats)
+        costs = self._costs(leader, loc, variance)
+        return pull_one(leader, costs, variance, beta_number(self.beta), rng)
+
+    def probabilities(self, stats: ArmStats, t: int) -> Floats:
+        """Return the chance that each arm is pulled: exactly, as P(best) is that of the leaders.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1; not used.
+        """
+        loc, variance = self._moments(stats)
+
+        def costs_of(leader: int) -> Floats:
+            return self._costs(leader, loc, variance)
+
+        leaders = self.believed(stats).p_best()
+        return pull_probabilities(leaders, costs_of, variance, beta_number(self.beta))
+
+    def _moments(self, stats: ArmStats) -> tuple[Floats, Floats]:
+        belief = self.believed(stats)
+        assert isinstance(belief, StudentT)
+        return belief.loc, belief.scale**2
+
+    @staticmethod
+    def _costs(leader: int, loc: Floats, variance: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):  # two arms without any spread
+            costs: Floats = transport_cost(loc[leader] - loc, variance[leader], variance)
+        costs[leader] = np.inf
+        return costs
+
+
+@register
+@dataclass(frozen=True)
+class EBTCI(Policy):
+    """EB-TCI (Jourdan, Degenne & Kaufmann 2023): top two without sampling, variances unknown.
+
+    The leader has the highest mean. The challenger has the least generalised likelihood ratio
+    against the leader plus log(n), which helps arms that were pulled little; only which of the two
+    is pulled is drawn. A leader that began badly is found late, so that some runs take long.
+    Every arm is pulled four times first.
+
+    Args:
+        beta: The share of the leader; None shares as `T3C` does.
+
+    >>> stats = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
+    >>> EBTCI().costs(stats, leader=1).round(4)        # 0.7812 + ln(40), 3.1814 + ln(50)
+    array([4.4701,    inf, 7.0934])
+    >>> EBTCI().probabilities(stats, t=151)
+    array([0.5, 0.5, 0. ])
+    """
+
+    beta: float | None = 0.5
+
+    label: ClassVar[str] = "EB-TCI"
+    forced: ClassVar[int] = 4
+
+    def __post_init__(self) -> None:
+        beta_number(self.beta)
+
+    def costs(self, stats: ArmStats, leader: int) -> Floats:
+        """Return what the challenger has least of; infinite for the leader.
+
+        Args:
+            stats: The arms' statistics.
+            leader: The index of the arm with the highest mean.
+        """
+        self._ready(stats)
+        n, m2, gap = stats.n, stats.m2, stats.mean[leader] - stats.mean
+        with np.errstate(over="ignore"):  # arms whose rewards are all equal
+            costs: Floats = challenge(n[leader], m2[leader], n, m2, gap)
+        costs[leader] = np.inf
+        return costs
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        leader = pick_best(stats.mean, rng)
+        variance = stats.m2 / stats.n**2
+        return pull_one(leader, self.costs(stats, leader), variance, beta_number(self.beta), rng)
+
+    def probabilities(self, stats: ArmStats, t: int) -> Floats:
+        """Return the chance that each arm is pulled.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1; not used.
+        """
+        leaders, variance = even_share(stats.mean), stats.m2 / stats.n**2
+        beta = beta_number(self.beta)
+        return pull_probabilities(leaders, lambda arm: self.costs(stats, arm), variance, beta)
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        return np.full((stats.K, 1), beta_number(self.beta))

@@ -1,0 +1,336 @@
+"""Many settings in one call: a study each, one progress bar, one table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from varts._intervals import CONFIDENCE
+from varts._progress import Progress, SharedProgress, show_progress
+from varts._validation import abbreviate, make_folder, unknown
+from varts.policies import Policy
+from varts.problems import Problem
+from varts.simulation.arguments import make_work
+from varts.simulation.provenance import key_of
+from varts.simulation.study import Study, study_of
+from varts.simulation.tables import Table, to_html
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from varts.simulation.engine.blocks import Work
+
+NUMBERS = ("horizon", "runs", "seed", "instance_seed")  # that a grid may vary without `make`
+PLAIN = (bool, int, float, str, type(None))
+TAKEN = ("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share", "difference")
+
+Values = Mapping[str, Any]  # of one setting, by the name of the axis
+Make = Callable[..., tuple[Problem, Any]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of a grid, and what is played there.
+
+    Args:
+        values: The value of every axis, as tables show it.
+        problem: The problem.
+        policies: The policies, as `simulate` takes them.
+        numbers: What else `simulate` is given: horizon, runs, seed, instance_seed.
+    """
+
+    values: Values
+    problem: Problem
+    policies: Any
+    numbers: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep:
+    """The studies of a grid; two sweeps are equal if their settings and studies are.
+
+    Args:
+        settings: The value of every axis, for each setting.
+        studies: The study of each setting.
+        asked: How many settings were asked for: more if it was interrupted.
+    """
+
+    settings: Sequence[Values]
+    studies: Sequence[Study]
+    asked: int
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there are fewer settings than were asked for."""
+        return len(self.studies) < self.asked
+
+    def __len__(self) -> int:
+        return len(self.studies)
+
+    def study(self, **values: Any) -> Study:
+        """The only study with these values.
+
+        Args:
+            values: The values of some axes, enough to tell it from the others.
+        """
+        axes = list(self.settings[0])
+        for name in values:
+            if name not in axes:
+                raise ValueError(unknown("axis", name, axes))
+        found = [
+            study
+            for setting, study in zip(self.settings, self.studies, strict=True)
+            if all(setting[name] == value for name, value in values.items())
+        ]
+        if len(found) != 1:
+            raise ValueError(f"values must fit one setting, got {len(found)} for {values}")
+        return found[0]
+
+    def summary(self, against: str | None = None, level: float = CONFIDENCE) -> pl.DataFrame:
+        """The tables `Study.summary` of all settings, with the axes as their first columns.
+
+        Args:
+            against: The label of the policy to compare with; by default the first of each study.
+            level: The level of the t intervals.
+        """
+        return self._gather(lambda study: study.summary(against, level))
+
+    def identification(self, level: float = CONFIDENCE) -> pl.DataFrame:
+        """The tables `Study.identification` likewise.
+
+        Args:
+            level: The level of the intervals.
+        """
+        return self._gather(lambda study: study.identification(level))
+
+    def quantiles(self, shares: Iterable[float] = (0.05, 0.5, 0.95)) -> pl.DataFrame:
+        """The tables `Study.quantiles` likewise.
+
+        Args:
+            shares: Which quantiles, from 0 to 1.
+        """
+        shares = list(shares)
+        return self._gather(lambda study: study.quantiles(shares))
+
+    def to_polars(self) -> pl.DataFrame:
+        """The curves of all studies as one long table."""
+        return self._gather(Study.to_polars)
+
+    def _gather(self, table_of: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
+        made = [
+            table_of(study).select(
+                *(pl.lit(value).alias(name) for name, value in setting.items()),
+                pl.exclude("runs") if "runs" in setting else pl.all(),
+            )
+            for setting, study in zip(self.settings, self.studies, strict=True)
+        ]
+        return Table(pl.concat([pl.DataFrame(each) for each in made], how="vertical_relaxed"))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sweep)
+            and list(self.settings) == list(other.settings)
+            and list(self.studies) == list(other.studies)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+    def __repr__(self) -> str:
+        axes = ", ".join(self.settings[0])
+        return f"Sweep({len(self)} settings of {axes})"
+
+    def _repr_html_(self) -> str:
+        axes = list(self.settings[0])
+        shown = [*axes, "policy", "regret", "regret_low", "regret_high", "best_share"]
+        return to_html(repr(self), self.summary().select(shown))
+
+
+def sweep(
+    grid: Mapping[str, Any],
+    make: Make | None = None,
+    *,
+    horizon: int = 2000,
+    runs: int = 1000,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    executor: Client | None = None,
+    **asked: Any,
+) -> Sweep:
+    """Play a study for every combination of values.
+
+    Every setting is checked before the first is played. Ctrl-C keeps the settings that are
+    complete, and with a folder a later call goes on from there.
+
+    Args:
+        grid: A list of values for every axis, or a mapping from what tables are to call them; one
+            value need not be in a list. The axes `horizon`, `runs`, `seed` and `instance_seed` are
+            for `simulate`. The others are given to `make` by name; without it they are `problem`,
+            and `policies`, as `simulate` takes them.
+        make: A function of the values that returns the problem and the policies of a setting.
+        horizon: Rounds of a run, unless it is an axis; as are the next two.
+        runs: Runs of a study.
+        seed: The seed of every study, so that settings are compared on the same random numbers.
+        folder: Where to keep every study, in a file named by a hash of everything that it is made
+            from; what is there already is not played again.
+        threads: As in `simulate`, as are progress and executor.
+        progress: Whether to show a bar.
+        executor: A dask.distributed Client.
+        **asked: `checkpoints`, `recommend` and `instance_seed`, as in `simulate`.
+
+    >>> from varts import BetaBandit
+    >>> def make(K, s):
+    ...     return BetaBandit(K, s), ["VarTS", "UCB1"]
+    >>> done = sweep({"K": [2, 4], "s": [1.0, 10.0]}, make, horizon=50, runs=16)
+    >>> done
+    Sweep(4 settings of K, s)
+    >>> done.summary().columns[:4], done.summary().height
+    (['K', 's', 'policy', 'runs'], 8)
+    """
+    numbers = {"horizon": horizon, "runs": runs, "seed": seed}
+    settings = expand(grid, make, numbers)
+    return play_settings(
+        settings,
+        folder=folder,
+        threads=threads,
+        progress=progress,
+        executor=executor,
+        **asked,
+    )
+
+
+def expand(grid: Any, make: Make | None, numbers: Mapping[str, Any]) -> list[Setting]:
+    """All settings of a grid, the last axis changing fastest.
+
+    Args:
+        grid: As in `sweep`.
+        make: As in `sweep`.
+        numbers: The horizon, runs and seed where the grid does not say.
+    """
+    if not isinstance(grid, Mapping) or not grid:
+        raise TypeError(f"grid must be a mapping from axes to values, got {abbreviate(grid)}")
+    if make is not None and not callable(make):
+        raise TypeError(f"make must be a function, got {abbreviate(make)}")
+    axes, policies = dict(grid), None
+    for name in axes:
+        if name in TAKEN:
+            raise ValueError(f"an axis must not be called as a column is, got {name!r}")
+    if make is None:
+        for name in ("problem", "policies"):
+            if name not in axes:
+                raise ValueError(f"grid must have {name} unless make is given, got {list(axes)}")
+        for name in axes:
+            if name not in ("problem", "policies", *NUMBERS):
+                raise ValueError(unknown("axis", name, ["problem", "policies", *NUMBERS]))
+        policies = axes.pop("policies")
+    points = [_axis(name, values) for name, values in axes.items()]
+    settings = []
+    for combination in itertools.product(*points):
+        shown = dict(zip(axes, (each[0] for each in combination), strict=True))
+        values = dict(zip(axes, (each[1] for each in combination), strict=True))
+        own = {**numbers, **{name: values.pop(name) for name in NUMBERS if name in values}}
+        if make is None:
+            settings.append(Setting(shown, values["problem"], policies, own))
+            continue
+        made = make(**values)
+        if not (isinstance(made, tuple) and len(made) == 2):
+            raise TypeError(f"make must return a problem and policies, got {abbreviate(made)}")
+        settings.append(Setting(shown, *made, own))
+    return settings
+
+
+def play_settings(
+    settings: Sequence[Setting],
+    folder: str | Path | None = None,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    executor: Client | None = None,
+    **asked: Any,
+) -> Sweep:
+    """Play a study for each of these settings; the rest is as in `sweep`.
+
+    Args:
+        settings: The settings.
+        folder: Where to keep every study.
+        threads: As in `simulate`, as are the others.
+        progress: Whether to show a bar.
+        executor: A dask.distributed Client.
+        **asked: `checkpoints`, `recommend` and `instance_seed`.
+    """
+    works = []
+    for setting in settings:
+        given = {**asked, **setting.numbers}
+        try:
+            works.append(make_work(setting.problem, setting.policies, **given))
+        except (TypeError, ValueError) as error:
+            shown = ", ".join(f"{name} = {value}" for name, value in setting.values.items())
+            raise type(error)(f"{error} (where {shown})") from None
+    place = None if folder is None else make_folder("folder", folder)
+    studies: list[Study] = []
+    with show_progress(progress) as bar:
+        shared = SharedProgress(bar, f"{len(works)} settings", [_rounds(work) for work in works])
+        try:
+            for work in works:
+                shared.next()
+                study = _play(work, place, threads, executor, shared)
+                if not study.interrupted:
+                    studies.append(study)
+                if shared.interrupted:
+                    break
+        except KeyboardInterrupt:
+            pass  # what is complete is kept
+    if not studies:
+        raise KeyboardInterrupt
+    values = [setting.values for setting in settings[: len(studies)]]
+    return Sweep(values, studies, len(settings))
+
+
+def _play(
+    work: Work, folder: Path | None, threads: int | None, executor: Client | None, bar: Progress
+) -> Study:
+    """The study from the folder, if it is there, else a new one, which is kept."""
+    path = None if folder is None else folder / f"{key_of(work)}.npz"
+    if path is not None and path.exists():
+        try:
+            return Study.load(path)
+        except ValueError:
+            pass  # damaged: it is made anew
+    study = study_of(work, threads, executor, bar)
+    if path is not None and not study.interrupted:
+        study.save(path)
+    return study
+
+
+def _rounds(work: Work) -> float:
+    return float(work.runs * work.horizon * len(work.policies))
+
+
+def _axis(name: str, values: Any) -> list[tuple[Any, Any]]:
+    """The values of an axis, each with what tables call it."""
+    if isinstance(values, Mapping):
+        pairs = [(str(label), value) for label, value in values.items()]
+    elif isinstance(values, (str, Problem, Policy)) or not isinstance(values, Iterable):
+        pairs = [(_shown(values), values)]
+    else:
+        pairs = [(_shown(value), value) for value in values]
+    if not pairs:
+        raise ValueError(f"{name} must have at least one value, got none")
+    labels = [label for label, _ in pairs]
+    twice = [label for label in labels if labels.count(label) > 1]
+    if twice:
+        raise ValueError(
+            f"values of {name} must be different, got {abbreviate(twice[0])} twice; "
+            "use {label: value}"
+        )
+    return pairs
+
+
+def _shown(value: Any) -> Any:
+    plain = value.item() if hasattr(value, "item") else value
+    return plain if type(plain) in PLAIN else abbreviate(value)

@@ -1,0 +1,171 @@
+"""One run in full: every round's arm and reward, and what was known of the arms after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from varts._validation import Floats, integer, real
+from varts.policies import IndexPolicy, Policy
+from varts.policies.fading import split_fading
+from varts.problems import Problem
+from varts.simulation.arguments import make_work
+from varts.stats import ArmStats, merged_moments
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_NUMBERS = 10**8  # that are noted of a run, 800 MB
+LEVEL = 0.9  # of the intervals
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """What happened in one run, as `simulate` played it, to the last bit.
+
+    Args:
+        label: The policy.
+        run: The number of the run, counted from 0.
+        rounds: A row per round: the arm, what it paid, and the regret so far.
+        arms: A row per round and arm, after that round: the statistics `n`, `mean` and `m2` (where
+            rewards fade, `n` and `m2` are weights), what the policy believes of the arm's mean
+            (`belief_mean`, `belief_low` and `belief_high`, an interval of 90 %) or the `index` that
+            it has for the next round, and the `gap` of its true mean to the best one.
+    """
+
+    label: str
+    run: int
+    rounds: pl.DataFrame
+    arms: pl.DataFrame
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds the run has."""
+        return self.rounds.height
+
+    @property
+    def K(self) -> int:
+        """How many arms there are."""
+        return self.arms.height // self.rounds.height
+
+    def plot(self, axes: Any = None) -> list[Axes]:
+        """What was known of the arms, and which of them was pulled, over rounds.
+
+        Args:
+            axes: The two matplotlib Axes to draw on; by default those of a new figure.
+        """
+        from varts.plotting.trace import trace_figure
+
+        return trace_figure(self, axes)
+
+    def __repr__(self) -> str:
+        regret = self.rounds["regret"][-1]
+        return f"Trace({self.label}, run {self.run}, {self.horizon} rounds; regret: {regret:.2f})"
+
+
+def trace(
+    problem: Problem,
+    policy: Policy | str,
+    run: int = 0,
+    horizon: int = 2000,
+    seed: int = 0,
+    *,
+    instance_seed: int | None = None,
+    level: float = LEVEL,
+) -> Trace:
+    """Play one run of a study again and note everything.
+
+    Args:
+        problem: Where instances and rewards come from.
+        policy: The policy or its label.
+        run: The number of the run, counted from 0 as in `study.final[label]`.
+        horizon: Rounds of the run.
+        seed: The seed of the study.
+        instance_seed: Its seed for the instances, if it had one.
+        level: The level of the beliefs' intervals.
+
+    >>> from varts import GaussianBandit, simulate
+    >>> one = trace(GaussianBandit(K=3), "UCB1", run=37, horizon=50)
+    >>> study = simulate(GaussianBandit(K=3), "UCB1", horizon=50, runs=40)
+    >>> bool(one.rounds["regret"][-1] == study.final["UCB1"][37])
+    True
+    >>> one.rounds.columns
+    ['round', 'arm', 'reward', 'regret']
+    """
+    if isinstance(problem, Problem) and problem.contextual:
+        kind = type(problem).__name__
+        raise ValueError(f"problem must be one without features to be traced, got a {kind}")
+    run = integer("run", run, at_least=0, at_most=10**15 - 1)
+    level = real("level", level, above=0, below=1)
+    horizon = integer("horizon", horizon, at_least=1)
+    asked = {"checkpoints": (), "instance_seed": instance_seed}
+    work = make_work(problem, policy, 1, run + 1, seed, **asked)
+    if len(work.policies) > 1:
+        raise ValueError(f"policy must be one policy, got {len(work.policies)}")
+    if 5 * problem.K * horizon > MOST_NUMBERS:
+        most = MOST_NUMBERS // (5 * problem.K)
+        raise ValueError(f"horizon must be at most {most} for {problem.K} arms, got {horizon}")
+    work = make_work(
+        problem, policy, horizon, run + 1, seed, **{**asked, "checkpoints": range(1, horizon + 1)}
+    )
+    work.check_problem()
+    ((label, made),) = work.policies.items()
+    work.compile(label)
+    notes, curve = work.trace(label, run)
+    t = np.arange(1, horizon + 1)
+    regret = curve[np.searchsorted(work.rounds, t)]
+    arm, reward, _ = notes.acts.T
+    rounds = pl.DataFrame(
+        {"round": t, "arm": arm.astype(np.int64), "reward": reward, "regret": regret}
+    )
+    n, mean, m2, _, gap = notes.arms
+    K = problem.K
+    columns: dict[str, Any] = {"round": np.repeat(t, K), "arm": np.tile(np.arange(K), horizon)}
+    columns |= {"n": n.ravel(), "mean": mean.ravel(), "m2": m2.ravel()}
+    columns |= _opinions(made, n, mean, m2, arm.astype(np.int64), reward, level)
+    columns["gap"] = gap.ravel()
+    return Trace(label, run, rounds, pl.DataFrame(columns))
+
+
+def _opinions(
+    policy: Policy, n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, level: float
+) -> dict[str, Floats]:
+    """What the policy makes of the statistics after every round, once no arm is owed a pull."""
+    plain, fade = split_fading(policy)
+    K = n.shape[-1]
+    owed = plain.owed(K)
+    seen = np.cumsum(np.eye(K)[arm], axis=0)
+    ready = np.all((seen >= owed) & (n >= plain.least_weight(K)), axis=1)
+    believes = type(plain).belief is not Policy.belief
+    if not believes and not isinstance(plain, IndexPolicy):
+        return {}
+    names = ("belief_mean", "belief_low", "belief_high") if believes else ("index",)
+    found = np.full((len(names), *n.shape), np.nan)
+    for t, stats in enumerate(_statistics(n, mean, m2, arm, reward, fade)):
+        if not ready[t]:
+            continue
+        if believes:
+            belief = plain.believed(stats)
+            found[:, t] = belief.mean, *belief.interval(level)
+        else:
+            assert isinstance(plain, IndexPolicy)
+            found[0, t] = plain.indices(stats, max(int(stats.n.sum()), int(owed.sum())) + 1)
+    return {name: values.ravel() for name, values in zip(names, found, strict=True)}
+
+
+def _statistics(
+    n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, fade: float
+) -> Iterator[ArmStats]:
+    """After every round, with the third and fourth moments that a run does not note."""
+    K = n.shape[-1]
+    before, (m3, m4) = np.zeros((3, K)), np.zeros((2, K))
+    for t, i in enumerate(arm):
+        m3, m4 = m3 * fade, m4 * fade
+        known = before[0, i] * fade, before[1, i], before[2, i] * fade, m3[i], m4[i]
+        *_, m3[i], m4[i] = merged_moments(*known, 1.0, reward[t], 0.0, 0.0, 0.0)
+        before = np.stack([n[t], mean[t], m2[t]])
+        yield ArmStats._trusted(n[t].copy(), mean[t].copy(), m2[t].copy(), m3.copy(), m4.copy())

@@ -1,0 +1,221 @@
+"""When an experiment may end: stopping rules as values that studies, plans and live reports share.
+
+- `StopAtError` is exact: the chance that it ever names an arm that is not the best is what it says,
+  whichever policy chose and however often one looks (docs/anytime.md).
+- `StopAtPBest` and `StopAtLoss` are as good as the prior, and looking often makes them optimistic.
+- `StopAtGLR` is the rule of most papers on best-arm identification. Its threshold has no proof and
+  is crossed more often than it says: it is here to compare with those papers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from varts._validation import Floats, integer, real
+from varts.anytime import Evidence, burn_in
+from varts.anytime.evidence import ERROR, N_OPT
+from varts.anytime.likelihood import likelihood_ratio, stylised_threshold
+from varts.anytime.martingale import mixture_for, pair_threshold
+from varts.policies import VarTS
+from varts.priors import NormalGamma, PriorLike, prior_from
+from varts.stats import ArmStats
+
+ForEngine = Literal["", "evidence", "ratio"]
+
+
+class StopRule:
+    """The base of all stopping rules."""
+
+    #: Which compiled function decides for the rule in every round; "" for a rule whose integrals
+    #: are too slow for that and are made at checkpoints only.
+    compiled: ClassVar[ForEngine] = ""
+
+    def decide(self, stats: ArmStats) -> int | None:
+        """Return the arm to stop with, or None to go on.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define decide(stats)")
+
+    def numbers(self, K: int) -> Floats:
+        """Return what the compiled function is told: threshold or error, c2, rewards needed.
+
+        Args:
+            K: The number of arms.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not compiled")
+
+
+@dataclass(frozen=True)
+class StopAtError(StopRule):
+    """Stop once all arms but one are ruled out, with a chance of `error` of ever being wrong.
+
+    The evidence is that of `Evidence.certain_best`. Without pulls of the other arms no evidence
+    grows: a policy that earns as it learns may never get there.
+
+    Args:
+        error: The chance of ever naming an arm that is not the best, at any look.
+        kurtosis: That of the rewards: an arm is heard after `burn_in(kurtosis)` rewards. None if
+            they are Gaussian for certain.
+        n_opt: The rewards of an arm at which the rule is sharpest.
+
+    >>> rule = StopAtError(0.05)
+    >>> rule.decide(ArmStats([400, 300], [1.3, 0.8], [420, 280]))
+    0
+    >>> rule.decide(ArmStats([40, 30], [1.3, 0.8], [42, 28])) is None
+    True
+    >>> float(rule.numbers(K=5)[0].round(6))      # of evidence in each of four pairs
+    6.380926
+    """
+
+    error: float = ERROR
+    kurtosis: float | None = None
+    n_opt: float = N_OPT
+
+    compiled: ClassVar[ForEngine] = "evidence"
+
+    def __post_init__(self) -> None:
+        real("error", self.error, above=0, below=1)
+        burn_in(self.kurtosis)
+        real("n_opt", self.n_opt, above=0)
+
+    def decide(self, stats: ArmStats) -> int | None:
+        return self.winner(Evidence(stats, self.kurtosis, self.n_opt).possible_best(self.error))
+
+    def numbers(self, K: int) -> Floats:
+        threshold = pair_threshold(self.error / max(K - 1, 1))
+        return np.array([threshold, mixture_for(self.n_opt), burn_in(self.kurtosis)[0]])
+
+    @staticmethod
+    def winner(possible: Any) -> int | None:
+        """Return the only arm that may be best; None if there are several.
+
+        Args:
+            possible: Whether each arm may be best, as `Evidence.possible_best` says it.
+        """
+        left = np.flatnonzero(possible)
+        return int(left[0]) if left.size == 1 else None
+
+
+@dataclass(frozen=True)
+class StopAtGLR(StopRule):
+    """Stop once the generalised likelihood ratio of the highest mean against every other reaches
+    log((1 + log t) / error), the "stylised" threshold of the literature.
+
+    It is not safe: two equal arms cross it more often than `error` says.
+
+    Args:
+        error: What the threshold is made from.
+        least: The rewards that every arm must have first.
+
+    >>> StopAtGLR(0.05).decide(ArmStats([400, 300], [1.3, 0.8], [420, 280]))
+    0
+    """
+
+    error: float = ERROR
+    least: int = 4
+
+    compiled: ClassVar[ForEngine] = "ratio"
+
+    def __post_init__(self) -> None:
+        real("error", self.error, above=0, below=1)
+        integer("least", self.least, at_least=2)
+
+    def decide(self, stats: ArmStats) -> int | None:
+        n, m2, a = stats.n, stats.m2, int(stats.mean.argmax())
+        others = np.arange(stats.K) != a
+        gap = stats.mean[a] - stats.mean[others]
+        if n.min() < self.least or m2.min() <= 0 or not (gap > 0).all():
+            return None
+        ratio = likelihood_ratio(n[a], m2[a], n[others], m2[others], gap)
+        return a if (ratio >= stylised_threshold(n.sum(), self.error)).all() else None
+
+    def numbers(self, K: int) -> Floats:
+        return np.array([self.error, 0.0, float(self.least)])
+
+
+@dataclass(frozen=True)
+class _ByBelief(StopRule):
+    """What VarTS with this prior believes decides, whatever chose the arms."""
+
+    level: float
+    prior: NormalGamma | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, level: float, prior: PriorLike | None = None) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.prior is not None:
+            object.__setattr__(self, "prior", prior_from(self.prior, NormalGamma))
+
+    def _believed(self, stats: ArmStats) -> Any:
+        """None while arms have too few rewards for a belief, or none that differ."""
+        judge = VarTS(self.prior)
+        if (stats.n < judge.owed(stats.K)).any() or (self.prior is None and not stats.differ()):
+            return None
+        return judge.believed(stats)
+
+
+class StopAtPBest(_ByBelief):
+    """Stop once P(best) of some arm is at least this.
+
+    Args:
+        level: The probability, such as 0.95.
+        prior: What the belief starts from, as for `VarTS`.
+
+    >>> StopAtPBest(0.95).decide(ArmStats([40, 30], [1.3, 0.8], [42, 28]))
+    0
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        real("level", self.level, above=0, below=1)
+
+    def decide(self, stats: ArmStats) -> int | None:
+        belief = self._believed(stats)
+        return None if belief is None else self.winner(belief.p_best())
+
+    def winner(self, p_best: Floats) -> int | None:
+        """Return the arm whose P(best) is large enough; None if it is not.
+
+        Args:
+            p_best: P(best) of every arm; NaN where it is not known.
+        """
+        best = int(np.nanargmax(p_best))
+        return best if p_best[best] >= self.level else None
+
+
+class StopAtLoss(_ByBelief):
+    """Stop once the expected loss of some arm is at most this.
+
+    Args:
+        level: The expected loss, in the unit of the rewards.
+        prior: What the belief starts from, as for `VarTS`.
+
+    >>> StopAtLoss(0.01).decide(ArmStats([40, 30], [1.3, 0.8], [42, 28]))
+    0
+    >>> StopAtLoss(0.001).decide(ArmStats([40, 30], [1.3, 0.8], [42, 28])) is None
+    True
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        real("level", self.level, above=0)
+
+    def decide(self, stats: ArmStats) -> int | None:
+        belief = self._believed(stats)
+        return None if belief is None else self.winner(belief.expected_loss())
+
+    def winner(self, loss: Floats) -> int | None:
+        """Return the arm whose expected loss is small enough; None if none is.
+
+        Args:
+            loss: The expected loss of every arm; NaN where it is not known.
+        """
+        least = int(np.nanargmin(loss))
+        return least if loss[least] <= self.level else None

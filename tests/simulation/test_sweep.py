@@ -1,0 +1,186 @@
+"""Many settings in one call: every study is the one that `simulate` makes, and none is lost."""
+
+import numpy as np
+import pytest
+
+import varts
+from varts import BetaBandit, GaussianBandit, simulate, sweep
+from varts._progress import Progress
+from varts.simulation import study_file
+
+
+def make(K, s):
+    return BetaBandit(K, s), ["TS14", "UCB1"]
+
+
+GRID = {"K": [2, 4], "s": [1.0, 10.0]}
+
+
+def test_a_study_for_every_combination():
+    done = sweep(GRID, make, horizon=60, runs=20, seed=3)
+    assert [tuple(values.values()) for values in done.settings] == [
+        (2, 1.0), (2, 10.0), (4, 1.0), (4, 10.0),
+    ]  # fmt: skip
+    for values, study in zip(done.settings, done.studies, strict=True):
+        assert study == simulate(*make(**values), 60, 20, 3)
+    assert done.study(K=4, s=1.0) == done.studies[2]
+    assert len(done) == 4 and not done.interrupted and repr(done) == "Sweep(4 settings of K, s)"
+
+
+def test_one_tidy_table():
+    done = sweep(GRID, make, horizon=60, runs=20, checkpoints=[30])
+    table = done.summary()
+    assert table.columns[:3] == ["K", "s", "policy"] and table.height == 8
+    one = simulate(*make(4, 1.0), 60, 20).summary()
+    assert table.filter(K=4, s=1.0).drop("K", "s").equals(one)
+    assert list(table.to_pandas().columns) == table.columns
+    assert done.to_polars().height == 4 * 2 * 60
+    assert done.identification().height == 4 * 2 * 2
+    assert done.quantiles([0.5]).columns == ["K", "s", "policy", "round", "median"]
+    assert "<td>4</td>" in done._repr_html_()
+
+
+def test_problems_and_numbers_without_a_function():
+    problems = {"easy": GaussianBandit.fixed([0, 1], 0.1), "hard": GaussianBandit.fixed([0, 1], 9)}
+    done = sweep({"problem": problems, "policies": "UCB1", "runs": [8, 16]}, horizon=40)
+    assert done.summary().select("problem", "runs").rows() == [
+        ("easy", 8), ("easy", 16), ("hard", 8), ("hard", 16),
+    ]  # fmt: skip
+    assert done.study(problem="hard", runs=16) == simulate(problems["hard"], "UCB1", 40, 16)
+
+
+def test_a_folder_remembers(tmp_path, monkeypatch):
+    first = sweep(GRID, make, horizon=40, runs=16, folder=tmp_path)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(files) == 4
+    damaged = next(iter(files))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    played = []
+    original = varts.simulation.sweep.study_of
+    monkeypatch.setattr(
+        "varts.simulation.sweep.study_of", lambda *a: played.append(a) or original(*a)
+    )
+    wider = sweep({**GRID, "K": [2, 4, 5]}, make, horizon=40, runs=16, folder=tmp_path)
+    assert len(played) == 3  # the two that are new, and the one that was damaged
+    assert wider.studies[:4] == first.studies
+    assert sweep(GRID, make, horizon=40, runs=16, folder=tmp_path) == first and len(played) == 3
+    sweep(GRID, make, horizon=40, runs=16, seed=1, folder=tmp_path)
+    assert len(played) == 7
+
+
+def test_what_a_result_is_made_from_is_in_its_name(tmp_path):
+    """Closures, options and the code of a formula: another one is another file."""
+    keys = []
+    for factor, option in ((1.0, 2.0), (1.5, 2.0), (1.0, 3.0)):
+
+        @varts.index_policy("Mine")
+        def mine(n, mean, m2, t, factor=factor):
+            return mean + factor * np.sqrt(np.log(t) / n)
+
+        policies = {"mine": mine, "V": varts.UCBV(zeta=option)}
+        grid = {"problem": BetaBandit(2), "policies": policies}
+        sweep(grid, horizon=20, runs=8, folder=tmp_path)
+        keys.append(len(list(tmp_path.iterdir())))
+    assert keys == [1, 2, 3]
+
+
+class Interrupting(Progress):
+    """Ctrl-C when so much is done."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.limit, self.total = at, 0.0
+
+    def stage(self, text, total=None):
+        self.total = total or self.total
+
+    def at(self, done):
+        if self.total and done >= self.limit * self.total:
+            self.limit = 2
+            raise KeyboardInterrupt
+
+
+def test_an_interruption_keeps_what_is_complete(tmp_path):
+    options = {"horizon": 40, "runs": 16, "folder": tmp_path}
+    some = sweep(GRID, make, progress=Interrupting(0.5), **options)
+    assert some.interrupted and 0 < len(some) < 4 and some.asked == 4
+    assert len(list(tmp_path.iterdir())) == len(some)
+    assert sweep(GRID, make, **options) == sweep(GRID, make, horizon=40, runs=16)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(GRID, make, horizon=40, runs=16, progress=Interrupting(0))
+
+
+def test_one_bar_for_all():
+    class Seen(Progress):
+        stages, done = (), ()
+
+        def stage(self, text, total=None):
+            self.stages = (*self.stages, (text, total))
+
+        def at(self, done):
+            self.done = (*self.done, done)
+
+    bar = Seen()
+    sweep(GRID, make, horizon=40, runs=16, progress=bar)
+    total = 4 * 40 * 16 * 2
+    assert ("4 settings", total) in bar.stages
+    assert {stage[1] for stage in bar.stages} <= {None, total}
+    assert list(bar.done) == sorted(bar.done) and bar.done[-1] == total
+
+
+@pytest.mark.parametrize(
+    ("grid", "make", "kind", "message"),
+    [
+        ([1], None, TypeError, "grid must be a mapping from axes to values, got [1]"),
+        ({"K": [2]}, None, ValueError, "grid must have problem unless make is given, got ['K']"),
+        ({"K": []}, make, ValueError, "K must have at least one value, got none"),
+        ({"K": [2, 2]}, make, ValueError, "values of K must be different, got 2 twice"),
+        ({"K": [2]}, "make", TypeError, "make must be a function, got 'make'"),
+        ({"K": [2]}, lambda K: K, TypeError, "make must return a problem and policies, got 2"),
+        ({"regret": [2]}, make, ValueError, "an axis must not be called as a column is"),
+        ({"s": [1.0], "K": [2], "runs": [8, 0]}, make, ValueError,
+         "runs must be a whole number >= 1, got 0 (where s = 1.0, K = 2, runs = 0)"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_before_anything_is_played(grid, make, kind, message):
+    with pytest.raises(kind) as raised:
+        sweep(grid, make)
+    assert str(raised.value).startswith(message)
+
+
+# ------------------------------------------------------------------------------- in study files
+
+
+def body(**problem):
+    return {
+        "horizon": 40,
+        "runs": 8,
+        "problem": {"kind": "beta", **problem},
+        "policies": {"UCB-V": {"zeta": [1.0, 1.5]}, "TS14": {}},
+    }
+
+
+def test_lists_in_a_file_are_values_to_try():
+    settings = study_file.parse_settings(body(K=[2, 3]))
+    assert [tuple(each.values.items()) for each in settings] == [
+        (("K", K), ("UCB-V zeta", zeta)) for K in (2, 3) for zeta in (1.0, 1.5)
+    ]
+    assert [each.problem.K for each in settings] == [2, 2, 3, 3]
+    assert [each.policies["UCB-V"].zeta for each in settings] == [1.0, 1.5] * 2
+
+
+def test_lists_with_an_entry_per_arm_are_not():
+    settings = study_file.parse_settings(body(a=[1, 2], b=[2, 1]))
+    assert [each.problem.K for each in settings] == [2, 2]
+    one = {"mu": 0.0, "kappa": 1.0, "alpha": 2.0, "beta": 1.0}
+    for prior, count in ((one, 1), ({**one, "mu": [0.0, 1.0]}, 1), ([one, {**one, "mu": 3.0}], 2)):
+        asked = {"problem": {"kind": "gaussian", "K": 2, "prior": prior}, "policies": {"TS14": {}}}
+        assert len(study_file.parse_settings(asked)) == count
+
+
+def test_a_file_without_lists_is_one_setting():
+    asked = {"problem": {"kind": "beta"}, "policies": {"TS14": {}}}
+    (one,) = study_file.parse_settings(asked)
+    assert one.values == {} and one.numbers == {"horizon": 2000, "runs": 1000, "seed": 0}
+    with pytest.raises(ValueError, match="K must have at least one value, got \\[\\]"):
+        study_file.parse_settings({**asked, "problem": {"kind": "beta", "K": []}})
