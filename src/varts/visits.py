@@ -133,7 +133,7 @@ class ContextualProblem(Problem):
             what = f"{name} of {type(self).__name__}"
             array = reals(what, given)
             try:
-                arrays.append(np.array(np.broadcast_to(array, shape)))
+                arrays.append(np.array(np.broadcast_to(array, shape), order="C"))
             except ValueError:
                 raise ValueError(f"{what} must have the shape {shape}, got {array.shape}") from None
         return Visits(*arrays)

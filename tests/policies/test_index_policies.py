@@ -56,6 +56,12 @@ def test_moss_anytime_by_hand():
     assert varts.MOSSAnytime().indices(TEN, 2000)[0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_median_of_any_belief_is_its_centre():
+    """With few degrees of freedom, too: a tail of 1/2 is that of the first two rounds."""
+    for df in (0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 50.0):
+        assert 0 <= student_quantile(0.5, df) < 1e-15
+
+
 # ----------------------------------------------------------------------------- independent ways
 
 

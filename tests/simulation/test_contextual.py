@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import varts
+from tests.policies.built import built
 from varts.linear_stats import LinearStats
 from varts.priors.regression import Regression, regress
 from varts.simulation.engine import linear
+from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.compilation import loop_of, special_of_numbers
 from varts.simulation.engine.contextual_block import ContextualWork
-from varts.simulation.engine.quantiles import stdtrit
 from varts.simulation.results import recorded_rounds
 
 PRIOR = varts.LinearNormalGamma(0.5, 2, 3, 2, [0.2, -0.3], [[2, 0.5], [0.5, 1]], [0.3, -0.2])
@@ -33,7 +35,8 @@ def interpreted(policy, **changed):
 def play(problem, policy, horizon=200, runs=4, naive=False, seed=3):
     named = {"it": policy}
     rounds = recorded_rounds(horizon)
-    work = ContextualWork(problem, named, horizon, runs, seed, rounds, naive=naive)
+    kind = ContextualWork if problem.contextual else Work
+    work = kind(problem, named, horizon, runs, seed, rounds, naive=naive)
     return work.play_blocks(0, work.blocks).policies["it"]
 
 
@@ -212,10 +215,84 @@ def test_extremes_have_finite_regret(case, with_prior, kind):
 def test_the_quantile_is_that_of_scipy():
     from scipy import special
 
-    p = 1 / np.array([2.5, 3, 5, 10, 100, 1e4, 1e6])
-    for df, digits in ((1, 1e-9), (2, 1e-9), (2.5, 4e-3), (3, 2e-5), (5, 1e-5), (30, 1e-5)):
+    stdtrit = special_of_numbers().stdtrit
+    p = 1 / np.array([2, 2.5, 3, 5, 10, 100, 1e4, 1e6])
+    rest = (2.5, 2e-3), (3, 3e-6), (5, 3e-6), (30, 3e-6), (1e8, 1e-7), (np.inf, 1e-14)
+    for df, digits in ((1, 1e-9), (2, 1e-9), *rest):
         found = [stdtrit(float(df), each) for each in p]
         np.testing.assert_allclose(found, special.stdtrit(df, p), rtol=digits)
+
+
+# ------------------------------------------------------------------- what else a study can do
+
+TABLE = varts.RecordedBandit(
+    [[0.1, 2.0], [0.5, 1.0], [0.9, 0.0]], {"a": [1.0, 0.0, 2.0], "b": [0.0, 1.0, 1.0]}
+)
+PROBLEMS = [varts.LinearBandit(PRIOR, K=3, effect="threshold", noise="fan"), varts.Wheel(), TABLE]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
+def test_a_saved_study_goes_on(problem, tmp_path):
+    """From the recipe in its file: the problem and the policies are made again."""
+    policies = ["LinearVarTS", "UCB1"]
+    if problem.d == PRIOR.d and problem is not TABLE:
+        policies = {"with a prior": varts.LinearVarTS(PRIOR), "UCB1": varts.UCB1()}
+    few = varts.simulate(problem, policies, horizon=60, runs=16)
+    loaded = varts.Study.load(few.save(tmp_path / "few"))
+    assert loaded.extend(30) == varts.simulate(problem, policies, horizon=60, runs=30)
+    parts = [few.select(label) for label in few.labels]
+    assert parts[0].merge(parts[1]) == few
+    assert all(seconds > 0 for seconds in few.seconds.values())
+
+
+def test_the_seed_of_the_instances_is_that_of_the_visits():
+    """The arms of a run and who comes; by default both have the seed of everything else."""
+    problem, numbers = PROBLEMS[0], {"horizon": 50, "runs": 8}
+    plain = varts.simulate(problem, "UCB1", **numbers, seed=5)
+    same = varts.simulate(problem, "UCB1", **numbers, seed=5, instance_seed=5)
+    other = varts.simulate(problem, "UCB1", **numbers, seed=5, instance_seed=6)
+    assert same == plain and other != plain
+
+
+def test_a_sweep_over_features():
+    def make(d):
+        return varts.LinearBandit(K=2, d=d), ["LinearVarTS", "VarTS"]
+
+    done = varts.sweep({"d": [1, 2]}, make, horizon=40, runs=8)
+    assert done.study(d=2) == varts.simulate(*make(2), horizon=40, runs=8)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda p: varts.simulate(p, "VarTS", checkpoints=True), "checkpoints must be left out"),
+        (lambda p: varts.simulate(p, "VarTS", stop=varts.StopAtPBest(0.9)), "stop must be left"),
+        (lambda p: varts.trace(p, "VarTS"), "problem must be one without features to be traced"),
+        (lambda p: varts.simulate(p, "VarTS", 9, 8).instances, "pays by features: see its visits"),
+    ],
+)
+def test_what_asks_for_one_best_arm_is_refused(ask, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ask(PROBLEMS[0])
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
+def test_a_loop_is_compiled_once(problem):
+    """For the arrays that are played, not another time for those that it was loaded with."""
+    varts.simulate(problem, "UCB1", horizon=30, runs=8)
+    assert len(loop_of(varts.UCB1(), problem).signatures) == 1
+
+
+@pytest.mark.parametrize(
+    "label", [name for name, kind in varts.policies.known().items() if not kind.contextual]
+)
+def test_policies_without_features_play_as_if_there_were_none(label):
+    """Visits that differ in nothing, arms that pay 0 and 1: regret counts pulls of the first."""
+    problem = varts.RecordedBandit([[0.0], [0.0]], {"a": [0.0, 0.0], "b": [1.0, 1.0]})
+    study = varts.simulate(problem, {"it": built(label)}, horizon=60, runs=4)
+    pulls = study.final["it"]
+    assert (pulls == pulls.round()).all() and (pulls <= 60).all()
+    np.testing.assert_allclose(study.best_share["it"], 1 - pulls / 60, rtol=1e-12)
 
 
 # --------------------------------------------------------------------------------- the guarantees

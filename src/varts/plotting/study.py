@@ -89,7 +89,7 @@ def regret_curves(
     # A linear axis begins with 0 and a logarithmic one with the first curve. Limits that were set
     # would leave a logarithmic axis blank, so it is data that says where the axes begin.
     ax.margins(x=0)
-    ax.update_datalim([(1, 0)])
+    ax.update_datalim([(0, 0)])
     for artist in (*ax.lines, *ax.collections):
         artist.sticky_edges.y.append(0)
     ax.set_xscale(choice("xscale", xscale, XSCALES))

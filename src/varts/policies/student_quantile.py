@@ -15,6 +15,9 @@ import numpy as np
 
 LARGEST_EXPONENT = 700.0  # what a branch that is not taken may overflow at
 TINY = 1e-300
+# What the quantiles of one and two degrees of freedom are at least: both are 0 at a tail of 1/2,
+# and with fewer degrees their quotient counts.
+LEAST = 1e-16
 # Where Hill's two expansions meet. He has 0.05 + a, where the second is still off by 1.5e-5 at
 # three degrees of freedom; with 0.6 a both are good to 2e-6.
 SWITCH_AT, SWITCH_SLOPE = 0.05, 0.6
@@ -104,8 +107,8 @@ def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _beside_normal(z: Any, tail: Any) -> tuple[Any, Any, Any, Any]:
-    one = np.maximum(1 / np.tan(np.pi * tail), TINY)
-    two = np.maximum((1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)), TINY)
+    one = np.maximum(1 / np.tan(np.pi * tail), LEAST)
+    two = np.maximum((1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)), LEAST)
     return z, np.log(2 * tail), np.log(one), np.log(two)
 
 

@@ -52,6 +52,10 @@ def describe(value: Any) -> Any:
         return {"mapping": [[describe(name), describe(each)] for name, each in value.items()]}
     if isinstance(value, type):
         return {"class": _path(value), **_code(value)}
+    if isinstance(value, np.ufunc):
+        name: str = value.__name__
+        own = getattr(np, name, None) is value
+        return {"function": f"numpy:{name}"} if own else {"unknown": repr(value)}
     if isinstance(value, types.FunctionType):
         closure = {"closure": read} if (read := _closure(value)) else {}
         return {"function": _path(value), **_code(value), **closure}
@@ -124,6 +128,8 @@ def _find(path: str, recipe: dict[str, Any]) -> Any:
         found = getattr(found, part, None)
     if found is None:
         raise ValueError(f"{name} must be in the module {module}, imported before; got none")
+    if isinstance(found, np.ufunc):
+        return found
     code = found if isinstance(found, (type, types.FunctionType)) else type(found)
     if _code(code) != {name: recipe[name] for name in ("code",) if name in recipe}:
         raise ValueError(f"{name} of {module} must be what it was, got other code")

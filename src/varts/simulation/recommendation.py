@@ -42,6 +42,16 @@ def recommend_arms(scores: Floats, pulls: Floats, turns: NDArray[np.int64]) -> N
     return arms
 
 
+def is_highest_mean(policy: Policy, by: str) -> bool:
+    """Whether it is the arm with the highest mean of all that a run of the policy recommends.
+
+    Args:
+        policy: The policy.
+        by: "mean" or "belief".
+    """
+    return by == "mean" and not isinstance(split_fading(policy)[0], SequentialHalving)
+
+
 def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
     """What an arm is recommended by, for arrays whose last axis is that of the arms.
 

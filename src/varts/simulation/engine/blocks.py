@@ -50,7 +50,7 @@ from varts.simulation.engine.looks import (
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
 from varts.simulation.engine.rng import stream
 from varts.simulation.engine.statement import check_problem
-from varts.simulation.recommendation import recommend_arms, score_arms
+from varts.simulation.recommendation import is_highest_mean, recommend_arms, score_arms
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
 from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
 from varts.stats import ArmStats
@@ -203,7 +203,8 @@ class Work:
         shape = len(curves), len(self.checkpoints)
         n, mean, m2, pulls, gap = (notes.arms[i] for i in (N, MEAN, M2, PULLS, GAP))
         arms = notes.acts[:, HIGHEST].astype(np.int64)
-        open_ = np.flatnonzero((arms == LEVEL) | (self.recommend != "mean"))
+        known = is_highest_mean(self.policies[label], self.recommend)
+        open_ = np.flatnonzero((arms == LEVEL) | (not known))
         if open_.size:
             rows = (x[open_] for x in (n, mean, m2))
             scores = score_arms(self.policies[label], *rows, by=self.recommend)

@@ -21,7 +21,7 @@ from scipy import special
 
 from varts.anytime import likelihood
 from varts.drift import Drifting
-from varts.policies import Policy, top_two
+from varts.policies import Policy, student_quantile, top_two
 from varts.policies.fading import split_fading
 from varts.problems import Problem
 from varts.simulation.engine import (
@@ -274,11 +274,6 @@ numpy_of_numbers.__dict__.update(
 )
 
 
-# SciPy's special functions as a formula sees them: those that are compiled here.
-special_of_numbers = types.ModuleType("special")
-special_of_numbers.stdtrit = quantiles.stdtrit  # type: ignore[attr-defined]
-
-
 @functools.cache
 def formula_jit(formula: Formula) -> Any:
     """Compile a formula together with the plain functions it calls by name."""
@@ -286,12 +281,22 @@ def formula_jit(formula: Formula) -> Any:
     return inlined(specialise(formula.function, None, **read))
 
 
+@functools.cache
+def special_of_numbers() -> types.ModuleType:
+    """SciPy's special functions as a formula sees them: those that are compiled here."""
+    formulas = student_quantile.normal_quantile, student_quantile.student_quantile
+    bound = {formula.__name__: plain_formula(formula) for formula in formulas}
+    made = types.ModuleType("special")
+    made.__dict__.update(stdtrit=jit(specialise(quantiles.stdtrit, **bound)))
+    return made
+
+
 def for_numbers(value: Any) -> Any:
     """What a formula reads, as compiled code is to see it."""
     if value is np:
         return numpy_of_numbers
     if value is special:
-        return special_of_numbers
+        return special_of_numbers()
     plain = getattr(value, "py_func", value)
     if isinstance(plain, types.FunctionType):
         return formula_jit(Formula.of(plain, plain.__name__))
