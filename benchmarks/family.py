@@ -14,17 +14,20 @@ from scipy import special
 
 import varts
 from varts import plotting
-from varts._intervals import mean_interval, share_interval, standard_error
+from varts._intervals import mean_interval, standard_error
 from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS
-from varts.policies import EUCBV, IMEDUV
+from varts.policies import EUCBV, IMEDUV, Policy
 from varts.simulation import study_file
 from varts.simulation.sweep import play_settings
 
 PAGE = "family.md"
-LOOKS = {"family": [200, 2000], "instances": [100, 1000]}  # of the tables
+LOOKS = {"family": [200, 2000], "instances": [100, 1000, 10_000]}  # of the tables
+HALVING = "Sequential-Halving"  # recommends an arm at its end, and none before
+ONLY = ("problems", "claims", "references", "variants", "figure")
 UNIT_FREE = ("VarTS", "TS14", "TS20", "Bayes-UCB", "IMED-UV", "CHK", "UCB1-Normal")
 FIGURE = ("VarTS", "TS14", "Bayes-UCB", "IMED-UV", "CHK", "UCB1-Normal", "T3C", "EB-TCI")
-FIGURE += ("Sequential-Halving", "Even-Split")
+FIGURE += ("Even-Split", HALVING)
+TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 # Mean regret in another implementation, in NumPy, of the same formulas: 1,000 runs on other
 # instances of the paper's problems, K = 10, n = 2,000 (Bernoulli, beta, Gaussian).
 REFERENCE = {
@@ -46,6 +49,14 @@ REFERENCE = {
 REFERENCE_RUNS = 1000
 EUCBV_RUNS = 200  # it remembers, so it is interpreted
 ALPHA = 0.05  # the chance of any false "differs" in the table of references
+
+
+@dataclass(frozen=True)
+class ThreeFirst(IMEDUV):
+    """IMED-UV with three first pulls of every arm."""
+
+    label: ClassVar[str] = "IMED-UV, three first"
+    forced: ClassVar[int] = 3
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ def bayes_ucb_in_numpy(instances, horizon, rng):
     return regret
 
 
-def play(name, scale):
+def play(name, scale, folder):
     """The studies of a file, by the name of the problem."""
     settings = [
         replace(each, numbers={**each.numbers, "runs": int(each.numbers["runs"] * scale)})
@@ -94,7 +105,7 @@ def play(name, scale):
     horizon = settings[0].numbers["horizon"]
     geometric = np.unique(np.geomspace(20, horizon, 25).round().astype(int)).tolist()
     looks = sorted({*geometric, *LOOKS[name]})
-    played = play_settings(settings, checkpoints=looks, recommend="belief", progress=True)
+    played = play_settings(settings, folder, checkpoints=looks, recommend="belief", progress=True)
     if played.interrupted:
         raise KeyboardInterrupt
     problems = [next(iter(each.values())) for each in played.settings]
@@ -103,24 +114,22 @@ def play(name, scale):
 
 def table_of_problem(study, looks):
     """Best regret first: regret, and what would be recommended at some rounds."""
+    simple = looks[:2]  # later it is nearly 0 everywhere
     heads = ["policy", "regret", *(f"wrong, n = {n:,}" for n in looks)]
-    heads += [f"1000 x simple regret, n = {n:,}" for n in looks]
-    at = study.identification()
+    heads += [f"1000 x simple regret, n = {n:,}" for n in simple]
+    seen = {(row["policy"], row["round"]): row for row in study.identification().to_dicts()}
     rows = []
     for row in study.summary().iter_rows(named=True):
-        seen = {
-            each["round"]: each
-            for each in at.filter(policy=row["policy"]).iter_rows(named=True)
-            if each["round"] in looks
-        }
-        half = row["regret_high"] - row["regret"]
-        cells = [row["policy"], f"{row['regret']:,.1f} ± {half:.1f}"]
-        for n in looks:
-            wide = (seen[n]["wrong_high"] - seen[n]["wrong_low"]) / 2
-            cells.append(f"{seen[n]['wrong']:.1%} ± {wide:.1%}")
-        for n in looks:
-            wide = seen[n]["simple_regret_high"] - seen[n]["simple_regret"]
-            cells.append(f"{1000 * seen[n]['simple_regret']:.1f} ± {1000 * wide:.1f}")
+        label = row["policy"]
+        cells = [label, f"{row['regret']:,.1f} ± {row['regret_high'] - row['regret']:.1f}"]
+        for what, rounds, factor, unit in (
+            ("wrong", looks, 100, "%"),
+            ("simple_regret", simple, 1000, ""),
+        ):
+            for n in rounds:
+                value, low, high = (seen[label, n][f"{what}{end}"] for end in ("", "_low", "_high"))
+                shown = f"{factor * value:.1f}{unit} ± {factor * (high - low) / 2:.1f}{unit}"
+                cells.append("-" if label == HALVING and n < study.horizon else shown)
         rows.append(cells)
     return table(heads, rows)
 
@@ -131,7 +140,7 @@ def table_of_references(found):
     Bonferroni: if all were the same, any "differs" has a chance of ALPHA.
     """
     z = special.ndtri(1 - ALPHA / 2 / sum(map(len, REFERENCE.values())))
-    rows, apart = [], []
+    rows, agree = [], 0
     for label, references in REFERENCE.items():
         row = [label]
         for (kind, study), reference in zip(found.items(), references, strict=True):
@@ -139,14 +148,11 @@ def table_of_references(found):
             error = standard_error(final)
             limit = z * error * np.sqrt(1 + len(final) / REFERENCE_RUNS)
             differs = abs(final.mean() - reference) > limit
-            if differs:
-                apart.append(f"{label} on {kind}")
+            agree += not differs
             mark = " **differs**" if differs else ""
             row.append(f"{final.mean():.1f} ± {error:.1f} ({reference:.1f}){mark}")
         rows.append(row)
-    count = len(REFERENCE) * len(found)
-    text = f"{count - len(apart)} of {count} agree."
-    return table(["policy", *found], rows) + f"\n\n{text}", apart
+    return table(["policy", *found], rows) + f"\n\n{agree} of {len(REFERENCE) * len(found)} agree."
 
 
 def eucbv(kind, study):
@@ -156,19 +162,28 @@ def eucbv(kind, study):
     return varts.simulate(problem, EUCBV(study.horizon), study.horizon, runs).final["EUCBV"]
 
 
-def table_of_variants(found):
-    """What ours and the other implementation may differ in, on the same instances as ours."""
-    bernoulli, gaussian = found["bernoulli"], found["gaussian"]
-    problem, off = PROBLEMS["bernoulli"](K=FIGURE1_ARMS), WrittenOff()
-    off = varts.simulate(problem, off, bernoulli.horizon, bernoulli.runs).final[off.label]
-    plain = bayes_ucb_in_numpy(gaussian.instances, gaussian.horizon, np.random.default_rng(0))
-    rows = [
-        ["IMED-UV that writes off arms of equal rewards", "bernoulli", within(off)],
-        ["Bayes-UCB, a loop in NumPy with SciPy's quantile", "gaussian", within(plain)],
-    ]
-    for row, label in zip(rows, ("IMED-UV", "Bayes-UCB"), strict=True):
-        reference = REFERENCE[label][list(found).index(row[1])]
-        row += [within(found[row[1]].final[label]), reference]
+def table_of_variants(paper, literature):
+    """What ours and the other implementation may differ in."""
+    rows = []
+
+    def beside(variant, name, problem, label, reference="-"):
+        study = paper.get(name) or literature[name]
+        if isinstance(variant, Policy):
+            played = varts.simulate(problem, variant, study.horizon, study.runs)
+            variant, regret = variant.label, played.final[variant.label]
+        else:
+            regret = bayes_ucb_in_numpy(study.instances, study.horizon, np.random.default_rng(0))
+        rows.append([variant, name, within(regret), within(study.final[label]), reference])
+
+    problems = {name: kind(K=FIGURE1_ARMS) for name, kind in PROBLEMS.items()}
+    settings = study_file.read_settings(study_file.find("instances"))
+    problems |= {each.values["problem"]: each.problem for each in settings}
+    references = dict(zip(PROBLEMS, REFERENCE["IMED-UV"], strict=True))
+    beside(WrittenOff(), "bernoulli", problems["bernoulli"], "IMED-UV", references["bernoulli"])
+    for name in ("gaussian", *literature):
+        beside(ThreeFirst(), name, problems[name], "IMED-UV", references.get(name, "-"))
+    numpy = "Bayes-UCB in NumPy, SciPy's quantile"
+    beside(numpy, "gaussian", problems["gaussian"], "Bayes-UCB", REFERENCE["Bayes-UCB"][-1])
     return table(["variant", "problem", "regret", "the policy itself", "reference"], rows, 2)
 
 
@@ -210,7 +225,11 @@ def table_of_claims(paper, literature):
             f"{label} is asymptotically optimal: regret grows by {factor:.2f} when ln n grows by 1 "
             "(four arms)",
             f"{interval(slope, 2)} from n = 1,000 to 10,000",
-            "agrees" if ends.low <= factor <= ends.high else "not yet",
+            "below so far"
+            if ends.high < factor
+            else "above so far"
+            if ends.low > factor
+            else "agrees",
         )
     for name, study in literature.items():
         more = mean_interval(study.final["TS14, a = 0"] - study.final["TS14"])
@@ -236,10 +255,11 @@ def table_of_claims(paper, literature):
         wrong = {label: study.simple_regret[label][:, column] > 0 for label in ("T3C", "VarTS")}
         less = mean_interval(wrong["T3C"].astype(float) - wrong["VarTS"])
         verdict = "yes" if less.high < 0 else "no" if less.low > 0 else "level"
-        shares = [share_interval(float(x.sum()), x.size).value for x in wrong.values()]
+        shares = [x.mean() for x in wrong.values()]
         say(
             f"T3C recommends a wrong arm less often than VarTS, n = {n:,} ({name})",
-            f"{shares[0]:.1%} and {shares[1]:.1%}",
+            f"{shares[0]:.1%} and {shares[1]:.1%}: {100 * less.value:+.1f} "
+            f"[{100 * less.low:+.1f}, {100 * less.high:+.1f}] points",
             verdict,
         )
     return table(["claim", "measured, 95 % interval", "verdict"], rows, 3)
@@ -258,37 +278,51 @@ def draw(paper, literature, path):
             share = own["wrong"].to_numpy()
             drawn = np.where(share > 0, share, np.nan)  # a logarithmic axis has no 0
             line = plotting.line_style(label, position)
+            if label == HALVING:
+                ax.plot(
+                    own["round"][-1], drawn[-1], "D", color="black", label=f"{label}, at its end"
+                )
+                continue
             ax.plot(own["round"], drawn, label=label, **line)
         ax.set(xscale="log", yscale="log", title=title, xlabel="Round n")
+        low, high = ax.get_ylim()
+        ticks = [tick for tick in TICKS if low <= tick <= high]
+        ax.set_yticks(ticks, [f"{tick:.2g}" for tick in ticks])
+        ax.set_yticks([], minor=True)
     for ax in axes[::3]:
         ax.set_ylabel("P(wrong arm)")
     plotting.shared_legend(made, axes[0])
     plotting.save_figure(made, path)
 
 
+def sections(paper, literature, only):
+    """The name and the text of every table."""
+    if only in (None, "problems"):
+        for looks, studies in zip(LOOKS.values(), (paper, literature), strict=True):
+            for name, study in studies.items():
+                yield name.replace(" ", "_"), table_of_problem(study, looks)
+    if only in (None, "claims"):
+        yield "claims", table_of_claims(paper, literature)
+    if only in (None, "references"):
+        yield "references", table_of_references(paper)
+    if only in (None, "variants"):
+        yield "variants", table_of_variants(paper, literature)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few runs; nothing is written")
-    quick = parser.parse_args().quick
-    paper, literature = (play(name, 0.05 if quick else 1.0) for name in LOOKS)
-    references, apart = table_of_references(paper)
-    texts = {
-        name.replace(" ", "_"): table_of_problem(study, looks)
-        for looks, studies in zip(LOOKS.values(), (paper, literature), strict=True)
-        for name, study in studies.items()
-    }
-    texts |= {
-        "references": references,
-        "variants": table_of_variants(paper),
-        "claims": table_of_claims(paper, literature),
-    }
-    for section, text in texts.items():
-        print(f"\n{section}\n{text}", flush=True)
-        if not quick:
-            put(section, text, PAGE)
-    print("\ndiffer from the references:", "; ".join(apart) or "none")
-    if not quick:
+    parser.add_argument("--only", choices=ONLY, help="one of the kinds of tables, or the figure")
+    parser.add_argument("--folder", help="where to keep the studies, so that they are played once")
+    asked = parser.parse_args()
+    scale = 0.05 if asked.quick else 1.0
+    paper, literature = (play(name, scale, asked.folder) for name in LOOKS)
+    if not asked.quick and asked.only in (None, "figure"):
         draw(paper, literature, DOCS / "images" / "identification.png")
+    for section, text in sections(paper, literature, asked.only):
+        print(f"\n{section}\n{text}", flush=True)
+        if not asked.quick:
+            put(section, text, PAGE)
 
 
 if __name__ == "__main__":
