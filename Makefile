@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-best-arm bench-evaluation bench-contextual bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-contextual bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,9 @@ bench-anytime: install  ## errors and detection times of always-valid inference,
 
 bench-best-arm: install  ## how soon the best arm is found, and how often rules err, into docs/best-arm.md
 	$(BIN)/python benchmarks/best_arm.py $(BENCH)
+
+bench-family: install  ## regret and identification of all policies beside published numbers, into docs/family.md
+	$(BIN)/python benchmarks/family.py $(BENCH)
 
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
 	$(BIN)/python benchmarks/linear.py $(BENCH)

@@ -70,7 +70,7 @@ class PublicNames(SphinxDirective):
     """All public names of some modules, so that no page has to list them."""
 
     required_arguments = 1
-    optional_arguments = 9
+    optional_arguments = 19
 
     def run(self) -> list[nodes.Node]:
         lines = [

@@ -148,6 +148,16 @@ def test_the_example_study_reads_back(call, tmp_path):
     assert study_file.read(tmp_path / "study.toml").runs == 1000
 
 
+def test_a_study_of_the_package_goes_by_its_name(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call("simulate", "instances", "--runs", "2")
+    assert code == 0
+    assert "3 settings; written to instances-results" in out
+    found = rows(tmp_path / "instances-results" / "summary.csv")
+    assert {row["problem"] for row in found} == {"four arms", "standard", "easy"}
+    assert {row["runs"] for row in found} == {"2"}
+
+
 def test_simulate_writes_what_the_study_holds(call, study):
     code, out, _ = call("simulate", study)
     assert code == 0

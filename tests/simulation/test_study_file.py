@@ -1,6 +1,7 @@
 """Study files: every key is honoured, every typo is answered with the keys there are."""
 
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import varts
 from varts import policies
 from varts.paper import experiments
 from varts.simulation import study_file
+from varts.simulation.sweep import Setting, play_settings
 
 NORMAL_GAMMA = {"mu": 12.0, "kappa": 16.0, "alpha": 11.0, "beta": 640.0}
 NORMAL = {"mu": 0.0, "sigma": 1.0}
@@ -68,6 +70,69 @@ def test_the_keys_of_the_gaussian_problem():
     problem = study_file.parse(body(table)).problem
     assert problem.prior == varts.Normal(0.0, 1.0).for_arms(2)
     assert problem.sigma == 0.5
+
+
+def test_arms_that_are_the_same_in_every_run():
+    table = {"kind": "gaussian", "mean": [1.0, 0.8], "sigma": [1, 0.5]}
+    problem = study_file.parse(body(table)).problem
+    assert problem.describe() == varts.GaussianBandit.fixed([1.0, 0.8], [1, 0.5]).describe()
+    problem = study_file.parse(body({"kind": "bernoulli", "mean": [0.1, 0.2]})).problem
+    assert problem.describe() == varts.BernoulliBandit.fixed([0.1, 0.2]).describe()
+    problem = study_file.parse(body({"kind": "beta", "mean": [0.1, 0.2], "s": 3})).problem
+    assert problem.describe() == varts.BetaBandit.fixed([0.1, 0.2], s=3).describe()
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"kind": "gaussian", "mean": [1, 2]}, "sigma must be given with the arms' means"),
+        ({"kind": "gaussian", "mean": [1, 2], "sigma": 1, "K": 2}, "unknown key .* 'K'"),
+        ({"kind": "bernoulli", "mean": [1, 2]}, "mean must be at most 1, got 2"),
+        ({"kind": "bernoulli", "mean": [0.1], "a": 1, "b": 1}, "unknown key .* 'a'"),
+        ({"kind": "revenue", "mean": [1, 2]}, "unknown key .* 'mean'"),
+    ],
+)
+def test_mistakes_in_arms_that_are_the_same(table, said):
+    with pytest.raises(ValueError, match=said):
+        study_file.parse(body(table))
+
+
+def test_names_of_arms_that_are_the_same_must_be_as_many():
+    fixed = body({"kind": "gaussian", "mean": [1, 2], "sigma": 1}, arms=["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"mean must have an entry per arm \(3\), got 2"):
+        study_file.parse(fixed)
+
+
+def test_fixed_arms_come_from_no_prior():
+    told = {"VarTS": {"prior": "problem"}}
+    with pytest.raises(ValueError, match="must be of a problem that draws its arms, got fixed"):
+        study_file.parse(body({"kind": "bernoulli", "mean": [0.1, 0.2]}, told))
+
+
+def test_several_problems_are_played_in_turn():
+    problems = [
+        {"name": "two", "kind": "bernoulli", "mean": [0.1, 0.2]},
+        {"name": "many", "kind": "beta", "K": 7},
+    ]
+    settings = study_file.parse_settings(body(problems, horizon=[10, 20]))
+    assert [each.values for each in settings] == [
+        {"horizon": n, "problem": name} for n in (10, 20) for name in ("two", "many")
+    ]
+    assert [each.problem.K for each in settings] == [2, 7, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("problems", "error", "said"),
+    [
+        ([{"kind": "beta"}], ValueError, "several problems must each have a name .*, got None"),
+        ([{"name": "x", "kind": "beta"}] * 2, ValueError, "a name of its own, got 'x'"),
+        ([{"name": "x", "kind": "betta"}], ValueError, "'beta'"),
+        ([3], TypeError, "a problem must be a table, got 3"),
+    ],
+)
+def test_mistakes_in_several_problems(problems, error, said):
+    with pytest.raises(error, match=said):
+        study_file.parse_settings(body(problems))
 
 
 def test_a_policy_may_have_any_label_and_a_prior_of_its_own():
@@ -404,3 +469,44 @@ def test_mistakes_in_problems_with_features(problem, sentence, tmp_path):
     (tmp_path / "words.csv").write_text("age,x\n20,yes\n")
     with pytest.raises(ValueError, match=sentence):
         study_file.parse(body(problem), tmp_path)
+
+
+# ---------------------------------------------------------- files that come with the package
+
+
+@pytest.mark.parametrize(
+    ("name", "arms"), [("family", [10, 10, 10]), ("instances", [4, 5, 5])], ids=study_file.SHIPPED
+)
+def test_the_files_of_the_package_are_studies(name, arms):
+    settings = study_file.read_settings(study_file.find(name))
+    assert [each.problem.K for each in settings] == arms
+    few = [
+        Setting(each.values, each.problem, each.policies, {**each.numbers, "runs": 2})
+        for each in settings
+    ]
+    played = play_settings(few, checkpoints=[100], recommend="belief")
+    assert len(played) == 3
+    for study in played.studies:
+        assert (study.runs, study.horizon) == (2, settings[0].numbers["horizon"])
+        for regret in study.final.values():
+            assert np.isfinite(regret).all() and (regret >= 0).all()
+
+
+@pytest.mark.parametrize("name", study_file.SHIPPED)
+def test_policies_of_the_package_s_files_know_the_horizon(name):
+    settings = study_file.read_settings(study_file.find(name))
+    told = {
+        policy.horizon
+        for each in settings
+        for policy in each.policies.values()
+        if getattr(policy, "horizon", None) is not None
+    }
+    assert told == {settings[0].numbers["horizon"]}
+
+
+def test_a_file_of_ones_own_goes_before_that_of_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert study_file.find("family").is_file()
+    (tmp_path / "family").write_text("")
+    assert study_file.find("family") == Path("family")
+    assert study_file.find("absent.toml") == Path("absent.toml")

@@ -97,7 +97,7 @@ def simulate(
     Parameters
     ----------
     study
-        The TOML file.
+        The TOML file, or one that comes with varts: `family` or `instances`.
     example
         Print a commented study file and stop.
     runs
@@ -123,7 +123,7 @@ def simulate(
     if study is None:
         raise ValueError("study must be a TOML file, got none; --example prints one to start from")
     given = {"runs": runs, "horizon": horizon, "seed": seed}
-    settings = study_file.read_settings(study)
+    settings = study_file.read_settings(study_file.find(study))
     for name, value in given.items():
         if value is not None and name in settings[0].values:
             raise ValueError(f"--{name} must be left out if the file has a list, got {value}")

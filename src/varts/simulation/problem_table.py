@@ -16,18 +16,24 @@ from varts.drift import Cycle, Drifting, Steps, Walk
 from varts.empirical import EmpiricalBandit
 from varts.priors import Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
-from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
+from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
 from varts.revenue import RevenueBandit
 
 PROBLEM_KEYS = {
-    "bernoulli": ("kind", "K", "a", "b"),
-    "beta": ("kind", "K", "s", "a", "b"),
-    "gaussian": ("kind", "K", "prior", "sigma"),
+    "bernoulli": ("kind", "K", "a", "b", "mean"),
+    "beta": ("kind", "K", "s", "a", "b", "mean"),
+    "gaussian": ("kind", "K", "prior", "sigma", "mean"),
     "linear": ("kind", "K", "d", "prior", "contexts", "effect", "noise"),
     "recorded": ("kind", "path", "features", "rewards"),
     "revenue": ("kind", "K", "chance", "amount", "arm_spread", "spread", "shape"),
     "table": ("kind", "path", "arm", "reward", "experiment", "only"),
     "wheel": ("kind", "delta"),
+}
+# Problems with one instance: what there may be beside the means.
+FIXED: dict[str, tuple[type[BernoulliBandit | BetaBandit | GaussianBandit], tuple[str, ...]]] = {
+    "bernoulli": (BernoulliBandit, ()),
+    "beta": (BetaBandit, ("s",)),
+    "gaussian": (GaussianBandit, ("sigma",)),
 }
 DRIFTS: dict[str, tuple[type[Drifting], tuple[str, ...]]] = {
     "steps": (Steps, ("every", "random", "at")),
@@ -108,6 +114,8 @@ def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
         return _recorded(options, arms)
     if kind == "wheel":
         return Wheel(**options)
+    if "mean" in options:
+        return _fixed(kind, options, arms)
     if arms.names is not None:
         K = options.setdefault("K", len(arms.names))
         if len(arms.names) != K:
@@ -126,6 +134,18 @@ def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
         check_keys("key of a gaussian problem without a prior", table, ("kind", "K"))
         return GaussianBandit(**options)
     return GaussianBandit(arms.prior(options.pop("prior")), **options)
+
+
+def _fixed(kind: str, options: dict[str, Any], arms: Arms) -> Fixed:
+    """One instance, the same in every run."""
+    problem, others = FIXED[kind]
+    check_keys(f"key of a {kind} problem with means", options, ("mean", *others))
+    if kind == "gaussian" and "sigma" not in options:
+        raise ValueError("sigma must be given with the arms' means, got none")
+    made = problem.fixed(**options)
+    if arms.names is not None and len(arms.names) != made.K:
+        raise ValueError(f"mean must have an entry per arm ({len(arms.names)}), got {made.K}")
+    return made
 
 
 def _table(options: dict[str, Any], arms: Arms) -> EmpiricalBandit:

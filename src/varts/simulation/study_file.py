@@ -7,6 +7,7 @@ import itertools
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from varts.drift import Drifting
 from varts.policies import T3C, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.policies.linear import LinearPolicy
 from varts.priors import Normal
-from varts.problems import GaussianBandit, Problem
+from varts.problems import Fixed, GaussianBandit, Problem
 from varts.simulation.problem_table import Arms, check_keys, make_arms, make_problem
 from varts.simulation.sweep import PLAIN, Setting
 
@@ -34,6 +35,7 @@ kind = "gaussian"     # gaussian, bernoulli, beta, revenue, or table: rewards fr
 K = 10                # arms; without more, the priors are the paper's. K = [5, 20]: both, in turn
 # prior = { mu = 12.0, kappa = 16.0, alpha = 11.0, beta = 640.0 }    # or a prior's JSON file
 # prior = { mu = 0.0, sigma = 1.0 }   with   sigma = 0.5             # known variances
+# mean = [1.0, 0.8]   with   sigma = [1.0, 0.5]                      # the same arms in every run
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
 # chance = [0.02, 0.06], amount = 30.0, spread = 0.8    # revenue: few pay, very different amounts
 # path = "log.csv"                    # table: arms pay what the log has; columns arm and reward
@@ -53,6 +55,7 @@ TS14 = {}
 # "VarTS, 500" = { policy = "VarTS", half_life = 500 }               # any policy: old rewards fade
 """
 
+SHIPPED = ("family", "instances")  # study files that come with the package
 TOP = ("horizon", "runs", "seed", "arms", "arm_groups", "problem", "policies")
 # Where a list is a list of values to try in turn: elsewhere it may be a value, an entry per arm.
 SWEPT_NUMBERS = ("horizon", "runs", "seed")
@@ -93,6 +96,21 @@ def read(path: str | Path) -> StudyFile:
     return parse(_body(path), path.parent)
 
 
+def find(path: str | Path) -> Path:
+    """Where a study file is: one that comes with the package goes by its name.
+
+    Args:
+        path: The file, or a name of `SHIPPED` unless there is a file of that name.
+
+    >>> find("family").name, find("study.toml").name
+    ('family.toml', 'study.toml')
+    """
+    path = Path(path)
+    if str(path) not in SHIPPED or path.exists():
+        return path
+    return Path(str(resources.files("varts").joinpath(f"data/{path}.toml")))
+
+
 def _body(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -123,6 +141,7 @@ def parse_settings(body: dict[str, Any], folder: Path = Path()) -> list[Setting]
         folder: What the names of files in it are relative to.
     """
     axes = dict(_axes(body))
+    names = _names_of_problems(body)
     settings = []
     for values in itertools.product(*axes.values()):
         one = copy.deepcopy(body)
@@ -131,6 +150,10 @@ def parse_settings(body: dict[str, Any], folder: Path = Path()) -> list[Setting]
             table = one
             for key in keys[:-1]:
                 table = table[key]
+            if keys == ("problem",):  # the number of one of several
+                table["problem"] = {k: v for k, v in body["problem"][value].items() if k != "name"}
+                shown["problem"] = names[value]
+                continue
             table[keys[-1]] = value
             shown[_axis_name(keys)] = value if isinstance(value, PLAIN) else abbreviate(value)
         made = parse(one, folder)
@@ -144,6 +167,8 @@ def _axes(body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
     problem, policies = body.get("problem"), body.get("policies")
     found: list[tuple[tuple[str, ...], Any]]
     found = [((name,), body.get(name)) for name in SWEPT_NUMBERS]
+    if isinstance(problem, list):
+        found.append((("problem",), list(range(len(problem)))))
     if isinstance(problem, dict):
         found += [(("problem", name), problem.get(name)) for name in SWEPT_PROBLEM]
         found += [
@@ -164,6 +189,23 @@ def _axes(body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
             if not value:
                 raise ValueError(f"{_axis_name(keys)} must have at least one value, got []")
             yield keys, value
+
+
+def _names_of_problems(body: dict[str, Any]) -> list[str]:
+    """What tables call the problems of a file that has several."""
+    problems = body.get("problem")
+    if not isinstance(problems, list):
+        return []
+    names: list[str] = []
+    for table in problems:
+        if not isinstance(table, dict):
+            raise TypeError(f"a problem must be a table, got {abbreviate(table)}")
+        name = table.get("name")
+        if not isinstance(name, str) or not name or name in names:
+            rule = "must each have a name of its own"
+            raise ValueError(f"several problems {rule}, got {abbreviate(name)}")
+        names.append(name)
+    return names
 
 
 def _axis_name(keys: tuple[str, ...]) -> str:
@@ -216,6 +258,9 @@ def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
 def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     """prior = "problem": the prior of a policy that knows where its instances come from."""
     kind = type(make(name))
+    if isinstance(problem, Fixed):
+        rule = "of a problem that draws its arms"
+        raise ValueError(f'prior = "problem" must be {rule}, got fixed means for {label!r}')
     if kind in (VarTS, T3C, BayesUCB):
         return {"prior": problem.own_prior()}
     if issubclass(kind, LinearPolicy) and isinstance(problem, LinearBandit):
