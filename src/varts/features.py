@@ -325,13 +325,9 @@ def _number(name: str, value: Any) -> float | None:
         return None
     if not is_real(value) and not isinstance(value, np.bool_):
         raise TypeError(f"{name} must be a number, got {abbreviate(value)}")
-    try:
-        number = float(value)
-    except OverflowError:  # 10**400
-        number = math.inf
-    if not abs(number) <= LARGEST_NUMBER:
+    if not abs(value) <= LARGEST_NUMBER:  # 10**400 is no float
         raise ValueError(f"{name} must be a number of at most 1e70, got {abbreviate(value)}")
-    return number
+    return float(value)
 
 
 def _word(name: str, value: Any) -> str:
