@@ -46,7 +46,11 @@ def statistics(policy, run, rounds):
     [StopAtError(0.1, n_opt=50), StopAtError(0.1, kurtosis=3.0), StopAtGLR(0.05)],
     ids=["error", "error, kurtosis", "GLR"],
 )
-@pytest.mark.parametrize("policy", [T3C(PRIOR), T3C(), EvenSplit(), Plain()], ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [T3C(PRIOR), T3C(), EvenSplit(), Plain()],
+    ids=["T3C with a prior", "T3C", "even split", "plain Python"],
+)
 def test_a_run_ends_in_the_first_round_that_meets_the_rule(policy, rule):
     """The compiled rule, with its cheap bounds, beside `decide` in Python."""
     study = simulate(PROBLEM, {"it": policy}, 600, 16, stop=rule)
