@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from varts._text import printable
 
 Floats = NDArray[np.float64]
+MOST_LISTED = 20  # of the known words, in a sentence about an unknown one
 
 
 def reals(
@@ -120,14 +121,22 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def unknown(name: str, value: Any, known: Iterable[str]) -> str:
-    """The sentence for an unknown word: it suggests the nearest known one and lists them all."""
+    """The sentence for an unknown word: it suggests the nearest known one and lists them.
+
+    Of very many, it lists the first ones.
+    """
     words = list(known)
     if not words:
         return f"unknown {name} {abbreviate(value)}; there is none"
     folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1)
     hint = f"did you mean {folded[near[0]]!r}? " if near else ""
-    return f"unknown {name} {abbreviate(value)}; {hint}known: {printable(', '.join(words))}"
+    listed = (
+        words
+        if len(words) <= MOST_LISTED
+        else [*words[:MOST_LISTED], f"{len(words) - MOST_LISTED} more"]
+    )
+    return f"unknown {name} {abbreviate(value)}; {hint}known: {printable(', '.join(listed))}"
 
 
 def make_folder(name: str, path: str | os.PathLike[str]) -> Path:

@@ -325,9 +325,11 @@ def _number(name: str, value: Any) -> float | None:
         return None
     if not is_real(value) and not isinstance(value, np.bool_):
         raise TypeError(f"{name} must be a number, got {abbreviate(value)}")
-    if not abs(value) <= LARGEST_NUMBER:  # 10**400 is no float
+    huge = isinstance(value, int) and abs(value) > LARGEST_NUMBER  # 10**400 is no float
+    number = math.inf if huge else float(value)
+    if not abs(number) <= LARGEST_NUMBER:
         raise ValueError(f"{name} must be a number of at most 1e70, got {abbreviate(value)}")
-    return float(value)
+    return number
 
 
 def _word(name: str, value: Any) -> str:

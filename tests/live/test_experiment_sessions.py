@@ -222,6 +222,12 @@ class Sessions(RuleBasedStateMachine):
         """What was measured when the reward was first given."""
         return next((e.body or {} for e in self.log() if e.decision == id), {}).get("metrics", {})
 
+    def is_there(self, id, raw, value):
+        """Whether a decision has this reward already: as it came first, or as it is by now."""
+        first = raw == value and not self.first_metrics(id)
+        now = raw != "in parts" and self.totals.get(id) == value and id not in self.measured
+        return first or now
+
     def some(self, pick, settled=None):
         """One of the decisions: any, or one that has (not) been settled; else None."""
         ids = [id for id in self.decisions if settled in (None, id in self.settled)]
@@ -492,7 +498,7 @@ class Sessions(RuleBasedStateMachine):
         given, expected, error, out = dict(self.settled), [], None, []
         for id, value in asked:
             kind, raw = given.get(id, (None, None))
-            if kind == REWARD and raw == value and not self.first_metrics(id):
+            if kind == REWARD and self.is_there(id, raw, value):
                 out.append(False)
             elif kind == REWARD:
                 error = error or RewardConflict
@@ -523,8 +529,7 @@ class Sessions(RuleBasedStateMachine):
             if type(value) is not float or not np.isfinite(value):
                 out.append(InvalidReward)
             elif kind == REWARD:
-                same = raw == value and not self.first_metrics(id)
-                out.append(bool if same else RewardConflict)
+                out.append(bool if self.is_there(id, raw, value) else RewardConflict)
             elif kind is not None or self.overdue(id):
                 out.append(ExpiredDecision)
             elif self.uncountable(value):

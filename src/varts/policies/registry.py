@@ -78,8 +78,7 @@ def make(policy: PolicyLike, **options: Any) -> Policy:
     ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
 Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, UCB1-Normal, MOSS, \
 MOSS-Anytime, Even-Split, LinearVarTS, LinearTS, LinUCB, Linear-Bayes-UCB, Linear-Greedy, KL-UCB, \
-KL-UCB-Gauss, CHK, IMED, IMED-Gauss, IMED-UV, Bayes-UCB, Epsilon-Greedy, EUCBV, T3C, EB-TCI, \
-Sequential-Halving
+11 more
     """
     if isinstance(policy, Policy):
         return policy

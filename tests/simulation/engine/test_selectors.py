@@ -106,7 +106,7 @@ def test_indices_that_claim_to_grow_do(policy):
     stats = varts.ArmStats(n, rng.normal(size=200), rng.exponential(size=200) * n)
     times = [601, 602, 650, 1000, 10**6, 10**9]
     indices = np.array([policy.indices(stats, t) for t in times])
-    assert policy.grows and (np.diff(indices, axis=0) >= 0).all()
+    assert policy.grows and (indices[1:] >= indices[:-1]).all()  # infinite ones may stay so
 
 
 def test_a_hundred_thousand_arms():
