@@ -128,7 +128,7 @@ def plan_context(
     >>> contexts = [{"visits": v} for v in (0, 1, 2, 3)]
     >>> made = plan_context(prior, contexts, 3, 400, features={"visits": "number"}, runs=100)
     >>> round(made.worth.value, 1), made.horizons["horizon"].to_list()
-    (0.4, [50, 100, 200, 400])
+    (0.1, [50, 100, 200, 400])
     """
     choice("goal", goal, ("max", "min"))
     integer("runs", runs, at_least=2)  # one run has no interval

@@ -85,8 +85,8 @@ class T3C(VarTS):
             the variances of their means (information-directed selection, Qin & You 2025).
 
     >>> stats = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
-    >>> T3C(beta=0.5).probabilities(stats, t=151).round(3)
-    array([0.5  , 0.499, 0.001])
+    >>> T3C(beta=0.5).probabilities(stats, t=151).round(4)
+    array([0.4996, 0.4996, 0.0008])
     >>> T3C().probabilities(stats, t=151).round(3)
     array([0.431, 0.568, 0.001])
     """
