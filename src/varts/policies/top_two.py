@@ -88,7 +88,7 @@ class T3C(VarTS):
     >>> T3C(beta=0.5).probabilities(stats, t=151).round(4)
     array([0.4996, 0.4996, 0.0008])
     >>> T3C().probabilities(stats, t=151).round(3)
-    array([0.431, 0.568, 0.001])
+    array([0.427, 0.573, 0.   ])
     """
 
     beta: float | None = None
