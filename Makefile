@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-contextual bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -104,8 +104,8 @@ bench-linear: install  ## policies with features on problems with context, into 
 bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation.md
 	$(BIN)/python benchmarks/evaluation.py $(BENCH)
 
-bench-contextual: install  ## the same of logs with contexts
-	$(BIN)/python -m benchmarks.contextual $(BENCH)
+bench-evaluation-contexts: install  ## the same of logs with contexts
+	$(BIN)/python -m benchmarks.evaluation_contexts $(BENCH)
 
 bench-metrics: install  ## which policy for revenue, ratings, latency and clicks, into docs/recipes.md
 	$(BIN)/python benchmarks/metrics.py $(BENCH)

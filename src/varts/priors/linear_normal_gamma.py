@@ -45,7 +45,7 @@ class LinearNormalGamma(Prior):
         names: The arms that the entries are for (see `Prior`).
         others: The prior of all other arms.
         group: The kind of group that the entries are for, if they are for groups.
-        tails: Not used yet.
+        tails: The shape of what features leave unexplained, if that is known; no policy uses it.
 
     >>> prior = LinearNormalGamma(mu=0, kappa=1, alpha=2, beta=1, slopes=[0.0], precision=[1.0])
     >>> stats = LinearStats.empty(K=1, d=1).observe([0, 0, 0], [[1], [2], [3]], [5.0, 7.0, 9.0])

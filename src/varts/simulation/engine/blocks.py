@@ -172,6 +172,11 @@ class Work:
             tree.add(BlockResults(size, results), size)
         return tree.total()
 
+    def _runs_of(self, first: int, count: int) -> tuple[int, int]:
+        """The first run of these blocks, and how many there are."""
+        first_run = first * RUNS_PER_BLOCK
+        return first_run, min(count * RUNS_PER_BLOCK, self.runs - first_run)
+
     def _play_call(
         self,
         first: int,
@@ -180,8 +185,7 @@ class Work:
         counter: NDArray[np.int64] | None,
     ) -> dict[str, PolicyResult] | None:
         """Neighbouring blocks in one call per policy; None if it was stopped."""
-        first_run = first * RUNS_PER_BLOCK
-        runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
+        first_run, runs = self._runs_of(first, count)
         instances, results = self._draw(first, count)[:, :runs], {}
         notes = memory_kept.notes(self.checkpoints, runs, self.problem.K)
         for label in self.policies:

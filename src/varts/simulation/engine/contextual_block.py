@@ -19,7 +19,7 @@ from varts.simulation.engine.linear import LinearMemory, allocate_linear
 from varts.simulation.engine.loop import DONE
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import stream
-from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult
+from varts.simulation.results import PolicyResult
 from varts.visits import ContextualProblem, Visits
 
 
@@ -102,8 +102,7 @@ class ContextualWork(Work):
         stop: NDArray[np.uint8] | None,
         counter: NDArray[np.int64] | None,
     ) -> dict[str, PolicyResult] | None:
-        first_run = first * RUNS_PER_BLOCK
-        runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
+        first_run, runs = self._runs_of(first, count)
         shape, heard = (runs, len(self.rounds)), listeners(stop, counter)
         made = {label: (np.empty(runs), np.empty(runs), np.empty(shape)) for label in self.policies}
         seconds = dict.fromkeys(self.policies, 0.0)

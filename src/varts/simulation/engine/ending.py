@@ -23,7 +23,7 @@ from varts.simulation.engine.compilation import loop_of
 from varts.simulation.engine.looks import GAP, M2, MEAN, NO_LOOKS, PULLS, N, allocate_notes
 from varts.simulation.engine.loop import allocate
 from varts.simulation.recommendation import recommend_arms, score_arms
-from varts.simulation.results import RUNS_PER_BLOCK, Ending, PolicyResult
+from varts.simulation.results import Ending, PolicyResult
 from varts.stats import ArmStats
 from varts.stopping import StopRule
 
@@ -60,8 +60,7 @@ class EndedWork(Work):
         stop: NDArray[np.uint8] | None,
         counter: NDArray[np.int64] | None,
     ) -> dict[str, PolicyResult] | None:
-        first_run = first * RUNS_PER_BLOCK
-        runs = min(count * RUNS_PER_BLOCK, self.runs - first_run)
+        first_run, runs = self._runs_of(first, count)
         instances, results = self._draw(first, count)[:, :runs], {}
         end = self._end_when_told if self.rule.compiled else self._end_at_look
         for label in self.policies:
