@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from tests.client.services import Running, Witnessed
-from tests.live.test_experiment_sessions import PICK, REWARDS, UNITS, WHO, Sessions, run, twice
+from tests.live.test_experiment_sessions import (
+    CAUGHT,
+    PICK,
+    REWARDS,
+    UNITS,
+    WHO,
+    Sessions,
+    run,
+    twice,
+)
 from varts.live import InvalidReward, RewardConflict, Store, UnknownDecision
 from varts.live.state import REWARD
 from varts.serve import service
@@ -86,5 +95,5 @@ def test_sessions(services, clock):
 def test_a_mutant_is_caught(services, clock, monkeypatch):
     """A service that counts repeated rewards again."""
     twice(monkeypatch)
-    with pytest.raises(Exception):  # noqa: B017  whichever check is first
+    with pytest.raises(CAUGHT):
         run(services, 3, clock, RemoteSessions)
