@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-versions bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,6 +67,9 @@ bench: install  ## times beside C, NumPy and other packages, into docs/benchmark
 	$(BIN)/python benchmarks/run.py $(BENCH)
 	$(BIN)/python benchmarks/linear.py --speed $(BENCH)
 	$(BIN)/python benchmarks/asking.py $(BENCH)
+
+bench-versions: install  ## what people wait for, by revision BEFORE and by this one, into docs/benchmarks.md
+	$(BIN)/python benchmarks/versions.py $(BEFORE) $(BENCH)
 
 bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
 	$(BIN)/python benchmarks/fitting.py $(BENCH)
