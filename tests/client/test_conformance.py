@@ -1,4 +1,7 @@
-"""The conformance suite of stores, through a service."""
+"""The conformance suite of stores, through a service on SQLite.
+
+That of PostgreSQL passes it without a service, in tests/live; random sessions go through both.
+"""
 
 import pytest
 
@@ -68,16 +71,3 @@ class TestRemote(ContextConformance, StoreConformance):
     def test_what_is_otherwise_is_a_test_of_the_suite(self):
         names = {name.partition("[")[0] for name in OTHERWISE}
         assert [name for name in names if not hasattr(TestRemote, name)] == []
-
-
-@pytest.fixture(scope="module")
-def database(postgres):
-    return postgres()
-
-
-class TestRemoteOnPostgreSQL(TestRemote):
-    @pytest.fixture
-    def running(self, database, clock):
-        with Running(Store(database, clock)) as made:
-            yield made
-        made.store.close()

@@ -120,10 +120,10 @@ def test_thompson_sampling_agrees_with_plain_python(prior):
         loc, scale, df = varts.LinearVarTS.believe(loc, worth, alpha, beta)
         return loc, 2 * scale, df
 
-    compiled = play(problem, policy, 60, 400).final
-    assert apart(compiled, play(problem, interpreted(policy), 60, 400).final) < 4
+    compiled = play(problem, policy, 60, 100).final
+    assert apart(compiled, play(problem, interpreted(policy), 60, 100).final) < 4
     wide = interpreted(policy, believe=staticmethod(twice))
-    assert apart(compiled, play(problem, wide, 60, 400).final) > 4
+    assert apart(compiled, play(problem, wide, 60, 100).final) > 4
 
 
 def test_without_features_it_is_the_engine_without_context():
