@@ -13,7 +13,7 @@ import numpy as np
 
 from varts._validation import Floats
 
-MOST_REMEMBERED = 10_000  # answers of a formula; then all are forgotten
+MOST_REMEMBERED = 2_000  # answers of a formula; then all are forgotten
 
 
 class Remembered:
