@@ -281,7 +281,7 @@ def test_a_density_that_is_not_the_derivative_of_f_is_refused(monkeypatch):
     """Negative control of the error control: densities 1e-6 too high cannot pass for true."""
     belief = StudentT([0.0, 1.0], 1.0, 3.0)
     right = densities.t_height
-    monkeypatch.setattr(densities, "t_height", lambda df: right(df) * (1 + 1e-6))
+    monkeypatch.setattr(densities, "t_heights", lambda df: right(df) * (1 + 1e-6))
     with pytest.raises(ArithmeticError, match=r"^quadrature did not converge after \d+ panels$"):
         belief.p_best()
 

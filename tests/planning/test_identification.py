@@ -1,11 +1,13 @@
 """Runs that are followed: the statistics in their course, and P(best) that keeps its word."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import varts
+from tests.endings import endings_of
 from tests.planning.shared import PRIOR
 from varts import GaussianBandit, VarTS
 from varts.planning.comparators import make_policies, make_wrong_priors
@@ -22,7 +24,7 @@ def work(policy, horizon, seed=0, runs=24, K=4):
 
 def endings(policy, horizon, **options):
     made = work(policy, horizon, **options)
-    return [end for block in range(made.blocks) for end in made.endings("it", block)]
+    return [end for block in range(made.blocks) for end in endings_of(made, "it", block)]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,51 @@ def test_an_even_split_is_even_and_pays_the_mean_gap(K):
     assert study.final["Even-Split"] == pytest.approx(gaps, rel=1e-12)
     for _, stats in endings(varts.EvenSplit(), 6 * K - 1, runs=16, K=K):
         assert sorted(stats.n) == [5] + [6] * (K - 1)
+
+
+# ------------------------------------------------------------------------ many questions at once
+
+
+def one_by_one(policy, judge, rounds, runs, K, seed=0):
+    """P(best) of the recommended arm and what it loses, of a run that ends there, asked alone."""
+    p_best, loss = np.empty((2, runs, len(rounds)))
+    for column, n in enumerate(rounds):
+        made = work(policy, max(n, 1), seed=seed, runs=runs, K=K)
+        ends = [end for block in range(made.blocks) for end in endings_of(made, "it", block)]
+        for run, (truth, stats) in enumerate(ends):
+            known = stats if n > 0 else varts.ArmStats.empty(K)
+            chances = VarTS(judge).believed(known).p_best()
+            arm = chances.argmax()
+            p_best[run, column], loss[run, column] = chances[arm], truth.max() - truth[arm]
+    return p_best, loss
+
+
+@pytest.mark.parametrize("K", [1, 3, 10, 120])  # from 100 on a row at a time
+@pytest.mark.parametrize("policy", [VarTS(PRIOR), varts.EvenSplit()], ids=repr)
+def test_runs_asked_together_say_what_each_says_alone(policy, K):
+    rounds = np.array([0, 1, 2 * K, 300])
+    runs = SimulatedRuns(GaussianBandit(PRIOR, K=K), policy, PRIOR.for_arms(K), 21)
+    seen = runs.identify(rounds)
+    p_best, loss = one_by_one(policy, PRIOR, rounds, 21, K)
+    assert np.abs(seen.p_best - p_best).max() < 1e-12
+    assert np.array_equal(seen.simple_regret, loss)
+    if K > 1:  # the control: other runs
+        assert np.abs(seen.p_best - one_by_one(policy, PRIOR, rounds, 21, K, 1)[0]).max() > 1e-3
+
+
+def test_threads_change_no_bit_and_runs_that_are_not_asked_are_nan():
+    rounds, right = space_checkpoints(5, 100), PRIOR.for_arms(5)
+    runs = SimulatedRuns(GaussianBandit(right), VarTS(right), right, 70)
+    one, three = (replace(runs, threads=n).identify(rounds) for n in (1, 3))
+    assert one.p_best.tobytes() == three.p_best.tobytes()
+    assert one.simple_regret.tobytes() == three.simple_regret.tobytes()
+    some = np.arange(70) % 9 == 4
+    few = runs.identify(rounds, only=some)
+    assert np.isnan(few.p_best[~some]).all() and np.isnan(few.simple_regret[~some]).all()
+    assert np.abs(few.p_best[some] - one.p_best[some]).max() < 1e-12
+    assert np.array_equal(few.simple_regret[some], one.simple_regret[some])
+    none = runs.identify(rounds, only=np.zeros(70, dtype=bool))
+    assert np.isnan(none.p_best).all()
 
 
 # -------------------------------------------------------------------------------------- calibration

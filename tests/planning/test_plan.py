@@ -334,7 +334,7 @@ def test_progress_is_shown_stage_by_stage():
         "P(best) of Even-Split",
         "wrong priors",
         "VarTS up to 60 rounds: playing",
-        "P(best) of VarTS after 2 rounds",
+        "P(best) of VarTS up to 3 rounds",
     ):
         assert words in text
     assert noted.prefix == ""

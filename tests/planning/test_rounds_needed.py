@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import varts
+from tests.endings import endings_of
 from tests.planning.shared import PRIOR, row, small
 from varts import GaussianBandit, VarTS
+from varts._intervals import quantile_interval
 from varts.planning.identification import space_checkpoints
 from varts.simulation.engine.blocks import Work
 
@@ -85,6 +87,22 @@ def test_a_wrong_argument_is_one_sentence(expected, ask, sentence):
     assert sentence in str(error.value)
 
 
+def test_rounds_to_sure_are_those_of_the_runs_themselves():
+    """All checkpoints of all runs at once, where the search stops as soon as it can."""
+    made = small(arms=3, horizon=200, followed=40)
+    for policy, limit in (("VarTS", 3000), ("Even-Split", 3000), ("VarTS", 150)):
+        found = made.rounds_to_sure(0.9, 0.6, policy, limit=limit)
+        early, late = space_checkpoints(3, min(200, limit)), space_checkpoints(3, limit)
+        rounds = np.concatenate([early, late[late > early[-1]]])
+        times = made._runs(policy, 40, None).identify(rounds).passage_times(0.9)
+        expected = quantile_interval(times, 0.6)
+        known = [None if x is None else int(x) for x in (found.rounds, found.low, found.high)]
+        seen = times <= found.simulated
+        assert known == [int(x) if x <= found.simulated else None for x in expected]
+        assert found.reached == seen.mean()
+        assert found.simulated == (expected.high if np.isfinite(expected.high) else limit)
+
+
 # --------------------------------------------------------------------------------------- certainty
 
 
@@ -96,7 +114,7 @@ def test_rounds_to_certain_are_those_of_the_runs_themselves():
     times = [float("inf")] * 16
     for n in reversed(space_checkpoints(2, 2000)[1:].tolist()):
         work = Work(problem, {"": varts.EvenSplit()}, n, 16, 0, np.array([n]))
-        ends = [end for block in range(work.blocks) for end in work.endings("", block)]
+        ends = [end for block in range(work.blocks) for end in endings_of(work, "", block)]
         for run, (_, stats) in enumerate(ends):
             if varts.Evidence(stats, kurtosis=3).certain_best(0.1) is not None:
                 times[run] = n
@@ -107,7 +125,7 @@ def test_rounds_to_certain_are_those_of_the_runs_themselves():
 def test_certainty_is_rarely_wrong_and_comes_later_than_being_sure():
     """Errors of 5 % and 240 runs: more than 23 wrong ones have a probability of 1e-3 at most."""
     runs = small(arms=3, horizon=4000)._runs("Even-Split", 240, None)
-    certain, wrong = runs.are_certain(0.05, 4000)
+    certain, wrong = (x[:, 0] for x in runs.are_certain(0.05, np.array([4000])))
     assert certain.mean() > 0.3 and wrong.sum() <= 23 and not (wrong & ~certain).any()
     made = small(arms=3, horizon=1000, followed=40)
     sure = made.rounds_to_sure(0.95, 0.3, "Even-Split")

@@ -6,6 +6,7 @@ from scipy import stats as distributions
 from scipy.optimize import brentq
 
 import varts
+from tests.endings import endings_of
 from tests.policies.built import built
 from varts import ArmStats, BernoulliBandit, GaussianBandit, NormalGamma
 from varts.policies.divergence import neg_entropy, upper_mean
@@ -228,7 +229,7 @@ def test_compiled_and_interpreted_choose_alike(label):
     ends = []
     for policy in (built(label), Interpreted(built(label))):
         work = Work(GaussianBandit(prior), {"": policy}, 150, 2, 5, np.array([150]))
-        ends.append(work.endings("", 0))
+        ends.append(endings_of(work, "", 0))
     for (_, compiled), (_, interpreted) in zip(*ends, strict=True):
         assert np.array_equal(compiled.n, interpreted.n)
 

@@ -11,6 +11,7 @@ from numba import njit
 from scipy import optimize, stats
 
 import varts
+from tests.endings import endings_of
 from varts import EBTCI, T3C, ArmStats, NormalGamma, SequentialHalving
 from varts.anytime.likelihood import likelihood_ratio, mean_ratio, transport_cost
 from varts.anytime.martingale import minimum
@@ -233,7 +234,7 @@ def ending(problem, policy, rounds):
     if rounds == 0:
         return ArmStats.empty(problem.K)
     work = Work(problem, {"": policy}, rounds, 1, 3, np.array([rounds]))
-    return work.endings("", 0)[0][1]
+    return endings_of(work, "", 0)[0][1]
 
 
 def test_halving_says_what_it_needs():

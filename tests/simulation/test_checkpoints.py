@@ -5,6 +5,7 @@ import pytest
 from scipy import stats as distributions
 
 import varts
+from tests.endings import endings_of
 from varts import Fading, GaussianBandit, NormalGamma, simulate
 from varts.simulation.engine.blocks import Work
 from varts.simulation.recommendation import recommend_arms
@@ -30,7 +31,7 @@ class Witness(varts.Policy):
 def endings(problem, policy, horizon, runs, seed=0):
     """The statistics of every run after so many rounds, by playing no further than that."""
     work = Work(problem, {"": policy}, horizon, runs, seed, np.array([horizon]))
-    return [end for block in range(work.blocks) for end in work.endings("", block)]
+    return [end for block in range(work.blocks) for end in endings_of(work, "", block)]
 
 
 @pytest.mark.parametrize("problem", [GaussianBandit(K=4), varts.Walk(GaussianBandit(K=4), 0.05)])

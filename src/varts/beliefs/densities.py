@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from varts.beliefs.quadrature import (
     Segment,
     column,
 )
+from varts.beliefs.remembered import Remembered
 from varts.beliefs.stirling import stirling_excess
+
+NEAR_ITS_END = 1e-3  # the probability below the place that chooses a chart
 
 
 class Students(Arms):
@@ -28,8 +32,10 @@ class Students(Arms):
     def __init__(self, loc: Floats, scale: Floats, df: Floats) -> None:
         self.loc, self.scale = loc, scale
         self.df = np.maximum(np.minimum(df, GAUSSIAN_DF), 1e-100)
-        self.df[self.df == 1] += EPSILON  # at 1 itself SciPy's F has errors of 1e-9
-        self.height = self.of_df(t_height) / scale
+        one = self.df == 1
+        if one.any():
+            self.df[one] += EPSILON  # at 1 itself SciPy's F has errors of 1e-9
+        self.height = self.of_df(t_heights) / scale
         self.inverse = 1 / (scale * np.sqrt(self.df))
         self.exponent = -0.5 * (self.df + 1)
 
@@ -51,8 +57,8 @@ class Students(Arms):
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:
         tail = special.stdtr(column(self.df), -np.abs(t) / column(self.scale))
-        right = t > 0
-        return np.where(right, 1 - tail, tail), np.where(right, tail, 1 - tail)
+        right, rest = t > 0, 1 - tail
+        return np.where(right, rest, tail), np.where(right, tail, rest)
 
     def density(self, t: Floats) -> Floats:
         t *= column(self.inverse)[:, :, None]
@@ -76,22 +82,22 @@ class Students(Arms):
     def segments(
         self, low: Any, order: int, high: float, floor: float | None = None
     ) -> list[Segment]:
-        levels = np.empty((3, self.loc.size))
-        levels[0], levels[1], levels[2] = low, 1e-3, high
-        below, near_end, above = self.reach(levels)
+        below, near_end, above = self.reach(low, high)
         a = _largest(self.loc + near_end, order)
-        origin, unit = self.loc[a], self.scale[a]
+        origin, unit = float(self.loc[a]), float(self.scale[a])
         away = self.loc - origin
         lo, hi = away + below, away + above
         first, last = _largest(lo, order), _largest(hi, 1)
-        begin, end = lo[first], hi[last]
+        begin, end = float(lo[first]), float(hi[last])
         left, right = (self.loc[first], below[first]), (self.loc[last], above[last])
         if floor is not None and floor - origin >= begin:
             left, begin, end, origin = (floor, 0.0), 0.0, end + (origin - floor), floor
             away = self.loc - floor
-        far = POWER_LAW_DISTANCE * max(np.abs(away).max(), self.scale.max())
         if end < begin + unit:
             end, right = begin + unit, (origin, begin + unit)
+        far = POWER_LAW_DISTANCE * unit
+        if begin <= -far or end >= far:  # else they are nearer than that of the widest arm, too
+            far = POWER_LAW_DISTANCE * max(np.abs(away).max(), self.scale.max())
         near = self.cut(
             origin,
             unit,
@@ -107,11 +113,19 @@ class Students(Arms):
             segments.append(powers.segment(high, 1))
         return segments
 
-    def reach(self, levels: Floats) -> Any:
-        """Distances from loc with the probabilities of the first two rows below them, and those of
-        the third above."""
-        below, near_end, above = self.scale * special.stdtrit(self.df, levels)
+    def reach(self, low: Any, high: float) -> Any:
+        """Distances from loc with the probabilities `low` and `NEAR_ITS_END` below them, and with
+        `high` above."""
+        below, near_end, above = self.scale * self.quantiles(low, high)
         return below, near_end, -above
+
+    def quantiles(self, low: Any, high: float) -> Floats:
+        """Those of standard t at `low`, `NEAR_ITS_END` and `high`."""
+        if np.ndim(low):  # a level for every arm
+            levels = np.empty((3, self.loc.size))
+            levels[0], levels[1], levels[2] = low, NEAR_ITS_END, high
+            return np.asarray(special.stdtrit(self.df, levels))
+        return t_quantiles(low, NEAR_ITS_END, high)(self.df).T
 
     def power(self, left: bool) -> Floats:
         """The exponent of each far tail."""
@@ -194,7 +208,7 @@ class Betas(Arms):
         self, low: Any, order: int, high: float, floor: float | None = None
     ) -> list[Segment]:
         lo = _beta_reach(self.a, self.b, low)
-        a = _largest(_beta_reach(self.a, self.b, 1e-3), order)
+        a = _largest(_beta_reach(self.a, self.b, NEAR_ITS_END), order)
         ends = lo[_largest(lo, order)], -_beta_reach(self.b, self.a, high).min()
         return [Segment(self, self.cut(self.loc[a], self.scale[a], (0.0, ends[0]), (0.0, ends[1])))]
 
@@ -213,6 +227,20 @@ def t_height(df: Floats) -> Floats:
         terms = 1 / 128 + y * (5 / 1024 + y * (-21 / 32768 - y * 399 / 262144))
         ratio = np.where(x > 50, 1 + y * (-1 / 8 + y * terms), ratio)
     return np.asarray(ratio / SQRT_2PI)
+
+
+t_heights = Remembered(t_height)
+
+
+@lru_cache(maxsize=64)  # the levels depend on the number of arms
+def t_quantiles(*levels: float) -> Remembered:
+    """From degrees of freedom to a row each: the quantiles of a standard t at these levels.
+
+    >>> t_quantiles(0.5, 0.975)(np.array([4.0, 1e15])).round(4)
+    array([[0.    , 2.7764],
+           [0.    , 1.96  ]])
+    """
+    return Remembered(lambda df: np.asarray(special.stdtrit(df[:, None], levels)))
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:

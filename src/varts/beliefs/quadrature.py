@@ -92,6 +92,10 @@ class Panels:
         ends = (end[keep] for end in (self.F0, self.S0, self.F1, self.S1))
         return Panels(self.chart, self.v, self.left, self.right, *ends)
 
+    def apart(self, count: int) -> tuple[Panels, Panels]:
+        """The first panels, so many of them, and the others."""
+        return (self, NO_PANELS) if len(self) <= count else (self[:count], self[count:])
+
     def mass(self) -> Floats:
         """The probability of each arm on each panel, from the smaller of its tails."""
         return np.where(self.F1 > 0.5, self.S0 - self.S1, self.F1 - self.F0)
@@ -104,6 +108,7 @@ class Panels:
 
 
 _FIELDS = tuple(field.name for field in fields(Panels))
+NO_PANELS = Panels(*(np.empty((2, 0)) for _ in _FIELDS))
 
 
 End = Any  # a base and an offset
@@ -161,13 +166,13 @@ class Arms:
         """Panels of a chart, from one end to another."""
         begin, end = (math.asinh(((base - origin) + off) / unit) for base, off in (left, right))
         n = max(1, math.ceil((end - begin) / FIRST_PANEL_WIDTH))
-        v = np.empty((2, n))
-        v[0] = begin + np.arange(n) * ((end - begin) / n)
-        v[1, :-1], v[1, -1] = v[0, 1:], end
-        chart, places = np.empty((2, n)), np.empty((2, n + 1))
-        chart[0], chart[1] = origin, unit
-        places[0, 1:-1], places[1, 1:-1] = origin, unit * np.sinh(v[0, 1:])
+        step = (end - begin) / n
+        inner = [begin + k * step for k in range(1, n)]
+        v = np.array([[begin, *inner], [*inner, end]])
+        chart = np.array([[origin] * n, [unit] * n])
+        places = np.empty((2, n + 1))
         places[:, 0], places[:, -1] = left, right
+        places[0, 1:-1], places[1, 1:-1] = origin, unit * np.sinh(v[0, 1:])
         F, S = self.ends(self.at(places[0], places[1]))
         ends = F[:, :-1], S[:, :-1], F[:, 1:], S[:, 1:]
         return Panels(chart, v, places[:, :-1], places[:, 1:], *ends)
@@ -236,28 +241,26 @@ def integrate(segment: Segment, measure: Measure, rows: int, matters: Matters | 
     total: Any = 0.0
     tried = 0
     while len(remaining):
-        panels = remaining[:limit] if len(remaining) > limit else remaining
+        panels, remaining = remaining.apart(limit)
         if matters is not None and arms.loc.size >= MANY_ARMS:
             keep = matters(arms, panels)
             kept = int(keep.sum())
             if kept <= (1 - WORTH_LEAVING_OUT) * keep.size:
                 part = Segment(arms.take(keep), panels.of_arms(keep))
                 total = total + _spread(integrate(part, measure, kept, matters), keep)
-                remaining = remaining[limit:]
                 continue
         value, errors, error = evaluate(arms, panels, measure)
-        good = error <= bound
-        if good.all():
+        if error.max() <= bound:
             total = total + value.sum(axis=-1)
-            remaining = remaining[limit:]
             continue
+        good = error <= bound
         tried += len(panels)
         if tried > most_panels:
             raise ArithmeticError(f"quadrature did not converge after {tried} panels")
         bad = ~good
         total = total + value[..., good].sum(axis=-1)
         halves = arms.split(panels[bad], errors[:, bad] > 0.01 * bound)
-        remaining = Panels.join([halves, remaining[limit:]])
+        remaining = Panels.join([halves, remaining]) if len(remaining) else halves
     return total
 
 
@@ -301,8 +304,14 @@ def roughness(last: Floats, value: Any) -> Floats:
     and by the same quotient again until the degree where the rule's error begins.
     """
     last = np.abs(last)  # whose max(axis=-1) would be slow along so short an axis
-    last = np.maximum(np.maximum(last[..., 0], last[..., 1]), last[..., 2])
-    return np.asarray(last * last / (np.abs(value) + last + TINY))
+    largest = np.maximum(last[..., 0], last[..., 1])
+    np.maximum(largest, last[..., 2], out=largest)
+    below = np.abs(value)
+    below += largest
+    below += TINY
+    largest *= largest
+    largest /= below
+    return largest
 
 
 def integrate_panels(values: Floats) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from scipy import special
 from varts._caching import computed_once
 from varts._validation import Floats
 from varts.beliefs.best_arm import MOST_ERROR, any_above, measure_wins
-from varts.beliefs.densities import Students, negligible_below
+from varts.beliefs.densities import NEAR_ITS_END, Students, negligible_below
 from varts.beliefs.quadrature import (
     FIRST_PANEL_WIDTH,
     INTEGRAL,
@@ -40,7 +40,6 @@ Answer = Callable[[Floats, Floats, Floats], tuple[Floats, Done]]  # to locations
 
 ENTRIES_AT_ONCE = 30_000  # of an array of densities: several of them stay in the cache
 MOST_ROUNDS = 40  # of splitting; a row that needs more is left alone
-NEAR_ITS_END = 1e-3  # the probability below the place that chooses a row's chart
 
 
 class StudentRows(Students):
@@ -62,7 +61,7 @@ class StudentRows(Students):
             seen.__dict__[name] = np.atleast_2d(self.__dict__[name][arm, row])
         return seen
 
-    def quantiles(self, level: float | Callable[[Floats], Floats]) -> Floats:
+    def quantiles_at(self, level: float | Callable[[Floats], Floats]) -> Floats:
         """Distances from loc with this probability below; the level may be a formula of df."""
 
         def quantile(df: Floats) -> Floats:
@@ -126,7 +125,7 @@ def cut_rows(arms: StudentRows, below: Floats, above: Floats) -> tuple[Cut, Done
         The panels, and the rows that do not reach where all tails are power laws.
     """
     row = np.arange(arms.loc.shape[1])
-    a = (arms.loc + arms.quantiles(NEAR_ITS_END)).argmax(axis=0)
+    a = (arms.loc + arms.quantiles_at(NEAR_ITS_END)).argmax(axis=0)
     origin, unit = arms.loc[a, row], arms.scale[a, row]
     away = arms.loc - origin
     lo, hi = away + below, away + above
@@ -232,7 +231,7 @@ def p_best(loc: Floats, scale: Floats, df: Floats) -> tuple[Floats, Done]:
     """
     arms = StudentRows(*in_reach(loc.T, scale.T)[:2], df.T)
     K, m = arms.loc.shape
-    below, above = arms.quantiles(NEGLIGIBLE), -arms.quantiles(NEGLIGIBLE_WHEN_SQUARED / K)
+    below, above = arms.quantiles_at(NEGLIGIBLE), -arms.quantiles_at(NEGLIGIBLE_WHEN_SQUARED / K)
     found, done = cut_rows(arms, below, above)
     can_win = found.panels.F1.prod(axis=0) >= NEGLIGIBLE
     panels, row = found.panels[can_win], found.line[can_win]
@@ -279,9 +278,9 @@ def gap_to_best(arms: StudentRows) -> tuple[Floats, Done]:
     spread = arms.above(top, arms.ends(top)[1]).max(axis=0)
     some = spread > 0
     spread = np.where(some, spread, 1.0)
-    below = np.where(is_best, arms.quantiles(negligible_below), arms.quantiles(NEGLIGIBLE))
+    below = np.where(is_best, arms.quantiles_at(negligible_below), arms.quantiles_at(NEGLIGIBLE))
     high = max(NEGLIGIBLE_WHEN_SQUARED**2 / K**2, 1e-18)
-    found, done = cut_rows(arms, below, -arms.quantiles(high))
+    found, done = cut_rows(arms, below, -arms.quantiles_at(high))
 
     # To the left of `start` F of the best alone is integrated, to the right of `stop` all S.
     at, ends = found.ends, np.arange(len(found.ends))

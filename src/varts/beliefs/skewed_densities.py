@@ -44,8 +44,8 @@ class SkewedStudents(Students):
         stretched = self.skew < 0 if left else self.skew > 0
         return np.where(stretched, self.df / 2, self.df)
 
-    def reach(self, levels: Floats) -> Any:
-        below, near_end, above = special.stdtrit(self.df, levels)
+    def reach(self, low: Any, high: float) -> Any:
+        below, near_end, above = self.quantiles(low, high)
         return (stretch(z, self.scale, self.skew) for z in (below, near_end, -above))
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:

@@ -262,6 +262,8 @@ class StudentT(Belief):
 
     def _students(self, loc: Floats, scale: Floats, unit: float) -> Students:
         """The distributions to integrate, in this unit; points are very narrow ones."""
+        if scale.all():
+            return Students(loc, scale, self.df)
         point = scale == 0
         df = np.where(point, np.inf, self.df)
         return Students(loc, np.where(point, POINT_SCALE, scale), df)
@@ -302,15 +304,14 @@ class StudentT(Belief):
         if they are so close together that differences of doubles are exact.
         """
         loc, scale = self.loc, self.scale
-        low, high = float(loc.min()), float(loc.max())
+        places, widths = loc.tolist(), scale.tolist()  # of few arms, quicker to look through
+        low, high = min(places), max(places)
         if 0 < high <= 2 * low or 2 * high <= low < 0:
             loc = loc - high
-        half = max(
-            0.5 * high - 0.5 * low, 0.5 * float(scale.max())
-        )  # of the spread: cannot overflow
+        half = max(0.5 * high - 0.5 * low, 0.5 * max(widths))  # of the spread: cannot overflow
         unit = math.ldexp(1.0, min(math.frexp(half)[1], 1023)) if half > 0 else 1.0
         bounded = np.maximum(scale / unit, NARROWEST_SCALE)
-        return loc / unit, bounded if scale.all() else np.where(scale > 0, bounded, 0.0), unit
+        return loc / unit, bounded if all(widths) else np.where(scale > 0, bounded, 0.0), unit
 
     # An arm of infinite scale, of which nothing is known, is the limit of ever larger scales,
     # equal ones if there are several: such arms lie far above or far below all others, which to

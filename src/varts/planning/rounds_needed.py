@@ -115,9 +115,9 @@ def find_rounds_to_sure(
 ) -> RoundsNeeded:
     """Go from checkpoint to checkpoint until P(best) has reached the level in enough runs."""
 
-    def are_sure(rounds: int, unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        bar.stage(f"P(best) of {label} after {rounds:,} rounds", 1.0)
-        return np.asarray(runs.identify(np.array([rounds]), bar, unsure).p_best[:, 0] >= level)
+    def are_sure(rounds: NDArray[np.int64], unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        bar.stage(f"P(best) of {label} up to {rounds[-1]:,} rounds", 1.0)
+        return np.asarray(runs.identify(rounds, bar, unsure).p_best >= level)
 
     times, simulated = _first_times(runs, are_sure, share, horizon, limit)
     return _rounds_of_share("sure", label, level, share, times, simulated)
@@ -134,8 +134,8 @@ def find_rounds_to_certain(
 ) -> RoundsNeeded:
     """Go from checkpoint to checkpoint until enough runs have one arm left that may be best."""
 
-    def are_certain(rounds: int, unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        bar.stage(f"certainty of {label} after {rounds:,} rounds", 1.0)
+    def are_certain(rounds: NDArray[np.int64], unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        bar.stage(f"certainty of {label} up to {rounds[-1]:,} rounds", 1.0)
         return runs.are_certain(error, rounds, bar, unsure)[0]
 
     times, simulated = _first_times(runs, are_certain, share, horizon, limit)
@@ -144,23 +144,28 @@ def find_rounds_to_certain(
 
 def _first_times(
     runs: SimulatedRuns,
-    are_there: Callable[[int, NDArray[np.bool_]], NDArray[np.bool_]],
+    are_there: Callable[[NDArray[np.int64], NDArray[np.bool_]], NDArray[np.bool_]],
     share: float,
     horizon: int,
     limit: int,
 ) -> tuple[Floats, int]:
     """The checkpoint at which each run first is there, infinite if none, and the last checkpoint.
 
-    It is asked about runs that were not there before, until the quantile of this share is known.
+    It is asked about runs that were not there before, until the quantile of this share is known. A
+    run is played from its beginning, to all checkpoints before twice the rounds of the last time:
+    all that is played is then little more than twice the longest.
     """
     K = runs.problem.K
     times = np.full(runs.count, np.inf)
     early, late = space_checkpoints(K, min(horizon, limit)), space_checkpoints(K, limit)
-    for simulated in [*early.tolist(), *late[late > early[-1]].tolist()]:
-        missing = np.isinf(times)
-        times[missing & are_there(simulated, missing)] = simulated
-        if np.isfinite(quantile_interval(times, share).high) or not np.isinf(times).any():
-            break
+    checkpoints = np.concatenate([early, late[late > early[-1]]])
+    doublings = np.floor(np.log2(np.maximum(checkpoints / K, 1.0)))
+    for rounds in np.split(checkpoints, np.flatnonzero(np.diff(doublings)) + 1):
+        there = are_there(rounds, np.isinf(times))
+        for column, simulated in enumerate(rounds.tolist()):
+            times[np.isinf(times) & there[:, column]] = simulated
+            if np.isfinite(quantile_interval(times, share).high) or not np.isinf(times).any():
+                return times, simulated
     return times, simulated
 
 

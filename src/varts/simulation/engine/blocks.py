@@ -53,7 +53,6 @@ from varts.simulation.engine.statement import check_problem
 from varts.simulation.recommendation import is_highest_mean, recommend_arms, score_arms
 from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
 from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
-from varts.stats import ArmStats
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
 MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
@@ -234,21 +233,18 @@ class Work:
         assert played is not None  # nobody stops it
         return notes, played[2][0]
 
-    def endings(self, label: str, block: int) -> list[tuple[Floats, ArmStats]]:
-        """The arms' true means and their statistics at the horizon, for each run of a block.
-
-        Where means drift, they are those of the last round.
+    def noted(self, label: str, block: int) -> Floats:
+        """What was noted of the arms in the runs of a block (second axis) at the checkpoints
+        (third): n, mean, m2, pulls and gap, each of every arm.
 
         A run does not depend on how long it goes on: the statistics in the middle of a long run are
         those at the end of a short one.
         """
-        first_run, instances, result = block * RUNS_PER_BLOCK, self._draw(block, 1), []
-        for r in range(min(RUNS_PER_BLOCK, self.runs - first_run)):
-            scratch = self._allocate(label)  # a run leaves its statistics there
-            self._play(label, first_run + r, instances[:, r : r + 1], scratch=scratch)
-            truth = scratch[3] if self.prepared[label].drifting else instances[0, r]
-            result.append((truth, ArmStats._trusted(*scratch[:3])))
-        return result
+        first_run, runs = self._runs_of(block, 1)
+        notes = allocate_notes(self.checkpoints, runs, self.problem.K)
+        instances = self._draw(block, 1)[:, :runs]
+        self._play(label, first_run, instances, scratch=self._allocate(label, notes))
+        return np.reshape(notes.arms, (5, runs, len(self.checkpoints), self.problem.K))
 
     def _draw(self, first: int, count: int) -> Floats:
         return draw_blocks(self.problem, self.seed_of_instances, first, count)
