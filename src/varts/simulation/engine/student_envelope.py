@@ -21,12 +21,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.simulation.engine.rng import (
     ONE,
     bits,
     exponential,
+    first_of,
     inlined,
     jit,
     normal,
@@ -59,7 +59,7 @@ def learn(i, n, mean, m2, params, beliefs):
 
     What is none, such as a negative scale, is replaced by a point: a draw might never end.
     """
-    extra = to_fixed_tuple(params[i], PARAMETERS)
+    extra = first_of(params[i], PARAMETERS)
     loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
     beliefs[i, LOC] = float(loc)
     beliefs[i, SCALE] = float(scale)
