@@ -41,6 +41,7 @@ from varts.simulation.engine.memory import (
     ACTIVES,
     ARMS_PER_BLOCK,
     BUDGET,
+    FIRST_Z,
     GATE,
     LEADER,
     LEFT,
@@ -149,14 +150,19 @@ def cheapest_z(z, leader, beliefs):
     return z
 
 
-def relevel(beliefs, level, rates, active, place):
+def relevel(t, beliefs, level, rates, active, place):
     """Choose the leader and tau anew and sort all arms into quiet and active."""
     K = len(beliefs)
     leader = np.int64(0)
     for i in range(1, K):
         if envelope.center(i, beliefs) > envelope.center(leader, beliefs):
             leader = i
-    z = cheapest_z(level[Z] if level[Z] != 0 else envelope.first_z(K), leader, beliefs)
+    if t == 1 and level[FIRST_Z] == level[FIRST_Z]:  # every run begins with the same beliefs
+        z = level[FIRST_Z]
+    else:
+        z = cheapest_z(level[Z] if level[Z] != 0 else envelope.first_z(K), leader, beliefs)
+    if t == 1:
+        level[FIRST_Z] = z
     level[Z] = z
     level[TAU] = envelope.level_at(z, leader, beliefs)
     level[LEADER] = leader if z >= Z_LEAST else -1
@@ -239,10 +245,10 @@ def select_lazy(t, n, mean, m2, params, memory, state):
     if level[LEFT] >= level[GATE]:
         level[LEFT] -= level[GATE]
         return np.int64(level[LEADER]), state
-    return select_with_care(memory, state)
+    return select_with_care(t, memory, state)
 
 
-def select_with_care(memory, state):
+def select_with_care(t, memory, state):
     """The same where something may happen."""
     beliefs, level, rates, active, place, _, _ = memory
     e = level[LEFT]
@@ -251,7 +257,7 @@ def select_with_care(memory, state):
     # With the gate open we are here because e is small: this round is bound to the level that e
     # was compared with. Closed, e is as good as not drawn yet, and the level may be moved.
     if level[GATE] == np.inf and (level[VALID] == 0 or level[WASTE] > level[BUDGET]):
-        relevel(beliefs, level, rates, active, place)
+        relevel(t, beliefs, level, rates, active, place)
     set_gate(level)
     tau = level[TAU]
     leader = np.int64(level[LEADER])
@@ -311,9 +317,10 @@ def select_with_care(memory, state):
 def refresh_lazy(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled, and its place in the process."""
     beliefs, level = memory[0], memory[1]
-    if unlikely(not learn(arm, n, mean, m2, params, beliefs)):
+    i = np.uint64(arm)  # else every array would be asked whether arm counts from its end
+    if unlikely(not learn(i, n, mean, m2, params, beliefs)):
         note_unsound(arm, memory)
-    if arm == level[LEADER] and envelope.bound_below_holds(arm, level[TAU], beliefs):
+    if arm == level[LEADER] and envelope.bound_below_holds(i, level[TAU], beliefs):
         return  # the common case
     place_again(arm, memory)
 

@@ -18,7 +18,7 @@ WASTE, BUDGET, SPENT = 6, 7, 8
 GATE = 9
 LEFT = 10  # what is left of the exponential draw; negative when a new one is due
 UNSOUND = 11  # 1 if a belief of this run was none, such as one with a negative scale
-LEVEL_PLACES = 12
+FIRST_Z = 12  # the z that runs begin with, for all runs of a call; NaN if it is not known yet
 
 
 def allocate_memory(K):
@@ -30,7 +30,7 @@ def allocate_memory(K):
     """
     return (
         np.zeros((K, BELIEF_COLUMNS)),
-        np.zeros(LEVEL_PLACES),
+        np.append(np.zeros(FIRST_Z), np.nan),
         np.zeros(K + K // ARMS_PER_BLOCK + 1),
         np.zeros(K, dtype=np.int64),
         np.full(K, -1),
@@ -42,7 +42,7 @@ def allocate_memory(K):
 @jit
 def reset_memory(memory):
     """Begin a new run: no level yet, and the gate closed."""
-    memory[1][:] = 0.0
+    memory[1][:FIRST_Z] = 0.0
     memory[1][GATE] = np.inf
     memory[1][LEFT] = -1.0
 
