@@ -41,6 +41,7 @@ from varts.simulation.engine.memory import (
     ACTIVES,
     ARMS_PER_BLOCK,
     BUDGET,
+    CHANCE,
     FIRST_Z,
     GATE,
     LEADER,
@@ -74,11 +75,12 @@ def as_rate(b):
 
 
 @jit
-def set_rate(i, rate, level, rates, K):
+def set_rate(i, rate, level, rates, beliefs):
     """Change an arm's share of the process."""
     change = rate - rates[i]
     rates[i] = rate
-    rates[K + i // ARMS_PER_BLOCK] += change
+    rates[len(beliefs) + i // ARMS_PER_BLOCK] += change
+    beliefs[i, CHANCE] = -1.0
     level[TOTAL] += change
 
 
@@ -98,7 +100,7 @@ def place_arm(i, beliefs, level, rates, active, place):
         active[count] = i
         place[i] = count
         level[ACTIVES] = count + 1
-    set_rate(i, rate, level, rates, len(beliefs))
+    set_rate(i, rate, level, rates, beliefs)
 
 
 def follow_leader(beliefs, level, rates):
@@ -106,7 +108,7 @@ def follow_leader(beliefs, level, rates):
     i = np.int64(level[LEADER])
     b = envelope.bound_below(i, level[TAU], beliefs)
     if b < ACTIVE_ABOVE:
-        set_rate(i, as_rate(b), level, rates, len(beliefs))
+        set_rate(i, as_rate(b), level, rates, beliefs)
     else:
         level[VALID] = 0.0
 
@@ -277,7 +279,9 @@ def select_with_care(t, memory, state):
         i, end, block, start = find(e, block, start, rates, len(beliefs))
         if i < 0:
             break
-        chance = -math.expm1(-rates[i])
+        if beliefs[i, CHANCE] < 0:  # most arms are examined many times at one rate
+            beliefs[i, CHANCE] = -math.expm1(-rates[i])
+        chance = beliefs[i, CHANCE]
         happened, x, state = envelope.examine(i, i == leader, tau, chance, beliefs, state)
         level[WASTE] += 2.5
         if happened:

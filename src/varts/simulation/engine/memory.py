@@ -6,7 +6,8 @@ import numpy as np
 
 from varts.simulation.engine.rng import jit
 
-BELIEF_COLUMNS = 7  # numbers kept of an arm's belief: enough for every envelope
+BELIEF_COLUMNS = 8  # numbers kept of an arm's belief: seven are enough for every envelope
+CHANCE = 7  # the last is the process's: the chance that belongs to the arm's rate, or -1
 CLOCK_ROUNDS = 4096  # rounds for which the clock of an index policy is kept
 ARMS_PER_BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
 
