@@ -322,10 +322,11 @@ def refresh_lazy(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled, and its place in the process."""
     beliefs, level = memory[0], memory[1]
     i = np.uint64(arm)  # else every array would be asked whether arm counts from its end
-    if unlikely(not learn(i, n, mean, m2, params, beliefs)):
-        note_unsound(arm, memory)
-    if arm == level[LEADER] and envelope.bound_below_holds(i, level[TAU], beliefs):
+    sound = learn(i, n, mean, m2, params, beliefs)
+    if sound and arm == level[LEADER] and envelope.bound_below_holds(i, level[TAU], beliefs):
         return  # the common case
+    if unlikely(not sound):
+        note_unsound(arm, memory)
     place_again(arm, memory)
 
 

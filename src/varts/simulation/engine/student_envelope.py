@@ -61,14 +61,14 @@ def learn(i, n, mean, m2, params, beliefs):
     """
     extra = first_of(params[i], PARAMETERS)
     loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
-    beliefs[i, LOC] = float(loc)
-    beliefs[i, SCALE] = float(scale)
-    beliefs[i, DF] = float(df)
-    beliefs[i, BOUND] = -1.0
+    loc, scale, df = float(loc), float(scale), float(df)
     sound = scale >= 0 and df > 0 and loc - loc == 0
     if unlikely(not sound):
-        beliefs[i, LOC] = beliefs[i, SCALE] = 0.0
-        beliefs[i, DF] = np.inf
+        loc, scale, df = 0.0, 0.0, np.inf
+    beliefs[i, LOC] = loc
+    beliefs[i, SCALE] = scale
+    beliefs[i, DF] = df
+    beliefs[i, BOUND] = -1.0
     return sound
 
 
