@@ -161,7 +161,8 @@ def test_a_file_of_before_has_no_recipe(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "numbers", [[], [2.5], [2.5] * 9, [0.0, -0.0], [np.nan] * 3, [1, 1, 1], [[1.5, 1.5], [1.5, 1.5]]]
+    "numbers",
+    [[], [2.5], [2.5] * 9, [0.0, -0.0], [np.nan] * 3, [1, 1, 1], [[1.5, 1.5], [1.5, 1.5]]],
 )
 def test_equal_numbers_are_listed_as_any_others(numbers):
     array = np.array(numbers)
