@@ -1,4 +1,7 @@
-"""`make bench-large`: single long runs with many arms, each in a process of its own."""
+"""`make bench-large`: single long runs with many arms, each in a process of its own.
+
+Times are the processor's, which others on the machine hardly change.
+"""
 
 import argparse
 import json
@@ -29,10 +32,10 @@ class Course(Progress):
         self.marks = []
 
     def stage(self, text, total=None):
-        self.marks = [(time.perf_counter(), 0.0)]
+        self.marks = [(time.process_time(), 0.0)]
 
     def at(self, done):
-        self.marks.append((time.perf_counter(), done))
+        self.marks.append((time.process_time(), done))
 
     def parts(self, horizon):
         """ns per round over equal parts of the horizon; none if the run was too short to see."""
@@ -57,13 +60,13 @@ def one(policy, K, horizon):
     """Play it here, and say what it took."""
     ours.engine(case_of(policy, min(K, COMPILE_ARMS)), 1, 1)  # compile
     case, course = case_of(policy, K), Course()
-    began = time.perf_counter()
+    began = time.process_time()
     study = varts.simulate(case[0], [case[1]], horizon, 1, threads=1, progress=course)
     return {
         "policy": policy,
         "K": K,
         "horizon": horizon,
-        "seconds": time.perf_counter() - began,
+        "seconds": time.process_time() - began,
         "peak MB": ours.peak_memory(),
         "regret": float(study.final[policy][0]),
         "course": course.parts(horizon),

@@ -10,12 +10,12 @@ from varts.simulation.reduction import BlockResults, PairwiseTree
 from varts.simulation.results import recorded_rounds
 
 
-@pytest.mark.parametrize("runs", [7 * RUNS_PER_BLOCK + 3, 32 * RUNS_PER_BLOCK])
+@pytest.mark.parametrize("runs", [7 * RUNS_PER_BLOCK + 3, 20 * RUNS_PER_BLOCK])
 def test_blocks_at_once_and_one_by_one(runs):
     problem = varts.BernoulliBandit(9)
     policies = {"ucb": varts.UCB1(), "varts": varts.VarTS(problem.estimate_prior(1000))}
     work = Work(problem, policies, 150, runs, 3, recorded_rounds(150))
-    assert work.blocks_per_call == 32  # four batches of instances
+    assert work.blocks_per_call == 64  # eight batches of instances
     together = work.play_blocks(0, work.blocks)
     tree = PairwiseTree(BlockResults.merge)
     for block in range(work.blocks):

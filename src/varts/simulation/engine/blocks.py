@@ -56,7 +56,7 @@ from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, 
 from varts.stats import ArmStats
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
-SHORT_CALL = 2**17  # rounds; a call that stays below takes several batches
+SHORT_CALL = 2**18  # rounds; a call that stays below takes several batches
 MAX_BATCHES_PER_CALL = 8
 MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
 
