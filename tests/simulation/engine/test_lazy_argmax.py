@@ -361,7 +361,7 @@ def test_in_the_middle_of_a_run():
     ("old", "new"),
     [
         (" and (tau - loc) / scale >= beliefs[i, S_REF] and nu >= beliefs[i, DF_REF]", ""),
-        ("beliefs[i, DF] = float(df)\n    beliefs[i, BOUND] = -1.0", "beliefs[i, DF] = float(df)"),
+        ("beliefs[i, DF] = df\n    beliefs[i, BOUND] = -1.0", "beliefs[i, DF] = df"),
     ],
     ids=["behind its rate", "of an event"],
 )
