@@ -127,17 +127,24 @@ static void *play(void *argument) {
     return NULL;
 }
 
-void naive_varts(int K, int horizon, int runs, uint64_t key, const double *mu0, double kappa0,
-                 double alpha0, double beta0, int threads, double *final) {
-    tables();
+/* Let every thread play its share of the runs. */
+static void in_threads(void *(*player)(void *), job_t all, int threads) {
+    int runs = all.last;
     pthread_t *ids = malloc(sizeof(pthread_t) * (size_t)threads);
     job_t *jobs = malloc(sizeof(job_t) * (size_t)threads);
     for (int i = 0; i < threads; i++) {
-        jobs[i] = (job_t){K, horizon, (int)((long)runs * i / threads),
-                          (int)((long)runs * (i + 1) / threads), key, mu0, kappa0, alpha0, beta0, final};
-        pthread_create(&ids[i], NULL, play, &jobs[i]);
+        jobs[i] = all;
+        jobs[i].first = (int)((long)runs * i / threads);
+        jobs[i].last = (int)((long)runs * (i + 1) / threads);
+        pthread_create(&ids[i], NULL, player, &jobs[i]);
     }
     for (int i = 0; i < threads; i++) pthread_join(ids[i], NULL);
     free(ids);
     free(jobs);
+}
+
+void naive_varts(int K, int horizon, int runs, uint64_t key, const double *mu0, double kappa0,
+                 double alpha0, double beta0, int threads, double *final) {
+    tables();
+    in_threads(play, (job_t){K, horizon, 0, runs, key, mu0, kappa0, alpha0, beta0, final}, threads);
 }

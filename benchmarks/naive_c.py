@@ -1,4 +1,4 @@
-"""Compile naive.c with the system's compiler, -O3 -march=native, and call it."""
+"""Compile naive.c and expert.c with the system's compiler, -O3 -march=native, and call them."""
 
 import ctypes
 import os
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-SOURCE = Path(__file__).with_name("naive.c")
 BUILD = Path(__file__).with_name(".build")
 
 
@@ -27,16 +26,19 @@ def version():
     return said.stdout.splitlines()[0]
 
 
-def load():
-    """play(prior, horizon, runs, seed, threads) -> regret per run, or None without a compiler."""
+def load(name):
+    """play(prior, horizon, runs, seed, threads) -> regret per run, or None without a compiler.
+
+    `name` is "naive" or "expert".
+    """
     command = compiler()
     if command is None:
         return None
     BUILD.mkdir(exist_ok=True)
-    library = BUILD / "naive.so"
+    source, library = Path(__file__).with_name(f"{name}.c"), BUILD / f"{name}.so"
     flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
-    subprocess.run([command, *flags, str(SOURCE), "-o", str(library), "-lm"], check=True)
-    function = ctypes.CDLL(str(library)).naive_varts
+    subprocess.run([command, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    function = getattr(ctypes.CDLL(str(library)), f"{name}_varts")
     doubles = np.ctypeslib.ndpointer(np.float64, flags="C")
     number, real = ctypes.c_int, ctypes.c_double
     key = ctypes.c_uint64

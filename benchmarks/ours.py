@@ -88,7 +88,7 @@ def figure1(runs=1000, threads=2):
     """Seconds of simulation for the whole of figure 1, per problem, once compiled."""
     took = {}
     for name, make in PROBLEMS.items():
-        problem = make(FIGURE1_ARMS)
+        problem = make(K=FIGURE1_ARMS)
         rivals = policies(problem)
         varts.simulate(problem, rivals, 64, 8, threads=threads, progress=False)  # compile
         began = time.perf_counter()

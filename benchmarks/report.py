@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
+GROWTH = ("varts", "expert C", "varts / expert C")
 
 
 def machine(*packages):
@@ -82,8 +83,8 @@ def _per_round(by_arms):
 def _threads(gains):
     if not gains:
         return ""
-    rows = [[K, f"{gain['varts']:.2f}", f"{gain['C']:.2f}"] for K, gain in gains.items()]
-    return "### Speed-up by two threads\n\n" + table(["K", "varts", "C"], rows)
+    rows = [[K, *(f"{times:.2f}" for times in gain.values())] for K, gain in gains.items()]
+    return "### Speed-up by two threads\n\n" + table(["K", "varts", "expert C"], rows)
 
 
 def _agreement(by_arms):
@@ -129,9 +130,9 @@ def _growth(growth):
     rows = []
     for kind, head in (("arms", "K = {:,}, 2000 rounds"), ("horizon", "K = 10, {:,} rounds")):
         for size, ns in growth[kind].items():
-            plain = short(ns["C"]) if "C" in ns else ""
-            rows.append([head.format(size), short(ns["varts"]), plain])
-    text = table(["", "varts, ns per round", "C"], rows)
+            cells = (short(ns[name]) if name in ns else "" for name in GROWTH)
+            rows.append([head.format(size), *cells])
+    text = table(["", "varts, ns per round", "expert C", "varts / expert C"], rows)
     return (
         f"### Growth\n\n![ns per round against arms and rounds](images/bench-growth.png)\n\n{text}"
     )
@@ -175,7 +176,7 @@ def draw_growth(growth):
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained", sharey=True)
     titles = {"arms": "arms K (2000 rounds)", "horizon": "rounds (K = 10)"}
     for ax, (kind, title) in zip(axes, titles.items(), strict=True):
-        for name in ("varts", "C"):
+        for name in GROWTH[:2]:
             line = {size: ns[name] for size, ns in growth[kind].items() if name in ns}
             ax.loglog(list(line), list(line.values()), marker="o", markersize=3, label=name)
         ax.set_xlabel(title)

@@ -158,3 +158,19 @@ def test_a_file_of_before_has_no_recipe(tmp_path):
     old = {name: value for name, value in new.provenance.items() if name != "recipe"}
     with pytest.raises(ValueError, match="must have a recipe to be played again"):
         Study(new.rounds, new.results, old).extend(16)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[], [2.5], [2.5] * 9, [0.0, -0.0], [np.nan] * 3, [1, 1, 1], [[1.5, 1.5], [1.5, 1.5]]],
+)
+def test_equal_numbers_are_listed_as_any_others(numbers):
+    array = np.array(numbers)
+    listed = describe(array)["array"]
+    assert repr(listed) == repr(array.tolist())  # -0.0 is not 0.0
+    assert through_json(array).tobytes() == array.tobytes()
+
+
+def test_a_number_that_all_arms_share_is_one_object():
+    listed = describe(np.full(1000, 0.1))["array"]
+    assert {id(number) for number in listed} == {id(listed[0])}

@@ -5,16 +5,17 @@ import pytest
 
 import varts
 from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
+from varts.simulation.engine.drawing import draw_arms, draw_runs
 from varts.simulation.reduction import BlockResults, PairwiseTree
 from varts.simulation.results import recorded_rounds
 
 
-@pytest.mark.parametrize("runs", [7 * RUNS_PER_BLOCK + 3, 8 * RUNS_PER_BLOCK])
+@pytest.mark.parametrize("runs", [7 * RUNS_PER_BLOCK + 3, 20 * RUNS_PER_BLOCK])
 def test_blocks_at_once_and_one_by_one(runs):
     problem = varts.BernoulliBandit(9)
     policies = {"ucb": varts.UCB1(), "varts": varts.VarTS(problem.estimate_prior(1000))}
     work = Work(problem, policies, 150, runs, 3, recorded_rounds(150))
-    assert work.blocks_per_call == 8
+    assert work.blocks_per_call == 64  # eight batches of instances
     together = work.play_blocks(0, work.blocks)
     tree = PairwiseTree(BlockResults.merge)
     for block in range(work.blocks):
@@ -39,6 +40,17 @@ def test_few_blocks_at_once_where_they_are_large():
     for problem, horizon in ((one, 100_000), (many, 10)):
         work = Work(problem, {"it": varts.UCB1()}, horizon, 800, 0, recorded_rounds(horizon))
         assert work.blocks_per_call == 1
+
+
+@pytest.mark.parametrize("K", [5, 40])  # batches of 64 runs and of 8
+def test_a_run_has_its_instance_whoever_is_drawn_with_it(K):
+    problem = varts.GaussianBandit(K=K)
+    whole = draw_runs(problem, 7, 150)
+    for first, runs in ((0, 150), (60, 10), (64, 64), (3, 1), (149, 1)):
+        arms, rows = draw_arms(problem, 7, first, runs), slice(first, first + runs)
+        for drawn, expected in zip(arms, (whole.mean, whole.a, whole.b), strict=True):
+            np.testing.assert_array_equal(drawn, expected[rows])
+            assert drawn.flags.c_contiguous
 
 
 def test_drawn_means_must_be_finite():

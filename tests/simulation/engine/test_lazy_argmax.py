@@ -23,8 +23,9 @@ from varts.policies.formulas import normal_gamma_belief
 from varts.simulation.engine import beta_envelope, lazy_argmax, student_envelope
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn
+from varts.simulation.engine.drawing import draw_arms
 from varts.simulation.engine.formula import Formula
-from varts.simulation.engine.memory import LEFT, allocate_memory, reset_memory
+from varts.simulation.engine.memory import FIRST_Z, LEFT, allocate_memory, reset_memory
 from varts.simulation.engine.rng import OPTIONS, jit, normal, uniform
 from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
@@ -64,8 +65,8 @@ def counter(select):
 
     @njit(**OPTIONS)
     def count(draws, n, memory, state, counts):
-        for _ in range(draws):
-            arm, state = select(1, n, n, n, n, memory, state)
+        for t in range(1, draws + 1):
+            arm, state = select(t, n, n, n, n, memory, state)
             counts[arm] += 1
 
     return count
@@ -151,7 +152,7 @@ def test_point_masses_and_ties(count):
     ("module", "old", "new"),
     [
         (student_envelope, "PHI0 = 1 / math.sqrt(", "PHI0 = 0.8 / math.sqrt("),
-        (lazy_argmax, "chance = -math.expm1(", "chance = -1.25 * math.expm1("),
+        (lazy_argmax, "CHANCE] = -math.expm1(", "CHANCE] = -1.25 * math.expm1("),
     ],
     ids=["a bound too low", "events missed"],
 )
@@ -283,9 +284,9 @@ def coin(mean, sd, state):
     return (1.0 if u < mean else 0.0), state
 
 
-def runner(envelope, learn, reward):
+def runner(envelope, learn, reward, process=lazy_argmax):
     """A compiled loop that plays Thompson sampling, stops, and then chooses again and again."""
-    bound = lazy_sampler(envelope)
+    bound = lazy_sampler(envelope, process)
     select = bound["select_lazy"]
     refresh = jit(specialise(lazy_argmax.refresh_lazy, learn=learn, **bound))
 
@@ -294,8 +295,8 @@ def runner(envelope, learn, reward):
         n, mean, m2 = stats
         for i in range(len(n)):
             refresh(i, n, mean, m2, params, memory)
-        for _ in range(rounds):
-            arm, state = select(1, n, mean, m2, params, memory, state)
+        for t in range(1, rounds + 1):
+            arm, state = select(t, n, mean, m2, params, memory, state)
             x, state = reward(means[arm], sd[arm], state)
             n[arm] += 1
             step = x - mean[arm]
@@ -314,15 +315,15 @@ def runner(envelope, learn, reward):
             frozen[1][LEFT] = -1.0  # but a new exponential each time
             for i in range(len(memory[2])):
                 frozen[2][i] = memory[2][i]
-            arm, state = select(1, n, mean, m2, params, frozen, state)
+            arm, state = select(rounds + 2, n, mean, m2, params, frozen, state)
             counts[arm] += 1
 
     return run
 
 
-def student_runner(envelope):
+def student_runner(envelope, process=lazy_argmax):
     learn = student_learn(formula_jit(Formula.of(normal_gamma_belief, "it")), 4, envelope)
-    return runner(envelope, learn, gaussian_reward)
+    return runner(envelope, learn, gaussian_reward, process)
 
 
 def beta_runner(envelope):
@@ -360,7 +361,7 @@ def test_in_the_middle_of_a_run():
     ("old", "new"),
     [
         (" and (tau - loc) / scale >= beliefs[i, S_REF] and nu >= beliefs[i, DF_REF]", ""),
-        ("beliefs[i, DF] = float(df)\n    beliefs[i, BOUND] = -1.0", "beliefs[i, DF] = float(df)"),
+        ("beliefs[i, DF] = df\n    beliefs[i, BOUND] = -1.0", "beliefs[i, DF] = df"),
     ],
     ids=["behind its rate", "of an event"],
 )
@@ -368,6 +369,30 @@ def test_a_bound_that_outlives_its_belief_is_caught(old, new):
     """The control: an arm's bound is kept whatever happens to its belief."""
     run = student_runner(module_with(student_envelope, old, new))
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) < LIMIT
+
+
+def test_a_chance_that_outlives_its_rate_is_caught():
+    """The control: the chance of the first rate after a re-levelling is kept with later ones."""
+    kept = "beliefs[i, CHANCE] = -1.0 if level[VALID] == 0 else beliefs[i, CHANCE]"
+    run = student_runner(
+        student_envelope, module_with(lazy_argmax, "beliefs[i, CHANCE] = -1.0", kept)
+    )
+    assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) < LIMIT
+
+
+def test_runs_of_one_call_begin_with_the_first_one_s_level():
+    """The z that a run begins with is found once; runs played alone have it too."""
+    prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
+    problem, found = varts.GaussianBandit(prior), []
+    work = Work(problem, {"it": varts.VarTS(prior)}, 300, 6, 1, recorded_rounds(300))
+    arms = draw_arms(problem, 1, 0, 6)
+    together = work._play("it", 0, arms)[0]
+    for r in range(6):
+        scratch = work._allocate("it")
+        assert np.isnan(scratch[8][1][FIRST_Z])
+        assert work._play("it", r, arms[:, r : r + 1], scratch=scratch)[0] == together[r]
+        found.append(scratch[8][1][FIRST_Z])
+    assert len(set(found)) == 1 and np.isfinite(found[0])
 
 
 # The same, and for how many more the world is turned round: leaders fail, and others succeed.

@@ -25,7 +25,7 @@ from varts.problems import Problem
 from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
 from varts.simulation.engine.diagnosis import diagnose
-from varts.simulation.engine.drawing import BLOCKS_PER_BATCH, draw_blocks, draw_runs
+from varts.simulation.engine.drawing import BLOCKS_PER_BATCH, draw_arms, draw_runs
 from varts.simulation.engine.kernel import (
     Kernel,
     data_array,
@@ -55,6 +55,8 @@ from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, 
 from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
+SHORT_CALL = 2**18  # rounds; a call that stays below takes several batches
+MAX_BATCHES_PER_CALL = 8
 MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
 
 
@@ -123,7 +125,8 @@ class Work:
     def blocks_per_call(self) -> int:
         """How many blocks to play in one call of a kernel: short ones together, to save calls."""
         rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
-        most = min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds)
+        few = min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds)
+        most = max(few, min(MAX_BATCHES_PER_CALL * BLOCKS_PER_BATCH, SHORT_CALL // rounds))
         if self.checkpoints:
             noted = RUNS_PER_BLOCK * len(self.checkpoints) * self.problem.K
             most = min(most, MAX_NOTES_PER_CALL // noted)
@@ -185,7 +188,7 @@ class Work:
     ) -> dict[str, PolicyResult] | None:
         """Neighbouring blocks in one call per policy; None if it was stopped."""
         first_run, runs = self._runs_of(first, count)
-        instances, results = self._draw(first, count)[:, :runs], {}
+        instances, results = self._draw(first, count), {}
         notes = memory_kept.notes(self.checkpoints, runs, self.problem.K)
         for label in self.policies:
             began = time.perf_counter()
@@ -242,12 +245,12 @@ class Work:
         """
         first_run, runs = self._runs_of(block, 1)
         notes = allocate_notes(self.checkpoints, runs, self.problem.K)
-        instances = self._draw(block, 1)[:, :runs]
+        instances = self._draw(block, 1)
         self._play(label, first_run, instances, scratch=self._allocate(label, notes))
         return np.reshape(notes.arms, (5, runs, len(self.checkpoints), self.problem.K))
 
     def _draw(self, first: int, count: int) -> Floats:
-        return draw_blocks(self.problem, self.seed_of_instances, first, count)
+        return draw_arms(self.problem, self.seed_of_instances, *self._runs_of(first, count))
 
     @property
     def seed_of_instances(self) -> int:

@@ -15,20 +15,25 @@ BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a str
 MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
 
 
-def draw_blocks(problem: Problem, seed: int, first: int, count: int) -> Floats:
-    """Mean, a and b of the blocks' instances, a row per run."""
-    blocks = _blocks_per_batch(problem)
-    batches, size = range(first // blocks, -(-(first + count) // blocks)), blocks * RUNS_PER_BLOCK
-    start = (first - batches.start * blocks) * RUNS_PER_BLOCK
-    drawn = np.concatenate(
-        [_stack(problem, _draw_batch(problem, seed, each, size), size) for each in batches], axis=1
-    )
-    return drawn[:, start : start + count * RUNS_PER_BLOCK]
+def draw_arms(problem: Problem, seed: int, first: int, runs: int) -> Floats:
+    """Mean, a and b of the arms of so many runs, a row per run.
+
+    Nothing of the other runs of a batch is kept: with a million arms they take most of the memory.
+    """
+    size, last = _runs_per_batch(problem), first + runs
+    arms = np.empty((3, runs, problem.K))
+    for number in range(first // size, -(-last // size)):
+        drawn, start = _draw_batch(problem, seed, number, size), number * size
+        rows = slice(max(first, start) - start, min(last, start + size) - start)
+        places = slice(start + rows.start - first, start + rows.stop - first)
+        for place, name in enumerate(("mean", "a", "b")):
+            arms[place, places] = drawn.array(name, size, problem.K)[rows]
+    return arms
 
 
 def draw_runs(problem: Problem, seed: int, runs: int) -> Instances:
     """The instances of the first runs."""
-    size = RUNS_PER_BLOCK * _blocks_per_batch(problem)
+    size = _runs_per_batch(problem)
     batches = [_draw_batch(problem, seed, each, size) for each in range(-(-runs // size))]
     names = ("mean", "variance", "a", "b")
     columns = ([drawn.array(name, size, problem.K) for drawn in batches] for name in names)
@@ -40,9 +45,5 @@ def _draw_batch(problem: Problem, seed: int, number: int, size: int) -> Instance
     return problem.draw(_seeding.generator(seed, _seeding.INSTANCES, number), size)
 
 
-def _stack(problem: Problem, drawn: Instances, size: int) -> Floats:
-    return np.stack([drawn.array(name, size, problem.K) for name in ("mean", "a", "b")])
-
-
-def _blocks_per_batch(problem: Problem) -> int:
-    return BLOCKS_PER_BATCH if problem.K <= MAX_ARMS_BATCHED else 1
+def _runs_per_batch(problem: Problem) -> int:
+    return RUNS_PER_BLOCK * (BLOCKS_PER_BATCH if problem.K <= MAX_ARMS_BATCHED else 1)

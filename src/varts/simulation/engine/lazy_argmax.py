@@ -41,6 +41,8 @@ from varts.simulation.engine.memory import (
     ACTIVES,
     ARMS_PER_BLOCK,
     BUDGET,
+    CHANCE,
+    FIRST_Z,
     GATE,
     LEADER,
     LEFT,
@@ -73,11 +75,12 @@ def as_rate(b):
 
 
 @jit
-def set_rate(i, rate, level, rates, K):
+def set_rate(i, rate, level, rates, beliefs):
     """Change an arm's share of the process."""
     change = rate - rates[i]
     rates[i] = rate
-    rates[K + i // ARMS_PER_BLOCK] += change
+    rates[len(beliefs) + i // ARMS_PER_BLOCK] += change
+    beliefs[i, CHANCE] = -1.0
     level[TOTAL] += change
 
 
@@ -97,7 +100,7 @@ def place_arm(i, beliefs, level, rates, active, place):
         active[count] = i
         place[i] = count
         level[ACTIVES] = count + 1
-    set_rate(i, rate, level, rates, len(beliefs))
+    set_rate(i, rate, level, rates, beliefs)
 
 
 def follow_leader(beliefs, level, rates):
@@ -105,7 +108,7 @@ def follow_leader(beliefs, level, rates):
     i = np.int64(level[LEADER])
     b = envelope.bound_below(i, level[TAU], beliefs)
     if b < ACTIVE_ABOVE:
-        set_rate(i, as_rate(b), level, rates, len(beliefs))
+        set_rate(i, as_rate(b), level, rates, beliefs)
     else:
         level[VALID] = 0.0
 
@@ -149,14 +152,19 @@ def cheapest_z(z, leader, beliefs):
     return z
 
 
-def relevel(beliefs, level, rates, active, place):
+def relevel(t, beliefs, level, rates, active, place):
     """Choose the leader and tau anew and sort all arms into quiet and active."""
     K = len(beliefs)
     leader = np.int64(0)
     for i in range(1, K):
         if envelope.center(i, beliefs) > envelope.center(leader, beliefs):
             leader = i
-    z = cheapest_z(level[Z] if level[Z] != 0 else envelope.first_z(K), leader, beliefs)
+    if t == 1 and level[FIRST_Z] == level[FIRST_Z]:  # every run begins with the same beliefs
+        z = level[FIRST_Z]
+    else:
+        z = cheapest_z(level[Z] if level[Z] != 0 else envelope.first_z(K), leader, beliefs)
+    if t == 1:
+        level[FIRST_Z] = z
     level[Z] = z
     level[TAU] = envelope.level_at(z, leader, beliefs)
     level[LEADER] = leader if z >= Z_LEAST else -1
@@ -239,10 +247,10 @@ def select_lazy(t, n, mean, m2, params, memory, state):
     if level[LEFT] >= level[GATE]:
         level[LEFT] -= level[GATE]
         return np.int64(level[LEADER]), state
-    return select_with_care(memory, state)
+    return select_with_care(t, memory, state)
 
 
-def select_with_care(memory, state):
+def select_with_care(t, memory, state):
     """The same where something may happen."""
     beliefs, level, rates, active, place, _, _ = memory
     e = level[LEFT]
@@ -251,7 +259,7 @@ def select_with_care(memory, state):
     # With the gate open we are here because e is small: this round is bound to the level that e
     # was compared with. Closed, e is as good as not drawn yet, and the level may be moved.
     if level[GATE] == np.inf and (level[VALID] == 0 or level[WASTE] > level[BUDGET]):
-        relevel(beliefs, level, rates, active, place)
+        relevel(t, beliefs, level, rates, active, place)
     set_gate(level)
     tau = level[TAU]
     leader = np.int64(level[LEADER])
@@ -271,7 +279,9 @@ def select_with_care(memory, state):
         i, end, block, start = find(e, block, start, rates, len(beliefs))
         if i < 0:
             break
-        chance = -math.expm1(-rates[i])
+        if beliefs[i, CHANCE] < 0:  # most arms are examined many times at one rate
+            beliefs[i, CHANCE] = -math.expm1(-rates[i])
+        chance = beliefs[i, CHANCE]
         happened, x, state = envelope.examine(i, i == leader, tau, chance, beliefs, state)
         level[WASTE] += 2.5
         if happened:
@@ -311,10 +321,12 @@ def select_with_care(memory, state):
 def refresh_lazy(arm, n, mean, m2, params, memory):
     """The belief of the arm that was pulled, and its place in the process."""
     beliefs, level = memory[0], memory[1]
-    if unlikely(not learn(arm, n, mean, m2, params, beliefs)):
-        note_unsound(arm, memory)
-    if arm == level[LEADER] and envelope.bound_below_holds(arm, level[TAU], beliefs):
+    i = np.uint64(arm)  # else every array would be asked whether arm counts from its end
+    sound = learn(i, n, mean, m2, params, beliefs)
+    if sound and arm == level[LEADER] and envelope.bound_below_holds(i, level[TAU], beliefs):
         return  # the common case
+    if unlikely(not sound):
+        note_unsound(arm, memory)
     place_again(arm, memory)
 
 

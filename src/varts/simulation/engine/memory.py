@@ -6,7 +6,8 @@ import numpy as np
 
 from varts.simulation.engine.rng import jit
 
-BELIEF_COLUMNS = 7  # numbers kept of an arm's belief: enough for every envelope
+BELIEF_COLUMNS = 8  # numbers kept of an arm's belief: seven are enough for every envelope
+CHANCE = 7  # the last is the process's: the chance that belongs to the arm's rate, or -1
 CLOCK_ROUNDS = 4096  # rounds for which the clock of an index policy is kept
 ARMS_PER_BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
 
@@ -18,7 +19,7 @@ WASTE, BUDGET, SPENT = 6, 7, 8
 GATE = 9
 LEFT = 10  # what is left of the exponential draw; negative when a new one is due
 UNSOUND = 11  # 1 if a belief of this run was none, such as one with a negative scale
-LEVEL_PLACES = 12
+FIRST_Z = 12  # the z that runs begin with, for all runs of a call; NaN if it is not known yet
 
 
 def allocate_memory(K):
@@ -30,7 +31,7 @@ def allocate_memory(K):
     """
     return (
         np.zeros((K, BELIEF_COLUMNS)),
-        np.zeros(LEVEL_PLACES),
+        np.append(np.zeros(FIRST_Z), np.nan),
         np.zeros(K + K // ARMS_PER_BLOCK + 1),
         np.zeros(K, dtype=np.int64),
         np.full(K, -1),
@@ -42,7 +43,7 @@ def allocate_memory(K):
 @jit
 def reset_memory(memory):
     """Begin a new run: no level yet, and the gate closed."""
-    memory[1][:] = 0.0
+    memory[1][:FIRST_Z] = 0.0
     memory[1][GATE] = np.inf
     memory[1][LEFT] = -1.0
 

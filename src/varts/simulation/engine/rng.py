@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
@@ -51,6 +53,27 @@ def unlikely(typing, condition):
         return builder.call(expect, [arguments[0], bit(0)])
 
     return types.boolean(types.boolean), generate
+
+
+@intrinsic(prefer_literal=True)
+def first_of(typing, row, count):
+    """The first `count` numbers of a row, as a tuple; `count` must be a constant.
+
+    Numba's own `to_fixed_tuple` makes a loop of it that goes through memory in every step.
+    """
+    result = types.UniTuple(row.dtype, count.literal_value)
+
+    def generate(context, builder, signature, arguments):
+        array = make_array(row)(context, builder, arguments[0])
+        (stride,) = cgutils.unpack_tuple(builder, array.strides)
+        places = (
+            cgutils.pointer_add(builder, array.data, builder.mul(stride, stride.type(j)))
+            for j in range(len(result))
+        )
+        numbers = [builder.load(place) for place in places]
+        return context.make_tuple(builder, result, numbers)
+
+    return result(row, count), generate
 
 
 @jit

@@ -21,12 +21,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.simulation.engine.rng import (
     ONE,
     bits,
     exponential,
+    first_of,
     inlined,
     jit,
     normal,
@@ -59,16 +59,16 @@ def learn(i, n, mean, m2, params, beliefs):
 
     What is none, such as a negative scale, is replaced by a point: a draw might never end.
     """
-    extra = to_fixed_tuple(params[i], PARAMETERS)
+    extra = first_of(params[i], PARAMETERS)
     loc, scale, df = believe(n[i], mean[i], m2[i], *extra)
-    beliefs[i, LOC] = float(loc)
-    beliefs[i, SCALE] = float(scale)
-    beliefs[i, DF] = float(df)
-    beliefs[i, BOUND] = -1.0
+    loc, scale, df = float(loc), float(scale), float(df)
     sound = scale >= 0 and df > 0 and loc - loc == 0
     if unlikely(not sound):
-        beliefs[i, LOC] = beliefs[i, SCALE] = 0.0
-        beliefs[i, DF] = np.inf
+        loc, scale, df = 0.0, 0.0, np.inf
+    beliefs[i, LOC] = loc
+    beliefs[i, SCALE] = scale
+    beliefs[i, DF] = df
+    beliefs[i, BOUND] = -1.0
     return sound
 
 
