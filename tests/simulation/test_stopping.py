@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import varts
+from tests.endings import endings_of
 from varts import (
     EBTCI,
     T3C,
@@ -38,7 +39,7 @@ class Plain(varts.Policy):
 def statistics(policy, run, rounds):
     """The statistics of a run after so many rounds, by a study without a rule."""
     work = Work(PROBLEM, {"": policy}, rounds, run + 1, 0, np.array([rounds]))
-    return work.endings("", run // 8)[run % 8][1]
+    return endings_of(work, "", run // 8)[run % 8][1]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class EndedWork(Work):
         counter: NDArray[np.int64] | None,
     ) -> dict[str, PolicyResult] | None:
         first_run, runs = self._runs_of(first, count)
-        instances, results = self._draw(first, count)[:, :runs], {}
+        instances, results = self._draw(first, count), {}
         end = self._end_when_told if self.rule.compiled else self._end_at_look
         for label in self.policies:
             began = time.perf_counter()
