@@ -10,6 +10,7 @@ from numba import cloudpickle, njit
 from scipy import stats
 
 import varts
+from tests.endings import endings_of
 from varts import EmpiricalBandit
 from varts.simulation.engine import compilation, loop
 from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
@@ -276,7 +277,7 @@ def endings(problem, policy, horizon, runs=RUNS_PER_BLOCK, seed=5):
     """The statistics at the end of a block's runs."""
     work = Work(problem, {"": policy}, horizon, runs, seed, np.array([horizon]))
     work.compile("")
-    return [stats for _, stats in work.endings("", 0)]
+    return [stats for _, stats in endings_of(work, "", 0)]
 
 
 def test_policies_in_plain_python_meet_the_rewards_that_compiled_ones_meet(problem):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import varts
+from tests.endings import endings_of
 from tests.naive import highest, normal_gamma_draw
 from varts import Cycle, Fading, Steps, Walk
 from varts.live.row import Row
@@ -264,7 +265,7 @@ def test_an_arm_is_pulled_again_only_if_the_formula_needs_it():
     weights = {}
     for policy in (varts.TS14(), varts.VarTS()):
         work = Work(problem, {"": Fading(policy, 40)}, 600, 8, 0, np.array([600]))
-        weights[policy.label] = np.array([stats.n for _, stats in work.endings("", 0)])
+        weights[policy.label] = np.array([stats.n for _, stats in endings_of(work, "", 0)])
     least = 4 * 0.5 ** (3 / 40)  # two others may be pulled first
     assert (weights["TS14"][:, 1:] >= least).all() and (weights["TS14"][:, 1:] < 6).all()
     assert (weights["VarTS"][:, 1:] < 2).any()
@@ -329,7 +330,7 @@ def test_a_walk_stays_about_its_center_and_one_without_spread_runs_away():
 
     def ends(problem):
         work = Work(problem, {"": varts.EvenSplit()}, 400, 640, 0, np.array([400]))
-        return np.array([m for block in range(work.blocks) for m, _ in work.endings("", block)])
+        return np.array([m for block in range(work.blocks) for m, _ in endings_of(work, "", block)])
 
     still = varts.GaussianBandit.fixed(np.full(4, 3.0), 1.0)
     assert ends(Walk(still, 0.1)).var() == pytest.approx(399 * 0.01, rel=0.12)
