@@ -48,6 +48,7 @@ from varts.simulation.engine.looks import (
     memory_kept,
 )
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
+from varts.simulation.engine.parts import no_garbage_collected
 from varts.simulation.engine.rng import stream
 from varts.simulation.engine.statement import check_problem
 from varts.simulation.recommendation import is_highest_mean, recommend_arms, score_arms
@@ -135,7 +136,8 @@ class Work:
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            self._play_nothing(label)
+            with no_garbage_collected():
+                self._play_nothing(label)
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
             has_data = self.problem.data is not None

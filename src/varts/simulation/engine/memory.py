@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from varts.simulation.engine.rng import jit
+from varts.simulation.engine.parts import jit
 
 BELIEF_COLUMNS = 7  # numbers kept of an arm's belief: enough for every envelope
 CLOCK_ROUNDS = 4096  # rounds for which the clock of an index policy is kept

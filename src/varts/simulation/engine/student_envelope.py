@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
+from varts.simulation.engine.parts import inlined, jit
 from varts.simulation.engine.rng import (
     ONE,
     bits,
     exponential,
-    inlined,
-    jit,
     normal,
     student,
     student_heavy,
