@@ -132,19 +132,20 @@ class Work:
         return subtree_size(0, most)
 
     def compile(self, label: str) -> None:
-        """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
+        """Load the policy's kernel from the cache on disk, or compile it."""
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
             with no_garbage_collected():
-                self._play_nothing(label)
+                self.play_nothing(label)
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
             has_data = self.problem.data is not None
             compiled = kernel or Kernel("index", reward=reward_of(self.problem), has_data=has_data)
             raise ValueError(diagnose(compiled, error)) from error
 
-    def _play_nothing(self, label: str) -> None:
+    def play_nothing(self, label: str) -> None:
+        """No runs at all: the policy's kernel is loaded, or compiled."""
         if self.prepared[label].drifting:
             replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
         else:

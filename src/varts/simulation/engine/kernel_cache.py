@@ -105,8 +105,7 @@ class KernelCache(NullCache):
             return
         for folder in cache_folders():
             with contextlib.suppress(OSError):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _check_private(folder.lstat())
+                _make_private(folder)
                 _write(folder / name, payload)
                 _delete_oldest(folder)
                 return
@@ -116,6 +115,21 @@ class KernelCache(NullCache):
         """One per kernel, types of its arguments, versions and processor."""
         rest = repr((signature, VERSIONS, codegen.magic_tuple()))
         return f"{self._name}-{hashlib.sha256(rest.encode()).hexdigest()[:16]}{SUFFIX}"
+
+
+def can_be_kept() -> bool:
+    """Whether the next process will find what is compiled in this one."""
+    for folder in cache_folders():
+        with contextlib.suppress(OSError):
+            _make_private(folder)
+            with tempfile.TemporaryFile(dir=folder):
+                return True
+    return False
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_private(folder.lstat())
 
 
 def _check_private(status: os.stat_result) -> None:
