@@ -46,8 +46,8 @@ from varts.simulation.engine.interpretation import (
     interpreted_drifting_loop,
     interpreted_loop,
 )
-from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of, sources_digest
-from varts.simulation.engine.kernel_cache import KernelCache
+from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of
+from varts.simulation.engine.kernel_cache import KernelCache, sources_digest
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.parts import OPTIONS, inlined, inlined_formula, jit, vectorised
 from varts.simulation.engine.rng import uniform, where
@@ -64,7 +64,7 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False, stop: Stop = 
     kernel = kernel_of(policy, problem, naive, stop)
     if kernel is not None:
         return compiled_loop(kernel)
-    pay = pay_functions(reward_of(problem), problem.data is not None)[1]
+    pay = called_pay(reward_of(problem), problem.data is not None)
     plain, fade = split_fading(policy)
     if problem.contextual:
         return interpreted_contextual_loop(plain, pay)
@@ -309,10 +309,22 @@ def for_numbers(value: Any) -> Any:
 
 @functools.cache
 def pay_functions(reward: Formula | None, has_data: bool = False) -> tuple[Any, Any]:
-    """`loop.pay`, with a user's reward function in it if there is one: inlined, and as a call."""
+    """What a pull pays, compiled: inlined, and as a call."""
+    pay = pay_function(reward, has_data)
+    return inlined(pay), jit(pay)
+
+
+@functools.cache
+def called_pay(reward: Formula | None, has_data: bool) -> Any:
+    """The same for policies in plain Python, which call it."""
+    pay = pay_function(reward, has_data)
+    return kept_on_disk(pay, f"{pay.__name__}_{sources_digest()}")
+
+
+def pay_function(reward: Formula | None, has_data: bool) -> Any:
+    """`loop.pay` with a user's reward function in it, if there is one."""
     plain = loop.pay_by_data if has_data else loop.pay
     if reward is None:
-        return inlined(specialise(plain)), jit(specialise(plain))
+        return specialise(plain)
     name = f"{plain.__name__}_{reward.content}"
-    pay = specialise(plain, name, custom_reward=formula_jit(reward))
-    return inlined(pay), jit(pay)
+    return specialise(plain, name, custom_reward=formula_jit(reward))

@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -44,8 +45,8 @@ def prepare_kernels(work: Work, processes: int, bar: Progress) -> None:
         for share in range(shares):
             for label in missing[share::shares]:
                 done += 1
-                place = f", {done} of {count}" if count > 1 else ""
-                bar.stage(f"compiling {label}{place}")
+                place = f"{done} of {count}: " if count > 1 else ""
+                bar.stage(f"compiling {place}{label}")
                 if share > 0:
                     wait_for[share - 1]()
                 work.compile(label)
@@ -73,21 +74,20 @@ def _refuse() -> None:
 def compiling(work: Work, labels: list[str]) -> Iterator[Callable[[], Any]]:
     """Have a process compile the kernels of these policies, if it can; yield how to wait for it."""
     try:
-        # A new work: what this one has prepared is compiled code.
-        task = pickle.dumps(sys.path) + cloudpickle.dumps((replace(work), labels))
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        with tempfile.TemporaryFile() as task:  # no pipe: nobody waits until it is read
+            pickle.dump(sys.path, task)
+            cloudpickle.dump((replace(work), labels), task)  # without what this one has prepared
+            task.seek(0)
+            process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM],
+                stdin=task,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
     except Exception:  # it cannot be pickled, or nothing can be started here
         yield lambda: None
         return
-    assert process.stdin is not None
     try:
-        with contextlib.suppress(OSError), process.stdin as stream:  # it may be gone already
-            stream.write(task)
         yield process.wait
     finally:
         process.kill()

@@ -9,6 +9,7 @@ its parts together. A part that Python does call is compiled then.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,9 @@ from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
 
 from varts._caching import computed_once
+from varts.simulation.engine.kernel_cache import KernelCache, sources_digest
+
+ENGINE = "varts.simulation.engine."
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
 # have to test for. _nrt=False: no reference counting, which halves the time of a round; compiled
@@ -114,8 +118,14 @@ class Part(CPUDispatcher):
 
     @computed_once
     def entry(self) -> Any:
-        """The function for Python."""
-        return njit(**OPTIONS)(self.py_func)
+        """The function for Python; kept on disk if its name says what it is."""
+        compiled, function = njit(**OPTIONS)(self.py_func), self.py_func
+        module = function.__module__
+        as_written = function.__globals__ is vars(sys.modules[module])  # and not specialised
+        if as_written and module.startswith(ENGINE) and "<" not in function.__qualname__:
+            name = f"{module.removeprefix(ENGINE)}_{function.__qualname__}_{sources_digest()}"
+            compiled._cache = KernelCache(name, announced=False)
+        return compiled
 
     def __call__(self, *arguments: Any) -> Any:
         return self.entry(*arguments)
