@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from varts.simulation.engine import rng
+from varts.simulation.engine import lazy_argmax, rng
 from varts.simulation.engine.kernel_cache import KernelCache
 from varts.simulation.engine.parts import (
     OPTIONS,
@@ -15,7 +15,6 @@ from varts.simulation.engine.parts import (
     inlined_formula,
     jit,
     no_garbage_collected,
-    vectorised,
 )
 from varts.simulation.engine.specialisation import specialise
 
@@ -33,12 +32,19 @@ def grown(x):
 squared = None  # a part, in what follows
 
 
+def deep(function):
+    """A part of the lazy sampler, which is optimised in its kernel only."""
+    copy = specialise(function)
+    copy.__module__ = lazy_argmax.__name__
+    return jit(copy)
+
+
 def has_machine_code(made):
     """Whether a function was compiled by itself: Numba's engine knows what it has code of."""
     return made.library.codegen._engine.is_symbol_defined(made.fndesc.llvm_func_name)
 
 
-@pytest.mark.parametrize("kind", [jit, inlined, inlined_formula, vectorised])
+@pytest.mark.parametrize("kind", [jit, inlined, inlined_formula, deep])
 def test_a_part_of_a_part_of_compiled_code(kind):
     inner = kind(square)
     outer = kind(specialise(grown, "outer", squared=inner))

@@ -49,7 +49,7 @@ from varts.simulation.engine.interpretation import (
 from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of
 from varts.simulation.engine.kernel_cache import KernelCache, sources_digest
 from varts.simulation.engine.loop import Hooks
-from varts.simulation.engine.parts import OPTIONS, inlined, inlined_formula, jit, vectorised
+from varts.simulation.engine.parts import OPTIONS, inlined, inlined_formula, jit
 from varts.simulation.engine.rng import uniform, where
 from varts.simulation.engine.specialisation import as_module, specialise
 
@@ -178,23 +178,23 @@ def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
         index_of = index_selectors.index_of_terms
         made = formula_jit(kernel.terms)
         update = specialise(index_selectors.refresh_terms, terms=made, **numbers)
-        refresh, begin = vectorised(update), jit(specialise(update, f"begin_{kernel.digest}"))
+        refresh, begin = inlined(update), jit(specialise(update, f"begin_{kernel.digest}"))
     bound = {
-        "index_of": vectorised(specialise(index_of, index=formula_jit(kernel.formula), **numbers)),
+        "index_of": inlined(specialise(index_of, index=formula_jit(kernel.formula), **numbers)),
         **_moment_hooks(kernel, numbers),
     }
     sound = jit(specialise(index_selectors.sound_indices, f"sound_{kernel.digest}", **bound))
     if kernel.family == "index" or kernel.naive:
-        select = vectorised(specialise(index_selectors.select_index, **bound))
+        select = inlined(specialise(index_selectors.select_index, **bound))
         return select, refresh, begin, sound
     if kernel.family == "reaching":
         named = {"reaches": formula_jit(kernel.reaches)}
-        each = vectorised(specialise(index_selectors.reaches_of_terms, **named, **numbers))
+        each = inlined(specialise(index_selectors.reaches_of_terms, **named, **numbers))
         marking = specialise(index_selectors.mark_reaching, reaches_of=each)
-        bound["mark_reaching"] = vectorised(marking)
-        select = vectorised(specialise(index_selectors.select_reaching, **bound))
+        bound["mark_reaching"] = inlined(marking)
+        select = inlined(specialise(index_selectors.select_reaching, **bound))
         return select, refresh, begin, sound
-    select = vectorised(specialise(index_selectors.select_growing, **bound))
+    select = inlined(specialise(index_selectors.select_growing, **bound))
     name = f"refresh_growing_{kernel.digest}"
     refresh = jit(specialise(index_selectors.refresh_growing, name, refresh_index=refresh, **bound))
     return select, refresh, refresh, sound
@@ -226,15 +226,15 @@ def _moment_hooks(kernel: Kernel, numbers: dict[str, Any]) -> dict[str, Any]:
         read: Any = index_selectors.read_clock
         if kernel.terms is not None:
             read = index_selectors.read_clock_of_columns
-        read = vectorised(specialise(read, **made, **numbers))
+        read = inlined(specialise(read, **made, **numbers))
         by_clock = specialise(index_selectors.time_of_clock, read_clock=read, **numbers)
-        bound["time_of"] = vectorised(by_clock)
+        bound["time_of"] = inlined(by_clock)
     if kernel.common is not None:
         made = {"common": formula_jit(kernel.common), "as_shared": kinds[kernel.common_count > 0]}
-        bound["shared_of"] = vectorised(specialise(index_selectors.share, **made, **numbers))
+        bound["shared_of"] = inlined(specialise(index_selectors.share, **made, **numbers))
     if kernel.chance:
         bound |= {"draw": uniform, "given": index_selectors.alone}
-    return bound | {"moment_of": vectorised(specialise(index_selectors.moment_of, **bound))}
+    return bound | {"moment_of": inlined(specialise(index_selectors.moment_of, **bound))}
 
 
 def student_learn(believe: Any, parameters: int, envelope: Any = student_envelope) -> Any:

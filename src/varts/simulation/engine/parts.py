@@ -26,6 +26,7 @@ from varts._caching import computed_once
 from varts.simulation.engine.kernel_cache import KernelCache, sources_digest
 
 ENGINE = "varts.simulation.engine."
+DEEP = ("lazy_argmax", "student_envelope", "beta_envelope")
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
 # have to test for. _nrt=False: no reference counting, which halves the time of a round; compiled
@@ -70,9 +71,9 @@ class PartLibrary(JITCodeLibrary):
 
 
 class FormulaCompiler(Compiler):
-    """Numba's compiler, for a part."""
+    """Numba's compiler, for a part. LLVM vectorises more loops before they are in the kernel."""
 
-    optimised = False
+    optimised = True
 
     def __init__(
         self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, types: Any
@@ -94,10 +95,10 @@ class PartCompiler(FormulaCompiler):
         return [manager]
 
 
-class VectorCompiler(PartCompiler):
-    """For loops that LLVM is to vectorise: it does so more often before they are in the kernel."""
+class DeepCompiler(PartCompiler):
+    """For parts that call parts, eight deep: each would be optimised eight times."""
 
-    optimised = True
+    optimised = False
 
 
 class Part(CPUDispatcher):
@@ -133,13 +134,18 @@ class Part(CPUDispatcher):
 
 def _part(compiler: type[Compiler], **options: Any) -> Callable[..., Any]:
     options = {"nopython": True, "boundscheck": None, **OPTIONS, **options}
-    return lambda function: Part(function, targetoptions=options, pipeline_class=compiler)
+
+    def make(function: Any) -> Part:
+        deep = function.__module__.removeprefix(ENGINE) in DEEP
+        chosen = DeepCompiler if deep else compiler
+        return Part(function, targetoptions=options, pipeline_class=chosen)
+
+    return make
 
 
 jit = _part(PartCompiler)
 # Where a call costs too much: an array is handed over as seven numbers.
 inlined = _part(PartCompiler, forceinline=True)
-vectorised = _part(VectorCompiler, forceinline=True)
 inlined_formula = _part(FormulaCompiler, forceinline=True)  # as users write them
 
 
