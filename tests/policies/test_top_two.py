@@ -21,7 +21,7 @@ from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import _hooks
 from varts.simulation.engine.kernel import kernel_of, parameter_array
 from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.rng import OPTIONS
+from varts.simulation.engine.parts import OPTIONS
 from varts.simulation.engine.specialisation import UNBOUND, as_module, specialise
 
 LIMIT = 1e-4

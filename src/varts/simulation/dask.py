@@ -22,7 +22,7 @@ from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.kernel import sources_digest
+from varts.simulation.engine.kernel_cache import sources_digest
 from varts.simulation.reduction import BlockResults, subtree_size
 from varts.simulation.results import RUNS_PER_BLOCK
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -112,12 +111,10 @@ class Threads:
         self._pool.shutdown()
 
     def prepare(self, bar: Progress) -> None:
-        """Compile in the main thread, one after the other: Numba's compiler takes a lock anyway."""
-        from varts.simulation.engine.kernel_cache import announcing
+        """Compile in the main thread: Numba's compiler takes a lock anyway."""
+        from varts.simulation.engine.compilers import prepare_kernels
 
-        for label in self._work.policies:
-            with announcing(partial(bar.stage, f"compiling {label}")):
-                self._work.compile(label)
+        prepare_kernels(self._work, len(self._counters), bar)
 
     def submit(self) -> Iterator[Future[BlockResults]]:
         """A few short blocks a task, so that handing them out costs little.

@@ -97,7 +97,7 @@ def key_of(work: Work) -> str:
 @cache
 def _versions() -> dict[str, str]:
     """What the numbers were made with; reading it from disk takes longer than a small study."""
-    from varts.simulation.engine.kernel import sources_digest
+    from varts.simulation.engine.kernel_cache import sources_digest
 
     packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
     machine = {"python": platform.python_version(), "machine": platform.machine()}

@@ -12,7 +12,8 @@ from tests.interpreter import python
 from varts.policies.formulas import unit_free_belief
 from varts.simulation import engine
 from varts.simulation.engine import compilation
-from varts.simulation.engine.kernel import kernel_of, kernel_sources
+from varts.simulation.engine.kernel import kernel_of
+from varts.simulation.engine.kernel_cache import kernel_sources
 
 SOURCES = Path(varts.__file__).parent
 

@@ -26,7 +26,8 @@ from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampl
 from varts.simulation.engine.drawing import draw_arms
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.memory import FIRST_Z, LEFT, allocate_memory, reset_memory
-from varts.simulation.engine.rng import OPTIONS, jit, normal, uniform
+from varts.simulation.engine.parts import OPTIONS, jit
+from varts.simulation.engine.rng import normal, uniform
 from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
 

@@ -15,7 +15,8 @@ from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import MIN_ARMS_GROWING
 from varts.simulation.engine.memory import allocate_memory
-from varts.simulation.engine.rng import OPTIONS, bits, inlined
+from varts.simulation.engine.parts import OPTIONS, inlined
+from varts.simulation.engine.rng import bits
 from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
 

@@ -35,7 +35,8 @@ import math
 
 from varts.beliefs import stirling
 from varts.policies.thompson import BernoulliTS
-from varts.simulation.engine.rng import exponential, gamma, inlined, jit, uniform
+from varts.simulation.engine.parts import inlined, jit
+from varts.simulation.engine.rng import exponential, gamma, uniform
 
 posterior = jit(BernoulliTS.believe)
 beyond_stirling, stirling_series = jit(stirling.beyond_stirling), jit(stirling.stirling_series)

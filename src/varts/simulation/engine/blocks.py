@@ -48,6 +48,7 @@ from varts.simulation.engine.looks import (
     memory_kept,
 )
 from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allocate
+from varts.simulation.engine.parts import no_garbage_collected
 from varts.simulation.engine.rng import stream
 from varts.simulation.engine.statement import check_problem
 from varts.simulation.recommendation import is_highest_mean, recommend_arms, score_arms
@@ -133,18 +134,20 @@ class Work:
         return subtree_size(0, most)
 
     def compile(self, label: str) -> None:
-        """Load the policy's kernel from the cache on disk, or compile it: play no runs at all."""
+        """Load the policy's kernel from the cache on disk, or compile it."""
         average_curves(np.zeros((1, 1)))
         assert self.prepared  # what is wrong with a policy by itself is said here
         try:
-            self._play_nothing(label)
+            with no_garbage_collected():
+                self.play_nothing(label)
         except Exception as error:  # Numba's are of many kinds
             kernel = kernel_of(self.policies[label], self.problem, self.naive)
             has_data = self.problem.data is not None
             compiled = kernel or Kernel("index", reward=reward_of(self.problem), has_data=has_data)
             raise ValueError(diagnose(compiled, error)) from error
 
-    def _play_nothing(self, label: str) -> None:
+    def play_nothing(self, label: str) -> None:
+        """No runs at all: the policy's kernel is loaded, or compiled."""
         if self.prepared[label].drifting:
             replace(self, horizon=0)._play(label, 0, np.zeros((3, 1, self.problem.K)))
         else:

@@ -15,7 +15,7 @@ import numpy as np
 from varts.anytime import martingale
 from varts.anytime.evidence import ROUNDING
 from varts.anytime.martingale import GOLDEN, GOLDEN_STEPS, GRID
-from varts.simulation.engine.rng import jit
+from varts.simulation.engine.parts import jit
 from varts.simulation.engine.specialisation import UNBOUND
 
 # Places in what a rule is told, and in what it remembers of a run.

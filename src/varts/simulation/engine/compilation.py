@@ -46,10 +46,11 @@ from varts.simulation.engine.interpretation import (
     interpreted_drifting_loop,
     interpreted_loop,
 )
-from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of, sources_digest
-from varts.simulation.engine.kernel_cache import KernelCache
+from varts.simulation.engine.kernel import Kernel, Stop, kernel_of, reward_of
+from varts.simulation.engine.kernel_cache import KernelCache, sources_digest
 from varts.simulation.engine.loop import Hooks
-from varts.simulation.engine.rng import OPTIONS, inlined, jit, uniform, where
+from varts.simulation.engine.parts import OPTIONS, inlined, inlined_formula, jit
+from varts.simulation.engine.rng import uniform, where
 from varts.simulation.engine.specialisation import as_module, specialise
 
 Loop = Callable[..., int]  # `loop.play` for one policy
@@ -63,7 +64,7 @@ def loop_of(policy: Policy, problem: Problem, naive: bool = False, stop: Stop = 
     kernel = kernel_of(policy, problem, naive, stop)
     if kernel is not None:
         return compiled_loop(kernel)
-    pay = pay_functions(reward_of(problem), problem.data is not None)[1]
+    pay = called_pay(reward_of(problem), problem.data is not None)
     plain, fade = split_fading(policy)
     if problem.contextual:
         return interpreted_contextual_loop(plain, pay)
@@ -184,12 +185,15 @@ def _index_hooks(kernel: Kernel) -> tuple[Any, Any, Any, Any]:
     }
     sound = jit(specialise(index_selectors.sound_indices, f"sound_{kernel.digest}", **bound))
     if kernel.family == "index" or kernel.naive:
-        return inlined(specialise(index_selectors.select_index, **bound)), refresh, begin, sound
+        select = inlined(specialise(index_selectors.select_index, **bound))
+        return select, refresh, begin, sound
     if kernel.family == "reaching":
         named = {"reaches": formula_jit(kernel.reaches)}
         each = inlined(specialise(index_selectors.reaches_of_terms, **named, **numbers))
-        bound["mark_reaching"] = inlined(specialise(index_selectors.mark_reaching, reaches_of=each))
-        return inlined(specialise(index_selectors.select_reaching, **bound)), refresh, begin, sound
+        marking = specialise(index_selectors.mark_reaching, reaches_of=each)
+        bound["mark_reaching"] = inlined(marking)
+        select = inlined(specialise(index_selectors.select_reaching, **bound))
+        return select, refresh, begin, sound
     select = inlined(specialise(index_selectors.select_growing, **bound))
     name = f"refresh_growing_{kernel.digest}"
     refresh = jit(specialise(index_selectors.refresh_growing, name, refresh_index=refresh, **bound))
@@ -278,7 +282,7 @@ numpy_of_numbers.__dict__.update(
 def formula_jit(formula: Formula) -> Any:
     """Compile a formula together with the plain functions it calls by name."""
     read = {name: for_numbers(value) for name, value in formula.names_read().items()}
-    return inlined(specialise(formula.function, None, **read))
+    return inlined_formula(specialise(formula.function, None, **read))
 
 
 @functools.cache
@@ -305,10 +309,22 @@ def for_numbers(value: Any) -> Any:
 
 @functools.cache
 def pay_functions(reward: Formula | None, has_data: bool = False) -> tuple[Any, Any]:
-    """`loop.pay`, with a user's reward function in it if there is one: inlined, and as a call."""
+    """What a pull pays, compiled: inlined, and as a call."""
+    pay = pay_function(reward, has_data)
+    return inlined(pay), jit(pay)
+
+
+@functools.cache
+def called_pay(reward: Formula | None, has_data: bool) -> Any:
+    """The same for policies in plain Python, which call it."""
+    pay = pay_function(reward, has_data)
+    return kept_on_disk(pay, f"{pay.__name__}_{sources_digest()}")
+
+
+def pay_function(reward: Formula | None, has_data: bool) -> Any:
+    """`loop.pay` with a user's reward function in it, if there is one."""
     plain = loop.pay_by_data if has_data else loop.pay
     if reward is None:
-        return inlined(specialise(plain)), jit(specialise(plain))
+        return specialise(plain)
     name = f"{plain.__name__}_{reward.content}"
-    pay = specialise(plain, name, custom_reward=formula_jit(reward))
-    return inlined(pay), jit(pay)
+    return specialise(plain, name, custom_reward=formula_jit(reward))

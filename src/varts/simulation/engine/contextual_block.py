@@ -90,7 +90,8 @@ class ContextualWork(Work):
         """Make the first visits of a problem, to see whether they are sound."""
         self.problem.check()
 
-    def _play_nothing(self, label: str) -> None:
+    def play_nothing(self, label: str) -> None:
+        """No runs at all: the policy's kernel is loaded, or compiled."""
         nobody = Visits(np.zeros((0, self.visited.d)), *np.zeros((2, 0, self.problem.K)))
         results = np.empty(1), np.empty(1), np.empty(len(self.rounds))
         Game(self, label, 0).play(nobody, results, *listeners(None, None))

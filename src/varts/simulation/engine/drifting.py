@@ -28,7 +28,8 @@ from varts.simulation.engine.loop import (
     Hooks,
 )
 from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.rng import below, jit, normal, stream
+from varts.simulation.engine.parts import jit
+from varts.simulation.engine.rng import below, normal, stream
 from varts.simulation.engine.specialisation import UNBOUND
 
 hooks: Hooks = UNBOUND

@@ -15,7 +15,8 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.simulation.engine.memory import ARMS_PER_BLOCK
-from varts.simulation.engine.rng import bits, inlined, jit, stream, where
+from varts.simulation.engine.parts import inlined, jit
+from varts.simulation.engine.rng import bits, stream, where
 from varts.simulation.engine.selectors import refresh_nothing
 from varts.simulation.engine.specialisation import UNBOUND
 

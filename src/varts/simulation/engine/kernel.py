@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +30,7 @@ from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop
 from varts.simulation.engine.formula import Formula
+from varts.simulation.engine.kernel_cache import sources_digest
 from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS
 from varts.simulation.results import read_only
 from varts.stats import ArmStats
@@ -113,26 +112,6 @@ class Kernel:
     def digest(self) -> str:
         """A hash of all that is compiled in: the name of the kernel, on disk and among symbols."""
         return hashlib.sha256(repr((self, sources_digest())).encode()).hexdigest()[:32]
-
-
-def kernel_sources() -> list[Path]:
-    """All files of this package that kernels are compiled from."""
-    package = Path(__file__).parents[2]
-    names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "tails.py"
-    contextual = "contextual_problems.py", "linear_stats.py", "visits.py"
-    files = [*(package / name for name in (*names, *contextual)), *package.glob("priors/*.py")]
-    files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
-    files += package.glob("anytime/*.py")
-    return sorted([*files, package / "beliefs" / "stirling.py"])
-
-
-@cache
-def sources_digest() -> str:
-    """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
-    digest = hashlib.sha256()
-    for file in kernel_sources():
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def kernel_of(

@@ -37,6 +37,26 @@ HASH_BYTES = 32
 VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__
 
 
+def kernel_sources() -> list[Path]:
+    """All files of this package that kernels are compiled from."""
+    package = Path(__file__).parents[2]
+    names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "tails.py"
+    contextual = "contextual_problems.py", "linear_stats.py", "visits.py"
+    files = [*(package / name for name in (*names, *contextual)), *package.glob("priors/*.py")]
+    files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
+    files += package.glob("anytime/*.py")
+    return sorted([*files, package / "beliefs" / "stirling.py"])
+
+
+@cache
+def sources_digest() -> str:
+    """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
+    digest = hashlib.sha256()
+    for file in kernel_sources():
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def cache_folders() -> list[Path]:
     """Where kernels are looked for, and kept in the first that can be written to."""
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
@@ -73,10 +93,11 @@ class KernelCache(NullCache):
 
     Args:
         name: The name of the kernel, different for any two that differ.
+        announced: Whether it takes long enough to compile that somebody should know.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, announced: bool = True) -> None:
+        self._name, self._announced = name, announced
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The compiled kernel, or None."""
@@ -91,7 +112,8 @@ class KernelCache(NullCache):
             except Exception:  # damaged, in whatever way: it is made anew
                 with contextlib.suppress(OSError):
                     file.unlink()
-        _announce.get()()
+        if self._announced:
+            _announce.get()()
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -105,8 +127,7 @@ class KernelCache(NullCache):
             return
         for folder in cache_folders():
             with contextlib.suppress(OSError):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _check_private(folder.lstat())
+                _make_private(folder)
                 _write(folder / name, payload)
                 _delete_oldest(folder)
                 return
@@ -116,6 +137,21 @@ class KernelCache(NullCache):
         """One per kernel, types of its arguments, versions and processor."""
         rest = repr((signature, VERSIONS, codegen.magic_tuple()))
         return f"{self._name}-{hashlib.sha256(rest.encode()).hexdigest()[:16]}{SUFFIX}"
+
+
+def can_be_kept() -> bool:
+    """Whether the next process will find what is compiled in this one."""
+    for folder in cache_folders():
+        with contextlib.suppress(OSError):
+            _make_private(folder)
+            with tempfile.TemporaryFile(dir=folder):
+                return True
+    return False
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _check_private(folder.lstat())
 
 
 def _check_private(status: os.stat_result) -> None:

@@ -54,7 +54,8 @@ from varts.simulation.engine.memory import (
     Z,
     note_unsound,
 )
-from varts.simulation.engine.rng import exponential, inlined, jit, uniform, unlikely
+from varts.simulation.engine.parts import inlined, jit
+from varts.simulation.engine.rng import exponential, uniform, unlikely
 from varts.simulation.engine.specialisation import UNBOUND
 
 envelope: Envelope = UNBOUND

@@ -28,7 +28,8 @@ from varts.priors.regression import inverse_root
 from varts.priors.updates import data_share
 from varts.simulation.engine.index_selectors import before
 from varts.simulation.engine.lazy_argmax import better
-from varts.simulation.engine.rng import bits, jit, student
+from varts.simulation.engine.parts import jit
+from varts.simulation.engine.rng import bits, student
 from varts.simulation.engine.specialisation import UNBOUND
 
 PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes

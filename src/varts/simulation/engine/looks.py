@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from varts.simulation.engine.rng import jit
+from varts.simulation.engine.parts import jit
 
 NEVER = 0  # rounds begin with 1
 N, MEAN, M2, PULLS, GAP = 0, 1, 2, 3, 4  # rows of a look, with a column per arm

@@ -23,7 +23,8 @@ from varts.problems import BernoulliBandit, GaussianBandit
 from varts.simulation.engine.certainty import NO_RULING
 from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.rng import below, beta, jit, log_gamma, normal, stream, uniform
+from varts.simulation.engine.parts import jit
+from varts.simulation.engine.rng import below, beta, log_gamma, normal, stream, uniform
 from varts.simulation.engine.specialisation import UNBOUND
 
 

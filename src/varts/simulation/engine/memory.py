@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from varts.simulation.engine.rng import jit
+from varts.simulation.engine.parts import jit
 
 BELIEF_COLUMNS = 8  # numbers kept of an arm's belief: seven are enough for every envelope
 CHANCE = 7  # the last is the process's: the chance that belongs to the arm's rate, or -1

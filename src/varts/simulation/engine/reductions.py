@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from varts.simulation.engine.rng import inlined
+from varts.simulation.engine.parts import inlined
 
 
 @inlined

@@ -13,30 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
-# error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
-# have to test for. _nrt=False: no reference counting, which halves the time of a round; compiled
-# code therefore allocates nothing. fastmath stays off: results must not depend on reordering.
-# No entry for C is compiled, which nobody uses.
-OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
-jit: Callable[..., Any] = njit(**OPTIONS)
-# Where a call costs too much: an array is handed over as seven numbers. There is no entry for
-# Python either, which takes long to compile: such a function is for compiled code alone.
-inlined: Callable[..., Any] = njit(forceinline=True, no_cpython_wrapper=True, **OPTIONS)
+from varts.simulation.engine.parts import inlined, jit
 
 
 @intrinsic

@@ -15,7 +15,8 @@ from varts.policies.thompson import MVTS, BernoulliTS
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.loop import merged, merged_moments
 from varts.simulation.engine.memory import UNSOUND, note_unsound
-from varts.simulation.engine.rng import inlined, jit, log_gamma, normal, uniform, unlikely
+from varts.simulation.engine.parts import inlined, jit
+from varts.simulation.engine.rng import log_gamma, normal, uniform, unlikely
 from varts.simulation.engine.specialisation import UNBOUND, specialise
 from varts.tails import kurtosis_of, worth_for_choosing, worth_of
 

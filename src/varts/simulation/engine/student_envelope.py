@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from varts.simulation.engine.parts import inlined, jit
 from varts.simulation.engine.rng import (
     ONE,
     bits,
     exponential,
     first_of,
-    inlined,
-    jit,
     normal,
     student,
     student_heavy,

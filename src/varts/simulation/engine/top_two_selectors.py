@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from varts.simulation.engine.rng import inlined, jit, uniform
+from varts.simulation.engine.parts import inlined, jit
+from varts.simulation.engine.rng import uniform
 from varts.simulation.engine.specialisation import UNBOUND
 from varts.simulation.engine.student_envelope import LOC, SCALE
 
