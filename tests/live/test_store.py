@@ -20,8 +20,9 @@ import varts
 from tests.live import chaos
 from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from tests.live.stores import refused, rewards, shared, with_rewards
-from varts.live import Store, StoreError, UnknownExperiment
+from varts.live import Store, StoreError, UnknownExperiment, head, transaction
 from varts.live.schema import SCHEMA_VERSION
+from varts.live.statements import execute
 from varts.live.transaction import Transaction
 
 NOBODY = 65534
@@ -138,16 +139,17 @@ def test_threads_share_one_experiment(store_url):
     exp.close()
 
 
-def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres):
+def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres, monkeypatch):
     """Rows that two transactions add in opposite orders are a deadlock, unless they are sorted."""
     orders = []
     with with_rewards(postgres()) as exp:
 
-        @sa.event.listens_for(exp.store.engine, "before_cursor_execute")
-        def listen(connection, cursor, statement, values, context, many):
-            if "INSERT INTO varts_decisions" in statement:
-                orders.append([row["id"] for row in json.loads(values[0])])
+        def listen(connection, text, given=()):
+            if "INSERT INTO varts_decisions" in text:
+                orders.append([row["id"] for row in json.loads(given[0])])
+            return execute(connection, text, given)
 
+        monkeypatch.setattr(transaction, "execute", listen)
         for ids in ("abcd", "dcba"):
             asked = [f"{ids}{id}" for id in ids]
             assert [d.id for d in exp.decide_many(4, asked)] == asked
@@ -155,19 +157,21 @@ def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres):
 
 
 @shared
-def test_no_call_reads_the_whole_log(store_url):
+def test_no_call_reads_the_whole_log(store_url, monkeypatch):
     """A planner that knows little of a new table prefers to read all of an experiment: every look
     into the log must go by an index on the decision, however many are looked for."""
     plans = []
     exp = with_rewards(store_url, 2000)
 
-    @sa.event.listens_for(exp.store.engine, "before_cursor_execute")
-    def explain(connection, cursor, statement, values, context, many):
-        if statement.startswith("SELECT") and ("varts_events" in statement or "json" in statement):
-            plain = exp.store.sqlite
-            cursor.execute(f"EXPLAIN {'QUERY PLAN ' if plain else ''}{statement}", values)
-            plans.append("\n".join(str(row) for row in cursor.fetchall()))
+    def explain(connection, text, given=()):
+        if text.startswith("SELECT") and ("varts_events" in text or "json" in text):
+            plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
+            found = execute(connection, f"{plan} {text}", given).fetchall()
+            plans.append("\n".join(map(str, found)))
+        return execute(connection, text, given)
 
+    for module in (transaction, head):
+        monkeypatch.setattr(module, "execute", explain)
     ids = [f"new-{i}" for i in range(50)]
     exp.decide_many(50, ids)
     exp.reward_many([(id, 1.0) for id in ids])

@@ -42,7 +42,7 @@ class Attempt:
         if driver.in_transaction:  # memory, when something else had no time to end it
             driver.rollback()
         driver.execute(f"PRAGMA busy_timeout = {milliseconds(self.deadline.left)}")
-        connection.exec_driver_sql(f"BEGIN {how}")
+        driver.execute(f"BEGIN {how}")
 
     def end(self) -> None:
         """Undo what SQLAlchemy has neither committed nor undone, since an exception of a signal
@@ -67,11 +67,12 @@ def milliseconds(seconds: float) -> int:
     return max(math.ceil(seconds * 1000), 1)
 
 
-def is_lock_timeout(error: sa.exc.DBAPIError) -> bool:
-    """Whether somebody else had a lock for longer than the transaction might wait."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
+def is_lock_timeout(error: BaseException | None) -> bool:
+    """Whether it is the driver's word that somebody else had a lock for longer than the transaction
+    might wait."""
+    code = getattr(error, "sqlite_errorcode", None)
     busy = code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
-    return busy or getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE
+    return busy or getattr(error, "sqlstate", None) == LOCK_NOT_AVAILABLE
 
 
 # ------------------------------------------------------------------------------ SQLite

@@ -126,20 +126,20 @@ class Row(NamedTuple):
         return self._replace(**sums, at=at, line=self.line and self.line.faded(fade))
 
 
-def read_row(stored: Any) -> Row:
-    """A row of the table of statistics. A line that cannot be read is none; `verify` tells."""
-    row = Row(*(getattr(stored, name) for name in Row._fields))
-    if stored.line is None:
+def read_row(stored: Sequence[Any]) -> Row:
+    """A row as its table has it. A line that cannot be read is none; `verify` tells."""
+    row = Row._make(stored)
+    if stored[-1] is None:
         return row
     try:
-        return row._replace(line=Line.from_bytes(stored.line))
+        return row._replace(line=Line.from_bytes(stored[-1]))
     except ValueError:
         return row._replace(line=None)
 
 
-def written(row: Row) -> dict[str, Any]:
-    """What `read_row` takes, by column."""
-    return {**row._asdict(), "line": None if row.line is None else row.line.to_bytes()}
+def written(row: Row) -> tuple[Any, ...]:
+    """What `read_row` takes, in the order of the fields."""
+    return (*row[:-1], None if row.line is None else row.line.to_bytes())
 
 
 def limited(value: float) -> float:

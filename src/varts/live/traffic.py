@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from sqlalchemy.engine import Connection
+
+from varts.live.statements import execute_many, is_sqlite
 
 SLOTS = 16  # rows of an arm that transactions of PostgreSQL spread over
 Counts = dict[int, int]  # by arm
@@ -48,6 +51,7 @@ def count_anew(connection: Connection, experiment: int) -> None:
     )
 
 
+@cache
 def counting_new(insert: str) -> str:
     """A statement of PostgreSQL that runs this INSERT of decisions, counts what it has added in the
     slot of its connection, and tells how many.
@@ -89,17 +93,21 @@ def _traffic(connection: Connection, query: str) -> Traffic:
 def _add(
     connection: Connection, experiment: int, decided: Mapping[int, int], settled: Mapping[int, int]
 ) -> None:
-    sign = "?" if connection.dialect.name == "sqlite" else "%s"
     rows = [
         (experiment, arm, decided.get(arm, 0), settled.get(arm, 0))
         for arm in sorted(decided.keys() | settled.keys())
     ]
     if rows:
-        connection.exec_driver_sql(
-            "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
-            f"VALUES ({sign}, {sign}, 0, {sign}, {sign}) "
-            "ON CONFLICT (experiment, arm, slot) DO UPDATE SET "
-            "decided = varts_traffic.decided + excluded.decided, "
-            "settled = varts_traffic.settled + excluded.settled",
-            rows,
-        )
+        execute_many(connection, _addition(is_sqlite(connection)), rows)
+
+
+@cache
+def _addition(on_sqlite: bool) -> str:
+    """What adds to the counts of one arm."""
+    return (
+        "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
+        "VALUES ({0}, {0}, 0, {0}, {0}) "
+        "ON CONFLICT (experiment, arm, slot) DO UPDATE SET "
+        "decided = varts_traffic.decided + excluded.decided, "
+        "settled = varts_traffic.settled + excluded.settled"
+    ).format("?" if on_sqlite else "%s")
