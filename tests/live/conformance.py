@@ -38,6 +38,7 @@ from varts.live import (
 )
 from varts.live.allocation import Allocation
 from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
+from varts.live.transaction import NewDecision
 from varts.live.validation import check_arms
 
 ARMS = ["9", "12", "15"]
@@ -1243,7 +1244,7 @@ def decision_row(exp, **columns):
     """The row of a decision `d` that nobody made."""
     row = {"experiment": exp._snapshot.id, "id": "d", "version": 1, "epoch": 1, "arm": 0}
     row |= {"probability": 1 / 3, "estimated": False, "reason": "forced", "unit": None}
-    return row | {"time": START} | columns
+    return NewDecision(**row | {"time": START, "salt": None, "context": None} | columns)
 
 
 def exported(exp, folder):

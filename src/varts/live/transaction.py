@@ -75,11 +75,11 @@ class Transaction:
             )
         return found
 
-    def decided(self, ids: Sequence[str]) -> dict[str, Decided]:
+    def decided(self, ids: Sequence[str]) -> dict[str, Any]:
         """Decisions by their ids."""
         return {row[0]: Decided._make(row) for row in self._look_up(decisions, Decided, ids)}
 
-    def settled(self, ids: Sequence[str]) -> dict[str, Settled]:
+    def settled(self, ids: Sequence[str]) -> dict[str, Any]:
         """The events that settled these decisions, by the decisions' ids."""
         return {row[0]: Settled._make(row) for row in self._look_up(events, Settled, ids)}
 
@@ -110,15 +110,15 @@ class Transaction:
         ).fetchall()
         return found
 
-    def add_decisions(self, rows: Sequence[dict[str, Any]]) -> int:
+    def add_decisions(self, rows: Sequence[NewDecision]) -> int:
         """How many were new; an id that is taken is left as it is."""
-        names, values = tuple(rows[0]), [tuple(row.values()) for row in rows]
+        names = NewDecision._fields
         if not self.sqlite:
             text = counting_new(insertion(self.sqlite, decisions, names))
-            return int(execute(self.connection, text, as_value(names, values)).fetchone()[0])
-        added = add_rows(self.connection, decisions, names, values)
+            return int(execute(self.connection, text, as_value(names, rows)).fetchone()[0])
+        added = add_rows(self.connection, decisions, names, rows)
         if added == len(rows):
-            add_decided(self.connection, self.experiment, [row["arm"] for row in rows])
+            add_decided(self.connection, self.experiment, [row.arm for row in rows])
         elif added:  # nobody else can have been first, but if so, nobody knows with which
             count_anew(self.connection, self.experiment)
         return added
@@ -236,6 +236,23 @@ class Transaction:
 def read_event(row: Any) -> Event:
     """An event as it was before it was written."""
     return Event._make((*row[:-1], None if row.body is None else json.loads(row.body)))
+
+
+class NewDecision(NamedTuple):
+    """A decision that is to be written."""
+
+    experiment: int
+    id: str
+    version: int
+    epoch: int
+    arm: int
+    probability: float
+    estimated: bool
+    reason: str
+    unit: str | None
+    time: int
+    salt: str | None
+    context: str | None
 
 
 class Decided(NamedTuple):
