@@ -90,8 +90,17 @@ def add_rows(
 ) -> int:
     """Add rows but those whose key is taken; how many were added."""
     on_sqlite = is_sqlite(connection)
-    text = insertion(on_sqlite, table, names)
-    return execute_many(connection, text, rows if on_sqlite else [as_value(names, rows)])
+    if not on_sqlite:
+        return execute_many(connection, insertion(on_sqlite, table, names), [as_value(names, rows)])
+    # Python's driver takes as long for one None or True as for five numbers, and longer for rows
+    # that are more than tuples.
+    columns = {
+        name: tuple(map(int, column)) if isinstance(column[0], bool) else column
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        if column.count(None) < len(rows)
+    }
+    text = insertion(on_sqlite, table, tuple(columns))
+    return execute_many(connection, text, list(zip(*columns.values(), strict=True)))
 
 
 @cache
