@@ -20,9 +20,9 @@ import varts
 from tests.live import chaos
 from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from tests.live.stores import refused, rewards, shared, with_rewards
-from varts.live import Store, StoreError, UnknownExperiment, head, transaction
+from varts.live import Store, StoreError, UnknownExperiment
 from varts.live.schema import SCHEMA_VERSION
-from varts.live.statements import execute
+from varts.live.statements import Runner
 from varts.live.transaction import Transaction
 
 NOBODY = 65534
@@ -143,13 +143,14 @@ def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres, monkeypatc
     """Rows that two transactions add in opposite orders are a deadlock, unless they are sorted."""
     orders = []
     with with_rewards(postgres()) as exp:
+        run = Runner.run
 
-        def listen(connection, text, given=()):
+        def listen(self, text, given=()):
             if "INSERT INTO varts_decisions" in text:
                 orders.append([row["id"] for row in json.loads(given[0])])
-            return execute(connection, text, given)
+            return run(self, text, given)
 
-        monkeypatch.setattr(transaction, "execute", listen)
+        monkeypatch.setattr(Runner, "run", listen)
         for ids in ("abcd", "dcba"):
             asked = [f"{ids}{id}" for id in ids]
             assert [d.id for d in exp.decide_many(4, asked)] == asked
@@ -160,18 +161,16 @@ def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres, monkeypatc
 def test_no_call_reads_the_whole_log(store_url, monkeypatch):
     """A planner that knows little of a new table prefers to read all of an experiment: every look
     into the log must go by an index on the decision, however many are looked for."""
-    plans = []
+    plans, run = [], Runner.run
     exp = with_rewards(store_url, 2000)
 
-    def explain(connection, text, given=()):
+    def explain(self, text, given=()):
         if text.startswith("SELECT") and ("varts_events" in text or "json" in text):
             plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
-            found = execute(connection, f"{plan} {text}", given).fetchall()
-            plans.append("\n".join(map(str, found)))
-        return execute(connection, text, given)
+            plans.append("\n".join(map(str, run(self, f"{plan} {text}", given).fetchall())))
+        return run(self, text, given)
 
-    for module in (transaction, head):
-        monkeypatch.setattr(module, "execute", explain)
+    monkeypatch.setattr(Runner, "run", explain)
     ids = [f"new-{i}" for i in range(50)]
     exp.decide_many(50, ids)
     exp.reward_many([(id, 1.0) for id in ids])

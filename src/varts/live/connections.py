@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import sqlite3
 import threading
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +25,7 @@ from varts.live.url import file_of, in_memory
 POSTGRES_CONNECTIONS = 25  # of one store in one process
 SHORTEST_PAUSE_SECONDS = 10
 MARGIN_SECONDS = 1  # for a statement, else nobody is told that it was a lock that took so long
+TRUSTED_SECONDS = 0.005  # for so long after a use, a connection is there unless it says not
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's code
 
 
@@ -192,7 +195,7 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
     """
     try:
         # As many connections as there are places in the store's queue: here nobody waits.
-        engine = sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=-1)
+        engine = sa.create_engine(url, pool_size=5, max_overflow=-1)
     except ImportError:
         raise ImportError("PostgreSQL needs psycopg: pip install 'varts[postgres]'") from None
     pause = max(timeout / 2, SHORTEST_PAUSE_SECONDS)
@@ -225,6 +228,19 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
         connection.commit()
         return connection
 
+    @sa.event.listens_for(engine, "checkout")
+    def check(connection: Any, record: Any, proxy: Any) -> None:
+        idle = time.monotonic() - record.info.get("used", -math.inf)
+        if idle > TRUSTED_SECONDS or _has_news(connection):
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error:
+                raise sa.exc.InvalidatePoolError from None
+
+    @sa.event.listens_for(engine, "checkin")
+    def stamp(connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
     @sa.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         left = time_left()
@@ -233,6 +249,15 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
             limit_statements(connection, lock_timeout=left or 1e-3, statement_timeout=work)
 
     return engine
+
+
+def _has_news(connection: Any) -> bool:
+    """Whether the server has said something unasked, such as that it hangs up, or may have."""
+    if not hasattr(select, "poll"):  # Windows
+        return True
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def limit_statements(connection: Connection, **settings: float) -> None:

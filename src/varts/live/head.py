@@ -6,13 +6,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from varts.live.clock import Clock
 from varts.live.row import Row, read_row
 from varts.live.schema import events, experiments, statistics
 from varts.live.state import Key
-from varts.live.statements import compiled, execute, is_sqlite
+from varts.live.statements import Runner, compiled
 
 _x: Any = sa.bindparam("x")
 
@@ -32,17 +31,17 @@ class Head(NamedTuple):
 
 
 def read_head(
-    connection: Connection, experiment: int, name: str, seed: int, known: int, clock: Clock | None
+    runner: Runner, experiment: int, name: str, seed: int, known: int, clock: Clock | None
 ) -> Head | None:
     """The head with what changed after version `known`; None if the experiment is another one.
 
     `clock` tells the time where the database has no clock of its own.
     """
-    on_sqlite = is_sqlite(connection)
+    text = compiled(runner.sqlite, _head(runner.sqlite))
     given = {"x": experiment, "name": name, "seed": seed, "known": known}
     first: Any = None
     rows = {}
-    for row in execute(connection, compiled(on_sqlite, _head(on_sqlite)), given):
+    for row in runner.run(text, given):
         own, key, sums = row[:_OWN], row[_OWN : _OWN + 3], row[_OWN + 3 :]
         if key[0] is None:
             first = own

@@ -21,25 +21,71 @@ _POSTGRES: Any = psycopg.dialect()  # type: ignore[no-untyped-call]
 Given = Mapping[str, Any] | Sequence[Any]
 
 
-def is_sqlite(connection: Connection) -> bool:
-    """Whether it leads to SQLite; else it does to PostgreSQL."""
-    return connection.dialect.name == "sqlite"
+class Runner:
+    """Runs statements in a transaction of SQLAlchemy's, past it.
 
+    Args:
+        connection: The one that the transaction was begun on.
+    """
 
-def execute(connection: Connection, text: str, given: Given = ()) -> Any:
-    """Run a statement; the driver's cursor, with what it found or how many rows it changed."""
-    driver: Any = connection.connection.driver_connection
-    return driver.execute(text, given)
+    def __init__(self, connection: Connection) -> None:
+        self.sqlite = connection.dialect.name == "sqlite"  # else it is PostgreSQL
+        driver: Any = connection.connection.driver_connection
+        # A cursor of PostgreSQL's driver takes as long to make as a third of a statement.
+        self._cursor = driver if self.sqlite else driver.cursor()
 
+    def run(self, text: str, given: Given = ()) -> Any:
+        """Run a statement; a cursor with what it found, to be read before the next one is run.
 
-def execute_many(connection: Connection, text: str, rows: Sequence[Given]) -> int:
-    """Run a statement once for every row; how many rows it changed in all."""
-    if len(rows) == 1:
-        return int(execute(connection, text, rows[0]).rowcount)
-    driver: Any = connection.connection.driver_connection
-    cursor = driver.cursor()
-    cursor.executemany(text, rows)
-    return int(cursor.rowcount)
+        Args:
+            text: The statement.
+            given: Its values.
+        """
+        return self._cursor.execute(text, given)
+
+    def run_for_each(self, text: str, rows: Sequence[Given]) -> int:
+        """Run a statement once for every row; how many rows it changed in all.
+
+        Args:
+            text: The statement.
+            rows: Its values.
+        """
+        if len(rows) == 1:
+            return int(self.run(text, rows[0]).rowcount)
+        made = self._cursor.executemany(text, rows)  # SQLite makes a cursor for it
+        return int((made or self._cursor).rowcount)
+
+    def add(self, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> int:
+        """Add rows but those whose key is taken; how many were added.
+
+        Args:
+            table: To which one.
+            names: Of which columns.
+            rows: Their values.
+        """
+        if not self.sqlite:
+            return int(self.run(insertion(False, table, names), as_value(names, rows)).rowcount)
+        # Python's driver takes as long for one None or True as for five numbers, and longer for
+        # rows that are more than tuples.
+        columns = {
+            name: tuple(map(int, column)) if isinstance(column[0], bool) else column
+            for name, column in zip(names, zip(*rows, strict=True), strict=True)
+            if column.count(None) < len(rows)
+        }
+        text = insertion(True, table, tuple(columns))
+        return self.run_for_each(text, list(zip(*columns.values(), strict=True)))
+
+    def replace(
+        self, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Add rows, or put them in the place of those with the same keys.
+
+        Args:
+            table: To which one.
+            names: Of which columns.
+            rows: Their values.
+        """
+        self.run_for_each(replacement(self.sqlite, table, names), rows)
 
 
 @cache
@@ -85,24 +131,6 @@ def as_value(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str]:
     return (json.dumps([dict(zip(names, row, strict=True)) for row in rows]),)
 
 
-def add_rows(
-    connection: Connection, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
-) -> int:
-    """Add rows but those whose key is taken; how many were added."""
-    on_sqlite = is_sqlite(connection)
-    if not on_sqlite:
-        return execute_many(connection, insertion(on_sqlite, table, names), [as_value(names, rows)])
-    # Python's driver takes as long for one None or True as for five numbers, and longer for rows
-    # that are more than tuples.
-    columns = {
-        name: tuple(map(int, column)) if isinstance(column[0], bool) else column
-        for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        if column.count(None) < len(rows)
-    }
-    text = insertion(on_sqlite, table, tuple(columns))
-    return execute_many(connection, text, list(zip(*columns.values(), strict=True)))
-
-
 @cache
 def replacement(on_sqlite: bool, table: sa.Table, names: tuple[str, ...]) -> str:
     """What adds one row, or puts it in the place of the one with the same key."""
@@ -112,13 +140,6 @@ def replacement(on_sqlite: bool, table: sa.Table, names: tuple[str, ...]) -> str
         f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({_marks(on_sqlite, names)}) "
         f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {new}"
     )
-
-
-def replace_rows(
-    connection: Connection, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
-) -> None:
-    """Add rows, or put them in the place of those with the same keys."""
-    execute_many(connection, replacement(is_sqlite(connection), table, names), rows)
 
 
 @cache

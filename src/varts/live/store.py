@@ -23,7 +23,7 @@ from varts.live.migrations import upgrade
 from varts.live.row import Row, read_row
 from varts.live.schema import SCHEMA_VERSION, events, experiments, statistics, traffic
 from varts.live.state import CREATE, PART, REWARD, Config, Event, Key, State
-from varts.live.statements import add_rows
+from varts.live.statements import Runner
 from varts.live.traffic import Traffic
 from varts.live.transaction import Transaction
 
@@ -192,7 +192,7 @@ class Store(Database):
             "config": json.dumps(config),
         }
         with self._writing() as connection:
-            if not add_rows(connection, experiments, tuple(row), [tuple(row.values())]):
+            if not Runner(connection).add(experiments, tuple(row), [tuple(row.values())]):
                 return False
             experiment = connection.execute(_find, {"name": name}).one().id
             transaction = Transaction(connection, experiment, self.name, self.clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -19,24 +19,15 @@ from varts.live.head import Head, read_head
 from varts.live.row import Row, written
 from varts.live.schema import decisions, events, experiments, statistics, traffic, units
 from varts.live.state import CONFIGURE, MISSING, PART, REWARD, Event, State
-from varts.live.statements import (
-    add_rows,
-    as_value,
-    compiled,
-    execute,
-    insertion,
-    is_sqlite,
-    lookup,
-    replace_rows,
-    update,
-)
+from varts.live.statements import Runner, as_value, compiled, insertion, lookup, update
 from varts.live.traffic import (
     Traffic,
     add_decided,
     add_settled,
     count_anew,
     count_traffic,
-    counting_new,
+    counting_decided,
+    counting_settled,
     read_traffic,
 )
 
@@ -52,7 +43,8 @@ class Transaction:
     ) -> None:
         self.connection, self.experiment = connection, experiment
         self.store, self.clock = store, clock
-        self.sqlite = is_sqlite(connection)
+        self.runner = Runner(connection)
+        self.sqlite = self.runner.sqlite
 
     @computed_once
     def batch(self) -> int:
@@ -62,12 +54,12 @@ class Transaction:
     def lock(self) -> None:
         """Be the only one to change this experiment until the transaction ends."""
         if not self.sqlite:
-            execute(self.connection, compiled(self.sqlite, _lock), {"x": self.experiment})
+            self.runner.run(compiled(self.sqlite, _lock), {"x": self.experiment})
 
     def head(self, name: str, seed: int, known: int) -> Head:
         """Where the experiment is, with what changed after version `known`: one statement, so that
         all of it is of one moment."""
-        found = read_head(self.connection, self.experiment, name, seed, known, self.clock)
+        found = read_head(self.runner, self.experiment, name, seed, known, self.clock)
         if found is None:
             raise StoreError(
                 f"experiment {name!r} in store {self.store} is gone or was created anew; open it "
@@ -105,28 +97,35 @@ class Transaction:
     def _look_up(self, table: sa.Table, kind: Any, ids: Sequence[str]) -> list[Any]:
         """The columns of a kind of row, of the rows whose first of them is among the ids."""
         text = lookup(self.sqlite, table, kind._fields)
-        found: list[Any] = execute(
-            self.connection, text, (json.dumps(ids), self.experiment)
-        ).fetchall()
+        found: list[Any] = self.runner.run(text, (json.dumps(ids), self.experiment)).fetchall()
         return found
 
     def add_decisions(self, rows: Sequence[NewDecision]) -> int:
         """How many were new; an id that is taken is left as it is."""
-        names = NewDecision._fields
         if not self.sqlite:
-            text = counting_new(insertion(self.sqlite, decisions, names))
-            return int(execute(self.connection, text, as_value(names, rows)).fetchone()[0])
-        added = add_rows(self.connection, decisions, names, rows)
+            return self._add_counting(counting_decided, decisions, NewDecision._fields, rows)
+        added = self.runner.add(decisions, NewDecision._fields, rows)
         if added == len(rows):
-            add_decided(self.connection, self.experiment, [row.arm for row in rows])
+            add_decided(self.runner, self.experiment, [row.arm for row in rows])
         elif added:  # nobody else can have been first, but if so, nobody knows with which
             count_anew(self.connection, self.experiment)
         return added
 
+    def _add_counting(
+        self,
+        counting: Callable[[str], str],
+        table: sa.Table,
+        names: tuple[str, ...],
+        rows: Sequence[Sequence[Any]],
+    ) -> int:
+        """On PostgreSQL, add rows but those whose key is taken, and to the traffic; how many."""
+        text = counting(insertion(self.sqlite, table, names))
+        return int(self.runner.run(text, as_value(names, rows)).fetchone()[0])
+
     def assign(self, rows: Sequence[dict[str, Any]]) -> None:
         """Remember the arms of sticky units."""
         values = [tuple(row.values()) for row in rows]
-        replace_rows(self.connection, units, tuple(rows[0]), values)
+        self.runner.replace(units, tuple(rows[0]), values)
 
     def add_events(self, new: Sequence[Event]) -> None:
         """Append to the log."""
@@ -134,10 +133,14 @@ class Transaction:
             (self.experiment, *event[:-1], None if event.body is None else json.dumps(event.body))
             for event in new
         ]
-        if add_rows(self.connection, events, _EVENT, rows) != len(rows):
+        if self.sqlite:
+            added = self.runner.add(events, _EVENT, rows)
+            settled = [event.arm or 0 for event in new if event.decision is not None]
+            add_settled(self.runner, self.experiment, settled)
+        else:
+            added = self._add_counting(counting_settled, events, _EVENT, rows)
+        if added != len(rows):
             raise StoreError(f"the log in store {self.store} was changed by another program")
-        settled = [event.arm or 0 for event in new if event.decision is not None]
-        add_settled(self.connection, self.experiment, settled)
 
     def save(self, state: State, swept: int | None = None) -> None:
         """Bring the caches to this state."""
@@ -147,13 +150,13 @@ class Transaction:
         if swept is not None:
             head["swept"] = swept
         text = update(self.sqlite, experiments, tuple(head))
-        execute(self.connection, text, (*head.values(), self.experiment))
+        self.runner.run(text, (*head.values(), self.experiment))
         if state.touched:
             rows = [
                 (self.experiment, *key, state.version, *written(state.rows[key]))
                 for key in sorted(state.touched)
             ]
-            replace_rows(self.connection, statistics, _STATISTIC, rows)
+            self.runner.replace(statistics, _STATISTIC, rows)
 
     def save_anew(self, state: State, assigned: Sequence[dict[str, Any]]) -> None:
         """Replace the caches: all statistics, the traffic and all arms of sticky units."""
@@ -206,7 +209,7 @@ class Transaction:
     def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
         text = compiled(self.sqlite, _last_decided)
-        found = execute(self.connection, text, {"x": self.experiment, "until": until}).fetchone()
+        found = self.runner.run(text, {"x": self.experiment, "until": until}).fetchone()
         return int(found[0] or 0)
 
     def overdue(self, since: int, until: int, limit: int) -> Sequence[Any]:
