@@ -37,8 +37,8 @@ from varts.live import (
     opening,
 )
 from varts.live.allocation import Allocation
+from varts.live.log_rows import NewDecision
 from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
-from varts.live.transaction import NewDecision
 from varts.live.validation import check_arms
 
 ARMS = ["9", "12", "15"]

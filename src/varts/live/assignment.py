@@ -12,9 +12,10 @@ from varts.live.allocation import FORGOTTEN, STICKY, Choice
 from varts.live.clock import process_clock
 from varts.live.contextual_allocation import Context
 from varts.live.errors import ExperimentStopped
+from varts.live.log_rows import NewDecision
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
-from varts.live.transaction import NewDecision, Transaction
+from varts.live.transaction import Transaction
 
 
 class Decision(NamedTuple):

@@ -85,7 +85,25 @@ class Runner:
             names: Of which columns.
             rows: Their values.
         """
-        self.run_for_each(replacement(self.sqlite, table, names), rows)
+        if rows:
+            self.run_for_each(replacement(self.sqlite, table, names), rows)
+
+    def run_both(
+        self, first: str, given_first: Sequence[Any], second: str, given_second: Sequence[Any]
+    ) -> None:
+        """Run two changes of different tables; PostgreSQL is sent one statement for them.
+
+        Args:
+            first: One of them.
+            given_first: Its values.
+            second: The other.
+            given_second: Its values.
+        """
+        if self.sqlite:
+            self.run(first, given_first)
+            self.run(second, given_second)
+        else:
+            self.run(f"WITH one AS ({first}) {second}", (*given_first, *given_second))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -16,10 +16,19 @@ from varts.live.connections import limit_statements
 from varts.live.contexts import forget_contexts, sample_contexts
 from varts.live.errors import StoreError
 from varts.live.head import Head, read_head
+from varts.live.log_rows import Assigned, Corrected, Decided, NewDecision, Settled
 from varts.live.row import Row, written
 from varts.live.schema import decisions, events, experiments, statistics, traffic, units
 from varts.live.state import CONFIGURE, MISSING, PART, REWARD, Event, State
-from varts.live.statements import Runner, as_value, compiled, insertion, lookup, update
+from varts.live.statements import (
+    Runner,
+    as_value,
+    compiled,
+    insertion,
+    lookup,
+    replacement,
+    update,
+)
 from varts.live.traffic import (
     Traffic,
     add_decided,
@@ -149,14 +158,18 @@ class Transaction:
             head |= {"revision": state.version, "config": json.dumps(state.config.to_json())}
         if swept is not None:
             head["swept"] = swept
-        text = update(self.sqlite, experiments, tuple(head))
-        self.runner.run(text, (*head.values(), self.experiment))
-        if state.touched:
-            rows = [
-                (self.experiment, *key, state.version, *written(state.rows[key]))
-                for key in sorted(state.touched)
-            ]
-            self.runner.replace(statistics, _STATISTIC, rows)
+        change = update(self.sqlite, experiments, tuple(head))
+        given = (*head.values(), self.experiment)
+        if not state.touched:
+            self.runner.run(change, given)
+            return
+        *rows, last = [
+            (self.experiment, *key, state.version, *written(state.rows[key]))
+            for key in sorted(state.touched)
+        ]
+        self.runner.replace(statistics, _STATISTIC, rows)
+        keep = replacement(self.sqlite, statistics, _STATISTIC)
+        self.runner.run_both(keep, last, change, given)
 
     def save_anew(self, state: State, assigned: Sequence[dict[str, Any]]) -> None:
         """Replace the caches: all statistics, the traffic and all arms of sticky units."""
@@ -239,71 +252,6 @@ class Transaction:
 def read_event(row: Any) -> Event:
     """An event as it was before it was written."""
     return Event._make((*row[:-1], None if row.body is None else json.loads(row.body)))
-
-
-class NewDecision(NamedTuple):
-    """A decision that is to be written."""
-
-    experiment: int
-    id: str
-    version: int
-    epoch: int
-    arm: int
-    probability: float
-    estimated: bool
-    reason: str
-    unit: str | None
-    time: int
-    salt: str | None
-    context: str | None
-
-
-class Decided(NamedTuple):
-    """What the log has of a decision."""
-
-    id: str
-    seq: int
-    version: int
-    epoch: int
-    arm: int
-    probability: float
-    estimated: bool
-    reason: str
-    time: int
-    unit: str | None
-    context: str | None
-
-
-class Settled(NamedTuple):
-    """What the log has of the event that settled a decision."""
-
-    decision: str
-    kind: str
-    raw: float | None
-    value: float | None
-    version: int
-    body: str | None
-
-
-class Corrected(NamedTuple):
-    """What the log has of an event that corrected a reward."""
-
-    corrects: str
-    kind: str
-    raw: float | None
-    value: float | None
-    version: int
-    body: str | None
-
-
-class Assigned(NamedTuple):
-    """The arm that a sticky unit has."""
-
-    unit: str
-    arm: int
-    probability: float
-    estimated: bool
-    decision: str
 
 
 _EVENT = ("experiment", *Event._fields)
