@@ -63,17 +63,11 @@ class Runner:
             names: Of which columns.
             rows: Their values.
         """
+        names, rows = with_values(names, rows)
+        text = insertion(self.sqlite, table, names)
         if not self.sqlite:
-            return int(self.run(insertion(False, table, names), as_value(names, rows)).rowcount)
-        # Python's driver takes as long for one None or True as for five numbers, and longer for
-        # rows that are more than tuples.
-        columns = {
-            name: tuple(map(int, column)) if isinstance(column[0], bool) else column
-            for name, column in zip(names, zip(*rows, strict=True), strict=True)
-            if column.count(None) < len(rows)
-        }
-        text = insertion(True, table, tuple(columns))
-        return self.run_for_each(text, list(zip(*columns.values(), strict=True)))
+            return int(self.run(text, as_value(names, rows)).rowcount)
+        return self.run_for_each(text, rows)
 
     def replace(
         self, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
@@ -142,6 +136,24 @@ def insertion(on_sqlite: bool, table: sa.Table, names: tuple[str, ...]) -> str:
         kinds = ", ".join(f"{name} {table.c[name].type.compile(_POSTGRES)}" for name in names)
         given = f"SELECT * FROM json_to_recordset(%s::json) AS given({kinds})"
     return f"INSERT INTO {table.name} ({', '.join(names)}) {given} ON CONFLICT DO NOTHING"
+
+
+def with_values(
+    names: tuple[str, ...], rows: Sequence[Sequence[Any]]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The columns that have a value in some row, and those of the rows, as plain tuples.
+
+    SQLite's driver takes as long for one None as for five numbers; PostgreSQL must read its name.
+
+    >>> with_values(("id", "unit"), [("a", None), ("b", None)])
+    (('id',), [('a',), ('b',)])
+    """
+    columns = {
+        name: column
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        if column.count(None) < len(rows)
+    }
+    return tuple(columns), list(zip(*columns.values(), strict=True))
 
 
 def as_value(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str]:

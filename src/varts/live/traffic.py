@@ -58,19 +58,22 @@ def counting_decided(insert: str) -> str:
 
     Two transactions of one slot lock its rows in the same order, so they cannot block each other.
     """
-    return _counting(insert, f"1 + mod(pg_backend_pid(), {SLOTS}), count(*), 0 FROM new")
+    slot = f"1 + mod(pg_backend_pid(), {SLOTS})"
+    return _counting(insert, "experiment, arm", f"{slot}, count(*), 0 FROM new")
 
 
 @cache
 def counting_settled(insert: str) -> str:
     """The same with events, of which some settle a decision."""
-    return _counting(insert, "0, 0, count(*) FROM new WHERE decision IS NOT NULL")
+    counts = "0, 0, count(*) FROM new WHERE decision IS NOT NULL"
+    return _counting(insert, "experiment, arm, decision", counts)
 
 
-def _counting(insert: str, counts: str) -> str:
+def _counting(insert: str, columns: str, counts: str) -> str:
     return (
-        f"WITH new AS ({insert} RETURNING *), counted AS ({_INTO} SELECT experiment, arm, {counts} "
-        f"GROUP BY experiment, arm ORDER BY arm {_ADDING}) SELECT count(*) FROM new"
+        f"WITH new AS ({insert} RETURNING {columns}), counted AS ({_INTO} "
+        f"SELECT experiment, arm, {counts} GROUP BY experiment, arm ORDER BY arm {_ADDING}) "
+        "SELECT count(*) FROM new"
     )
 
 

@@ -28,6 +28,7 @@ from varts.live.statements import (
     lookup,
     replacement,
     update,
+    with_values,
 )
 from varts.live.traffic import (
     Traffic,
@@ -128,6 +129,7 @@ class Transaction:
         rows: Sequence[Sequence[Any]],
     ) -> int:
         """On PostgreSQL, add rows but those whose key is taken, and to the traffic; how many."""
+        names, rows = with_values(names, rows)
         text = counting(insertion(self.sqlite, table, names))
         return int(self.runner.run(text, as_value(names, rows)).fetchone()[0])
 
