@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ import varts
 from tests.live import chaos
 from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from tests.live.stores import refused, rewards, shared, with_rewards
-from varts.live import Store, StoreError, UnknownExperiment
+from varts.live import Store, StoreError, UnknownExperiment, connections
 from varts.live.schema import SCHEMA_VERSION
 from varts.live.statements import Runner
 from varts.live.transaction import Transaction
@@ -492,31 +493,52 @@ def test_an_experiment_that_is_not_there(store_url):
     )
 
 
-def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch):
-    """Nobody knows whether a commit arrived whose answer did not: the sentence must not say so."""
-    url = postgres()
-    exp = with_rewards(url)
-    decision = exp.decide()
+@contextmanager
+def ending_connections(url):
+    """A function that ends all connections to the database, as an administrator does."""
     engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
 
     def end_all():
         with engine.begin() as connection:
             connection.exec_driver_sql(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
 
-    end_all()  # idle ones: nobody notices
-    assert exp.decide().arm in ARMS
-    save = Transaction.save
-    monkeypatch.setattr(Transaction, "save", lambda *args: (save(*args), end_all()))
-    error = refused(lambda: exp.reward(decision.id, 1.0), "lost the connection", "same id")
-    assert "nothing was written" not in str(error)
-    monkeypatch.undo()
-    assert exp.reward(decision.id, 1.0)
-    exp.close()
+    yield end_all
     engine.dispose()
+
+
+def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch):
+    """Nobody knows whether a commit arrived whose answer did not: the sentence must not say so."""
+    url = postgres()
+    exp = with_rewards(url)
+    decision = exp.decide()
+    with ending_connections(url) as end_all:
+        end_all()  # idle ones: nobody notices
+        assert exp.decide().arm in ARMS
+        save = Transaction.save
+        monkeypatch.setattr(Transaction, "save", lambda *args: (save(*args), end_all()))
+        error = refused(lambda: exp.reward(decision.id, 1.0), "lost the connection", "same id")
+        assert "nothing was written" not in str(error)
+        monkeypatch.undo()
+        assert exp.reward(decision.id, 1.0)
+        exp.close()
     assert rewards(url) == 6
+
+
+def test_a_connection_that_ends_between_two_calls_in_a_row_is_noticed(postgres, monkeypatch):
+    """It is not asked whether it is there, but it has said that it ends."""
+    monkeypatch.setattr(connections, "TRUSTED_SECONDS", 60.0)
+    url = postgres()
+    with with_rewards(url) as exp, ending_connections(url) as end_all:
+        end_all()
+        assert exp.decide().arm in ARMS
+        end_all()
+        monkeypatch.setattr(connections, "_has_news", lambda connection: False)
+        refused(exp.decide, "lost the connection", "same id")  # who does not listen is told so
+        assert exp.decide().arm in ARMS
+    assert rewards(url) == 5
 
 
 def test_a_store_that_is_only_looked_at_makes_no_tables(tmp_path, postgres):
