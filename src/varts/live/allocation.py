@@ -139,7 +139,7 @@ class Allocation:
         self.policy = state.config.policy
         self.stats: Any = seen_by(self.policy, self.options.goal, self._statistics())
         self.K: int = self.stats.K
-        owed = state.owed(self.policy, self.stats)[self.active]
+        owed = state.owed(self.policy, self.stats, state.config.asked)[self.active]
         self.owed, self.ready = self.active[owed], self.active[~owed]
         # Of the traffic that the floor leaves over, the share of the arms that are owed pulls.
         self.forced = len(self.owed) / len(self.active)

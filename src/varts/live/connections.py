@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 import weakref
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +17,13 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, Pool, StaticPool
 
 from varts.live.errors import StoreError
 from varts.live.locks import Deadline
 from varts.live.url import file_of, in_memory
 
+IDLE_CONNECTIONS = 5  # kept open for whoever is next
 POSTGRES_CONNECTIONS = 25  # of one store in one process
 SHORTEST_PAUSE_SECONDS = 10
 MARGIN_SECONDS = 1  # for a statement, else nobody is told that it was a lock that took so long
@@ -65,6 +67,51 @@ class Attempts(threading.local):
     latest: Attempt | None = None
 
 
+class Shelf(Pool):
+    """Connections that nobody uses, the last used on top; nobody waits for one.
+
+    SQLAlchemy's own pool has a `threading.Condition`, which an exception of a signal may leave
+    locked for good (`locks.py`). Putting something on a deque, or taking it off, needs no lock.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._idle: deque[Any] = deque()
+
+    def _do_get(self) -> ConnectionPoolEntry:
+        with suppress(IndexError):
+            found: ConnectionPoolEntry = self._idle.pop()
+            return found
+        return self._create_connection()
+
+    def _do_return_conn(self, record: Any) -> None:
+        if len(self._idle) < IDLE_CONNECTIONS:
+            self._idle.append(record)
+        else:
+            record.close()
+
+    def recreate(self) -> Shelf:
+        """Another one, empty."""
+        return type(self)(
+            self._creator,
+            echo=self.echo,
+            logging_name=self._orig_logging_name,
+            reset_on_return=self._reset_on_return,
+            dialect=self._dialect,
+            _dispatch=self.dispatch,
+        )
+
+    def dispose(self) -> None:
+        """Close those that are here."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def status(self) -> str:
+        """For people to read."""
+        return f"Shelf with {len(self._idle)} connections"
+
+
 def milliseconds(seconds: float) -> int:
     """For databases, to which 0 means for ever."""
     return max(math.ceil(seconds * 1000), 1)
@@ -97,7 +144,7 @@ def connect_sqlite(url: sa.URL, timeout: float, attempts: Attempts) -> Engine:
         engine = sa.create_engine("sqlite://", poolclass=NullPool, creator=lambda: _look_at(url))
     else:
         options = {"factory": CleanConnection}
-        engine = sa.create_engine(url, connect_args=options, max_overflow=-1)  # no reader waits
+        engine = sa.create_engine(url, connect_args=options, poolclass=Shelf)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
@@ -194,8 +241,8 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
     written; but never so soon that a slow computation between two statements could be meant.
     """
     try:
-        # As many connections as there are places in the store's queue: here nobody waits.
-        engine = sa.create_engine(url, pool_size=5, max_overflow=-1)
+        # As many connections as there are places in the store's queue.
+        engine = sa.create_engine(url, poolclass=Shelf)
     except ImportError:
         raise ImportError("PostgreSQL needs psycopg: pip install 'varts[postgres]'") from None
     pause = max(timeout / 2, SHORTEST_PAUSE_SECONDS)

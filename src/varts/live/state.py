@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._validation import Floats, choice
 from varts.features import Features
-from varts.linear_stats import LinearStats
 from varts.live.option_values import read_features
 from varts.live.options import Options
 from varts.live.row import NO_REWARDS, Row
@@ -312,11 +311,12 @@ class State:
         moments = [rows.get(arm, NO_REWARDS).moments for arm in range(K)]
         return ArmStats._trusted(*np.array(moments).T.copy())
 
-    def owed(self, policy: Policy, stats: ArmStats | LinearStats) -> NDArray[np.bool_]:
+    def owed(self, policy: Policy, stats: Any, asked: Any = None) -> NDArray[np.bool_]:
         """Which arms are owed pulls: they had too few rewards, or too little of them is left."""
-        own = policy is self.config.policy
-        least, weight = self.config.asked if own else asked_by(policy, stats.K)
-        return (self.counts(policy.contextual) < least) | (stats.n < weight)
+        least, weight = asked or asked_by(policy, stats.K)
+        counts = self.counts(True) if policy.contextual else self.counts()
+        owed: NDArray[np.bool_] = (counts < least) | (stats.n < weight)
+        return owed
 
     @property
     def counted(self) -> int:
