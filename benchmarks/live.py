@@ -283,20 +283,24 @@ def goals(file, database):
         say(f"goals, round {number + 1} of {ROUNDS}")
         rows = [at_ten(file, 1, in_batches), at_ten(database, 1, in_batches)]
         rows.append(at_ten(file, 1, in_batches, features=FEATURES, prior=LINE))
+        rows += [at_ten(new, 1, one_by_one) for new in (file, database)]
         rows.append(at_ten(file, 4, one_by_one))
         errors += sum(row["errors"] for row in rows)
         alone = [each(10)["same state"] for each in (choosing, choosing_by_context)]
         throughput = [row["pairs a second"] for row in rows[:3]]
-        rounds.append([*alone, *throughput, rows[3]["decide ms"][1]])
+        work = [row["CPU us a pair"] for row in rows[3:5]]
+        rounds.append([*alone, *throughput, *work, rows[5]["decide ms"][1]])
     named = {
-        "choosing at K = 10, same state, us": (30, "most"),
+        "choosing at K = 10, same state, us": (15, "most"),
         f"choosing at K = 10 with {D} features, same state, us": (60, "most"),
-        "SQLite, K = 10, batches of 500, 1 process, pairs a second": (20_000, "least"),
-        "PostgreSQL, K = 10, batches of 500, 1 process, pairs a second": (8_000, "least"),
+        "SQLite, K = 10, batches of 500, 1 process, pairs a second": (40_000, "least"),
+        "PostgreSQL, K = 10, batches of 500, 1 process, pairs a second": (15_000, "least"),
         f"SQLite, K = 10, {D} features, batches of 500, 1 process, pairs a second": (
             8_000,
             "least",
         ),
+        "SQLite, K = 10, one by one, 1 process, CPU us a pair": (1_200, "most"),
+        "PostgreSQL, K = 10, one by one, 1 process, CPU us a pair": (1_200, "most"),
         "SQLite, K = 10, 4 processes: p99 of a decide, ms": (50, "most"),
     }
     out = []

@@ -37,6 +37,7 @@ from varts.live import (
     opening,
 )
 from varts.live.allocation import Allocation
+from varts.live.log_rows import NewDecision
 from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
 from varts.live.validation import check_arms
 
@@ -1243,7 +1244,7 @@ def decision_row(exp, **columns):
     """The row of a decision `d` that nobody made."""
     row = {"experiment": exp._snapshot.id, "id": "d", "version": 1, "epoch": 1, "arm": 0}
     row |= {"probability": 1 / 3, "estimated": False, "reason": "forced", "unit": None}
-    return row | {"time": START} | columns
+    return NewDecision(**row | {"time": START, "salt": None, "context": None} | columns)
 
 
 def exported(exp, folder):

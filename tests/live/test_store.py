@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ import varts
 from tests.live import chaos
 from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from tests.live.stores import refused, rewards, shared, with_rewards
-from varts.live import Store, StoreError, UnknownExperiment
+from varts.live import Store, StoreError, UnknownExperiment, connections
 from varts.live.schema import SCHEMA_VERSION
+from varts.live.statements import Runner
 from varts.live.transaction import Transaction
 
 NOBODY = 65534
@@ -138,16 +140,18 @@ def test_threads_share_one_experiment(store_url):
     exp.close()
 
 
-def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres):
+def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres, monkeypatch):
     """Rows that two transactions add in opposite orders are a deadlock, unless they are sorted."""
     orders = []
     with with_rewards(postgres()) as exp:
+        run = Runner.run
 
-        @sa.event.listens_for(exp.store.engine, "before_cursor_execute")
-        def listen(connection, cursor, statement, values, context, many):
-            if "INSERT INTO varts_decisions" in statement:
-                orders.append([row["id"] for row in json.loads(values[0])])
+        def listen(self, text, given=()):
+            if "INSERT INTO varts_decisions" in text:
+                orders.append([row["id"] for row in json.loads(given[0])])
+            return run(self, text, given)
 
+        monkeypatch.setattr(Runner, "run", listen)
         for ids in ("abcd", "dcba"):
             asked = [f"{ids}{id}" for id in ids]
             assert [d.id for d in exp.decide_many(4, asked)] == asked
@@ -155,19 +159,19 @@ def test_batches_of_the_same_ids_do_not_wait_for_each_other(postgres):
 
 
 @shared
-def test_no_call_reads_the_whole_log(store_url):
+def test_no_call_reads_the_whole_log(store_url, monkeypatch):
     """A planner that knows little of a new table prefers to read all of an experiment: every look
     into the log must go by an index on the decision, however many are looked for."""
-    plans = []
+    plans, run = [], Runner.run
     exp = with_rewards(store_url, 2000)
 
-    @sa.event.listens_for(exp.store.engine, "before_cursor_execute")
-    def explain(connection, cursor, statement, values, context, many):
-        if statement.startswith("SELECT") and ("varts_events" in statement or "json" in statement):
-            plain = exp.store.sqlite
-            cursor.execute(f"EXPLAIN {'QUERY PLAN ' if plain else ''}{statement}", values)
-            plans.append("\n".join(str(row) for row in cursor.fetchall()))
+    def explain(self, text, given=()):
+        if text.startswith("SELECT") and ("varts_events" in text or "json" in text):
+            plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
+            plans.append("\n".join(map(str, run(self, f"{plan} {text}", given).fetchall())))
+        return run(self, text, given)
 
+    monkeypatch.setattr(Runner, "run", explain)
     ids = [f"new-{i}" for i in range(50)]
     exp.decide_many(50, ids)
     exp.reward_many([(id, 1.0) for id in ids])
@@ -489,31 +493,52 @@ def test_an_experiment_that_is_not_there(store_url):
     )
 
 
-def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch):
-    """Nobody knows whether a commit arrived whose answer did not: the sentence must not say so."""
-    url = postgres()
-    exp = with_rewards(url)
-    decision = exp.decide()
+@contextmanager
+def ending_connections(url):
+    """A function that ends all connections to the database, as an administrator does."""
     engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
 
     def end_all():
         with engine.begin() as connection:
             connection.exec_driver_sql(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
 
-    end_all()  # idle ones: nobody notices
-    assert exp.decide().arm in ARMS
-    save = Transaction.save
-    monkeypatch.setattr(Transaction, "save", lambda *args: (save(*args), end_all()))
-    error = refused(lambda: exp.reward(decision.id, 1.0), "lost the connection", "same id")
-    assert "nothing was written" not in str(error)
-    monkeypatch.undo()
-    assert exp.reward(decision.id, 1.0)
-    exp.close()
+    yield end_all
     engine.dispose()
+
+
+def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch):
+    """Nobody knows whether a commit arrived whose answer did not: the sentence must not say so."""
+    url = postgres()
+    exp = with_rewards(url)
+    decision = exp.decide()
+    with ending_connections(url) as end_all:
+        end_all()  # idle ones: nobody notices
+        assert exp.decide().arm in ARMS
+        save = Transaction.save
+        monkeypatch.setattr(Transaction, "save", lambda *args: (save(*args), end_all()))
+        error = refused(lambda: exp.reward(decision.id, 1.0), "lost the connection", "same id")
+        assert "nothing was written" not in str(error)
+        monkeypatch.undo()
+        assert exp.reward(decision.id, 1.0)
+        exp.close()
     assert rewards(url) == 6
+
+
+def test_a_connection_that_ends_between_two_calls_in_a_row_is_noticed(postgres, monkeypatch):
+    """It is not asked whether it is there, but it has said that it ends."""
+    monkeypatch.setattr(connections, "TRUSTED_SECONDS", 60.0)
+    url = postgres()
+    with with_rewards(url) as exp, ending_connections(url) as end_all:
+        end_all()
+        assert exp.decide().arm in ARMS
+        end_all()
+        monkeypatch.setattr(connections, "_has_news", lambda connection: False)
+        refused(exp.decide, "lost the connection", "same id")  # who does not listen is told so
+        assert exp.decide().arm in ARMS
+    assert rewards(url) == 5
 
 
 def test_a_store_that_is_only_looked_at_makes_no_tables(tmp_path, postgres):

@@ -37,7 +37,10 @@ POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
     "winner",
 )
 DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither belief nor index
-UNUSED_BITS = np.uint64(12)  # of 64 random ones: 52 make a float that is neither 0 nor 1
+# Of 64 random bits, 52 make a float that is neither 0 nor 1. Arrays, since NumPy takes longer with
+# plain numbers.
+WORD, UNUSED_BITS = np.dtype("<u8"), np.array(12, dtype=np.uint64)
+STEP, HALF_A_STEP = np.array(2.0**-52), np.array(2.0**-53)
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
 SEEDING = b"varts seed"
 FORGOTTEN = "forgotten:"  # what the name begins with that a forgotten unit has in the log
@@ -75,10 +78,9 @@ def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Float
     """
     start = b"%d/%b/" % (seed, purpose)
     random = b"".join([hashlib.shake_128(start + key.encode()).digest(8 * size) for key in keys])
-    words = np.frombuffer(random, dtype="<u8").reshape(len(keys), size)
-    out = np.asarray((words >> UNUSED_BITS) * 2.0**-52, dtype=np.float64)
-    out += 2.0**-53
-    return out
+    out: Floats = (np.frombuffer(random, dtype=WORD) >> UNUSED_BITS) * STEP
+    out += HALF_A_STEP
+    return out.reshape(len(keys), size)
 
 
 def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
@@ -89,7 +91,9 @@ def keyed_generator(seed: int, purpose: bytes, key: str) -> np.random.Generator:
 
 def clipped(config: Config, raw: float) -> float:
     """A reward within the option `clip`."""
-    low, high = config.options.clip or (raw, raw)
+    if config.options.clip is None:
+        return limited(raw)
+    low, high = config.options.clip
     return limited(min(max(raw, low), high))
 
 
@@ -134,10 +138,12 @@ class Allocation:
         self.active = state.config.active
         self.policy = state.config.policy
         self.stats: Any = seen_by(self.policy, self.options.goal, self._statistics())
-        owed = state.owed(self.policy, self.stats)[self.active]
+        self.K: int = self.stats.K
+        owed = state.owed(self.policy, self.stats, state.config.asked)[self.active]
         self.owed, self.ready = self.active[owed], self.active[~owed]
         # Of the traffic that the floor leaves over, the share of the arms that are owed pulls.
         self.forced = len(self.owed) / len(self.active)
+        self.share = 1 / len(self.active)
         self.even = self.options.floor * len(self.active)
 
     def _statistics(self) -> Any:
@@ -160,10 +166,10 @@ class Allocation:
         `held` says it of units whose names have been forgotten. `contexts`, one per key, are for
         policies that look at them.
         """
-        config, known = self.state.config, self._known(contexts)
-        if config.winner is not None:
-            return [Choice(config.winner, 1.0, WINNER)] * len(keys)
-        u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.stats.K)
+        winner, known = self.state.config.winner, self._known(contexts)
+        if winner is not None:
+            return [Choice(winner, 1.0, WINNER)] * len(keys)
+        u = uniforms(self.seed, CHOICE, keys, 2 + 2 * self.K)
         held = self._holdout(keys, units) if held is None else held
         forced = self.even + (1 - self.even) * self.forced
         arms, reasons, by_policy = [], [], []
@@ -182,13 +188,13 @@ class Allocation:
             chosen = self._policy_choices(keys, u, by_policy, known)
             for i, arm in zip(by_policy, chosen, strict=True):
                 arms[i] = arm
-        share, estimated = 1 / len(self.active), exact and self.estimated
         free = [i for i, one in enumerate(held) if not one]
-        chances = self._chances_of(arms, free, known) if exact else [np.nan] * len(free)
-        out = [Choice(arm, share, reason) for arm, reason in zip(arms, reasons, strict=True)]
-        for i, chance in zip(free, chances, strict=True):
-            out[i] = Choice(arms[i], chance, reasons[i], estimated)
-        return out
+        chances = iter(self._chances_of(arms, free, known) if exact else [np.nan] * len(free))
+        share, estimated = self.share, exact and self.estimated
+        return [
+            Choice(arm, share, reason) if one else Choice(arm, next(chances), reason, estimated)
+            for arm, reason, one in zip(arms, reasons, held, strict=True)
+        ]
 
     def _holdout(self, keys: Sequence[str], units: Sequence[str | None]) -> Sequence[bool]:
         if not self.options.holdout:
@@ -204,7 +210,7 @@ class Allocation:
         self, keys: Sequence[str], u: Floats, rows: list[int], known: Any
     ) -> list[int]:
         """What the policy would have these of the decisions play."""
-        K = self.stats.K
+        K = self.K
         if self.belief is not None:
             u = u if len(rows) == len(u) else u[rows]
             first, second = u[:, 2 : 2 + K], u[:, 2 + K :]
@@ -235,14 +241,14 @@ class Allocation:
     @computed_once
     def ready_policy(self) -> Policy:
         """The policy for the arms that are ready."""
-        if len(self.ready) == self.stats.K:
+        if len(self.ready) == self.K:
             return self.policy
         return self.policy.restricted(self.ready)
 
     @computed_once
     def ready_stats(self) -> Any:
         """The statistics of the arms that are ready."""
-        if len(self.ready) == self.stats.K:
+        if len(self.ready) == self.K:
             return self.stats
         return self.stats.take(self.ready)
 
@@ -295,7 +301,7 @@ class Allocation:
     @computed_once
     def probabilities(self) -> Floats:
         """The chance of every arm at the next decision outside the holdout."""
-        policy = np.zeros(self.stats.K)
+        policy = np.zeros(self.K)
         if len(self.ready):
             policy[self.ready] = self._policy_probabilities()
         return self._shared(policy)
@@ -303,7 +309,7 @@ class Allocation:
     def _shared(self, policy: Floats) -> Floats:
         """The chances of all arms by those that the policy gives to the ready ones."""
         policy[..., self.ready] *= 1 - self.forced
-        policy[..., self.owed] = 1 / len(self.active)
+        policy[..., self.owed] = self.share
         out = (1 - self.even) * policy
         out[..., self.active] += self.options.floor
         return np.asarray(out)

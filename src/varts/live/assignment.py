@@ -6,13 +6,13 @@ import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from varts.live.allocation import FORGOTTEN, STICKY, Choice
 from varts.live.clock import process_clock
 from varts.live.contextual_allocation import Context
 from varts.live.errors import ExperimentStopped
+from varts.live.log_rows import NewDecision
 from varts.live.snapshot import Snapshot
 from varts.live.state import State
 from varts.live.transaction import Transaction
@@ -60,12 +60,12 @@ def decide(
             asking = dict(zip(reversed(ids), reversed(contexts), strict=True))  # the first counts
             rows = _new_rows(snapshot, transaction, state, head.time, ids, units, asking, found)
             if not (fresh or transaction.sqlite):  # or two batches of the same ids, each with a
-                rows.sort(key=lambda row: str(row["id"]))  # part of them, wait for each other
+                rows.sort(key=lambda row: row.id)  # part of them, wait for each other
             if rows and transaction.add_decisions(rows) < len(rows):
                 found = transaction.decided(ids)  # another process was first with the same id
                 state, _ = snapshot.refresh(transaction)  # and may have seen a newer state
             else:
-                found |= {row["id"]: SimpleNamespace(**row) for row in rows}
+                found |= {row.id: row for row in rows}
     names = state.config.arms
     return [
         Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
@@ -100,7 +100,7 @@ def _new_rows(
     units: Sequence[str | None],
     contexts: Mapping[str, Context | None],
     found: Collection[str],
-) -> list[dict[str, Any]]:
+) -> list[NewDecision]:
     """Rows for the ids that were not found, in their order; sticky units are assigned their arm."""
     config = state.config
     if config.stopped and config.winner is None:
@@ -145,22 +145,22 @@ def _new_rows(
         kept |= {unit: chosen[id]._replace(reason=STICKY) for unit, id in first.items()}
     rows = []
     for id, unit in wanted.items():
-        choice = chosen[id] if id in chosen else kept[str(unit)]
+        arm, probability, reason, estimated = chosen[id] if id in chosen else kept[str(unit)]
         rows.append(
-            {
-                "experiment": snapshot.id,
-                "id": id,
-                "version": state.version,
-                "epoch": config.epoch,
-                "arm": choice.arm,
-                "probability": choice.probability,
-                "estimated": choice.estimated,
-                "reason": choice.reason,
-                "unit": unit,
-                "time": now,
-                "salt": salts.get(id),
-                "context": _stored_context(contexts[id]),
-            }
+            NewDecision(
+                snapshot.id,
+                id,
+                state.version,
+                config.epoch,
+                arm,
+                probability,
+                estimated,
+                reason,
+                unit,
+                now,
+                salts.get(id),
+                _stored_context(contexts[id]),
+            )
         )
     return rows
 

@@ -28,10 +28,12 @@ def file_clock(path: Path) -> Clock:
     A process that may not touch it cannot write to the database either: its own clock will do.
     """
 
+    name = str(path)
+
     def now() -> int:
         try:
-            os.utime(path)
-            return os.stat(path).st_mtime_ns // 1000
+            os.utime(name)
+            return os.stat(name).st_mtime_ns // 1000
         except OSError:
             return process_clock()
 

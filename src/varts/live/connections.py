@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import sqlite3
 import threading
+import time
 import weakref
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +17,17 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, Pool, StaticPool
 
 from varts.live.errors import StoreError
 from varts.live.locks import Deadline
 from varts.live.url import file_of, in_memory
 
+IDLE_CONNECTIONS = 5  # kept open for whoever is next
 POSTGRES_CONNECTIONS = 25  # of one store in one process
 SHORTEST_PAUSE_SECONDS = 10
 MARGIN_SECONDS = 1  # for a statement, else nobody is told that it was a lock that took so long
+TRUSTED_SECONDS = 0.005  # for so long after a use, a connection is there unless it says not
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's code
 
 
@@ -42,7 +47,7 @@ class Attempt:
         if driver.in_transaction:  # memory, when something else had no time to end it
             driver.rollback()
         driver.execute(f"PRAGMA busy_timeout = {milliseconds(self.deadline.left)}")
-        connection.exec_driver_sql(f"BEGIN {how}")
+        driver.execute(f"BEGIN {how}")
 
     def end(self) -> None:
         """Undo what SQLAlchemy has neither committed nor undone, since an exception of a signal
@@ -62,16 +67,62 @@ class Attempts(threading.local):
     latest: Attempt | None = None
 
 
+class Shelf(Pool):
+    """Connections that nobody uses, the last used on top; nobody waits for one.
+
+    SQLAlchemy's own pool has a `threading.Condition`, which an exception of a signal may leave
+    locked for good (`locks.py`). Putting something on a deque, or taking it off, needs no lock.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._idle: deque[Any] = deque()
+
+    def _do_get(self) -> ConnectionPoolEntry:
+        with suppress(IndexError):
+            found: ConnectionPoolEntry = self._idle.pop()
+            return found
+        return self._create_connection()
+
+    def _do_return_conn(self, record: Any) -> None:
+        if len(self._idle) < IDLE_CONNECTIONS:
+            self._idle.append(record)
+        else:
+            record.close()
+
+    def recreate(self) -> Shelf:
+        """Another one, empty."""
+        return type(self)(
+            self._creator,
+            echo=self.echo,
+            logging_name=self._orig_logging_name,
+            reset_on_return=self._reset_on_return,
+            dialect=self._dialect,
+            _dispatch=self.dispatch,
+        )
+
+    def dispose(self) -> None:
+        """Close those that are here."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def status(self) -> str:
+        """For people to read."""
+        return f"Shelf with {len(self._idle)} connections"
+
+
 def milliseconds(seconds: float) -> int:
     """For databases, to which 0 means for ever."""
     return max(math.ceil(seconds * 1000), 1)
 
 
-def is_lock_timeout(error: sa.exc.DBAPIError) -> bool:
-    """Whether somebody else had a lock for longer than the transaction might wait."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
+def is_lock_timeout(error: BaseException | None) -> bool:
+    """Whether it is the driver's word that somebody else had a lock for longer than the transaction
+    might wait."""
+    code = getattr(error, "sqlite_errorcode", None)
     busy = code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
-    return busy or getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE
+    return busy or getattr(error, "sqlstate", None) == LOCK_NOT_AVAILABLE
 
 
 # ------------------------------------------------------------------------------ SQLite
@@ -93,7 +144,7 @@ def connect_sqlite(url: sa.URL, timeout: float, attempts: Attempts) -> Engine:
         engine = sa.create_engine("sqlite://", poolclass=NullPool, creator=lambda: _look_at(url))
     else:
         options = {"factory": CleanConnection}
-        engine = sa.create_engine(url, connect_args=options, max_overflow=-1)  # no reader waits
+        engine = sa.create_engine(url, connect_args=options, poolclass=Shelf)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
@@ -190,8 +241,8 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
     written; but never so soon that a slow computation between two statements could be meant.
     """
     try:
-        # As many connections as there are places in the store's queue: here nobody waits.
-        engine = sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=-1)
+        # As many connections as there are places in the store's queue.
+        engine = sa.create_engine(url, poolclass=Shelf)
     except ImportError:
         raise ImportError("PostgreSQL needs psycopg: pip install 'varts[postgres]'") from None
     pause = max(timeout / 2, SHORTEST_PAUSE_SECONDS)
@@ -224,6 +275,19 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
         connection.commit()
         return connection
 
+    @sa.event.listens_for(engine, "checkout")
+    def check(connection: Any, record: Any, proxy: Any) -> None:
+        idle = time.monotonic() - record.info.get("used", -math.inf)
+        if idle > TRUSTED_SECONDS or _has_news(connection):
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error:
+                raise sa.exc.InvalidatePoolError from None
+
+    @sa.event.listens_for(engine, "checkin")
+    def stamp(connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
     @sa.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         left = time_left()
@@ -232,6 +296,15 @@ def connect_postgres(url: sa.URL, name: str, timeout: float, attempts: Attempts)
             limit_statements(connection, lock_timeout=left or 1e-3, statement_timeout=work)
 
     return engine
+
+
+def _has_news(connection: Any) -> bool:
+    """Whether the server has said something unasked, such as that it hangs up, or may have."""
+    if not hasattr(select, "poll"):  # Windows
+        return True
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def limit_statements(connection: Connection, **settings: float) -> None:

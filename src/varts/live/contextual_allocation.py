@@ -74,8 +74,10 @@ def encode(features: Features, contexts: Sequence[Context | None]) -> Floats:
 def features_marks(config: Config, decisions: Iterable[Any]) -> dict[str, dict[str, Any]]:
     """The features of each decision's unit, by its id, as the event of its reward says them; those
     are left out that have none, or whose context was forgotten."""
+    if config.features is None:
+        return {}
     known = {one.id: one.context for one in decisions if one.context is not None}
-    if config.features is None or not known:
+    if not known:
         return {}
     x = encode(config.features, [json.loads(context) for context in known.values()]).tolist()
     # Whole numbers as such take less space in a log.
@@ -105,7 +107,7 @@ class ContextualAllocation(Allocation):
     def _policy_choices(
         self, keys: Sequence[str], u: Floats, rows: list[int], known: Known
     ) -> list[int]:
-        K, policy = self.stats.K, self.policy
+        K, policy = self.K, self.policy
         if isinstance(policy, LinearSampler):
             columns = self.ready if len(self.ready) < K else slice(None)
             u = u[rows]
@@ -131,7 +133,7 @@ class ContextualAllocation(Allocation):
 
     def _probabilities_of(self, known: Known, rows: Sequence[int]) -> Floats:
         """The chance of every arm outside the holdout, a row for each of these units."""
-        policy = np.zeros((len(rows), self.stats.K))
+        policy = np.zeros((len(rows), self.K))
         if len(self.ready) and len(rows):
             policy[:, self.ready] = self._policy_probabilities_of(known, rows)
         return self._shared(policy)

@@ -69,7 +69,8 @@ class Database:
         self.memory = in_memory(self.url)
         self._is_file = self.sqlite and not self.memory
         self.read_only = self._is_file and is_read_only(self.url)
-        self._frozen = file_of(self.url) if is_frozen(self.url) else None
+        self._file = file_of(self.url)
+        self._frozen = self._file if is_frozen(self.url) else None
         # The same for all stores of this process on one file.
         self._identity = os.path.abspath(str(self.url.database)) if self._is_file else object()
         self._inode: int | None = None  # the file's number, which a restored one does not have
@@ -77,6 +78,11 @@ class Database:
         self._queue, self._gate = self._new_queue(), Gate()
         self._attempts = Attempts()
         self.engine = self._new_engine()
+        self._driver: Any = self.engine.dialect.loaded_dbapi  # a module, with its errors
+        writing = {"begin": "IMMEDIATE"} if self.sqlite else {}
+        reading = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._writers = self.engine.execution_options(**writing)
+        self._readers = self.engine.execution_options(**reading)
         # A store that is let go without being closed leaves no connection behind.
         weakref.finalize(self, self.engine.dispose)
         register_for_forks(self)
@@ -92,15 +98,13 @@ class Database:
     # ------------------------------------------------------------------ transactions
 
     def _writing(self) -> AbstractContextManager[Connection]:
-        options = {"begin": "IMMEDIATE"} if self.sqlite else {}
-        return self._transaction(options, queues=True)
+        return self._transaction(self._writers, queues=True)
 
     def _reading(self) -> AbstractContextManager[Connection]:
-        options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}
-        return self._transaction(options, queues=not self._is_file)
+        return self._transaction(self._readers, queues=not self._is_file)
 
     @contextmanager
-    def _transaction(self, options: dict[str, Any], queues: bool) -> Iterator[Connection]:
+    def _transaction(self, engine: Engine, queues: bool) -> Iterator[Connection]:
         deadline = Deadline(self.timeout)
         with self._errors(), self._queue.place(deadline) if queues else nullcontext():
             self._check_inheritance()
@@ -110,10 +114,12 @@ class Database:
                 try:
                     with self._gate.passage(deadline):
                         inode = self._follow_file()
-                        with self.engine.connect() as connection:
-                            connection = connection.execution_options(**options)
-                            with connection.begin():
+                        with engine.connect() as connection, connection.begin():
+                            try:
                                 yield connection
+                            except BaseException as error:
+                                self._give_up_if_lost(connection, error)
+                                raise
                 finally:
                     attempt.end()
             finally:
@@ -138,17 +144,26 @@ class Database:
     def _follow_file(self) -> int | None:
         """The number of the file that has the database's name; if it is another one than before,
         the connections to that are given up."""
-        file = file_of(self.url) if self._is_file else None
-        if file is None:
+        if self._file is None:
             return None
         try:
-            found = file.stat().st_ino
+            found = os.stat(self._file).st_ino
         except OSError:
             return None  # SQLite will say so
         if self._inode not in (None, found):
             self.engine.dispose()
         self._inode = found
         return found
+
+    def _give_up_if_lost(self, connection: Connection, error: BaseException) -> None:
+        """What SQLAlchemy does after errors that it meets itself, for those of the driver."""
+        if not isinstance(error, Exception):  # a signal, perhaps in the middle of a statement
+            connection.invalidate(error)
+        elif isinstance(error, self._driver.Error) and not connection.invalidated:
+            driver: Any = connection.connection.dbapi_connection
+            if self.engine.dialect.is_disconnect(error, driver, None):
+                connection.invalidate(error)
+                raise sa.exc.DBAPIError(None, None, error, connection_invalidated=True)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -157,22 +172,24 @@ class Database:
             yield
         except WaitedTooLong as waited:
             raise self._too_late(str(waited)) from None
-        except sa.exc.DBAPIError as error:
-            if not self.sqlite and isinstance(error, sa.exc.IntegrityError):
+        except (sa.exc.DBAPIError, self._driver.Error) as error:
+            wrapped = isinstance(error, sa.exc.DBAPIError)
+            found = error.orig if wrapped else error
+            if not self.sqlite and isinstance(found, self._driver.IntegrityError):
                 raise
             try:
-                raise self._explain(error)
+                raise self._explain(found, lost=wrapped and error.connection_invalidated)
             except StoreError as clean:
                 clean.__context__ = None  # the driver's error knows the password
                 raise
 
-    def _explain(self, error: sa.exc.DBAPIError) -> StoreError:
+    def _explain(self, error: BaseException | None, lost: bool) -> StoreError:
         if is_lock_timeout(error):
             return self._too_late("another process")
-        text = " ".join(hide_secrets(self.url, str(error.orig)).split())
+        text = " ".join(hide_secrets(self.url, str(error)).split())
         if "unable to open" in text:
             text += "; is its folder there, and may you write to it?"
-        if error.connection_invalidated:  # perhaps after a commit arrived, before its answer
+        if lost:  # perhaps after a commit arrived, before its answer
             return ConnectionLost(
                 f"lost the connection to store {self.name}, repeat the call with the same id: "
                 f"{text}"

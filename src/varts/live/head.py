@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from varts.live.clock import Clock
 from varts.live.row import Row, read_row
 from varts.live.schema import events, experiments, statistics
 from varts.live.state import Key
+from varts.live.statements import Runner, compiled
 
 _x: Any = sa.bindparam("x")
 
@@ -31,33 +31,28 @@ class Head(NamedTuple):
 
 
 def read_head(
-    connection: Connection, experiment: int, name: str, seed: int, known: int, clock: Clock | None
+    runner: Runner, experiment: int, name: str, seed: int, known: int, clock: Clock | None
 ) -> Head | None:
     """The head with what changed after version `known`; None if the experiment is another one.
 
     `clock` tells the time where the database has no clock of its own.
     """
-    on_sqlite = connection.dialect.name == "sqlite"
+    text = compiled(runner.sqlite, _head(runner.sqlite))
     given = {"x": experiment, "name": name, "seed": seed, "known": known}
-    first, rows = None, {}
-    for row in connection.execute(_head(on_sqlite), given):
-        if row.arm is None:
-            first = row
+    first: Any = None
+    rows = {}
+    for row in runner.run(text, given):
+        own, key, sums = row[:_OWN], row[_OWN : _OWN + 3], row[_OWN + 3 :]
+        if key[0] is None:
+            first = own
         else:
-            rows[row.metric, row.arm, row.epoch] = read_row(row)
+            rows[key] = read_row(sums)
     if first is None:
         return None
-    return Head(
-        time=first.time if clock is None else clock(),
-        version=first.version,
-        rewards=first.rewards,
-        swept=first.swept,
-        batch=first.batch,
-        known_batch=first.known_batch,
-        revision=first.revision,
-        config=first.config,
-        rows=rows,
-    )
+    return Head._make((first[0] if clock is None else clock(), *first[1:], rows))
+
+
+_OWN = len(Head._fields) - 1  # columns of the experiment itself
 
 
 @cache
@@ -66,42 +61,34 @@ def _head(on_sqlite: bool) -> Any:
     configuration."""
     known: Any = sa.bindparam("known", type_=sa.BigInteger)
     identity = {"name": sa.bindparam("name"), "seed": sa.bindparam("seed", type_=sa.BigInteger)}
-    names = ("metric", "arm", "epoch", *(name for name in Row._fields if name != "rewards"))
-    statistic = [statistics.c[name] for name in names]
+    statistic = [statistics.c[name] for name in ("metric", "arm", "epoch", *Row._fields)]
 
     def batch_at(version: Any) -> Any:
         event = sa.and_(events.c.experiment == _x, events.c.version == version)
         return sa.select(events.c.batch).where(event).scalar_subquery()
 
-    def nothing(column: sa.Column[Any]) -> Any:
+    def nothing(column: Any) -> Any:
         return sa.cast(sa.null(), column.type).label(column.name)
 
     microseconds = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
-    now = nothing(events.c.time) if on_sqlite else sa.literal_column(microseconds).label("time")
+    asked = sa.literal_column(microseconds, sa.BigInteger).label("time")
+    now = nothing(events.c.time) if on_sqlite else asked
+    own = (
+        now,
+        experiments.c.version,
+        experiments.c.rewards,
+        experiments.c.swept,
+        batch_at(experiments.c.version).label("batch"),
+        batch_at(known).label("known_batch"),
+        experiments.c.revision,
+        sa.case((experiments.c.revision > known, experiments.c.config)).label("config"),
+    )
     return sa.union_all(
-        sa.select(
-            now,
-            experiments.c.version,
-            experiments.c.rewards,
-            experiments.c.swept,
-            batch_at(experiments.c.version).label("batch"),
-            batch_at(known).label("known_batch"),
-            experiments.c.revision,
-            sa.case((experiments.c.revision > known, experiments.c.config)).label("config"),
-            *map(nothing, statistic),
-        ).where(
+        sa.select(*own, *map(nothing, statistic)).where(
             experiments.c.id == _x,
             *(experiments.c[name] == given for name, given in identity.items()),
         ),
-        sa.select(
-            nothing(events.c.time),
-            statistics.c.version,
-            statistics.c.rewards,
-            nothing(experiments.c.swept),
-            nothing(events.c.batch),
-            nothing(events.c.batch).label("known_batch"),
-            nothing(experiments.c.revision),
-            nothing(experiments.c.config),
-            *statistic,
-        ).where(statistics.c.experiment == _x, statistics.c.version > known),
+        sa.select(*map(nothing, own), *statistic).where(
+            statistics.c.experiment == _x, statistics.c.version > known
+        ),
     )

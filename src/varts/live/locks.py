@@ -122,6 +122,7 @@ class FairQueue(Queue):
     def __init__(self, database: str) -> None:
         super().__init__(places=1)
         self.database = os.path.abspath(database)
+        self.path = str(queue_file(self.database))
         self.files: weakref.WeakSet[FileIO] = weakref.WeakSet()
         self.first: SimpleQueue[File] | None = None  # who waits for the kernel
         self.standing = False  # whether a thread does so for them
@@ -185,7 +186,7 @@ class FairQueue(Queue):
     def _open(self) -> File:
         try:
             with self.lock:
-                file = FileIO(queue_file(self.database), "r+", opener=_open_or_create)
+                file = FileIO(self.path, "r+", opener=_open_or_create)
                 self.files.add(file)
         except OSError:
             return BytesIO()

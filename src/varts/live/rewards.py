@@ -21,7 +21,7 @@ from varts.live.errors import (
 from varts.live.expiry import is_late
 from varts.live.log import Log
 from varts.live.snapshot import Change, Snapshot
-from varts.live.state import AMEND, EXPIRED, PART, REWARD, VOID
+from varts.live.state import AMEND, EXPIRED, PART, REWARD, VOID, Event
 from varts.policies import BernoulliTS
 
 IDS_PER_LOOK = 1000  # looked up in one statement
@@ -119,6 +119,7 @@ class _Book:
         # Whose reward is new, has not been corrected.
         corrections = transaction.corrections(list(settled)) if settled else {}
         self._entries = {id: _Entry(row, corrections.get(id, ())) for id, row in settled.items()}
+        self._just_settled: dict[str, Event] = {}  # most are not asked about again
 
     # Each of these says whether the item was new; one that is refused leaves no trace.
 
@@ -206,6 +207,9 @@ class _Book:
         for name in item.metrics:
             if name not in metrics:
                 raise InvalidReward(unknown("metric", name, metrics))
+        just_settled = self._just_settled.pop(item.id, None)
+        if just_settled is not None:
+            self._entries[item.id] = _Entry(just_settled, ())
         return row, self._entries.get(item.id)
 
     def _check_open(self, id: str, row: Any, entry: _Entry | None) -> None:
@@ -225,7 +229,7 @@ class _Book:
             body["metrics"] = dict(item.metrics)
         value = self._count(item.id, item.value)
         change.apply(REWARD, item.id, row.arm, row.epoch, item.value, value, body=body or None)
-        self._entries[item.id] = _Entry(change.events[-1], ())
+        self._just_settled[item.id] = change.events[-1]
 
     def _correct(
         self,
@@ -258,14 +262,15 @@ class _Book:
 
     def _count(self, id: str, raw: float) -> float:
         """A reward as the statistics count it, if the policy can."""
-        config = self._change.state.config
-        value = clipped(config, raw)
-        # Only here: logs from before this was refused have such rewards, and must still add up.
-        if isinstance(config.policy, BernoulliTS) and config.policy.clip(value) != value:
-            raise InvalidReward(
-                f"reward must be from 0 to 1 for {config.policy.label}, got {raw!r}; the option "
-                "clip may count others as the nearer end"
-            )
+        config, policy = self._change.state.config, self._change.state.config.policy
+        if isinstance(policy, BernoulliTS):
+            value = clipped(config, raw)
+            # Only here: logs from before this was refused have such rewards, and must still add up.
+            if policy.clip(value) != value:
+                raise InvalidReward(
+                    f"reward must be from 0 to 1 for {policy.label}, got {raw!r}; the option "
+                    "clip may count others as the nearer end"
+                )
         return counted(self._snapshot.seed, config, id, raw)
 
 

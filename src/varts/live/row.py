@@ -30,6 +30,11 @@ class Row(NamedTuple):
     at: int = 0
     line: Line | None = None
 
+    @property
+    def moments(self) -> tuple[float, float, float, float, float]:
+        """As policies see them: n, mean, m2, m3 and m4."""
+        return self.n, self.origin + self.mean, self.m2, self.m3, self.m4
+
     def observe(
         self, value: float, at: int, half_life: float | None, x: Sequence[float] | None = None
     ) -> Row:
@@ -39,21 +44,24 @@ class Row(NamedTuple):
         >>> row.mean, row.m2, row.origin
         (1.0, 2.0, 1000000001.0)
         """
+        rewards, n, mean, m2, m3, m4, origin, since, line = self
         value = limited(value)
-        origin = self.origin if self.rewards else value
-        fade = faded(at - self.at, half_life)
-        n = self.n * fade + 1.0
+        if not rewards:
+            origin = value
+        if half_life is not None:
+            fade = faded(at - since, half_life)
+            n, m2, m3, m4 = n * fade, m2 * fade, m3 * fade, m4 * fade
+            line = line and line.faded(fade)
         offset = value - origin
-        gap = offset - self.mean
-        mean = self.mean + gap / n
-        m2 = self.m2 * fade + gap * (offset - mean)
-        before = (self.n * fade, self.mean, self.m2 * fade, self.m3 * fade, self.m4 * fade)
-        *_, m3, m4 = merged_moments(*before, 1.0, offset, 0.0, 0.0, 0.0)
-        line = self.line if self.line is None or fade == 1 else self.line.faded(fade)
+        *_, new_m3, new_m4 = merged_moments(n, mean, m2, m3, m4, 1.0, offset, 0.0, 0.0, 0.0)
+        n += 1.0
+        gap = offset - mean
+        mean += gap / n
+        m2 += gap * (offset - mean)
         if x is not None:
             point = point_of(x, value)
             line = Line.first(point) if line is None else line.observe(point)
-        return Row(self.rewards + 1, n, mean, m2, m3, m4, origin, at, line)
+        return Row(rewards + 1, n, mean, m2, new_m3, new_m4, origin, at, line)
 
     def replaced(
         self,
@@ -126,20 +134,23 @@ class Row(NamedTuple):
         return self._replace(**sums, at=at, line=self.line and self.line.faded(fade))
 
 
-def read_row(stored: Any) -> Row:
-    """A row of the table of statistics. A line that cannot be read is none; `verify` tells."""
-    row = Row(*(getattr(stored, name) for name in Row._fields))
-    if stored.line is None:
+NO_REWARDS = Row()
+
+
+def read_row(stored: Sequence[Any]) -> Row:
+    """A row as its table has it. A line that cannot be read is none; `verify` tells."""
+    row = Row._make(stored)
+    if stored[-1] is None:
         return row
     try:
-        return row._replace(line=Line.from_bytes(stored.line))
+        return row._replace(line=Line.from_bytes(stored[-1]))
     except ValueError:
         return row._replace(line=None)
 
 
-def written(row: Row) -> dict[str, Any]:
-    """What `read_row` takes, by column."""
-    return {**row._asdict(), "line": None if row.line is None else row.line.to_bytes()}
+def written(row: Row) -> tuple[Any, ...]:
+    """What `read_row` takes, in the order of the fields."""
+    return (*row[:-1], None if row.line is None else row.line.to_bytes())
 
 
 def limited(value: float) -> float:
@@ -148,4 +159,6 @@ def limited(value: float) -> float:
     >>> limited(-1e300)
     -1e+70
     """
+    if -LARGEST_REWARD <= value <= LARGEST_REWARD:
+        return value
     return min(max(value, -LARGEST_REWARD), LARGEST_REWARD)

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._caching import computed_once
-from varts._validation import choice
+from varts._validation import Floats, choice
 from varts.features import Features
-from varts.linear_stats import LinearStats
 from varts.live.option_values import read_features
 from varts.live.options import Options
-from varts.live.row import Row
+from varts.live.row import NO_REWARDS, Row
 from varts.policies import Policy
 from varts.stats import ArmStats, faded
 
@@ -30,15 +29,8 @@ from varts.stats import ArmStats, faded
 REWARD, MISSING, EXPIRED = "reward", "missing", "expired"
 AMEND, VOID, PART = "amend", "void", "part"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
-CREATE, CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP, RESTART = (
-    "create",
-    "configure",
-    "add-arm",
-    "pause-arm",
-    "resume-arm",
-    "stop",
-    "restart",
-)
+CREATE, CONFIGURE, ADD_ARM = "create", "configure", "add-arm"
+PAUSE, RESUME, STOP, RESTART = "pause-arm", "resume-arm", "stop", "restart"
 CORRECTIONS = (AMEND, VOID, PART)
 
 # Statistics are kept by (metric, arm, epoch). The reward itself is the metric "", and so are its
@@ -95,6 +87,11 @@ class Config:
     def policy(self) -> Policy:
         """The policy for all the arms."""
         return self.options.build(len(self.arms))
+
+    @computed_once
+    def asked(self) -> tuple[NDArray[np.int64], Floats]:
+        """What that policy asks of them first."""
+        return asked_by(self.policy, len(self.arms))
 
     @computed_once
     def active(self) -> NDArray[np.int64]:
@@ -205,12 +202,11 @@ class State:
         self.rewards += 1
         half_life = self.config.options.half_life
         self._observe((THE_REWARD, arm, epoch), event.value, half_life, event.x)
-        for name, value in described(event).items():
+        for name, value in described(event).items() if event.body else ():
             self._observe((name, arm, 0), value, None, None)
 
     def _observe(self, key: Key, value: float, half_life: float | None, x: Any) -> None:
-        row = self.rows.get(key, Row())
-        self.rows[key] = row.observe(value, self.rewards, half_life, x)
+        self.rows[key] = self.rows.get(key, NO_REWARDS).observe(value, self.rewards, half_life, x)
         self.touched.add(key)
 
     def _correct(self, event: Event) -> None:
@@ -218,7 +214,7 @@ class State:
         arm, epoch = self._place(event)
         body = event.body or {}
         key = THE_REWARD, arm, epoch
-        weight = self._weight(self.rows.get(key, Row()), body.get("number"))
+        weight = self._weight(self.rows.get(key, NO_REWARDS), body.get("number"))
         self._replace(key, body["before"], event.value, weight, event.x)
         before, after = described(event, "before"), described(event)
         for name in sorted(before.keys() | after.keys()):
@@ -230,7 +226,7 @@ class State:
         if before == after:
             return
         self.touched.add(key)
-        row = self.rows.get(key, Row())
+        row = self.rows.get(key, NO_REWARDS)
         new = None if weight is None else row.replaced(before, after, weight, x)
         if new is None:
             self.stale.add(key)
@@ -264,7 +260,7 @@ class State:
             # Shares of another size cannot be compared with these: the count begins again.
             for key in self.rows:
                 if key[0] in (HELD, NOT_HELD):
-                    self.rows[key] = Row()
+                    self.rows[key] = NO_REWARDS
                     self.touched.add(key)
 
     @classmethod
@@ -301,27 +297,26 @@ class State:
         """Rewards outside the holdout (0) and in it (1) since its share was last changed."""
         if not self.config.options.holdout:
             return None
-        sides = {NOT_HELD: Row(), HELD: Row()}
+        sides = {NOT_HELD: NO_REWARDS, HELD: NO_REWARDS}
         for (metric, _, _), row in sorted(self.rows.items()):
             if metric in sides and row.rewards:
                 sides[metric] = sides[metric].merge(row) if sides[metric].rewards else row
-        moments = [(row.n, row.origin + row.mean, row.m2, row.m3, row.m4) for row in sides.values()]
-        return ArmStats._trusted(*np.array(moments).T.copy())
+        return ArmStats._trusted(*np.array([row.moments for row in sides.values()]).T.copy())
 
     def _moments(self, rows: dict[int, Row]) -> ArmStats:
         """By arm."""
-        moments = np.zeros((5, len(self.config.arms)))
-        for arm, row in rows.items():
-            if arm >= len(self.config.arms):
-                known = len(self.config.arms)
-                raise ValueError(f"arm of the statistics must be below {known}, got {arm}; verify")
-            moments[:, arm] = row.n, row.origin + row.mean, row.m2, row.m3, row.m4
-        return ArmStats._trusted(*moments)
+        K = len(self.config.arms)
+        if rows and max(rows) >= K:
+            raise ValueError(f"arm of the statistics must be below {K}, got {max(rows)}; verify")
+        moments = [rows.get(arm, NO_REWARDS).moments for arm in range(K)]
+        return ArmStats._trusted(*np.array(moments).T.copy())
 
-    def owed(self, policy: Policy, stats: ArmStats | LinearStats) -> NDArray[np.bool_]:
+    def owed(self, policy: Policy, stats: Any, asked: Any = None) -> NDArray[np.bool_]:
         """Which arms are owed pulls: they had too few rewards, or too little of them is left."""
-        K, counts = stats.K, self.counts(True) if policy.contextual else self.counts()
-        return (counts < policy.owed(K)) | (stats.n < policy.least_weight(K))
+        least, weight = asked or asked_by(policy, stats.K)
+        counts = self.counts(True) if policy.contextual else self.counts()
+        owed: NDArray[np.bool_] = (counts < least) | (stats.n < weight)
+        return owed
 
     @property
     def counted(self) -> int:
@@ -330,12 +325,17 @@ class State:
 
     def counts(self, with_features: bool = False) -> NDArray[np.int64]:
         """How many rewards each arm has had; or those whose features are known."""
-        out = np.zeros(len(self.config.arms), dtype=np.int64)
+        counts = [0] * len(self.config.arms)
         for (metric, arm, _), row in self.rows.items():
-            if metric == THE_REWARD:
-                counted = row.line if with_features else row
-                out[arm] += 0 if counted is None else counted.rewards
-        return out
+            counted = row.line if with_features else row
+            if metric == THE_REWARD and counted is not None:
+                counts[arm] += counted.rewards
+        return np.array(counts, dtype=np.int64)
+
+
+def asked_by(policy: Policy, K: int) -> tuple[NDArray[np.int64], Floats]:
+    """How many rewards a policy first asks of each of K arms, and how much must be left of them."""
+    return policy.owed(K), policy.least_weight(K)
 
 
 def described(event: Event, when: str = "after") -> dict[str, float]:

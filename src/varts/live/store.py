@@ -23,8 +23,9 @@ from varts.live.migrations import upgrade
 from varts.live.row import Row, read_row
 from varts.live.schema import SCHEMA_VERSION, events, experiments, statistics, traffic
 from varts.live.state import CREATE, PART, REWARD, Config, Event, Key, State
+from varts.live.statements import Runner
 from varts.live.traffic import Traffic
-from varts.live.transaction import Transaction, add_rows
+from varts.live.transaction import Transaction
 
 MIGRATION_LOCK_KEY = 0x7661727473  # "varts", for PostgreSQL's advisory lock
 
@@ -101,8 +102,10 @@ class Store(Database):
             for row in connection.execute(chosen):
                 found[row.id], rows[row.id] = row, {}
             which = statistics.c.experiment.in_(list(found))
-            for row in connection.execute(sa.select(statistics).where(which)):
-                rows[row.experiment][row.metric, row.arm, row.epoch] = read_row(row)
+            for experiment, metric, arm, epoch, *sums in connection.execute(
+                _statistics.where(which)
+            ):
+                rows[experiment][metric, arm, epoch] = read_row(sums)
         return {
             row.name: State(
                 Config.from_json(json.loads(row.config)),
@@ -189,7 +192,7 @@ class Store(Database):
             "config": json.dumps(config),
         }
         with self._writing() as connection:
-            if not add_rows(connection, experiments, list(row), [tuple(row.values())]):
+            if not Runner(connection).add(experiments, tuple(row), [tuple(row.values())]):
                 return False
             experiment = connection.execute(_find, {"name": name}).one().id
             transaction = Transaction(connection, experiment, self.name, self.clock)
@@ -281,6 +284,9 @@ class Store(Database):
 
 
 _find = sa.select(experiments).where(experiments.c.name == sa.bindparam("name"))
+_statistics = sa.select(
+    *(statistics.c[name] for name in ("experiment", "metric", "arm", "epoch", *Row._fields))
+)
 _named = experiments.c.name.in_(sa.bindparam("names", expanding=True))
 _last_rewards = sa.select(
     experiments.c.name,

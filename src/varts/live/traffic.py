@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from sqlalchemy.engine import Connection
+
+from varts.live.statements import Runner
 
 SLOTS = 16  # rows of an arm that transactions of PostgreSQL spread over
 Counts = dict[int, int]  # by arm
@@ -29,14 +32,14 @@ def count_traffic(connection: Connection, experiment: int) -> Traffic:
     return _traffic(connection, _counted(experiment))
 
 
-def add_decided(connection: Connection, experiment: int, arms: Iterable[int]) -> None:
-    """Count new decisions, on SQLite; on PostgreSQL `counting_new` does."""
-    _add(connection, experiment, Counter(arms), {})
+def add_decided(runner: Runner, experiment: int, arms: Iterable[int]) -> None:
+    """Count new decisions, on SQLite; on PostgreSQL `counting_decided` does."""
+    _add(runner, experiment, Counter(arms), {})
 
 
-def add_settled(connection: Connection, experiment: int, arms: Iterable[int]) -> None:
-    """Count decisions that have been settled, by whoever holds the experiment's lock."""
-    _add(connection, experiment, {}, Counter(arms))
+def add_settled(runner: Runner, experiment: int, arms: Iterable[int]) -> None:
+    """Count decisions that have been settled, on SQLite."""
+    _add(runner, experiment, {}, Counter(arms))
 
 
 def count_anew(connection: Connection, experiment: int) -> None:
@@ -48,22 +51,37 @@ def count_anew(connection: Connection, experiment: int) -> None:
     )
 
 
-def counting_new(insert: str) -> str:
+@cache
+def counting_decided(insert: str) -> str:
     """A statement of PostgreSQL that runs this INSERT of decisions, counts what it has added in the
     slot of its connection, and tells how many.
 
     Two transactions of one slot lock its rows in the same order, so they cannot block each other.
     """
+    slot = f"1 + mod(pg_backend_pid(), {SLOTS})"
+    return _counting(insert, "experiment, arm", f"{slot}, count(*), 0 FROM new")
+
+
+@cache
+def counting_settled(insert: str) -> str:
+    """The same with events, of which some settle a decision."""
+    counts = "0, 0, count(*) FROM new WHERE decision IS NOT NULL"
+    return _counting(insert, "experiment, arm, decision", counts)
+
+
+def _counting(insert: str, columns: str, counts: str) -> str:
     return (
-        f"WITH new AS ({insert} RETURNING experiment, arm), counted AS ("
-        "INSERT INTO varts_traffic AS t (experiment, arm, slot, decided, settled) "
-        f"SELECT experiment, arm, 1 + mod(pg_backend_pid(), {SLOTS}), count(*), 0 FROM new "
-        "GROUP BY experiment, arm ORDER BY arm "
-        "ON CONFLICT (experiment, arm, slot) DO UPDATE SET decided = t.decided + excluded.decided) "
+        f"WITH new AS ({insert} RETURNING {columns}), counted AS ({_INTO} "
+        f"SELECT experiment, arm, {counts} GROUP BY experiment, arm ORDER BY arm {_ADDING}) "
         "SELECT count(*) FROM new"
     )
 
 
+_INTO = "INSERT INTO varts_traffic AS t (experiment, arm, slot, decided, settled)"
+_ADDING = (
+    "ON CONFLICT (experiment, arm, slot) DO UPDATE SET "
+    "decided = t.decided + excluded.decided, settled = t.settled + excluded.settled"
+)
 _CACHED = "SELECT arm, sum(decided), sum(settled) FROM varts_traffic"
 
 
@@ -87,19 +105,11 @@ def _traffic(connection: Connection, query: str) -> Traffic:
 
 
 def _add(
-    connection: Connection, experiment: int, decided: Mapping[int, int], settled: Mapping[int, int]
+    runner: Runner, experiment: int, decided: Mapping[int, int], settled: Mapping[int, int]
 ) -> None:
-    sign = "?" if connection.dialect.name == "sqlite" else "%s"
     rows = [
         (experiment, arm, decided.get(arm, 0), settled.get(arm, 0))
         for arm in sorted(decided.keys() | settled.keys())
     ]
     if rows:
-        connection.exec_driver_sql(
-            "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
-            f"VALUES ({sign}, {sign}, 0, {sign}, {sign}) "
-            "ON CONFLICT (experiment, arm, slot) DO UPDATE SET "
-            "decided = varts_traffic.decided + excluded.decided, "
-            "settled = varts_traffic.settled + excluded.settled",
-            rows,
-        )
+        runner.run_for_each(f"{_INTO} VALUES (?, ?, 0, ?, ?) {_ADDING}", rows)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from varts._caching import computed_once
@@ -18,16 +16,28 @@ from varts.live.connections import limit_statements
 from varts.live.contexts import forget_contexts, sample_contexts
 from varts.live.errors import StoreError
 from varts.live.head import Head, read_head
-from varts.live.row import written
+from varts.live.log_rows import Assigned, Corrected, Decided, NewDecision, Settled
+from varts.live.row import Row, written
 from varts.live.schema import decisions, events, experiments, statistics, traffic, units
 from varts.live.state import CONFIGURE, MISSING, PART, REWARD, Event, State
+from varts.live.statements import (
+    Runner,
+    as_value,
+    compiled,
+    insertion,
+    lookup,
+    replacement,
+    update,
+    with_values,
+)
 from varts.live.traffic import (
     Traffic,
     add_decided,
     add_settled,
     count_anew,
     count_traffic,
-    counting_new,
+    counting_decided,
+    counting_settled,
     read_traffic,
 )
 
@@ -43,7 +53,8 @@ class Transaction:
     ) -> None:
         self.connection, self.experiment = connection, experiment
         self.store, self.clock = store, clock
-        self.sqlite = connection.dialect.name == "sqlite"
+        self.runner = Runner(connection)
+        self.sqlite = self.runner.sqlite
 
     @computed_once
     def batch(self) -> int:
@@ -53,12 +64,12 @@ class Transaction:
     def lock(self) -> None:
         """Be the only one to change this experiment until the transaction ends."""
         if not self.sqlite:
-            self.connection.execute(_lock, {"x": self.experiment})
+            self.runner.run(compiled(self.sqlite, _lock), {"x": self.experiment})
 
     def head(self, name: str, seed: int, known: int) -> Head:
         """Where the experiment is, with what changed after version `known`: one statement, so that
         all of it is of one moment."""
-        found = read_head(self.connection, self.experiment, name, seed, known, self.clock)
+        found = read_head(self.runner, self.experiment, name, seed, known, self.clock)
         if found is None:
             raise StoreError(
                 f"experiment {name!r} in store {self.store} is gone or was created anew; open it "
@@ -68,16 +79,17 @@ class Transaction:
 
     def decided(self, ids: Sequence[str]) -> dict[str, Any]:
         """Decisions by their ids."""
-        return self._by_id(decisions, _DECIDED, ids)
+        return {row[0]: Decided._make(row) for row in self._look_up(decisions, Decided, ids)}
 
     def settled(self, ids: Sequence[str]) -> dict[str, Any]:
         """The events that settled these decisions, by the decisions' ids."""
-        return self._by_id(events, _SETTLED, ids)
+        return {row[0]: Settled._make(row) for row in self._look_up(events, Settled, ids)}
 
-    def corrections(self, ids: Sequence[str]) -> dict[str, list[Any]]:
+    def corrections(self, ids: Sequence[str]) -> dict[str, list[Corrected]]:
         """What has corrected the rewards of these decisions, in order, by the decisions' ids."""
-        out: dict[str, list[Any]] = {}
-        for row in sorted(self._look_up(events, _CORRECTION, ids), key=lambda row: row.version):
+        out: dict[str, list[Corrected]] = {}
+        found = map(Corrected._make, self._look_up(events, Corrected, ids))
+        for row in sorted(found, key=lambda row: row.version):
             out.setdefault(row.corrects, []).append(row)
         return out
 
@@ -88,47 +100,43 @@ class Transaction:
         later, changes = self.connection.execute(_since, given).one()
         return None if changes else rewards - later
 
-    def assigned(self, names: Sequence[str]) -> dict[str, Any]:
+    def assigned(self, names: Sequence[str]) -> dict[str, Assigned]:
         """The arm that sticky units have, by unit."""
-        return self._by_id(units, _ASSIGNED, names)
+        return {row[0]: Assigned._make(row) for row in self._look_up(units, Assigned, names)}
 
-    def _by_id(self, table: sa.Table, names: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
-        """`_look_up`, by the first column: one row for each at most."""
-        return {row[0]: row for row in self._look_up(table, names, ids)}
+    def _look_up(self, table: sa.Table, kind: Any, ids: Sequence[str]) -> list[Any]:
+        """The columns of a kind of row, of the rows whose first of them is among the ids."""
+        text = lookup(self.sqlite, table, kind._fields)
+        found: list[Any] = self.runner.run(text, (json.dumps(ids), self.experiment)).fetchall()
+        return found
 
-    def _look_up(self, table: sa.Table, names: Sequence[str], ids: Sequence[str]) -> list[Any]:
-        """These columns of the rows whose first of them is among the ids.
-
-        The words leave a planner no choice but to look every id up in the index: while it knows
-        little of a table, it would rather read all of the experiment.
-        """
-        columns, key = ", ".join(f"{table.name}.{name}" for name in names), names[0]
-        here = f"{table.name}.experiment = {self.experiment:d} AND {table.name}.{key} = given.value"
-        if self.sqlite:
-            text = f"SELECT {columns} FROM json_each(?) AS given CROSS JOIN {table.name} ON {here}"
-        else:
-            text = (
-                "SELECT found.* FROM json_array_elements_text(%s::json) AS given, "
-                f"LATERAL (SELECT {columns} FROM {table.name} WHERE {here} OFFSET 0) AS found"
-            )
-        return list(self.connection.exec_driver_sql(text, (json.dumps(ids),)))
-
-    def add_decisions(self, rows: Sequence[dict[str, Any]]) -> int:
+    def add_decisions(self, rows: Sequence[NewDecision]) -> int:
         """How many were new; an id that is taken is left as it is."""
-        names, values = list(rows[0]), [tuple(row.values()) for row in rows]
         if not self.sqlite:
-            text, given = insertion(self.connection, decisions, names, values)
-            return int(self.connection.exec_driver_sql(counting_new(text), given).scalar_one())
-        added = add_rows(self.connection, decisions, names, values)
+            return self._add_counting(counting_decided, decisions, NewDecision._fields, rows)
+        added = self.runner.add(decisions, NewDecision._fields, rows)
         if added == len(rows):
-            add_decided(self.connection, self.experiment, [row["arm"] for row in rows])
+            add_decided(self.runner, self.experiment, [row.arm for row in rows])
         elif added:  # nobody else can have been first, but if so, nobody knows with which
             count_anew(self.connection, self.experiment)
         return added
 
-    def assign(self, rows: list[dict[str, Any]]) -> None:
+    def _add_counting(
+        self,
+        counting: Callable[[str], str],
+        table: sa.Table,
+        names: tuple[str, ...],
+        rows: Sequence[Sequence[Any]],
+    ) -> int:
+        """On PostgreSQL, add rows but those whose key is taken, and to the traffic; how many."""
+        names, rows = with_values(names, rows)
+        text = counting(insertion(self.sqlite, table, names))
+        return int(self.runner.run(text, as_value(names, rows)).fetchone()[0])
+
+    def assign(self, rows: Sequence[dict[str, Any]]) -> None:
         """Remember the arms of sticky units."""
-        self.connection.execute(_upsert(self.sqlite, units), rows)
+        values = [tuple(row.values()) for row in rows]
+        self.runner.replace(units, tuple(rows[0]), values)
 
     def add_events(self, new: Sequence[Event]) -> None:
         """Append to the log."""
@@ -136,10 +144,14 @@ class Transaction:
             (self.experiment, *event[:-1], None if event.body is None else json.dumps(event.body))
             for event in new
         ]
-        if add_rows(self.connection, events, ["experiment", *Event._fields], rows) != len(rows):
+        if self.sqlite:
+            added = self.runner.add(events, _EVENT, rows)
+            settled = [event.arm or 0 for event in new if event.decision is not None]
+            add_settled(self.runner, self.experiment, settled)
+        else:
+            added = self._add_counting(counting_settled, events, _EVENT, rows)
+        if added != len(rows):
             raise StoreError(f"the log in store {self.store} was changed by another program")
-        settled = [event.arm or 0 for event in new if event.decision is not None]
-        add_settled(self.connection, self.experiment, settled)
 
     def save(self, state: State, swept: int | None = None) -> None:
         """Bring the caches to this state."""
@@ -148,22 +160,18 @@ class Transaction:
             head |= {"revision": state.version, "config": json.dumps(state.config.to_json())}
         if swept is not None:
             head["swept"] = swept
-        self.connection.execute(
-            sa.update(experiments).where(experiments.c.id == self.experiment).values(head)
-        )
-        if state.touched:
-            rows = [
-                {
-                    "experiment": self.experiment,
-                    "metric": metric,
-                    "arm": arm,
-                    "epoch": epoch,
-                    "version": state.version,
-                    **written(state.rows[metric, arm, epoch]),
-                }
-                for metric, arm, epoch in sorted(state.touched)
-            ]
-            self.connection.execute(_upsert(self.sqlite, statistics), rows)
+        change = update(self.sqlite, experiments, tuple(head))
+        given = (*head.values(), self.experiment)
+        if not state.touched:
+            self.runner.run(change, given)
+            return
+        *rows, last = [
+            (self.experiment, *key, state.version, *written(state.rows[key]))
+            for key in sorted(state.touched)
+        ]
+        self.runner.replace(statistics, _STATISTIC, rows)
+        keep = replacement(self.sqlite, statistics, _STATISTIC)
+        self.runner.run_both(keep, last, change, given)
 
     def save_anew(self, state: State, assigned: Sequence[dict[str, Any]]) -> None:
         """Replace the caches: all statistics, the traffic and all arms of sticky units."""
@@ -215,10 +223,9 @@ class Transaction:
 
     def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
-        found = self.connection.execute(
-            _last_decided, {"x": self.experiment, "until": until}
-        ).scalar()
-        return 0 if found is None else int(found)
+        text = compiled(self.sqlite, _last_decided)
+        found = self.runner.run(text, {"x": self.experiment, "until": until}).fetchone()
+        return int(found[0] or 0)
 
     def overdue(self, since: int, until: int, limit: int) -> Sequence[Any]:
         """The oldest decisions made after `since` and up to `until` that nothing has settled."""
@@ -249,60 +256,16 @@ def read_event(row: Any) -> Event:
     return Event._make((*row[:-1], None if row.body is None else json.loads(row.body)))
 
 
-def add_rows(
-    connection: Connection,
-    table: sa.Table,
-    names: Sequence[str],
-    rows: Sequence[tuple[Any, ...]],
-) -> int:
-    """Add rows but those whose key is taken; how many were added."""
-    text, values = insertion(connection, table, names, rows)
-    return connection.exec_driver_sql(text, values).rowcount
-
-
-def insertion(
-    connection: Connection,
-    table: sa.Table,
-    names: Sequence[str],
-    rows: Sequence[tuple[Any, ...]],
-) -> tuple[str, Any]:
-    """The statement that adds rows but those whose key is taken, and what it is given.
-
-    The hot statement of the whole package, so it goes to the driver as text: SQLite is fastest
-    row by row, PostgreSQL with all of them as one value.
-    """
-    start = f"INSERT INTO {table.name} ({', '.join(names)})"
-    values: Any = rows
-    if connection.dialect.name == "sqlite":
-        text = f"{start} VALUES ({', '.join('?' for _ in names)}) ON CONFLICT DO NOTHING"
-    else:
-        kinds = ", ".join(
-            f"{name} {table.c[name].type.compile(connection.dialect)}" for name in names
-        )
-        given = f"json_to_recordset(%s::json) AS given({kinds})"
-        text = f"{start} SELECT * FROM {given} ON CONFLICT DO NOTHING"
-        values = (json.dumps([dict(zip(names, row, strict=True)) for row in rows]),)
-    return text, values
-
-
-_DECIDED = (
-    "id", "seq", "version", "epoch", "arm", "probability", "estimated", "reason", "time", "unit",
-    "context",
-)  # fmt: skip
-_SETTLED = ("decision", "kind", "raw", "value", "version", "body")
+_EVENT = ("experiment", *Event._fields)
+_STATISTIC = ("experiment", "metric", "arm", "epoch", "version", *Row._fields)
 _CHANGE = ("version", "time", "kind", "corrects", "value", "body")
-_CORRECTION = ("corrects", "kind", "raw", "value", "version", "body")
-_ASSIGNED = ("unit", "arm", "probability", "estimated", "decision")
 _OVERDUE = ("id", "arm", "epoch", "time", "reason", "unit", "context")
 _settles = sa.and_(
     events.c.experiment == decisions.c.experiment, events.c.decision == decisions.c.id
 )
 _x: Any = sa.bindparam("x")
-_last_decided = (
-    sa.select(decisions.c.time)
-    .where(decisions.c.experiment == _x, decisions.c.time <= sa.bindparam("until"))
-    .order_by(decisions.c.time.desc())
-    .limit(1)
+_last_decided = sa.select(sa.func.max(decisions.c.time)).where(
+    decisions.c.experiment == _x, decisions.c.time <= sa.bindparam("until")
 )
 _open = sa.and_(
     decisions.c.experiment == _x,
@@ -332,12 +295,3 @@ _changes = (
     .limit(sa.bindparam("limit"))
 )
 _lock = sa.select(experiments.c.id).where(experiments.c.id == _x).with_for_update(key_share=True)
-
-
-@cache
-def _upsert(on_sqlite: bool, table: sa.Table) -> Any:
-    """Add rows, or replace those of the same key; made once, since making it is slow."""
-    made: Any = sqlite.insert(table) if on_sqlite else postgresql.insert(table)
-    key = [column.name for column in table.primary_key]
-    new = {name: made.excluded[name] for name in table.c.keys() if name not in key}  # noqa: SIM118
-    return made.on_conflict_do_update(index_elements=key, set_=new)

@@ -15,6 +15,7 @@ from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
+TEXT = f"text of 1 to {LONGEST_TEXT} characters"
 Item = TypeVar("Item")
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]  # by id; or with metrics, and a key
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -144,11 +145,12 @@ def check_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 def check_text(name: str, value: Any) -> str:
     """Text that both databases can keep."""
-    rule = f"text of 1 to {LONGEST_TEXT} characters"
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be {rule}, got {abbreviate(value)}")
+        raise TypeError(f"{name} must be {TEXT}, got {abbreviate(value)}")
     if not value or "\x00" in value or len(value) > LONGEST_TEXT:
-        raise ValueError(f"{name} must be {rule}, got {abbreviate(value)}")
+        raise ValueError(f"{name} must be {TEXT}, got {abbreviate(value)}")
+    if value.isascii():
+        return value
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
