@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from varts.live.log import ROWS_PER_PAGE, Log
+from varts.live.log import Log
 from varts.live.options import Options
+from varts.live.table import make_columns, make_table
 
 if TYPE_CHECKING:
     from varts.checks.finding import Checks
@@ -26,12 +26,9 @@ def check(name: str, log: Log, arms: Sequence[str], options: Options, now: int) 
     numbers, text = (pl.Int64, pl.Float64, pl.Boolean), pl.String
     types = dict(zip(COLUMNS, (*numbers, text, pl.Int64, pl.Float64, pl.Int64), strict=True))
     names = pl.Series("arm", list(arms), pl.String)
-    tally, rows = Tally(now), log.decisions()
-    while page := list(islice(rows, ROWS_PER_PAGE)):
-        columns = dict(zip(page[0]._fields, zip(*page, strict=True), strict=True))
-        batch = pl.DataFrame(
-            [pl.Series(name, columns[name], dtype, strict=False) for name, dtype in types.items()]
-        )
+    tally = Tally(now)
+    for page in log.decision_pages(COLUMNS):
+        batch = make_table(make_columns(COLUMNS, page), types)
         tally.add(
             batch.with_columns(
                 experiment=pl.lit(""),

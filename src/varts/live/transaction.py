@@ -246,7 +246,7 @@ class Transaction:
 
 def read_event(row: Any) -> Event:
     """An event as it was before it was written."""
-    return Event._make((*row[:-1], None if row.body is None else json.loads(row.body)))
+    return Event._make((*row[:-1], None if row[-1] is None else json.loads(row[-1])))
 
 
 def add_rows(

@@ -1,0 +1,27 @@
+"""Pages of the log as tables, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def make_columns(names: Sequence[str], page: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """The first columns of the rows of a page, by their names.
+
+    >>> make_columns(("id", "arm"), [("a", 0, 1794941257), ("b", 2, 1794941258)])
+    {'id': ('a', 'b'), 'arm': (0, 2)}
+    """
+    return dict(zip(names, zip(*page, strict=True), strict=False))
+
+
+def make_table(columns: Mapping[str, Any], types: Mapping[str, Any]) -> pl.DataFrame:
+    """Those of the columns that have a type, in the order of the types."""
+    import polars as pl
+
+    return pl.DataFrame(
+        [pl.Series(name, columns[name], dtype, strict=False) for name, dtype in types.items()]
+    )
