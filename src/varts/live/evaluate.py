@@ -68,9 +68,9 @@ def evaluate(
     names = pl.Series("arm", list(arms), pl.String)
     pages = []
     for page in log.decision_pages(Seen._fields, "version"):
-        table = make_table(make_columns(Seen._fields, page), types)
         seen = (Seen._make(row[:-2]) for row in page)
         by_arm = np.array([past.at_the_draw(row, trace) for row in seen]).T
+        table = make_table(make_columns(Seen._fields, page), types)
         pages.append(
             table.with_columns(
                 arm=names.gather(table["arm"]),

@@ -41,7 +41,6 @@ def export_decisions(
 
     In a CSV file no text can be taken for a formula: see `quote_formulas`.
     """
-    import polars as pl
     from polars.io.plugins import register_io_source
 
     check_suffix(path)
@@ -49,18 +48,20 @@ def export_decisions(
     kinds = {} if config.features is None else config.features.kinds
     schema = log_schema(metrics, kinds)
     names = (*COLUMNS, *(["body"] if metrics else []), *(["context"] if kinds else []))
-    arms, written = pl.Series(config.arms, dtype=pl.String), 0
+    written = 0
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written
         for page in log.decision_pages(names, start=start, limit=limit):
             columns = make_columns(names, page)
-            columns["arm"], columns["reward"] = arms.gather(columns["arm"]), columns["raw"]
+            columns["arm"] = [config.arms[arm] for arm in columns["arm"]]
+            columns["estimated"] = list(map(bool, columns["estimated"]))  # SQLite has 0 and 1
+            columns["reward"] = columns["raw"]
             if metrics:
                 columns |= measured(columns["body"], metrics)
             if kinds:
                 columns |= described_units(columns["context"], kinds)
-            yield make_table(columns, schema)
+            yield make_table(columns, schema, strict=True)
             written += len(page)
             shown.at(written)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from varts._progress import Progress
-from varts.live.allocation import counted
+from varts.live.allocation import counted, tosses
 from varts.live.comparison import Verification
 from varts.live.counting import QUICK, count_together
 from varts.live.log import Log
@@ -153,12 +153,15 @@ class Fold:
         if not config.options.policy_is_known:
             return True
         seed, missing = self.seed, config.options.missing
+        as_given = config.options.clip is None and not tosses(config)
         for _, kind, _, decision, _, _, raw, value, *_ in rows:
             if kind == EXPIRED:
                 continue
             given = missing if kind == MISSING else raw
             if decision is None or given is None:
                 return False
+            if as_given and given == value:
+                continue
             if counted(seed, config, decision, given) != limited(value):
                 return False
         return True

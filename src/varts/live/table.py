@@ -18,10 +18,18 @@ def make_columns(names: Sequence[str], page: Sequence[Sequence[Any]]) -> dict[st
     return dict(zip(names, zip(*page, strict=True), strict=False))
 
 
-def make_table(columns: Mapping[str, Any], types: Mapping[str, Any]) -> pl.DataFrame:
-    """Those of the columns that have a type, in the order of the types."""
+def make_table(
+    columns: Mapping[str, Any], types: Mapping[str, Any], strict: bool = False
+) -> pl.DataFrame:
+    """Those of the columns that have a type, in the order of the types.
+
+    Args:
+        columns: Values by the name of a column.
+        types: The polars types of some of them.
+        strict: Whether a value of another type is an error; else it is a null.
+    """
     import polars as pl
 
     return pl.DataFrame(
-        [pl.Series(name, columns[name], dtype, strict=False) for name, dtype in types.items()]
+        [pl.Series(name, columns[name], dtype, strict=strict) for name, dtype in types.items()]
     )

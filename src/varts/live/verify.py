@@ -120,9 +120,9 @@ def _check_decisions(log: Log, config: Config, out: Verification, shown: Progres
         odd = _odd_features(page, config)
         for row in page:
             id, arm, epoch, version, kind, at, its_arm, its_epoch, correction, *_ = row
-            settled += kind is not None
-            corrected += kind is not None and correction is not None
-            plain = kind is None or (
+            settled += at is not None
+            corrected += at is not None and correction is not None
+            plain = at is None or (
                 at > version
                 and arm == its_arm
                 and epoch == its_epoch
@@ -159,7 +159,7 @@ def _check_decision(decision: Compared, config: Config, out: Verification) -> No
     K = len(config.arms)
     if not 0 <= decision.arm < K:
         out.add_problem(f"decision {decision.id!r} is for arm {decision.arm} of {K}")
-    if decision.settled is not None:
+    if decision.settled_version is not None:
         _agree_on_reward(decision, out)
         _agree_on_features(decision, config, out)
 
