@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varts._intervals import CONFIDENCE
-from varts._progress import show_progress
+from varts._progress import Progress, show_progress
 from varts._validation import integer
 from varts.features import Features
 from varts.live.believer import by_context
@@ -147,7 +147,7 @@ class Inspection:
         path: str | Path,
         after: str | None = None,
         limit: int | None = None,
-        progress: bool | None = False,
+        progress: bool | Progress | None = False,
     ) -> int:
         """Write the log, a row per decision with its reward; returns the number of rows.
 
@@ -172,13 +172,14 @@ class Inspection:
             shown.stage(f"writing {path}", min(decided, limit or decided))
             return export_decisions(log, state.config, Path(path), shown, start, limit)
 
-    def check(self, settle: bool = True) -> Checks:
+    def check(self, settle: bool = True, progress: bool | Progress | None = False) -> Checks:
         """Check rewards and decisions: do they suit the model, and is every one accounted for?
 
         Reads the whole log, page by page.
 
         Args:
             settle: As for `report`.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
 
         Returns:
             A finding per check: `print` them.
@@ -187,10 +188,11 @@ class Inspection:
             expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, head = self._snapshot.reload(transaction)
-            self._traffic(transaction, state)
+            decided = sum(self._traffic(transaction, state).decided.values())
             log = self._snapshot.log(transaction)
-        config = state.config
-        return check(self.name, log, config.arms, config.options, head.time)
+        with show_progress(progress) as shown:
+            shown.stage("looking at decisions", decided)
+            return check(self.name, log, state.config, head.time, shown)
 
     def evaluate(
         self,
@@ -258,7 +260,7 @@ class Inspection:
         return history(self.name, log, state, spacing, level, contexts)
 
     def verify(
-        self, replay: bool = False, repair: bool = False, progress: bool | None = False
+        self, replay: bool = False, repair: bool = False, progress: bool | Progress | None = False
     ) -> Verification:
         """Rebuild the statistics from the log and compare.
 

@@ -187,7 +187,10 @@ def _agree_on_features(decision: Compared, config: Config, out: Verification) ->
     """A reward counts for the features that its decision's context makes."""
     if config.features is None or decision.context is None or decision.settled == EXPIRED:
         return
-    found = json.loads(decision.body or "{}").get("x")
+    try:
+        found = json.loads(decision.body or "{}").get("x")
+    except DAMAGE:
+        return  # who adds up rewards has told it
     try:
         made = features_marks(config, [decision])[decision.id]["x"]
     except DAMAGE as error:
