@@ -310,13 +310,8 @@ _open = sa.and_(
     decisions.c.time > sa.bindparam("since"),
     sa.select(events.c.version).where(_settles).scalar_subquery().is_(None),
 )
-_latest = (
-    sa.select(decisions.c.seq)
-    .where(_open)
-    .order_by(decisions.c.time.desc())
-    .limit(sa.bindparam("most"))
-)
-_unsettled = sa.select(sa.func.count()).select_from(_latest.subquery())
+_latest = sa.select(decisions.c.seq).where(_open).order_by(decisions.c.time.desc())
+_unsettled = sa.select(sa.func.count()).select_from(_latest.limit(sa.bindparam("most")).subquery())
 _overdue = (
     sa.select(*(decisions.c[name] for name in _OVERDUE))
     .where(_open, decisions.c.time <= sa.bindparam("until"))
