@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= results
 
-.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-versions bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-linear bench-live bench-serve bench-history bench-pages bench-large lint format clean
+.PHONY: help install reproduce results test browser test-fast test-oldest docs wheel chaos chaos-serve bench bench-versions bench-fit bench-real bench-anytime bench-best-arm bench-family bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-linear bench-live bench-logs bench-serve bench-history bench-pages bench-large lint format clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,9 @@ bench-real: install  ## reports and choices on rewards the model did not make, i
 
 bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
 	$(BIN)/python benchmarks/live.py $(BENCH)
+
+bench-logs: install  ## reading a log of a million decisions, into docs/benchmarks-live.md
+	$(BIN)/python benchmarks/logs.py $(BENCH)
 
 bench-serve: install  ## varts serve beside the library and a thread pool, into docs/benchmarks-serve.md
 	$(BIN)/python benchmarks/serve.py $(BENCH)

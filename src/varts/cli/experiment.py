@@ -304,7 +304,7 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
         Ends in .parquet, .csv or .ndjson.
     """
     with open_experiment(name, store) as exp:
-        say(f"{exp.export(file):,} decisions written to {file}")
+        say(f"{exp.export(file, progress=None):,} decisions written to {file}")
 
 
 @experiment.command(name="list", help_epilogue="")

@@ -67,7 +67,7 @@ def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
     Example: varts experiment check price
     """
     with open_experiment(name, store) as exp:
-        found = exp.check()
+        found = exp.check(progress=None)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -124,7 +124,7 @@ def verify(
         with closing(open_store(store)) as place:
             repaired = repair_caches(name, place)
     with open_experiment(name, store) as exp:
-        found = exp.verify(replay=replay)
+        found = exp.verify(replay=replay, progress=None)
     found.repaired = repaired
     if as_json:
         counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}

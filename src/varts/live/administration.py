@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from varts._progress import Progress
 from varts._validation import integer, unknown
 from varts.live.errors import Changed, UnknownArm
 from varts.live.expiry import expire_all
@@ -226,7 +227,7 @@ class Administration(Inspection):
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)
-        export_decisions(log, state.config, Path(export))
+        export_decisions(log, state.config, Path(export), Progress())
         return delete(self._snapshot, log)
 
 

@@ -97,10 +97,15 @@ def clipped(config: Config, raw: float) -> float:
     return limited(min(max(raw, low), high))
 
 
+def tosses(config: Config) -> bool:
+    """Whether the policy wants to see something else than rewards, drawn by them."""
+    return type(config.policy).transform is not Policy.transform
+
+
 def counted(seed: int, config: Config, id: str, raw: float) -> float:
     """A reward as the statistics count it: clipped, and tossed if the policy wants that."""
     value = clipped(config, raw)
-    if type(config.policy).transform is Policy.transform:
+    if not tosses(config):
         return value
     return float(config.policy.transform(value, keyed_generator(seed, TOSS, id)))
 

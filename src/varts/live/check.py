@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from varts.live.log import ROWS_PER_PAGE, Log
-from varts.live.options import Options
+from varts._progress import Progress
+from varts.live.log import Log
+from varts.live.state import Config
+from varts.live.table import make_columns, make_table
 
 if TYPE_CHECKING:
     from varts.checks.finding import Checks
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = ("arm", "probability", "estimated", "unit", "time", "value", "settled_time")
 
 
-def check(name: str, log: Log, arms: Sequence[str], options: Options, now: int) -> Checks:
+def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Checks:
     """All checks of a log as of `now`; rewards are what counts, missing ones included."""
     import polars as pl
 
@@ -25,13 +25,10 @@ def check(name: str, log: Log, arms: Sequence[str], options: Options, now: int) 
 
     numbers, text = (pl.Int64, pl.Float64, pl.Boolean), pl.String
     types = dict(zip(COLUMNS, (*numbers, text, pl.Int64, pl.Float64, pl.Int64), strict=True))
-    names = pl.Series("arm", list(arms), pl.String)
-    tally, rows = Tally(now), log.decisions()
-    while page := list(islice(rows, ROWS_PER_PAGE)):
-        columns = dict(zip(page[0]._fields, zip(*page, strict=True), strict=True))
-        batch = pl.DataFrame(
-            [pl.Series(name, columns[name], dtype, strict=False) for name, dtype in types.items()]
-        )
+    names = pl.Series("arm", config.arms, pl.String)
+    tally, done = Tally(now), 0
+    for page in log.decision_pages(COLUMNS):
+        batch = make_table(make_columns(COLUMNS, page), types)
         tally.add(
             batch.with_columns(
                 experiment=pl.lit(""),
@@ -40,4 +37,7 @@ def check(name: str, log: Log, arms: Sequence[str], options: Options, now: int) 
                 infinite=pl.lit(False),
             )
         )
+        done += len(page)
+        shown.at(done)
+    options = config.options
     return summarise(name, tally, options.sticky, options.window is not None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,17 +13,32 @@ from varts.live.allocation import HOLDOUT, STICKY, WINNER
 from varts.live.comparison import Verification
 from varts.live.contextual_allocation import allocate
 from varts.live.errors import StoreError
-from varts.live.log import ROWS_PER_PAGE, Log
-from varts.live.verify import DAMAGE, Fold, describe
+from varts.live.fold import DAMAGE, Fold, describe
+from varts.live.log import Log
+from varts.live.table import make_columns, make_table
 
 if TYPE_CHECKING:
     from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
 
-COLUMNS = (
-    "arm", "value", "probability", "estimated", "unit", "version", "settled", "settled_version",
-    "reason",
-)  # fmt: skip
+
+class Seen(NamedTuple):
+    """A decision, and what it takes to know what it saw."""
+
+    arm: int
+    value: float | None
+    probability: float
+    estimated: bool
+    unit: str | None
+    version: int
+    settled: str | None
+    settled_version: int | None
+    reason: str
+    id: str
+    context: str | None
+
+
+COLUMNS = Seen._fields[:-2]  # of the table that is evaluated
 
 
 def evaluate(
@@ -52,13 +66,11 @@ def evaluate(
     numbers, text = (pl.Int64, pl.Float64, pl.Float64, pl.Boolean), pl.String
     types = dict(zip(COLUMNS, (*numbers, text, pl.Int64, text, pl.Int64, text), strict=True))
     names = pl.Series("arm", list(arms), pl.String)
-    rows, pages = log.decisions(order="version"), []
-    while page := list(islice(rows, ROWS_PER_PAGE)):
-        columns = dict(zip(page[0]._fields, zip(*page, strict=True), strict=True))
-        table = pl.DataFrame(
-            [pl.Series(each, columns[each], dtype, strict=False) for each, dtype in types.items()]
-        )
-        by_arm = np.array([past.at_the_draw(row, trace) for row in page]).T
+    pages = []
+    for page in log.decision_pages(Seen._fields, "version"):
+        seen = (Seen._make(row[:-2]) for row in page)
+        by_arm = np.array([past.at_the_draw(row, trace) for row in seen]).T
+        table = make_table(make_columns(Seen._fields, page), types)
         pages.append(
             table.with_columns(
                 arm=names.gather(table["arm"]),
@@ -137,14 +149,13 @@ class Past:
             )
 
     def _go_to(self, version: int) -> None:
-        while self._state().version < version:
-            if not self.fold.step():
-                raise StoreError(
-                    f"the log of experiment {self.name!r} cannot be followed to version {version}; "
-                    "verify tells more"
-                )
+        if self._state().version < version:
             self.seen = None
-        self.fold.end_transaction()
+        if not self.fold.go_to(version):
+            raise StoreError(
+                f"the log of experiment {self.name!r} cannot be followed to version {version}; "
+                "verify tells more"
+            )
 
     def _state(self) -> Any:
         if self.fold.state is None:

@@ -64,9 +64,9 @@ def sweeps_missed_some(transaction: Transaction, options: Options, now: int, pen
     Those were stamped, by a clock that was set back or in a transaction that outlasted the window,
     before the time that was swept already.
     """
-    if options.window is None:
+    if options.window is None or not pending:
         return False
-    return pending > transaction.count_unsettled(_passed(now, options))
+    return pending > transaction.count_unsettled(_passed(now, options), pending)
 
 
 def is_late(now: int, decided: int, options: Options) -> bool:

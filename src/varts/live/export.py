@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varts._files import replacing
+from varts._progress import Progress
 from varts._text import quote_formulas
 from varts.features import NUMBER
 from varts.live.log import Log
 from varts.live.state import Config
+from varts.live.table import make_columns, make_table
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS_PER_BATCH = 20_000  # held in memory at a time
 SINKS = {".parquet": "sink_parquet", ".csv": "sink_csv", ".ndjson": "sink_ndjson"}
+# What is read of every decision; the file calls "raw" the reward.
+COLUMNS = (
+    "id", "time", "unit", "arm", "probability", "estimated", "reason", "version", "epoch",
+    "settled", "raw", "value", "settled_time", "settled_version", "corrected_version",
+)  # fmt: skip
 
 
 def export_decisions(
     log: Log,
     config: Config,
     path: Path,
+    shown: Progress,
     start: tuple[int, int] = (-1, -1),
     limit: int | None = None,
 ) -> int:
@@ -35,45 +41,29 @@ def export_decisions(
 
     In a CSV file no text can be taken for a formula: see `quote_formulas`.
     """
-    import polars as pl
     from polars.io.plugins import register_io_source
 
     check_suffix(path)
-    arms, metrics = config.arms, config.options.metrics
+    metrics = config.options.metrics
     kinds = {} if config.features is None else config.features.kinds
     schema = log_schema(metrics, kinds)
-    written, rows = 0, islice(log.decisions(start=start, limit=limit), limit)
+    names = (*COLUMNS, *(["body"] if metrics else []), *(["context"] if kinds else []))
+    written = 0
 
     def batches(*asked: Any) -> Iterator[pl.DataFrame]:  # a sink asks for everything
         nonlocal written
-        while some := list(islice(rows, ROWS_PER_BATCH)):
-            written += len(some)
-            yield pl.DataFrame(
-                [
-                    (
-                        row.id,
-                        row.time,
-                        row.unit,
-                        arms[row.arm],
-                        row.probability,
-                        bool(row.estimated),
-                        row.reason,
-                        row.version,
-                        row.epoch,
-                        row.settled,
-                        row.raw,
-                        row.value,
-                        row.settled_time,
-                        row.settled_version,
-                        row.corrected_version,
-                        *measured(row.body, metrics),
-                        *described_unit(row.context, kinds),
-                    )
-                    for row in some
-                ],
-                schema=schema,
-                orient="row",
-            )
+        for page in log.decision_pages(names, start=start, limit=limit):
+            columns = make_columns(names, page)
+            columns["arm"] = [config.arms[arm] for arm in columns["arm"]]
+            columns["estimated"] = list(map(bool, columns["estimated"]))  # SQLite has 0 and 1
+            columns["reward"] = columns["raw"]
+            if metrics:
+                columns |= measured(columns["body"], metrics)
+            if kinds:
+                columns |= described_units(columns["context"], kinds)
+            yield make_table(columns, schema, strict=True)
+            written += len(page)
+            shown.at(written)
 
     write_log(register_io_source(batches, schema=schema), path)
     return written
@@ -126,18 +116,16 @@ def write_log(frames: pl.LazyFrame, path: Path) -> None:
         raise OSError(f"{path} cannot be written: {error}") from None
 
 
-def measured(body: str | None, metrics: Sequence[str]) -> list[float | None]:
-    """The metrics of a decision, as the event of its reward has them."""
-    if not metrics:
-        return []
-    found = json.loads(body or "{}").get("metrics", {})
-    return [found.get(name) for name in metrics]
+def measured(bodies: Sequence[str | None], metrics: Sequence[str]) -> dict[str, list[Any]]:
+    """The metrics of decisions, as the events of their rewards have them."""
+    found = [{} if body is None else json.loads(body).get("metrics", {}) for body in bodies]
+    return {name: [one.get(name) for one in found] for name in metrics}
 
 
-def described_unit(context: str | None, kinds: Mapping[str, Any]) -> list[float | str | None]:
-    """The features of a decision's unit; a number that was missing is None, and so is all of a
+def described_units(
+    contexts: Sequence[str | None], kinds: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """The features of decisions' units; a number that was missing is None, and so is all of a
     context that was forgotten."""
-    if not kinds:
-        return []
-    found = json.loads(context or "{}")
-    return [found.get(name) for name in kinds]
+    found = [{} if context is None else json.loads(context) for context in contexts]
+    return {name: [one.get(name) for one in found] for name in kinds}

@@ -17,7 +17,7 @@ from varts._validation import check_file, real
 from varts.live.checkpoints import Spacing
 from varts.live.errors import StoreError
 from varts.live.gain import Gain
-from varts.live.log import NARROW_DECISION, Log
+from varts.live.log import Log
 from varts.live.report import posterior, report
 from varts.live.state import State
 from varts.live.timeline import Moment, Timeline
@@ -206,14 +206,13 @@ def _count_decisions(
 ) -> NDArray[np.int64]:
     """How many decisions every arm had up to each checkpoint; the last one has all."""
     counts = np.zeros((len(stops) + 1, K), dtype=np.int64)
-    compared = NARROW_DECISION.index(by)
-    for page in log.narrow_decisions():
-        arm = np.array([row[-1] for row in page], dtype=np.int64)
+    for page in log.decision_pages(("arm", by)):
+        arm = np.array([row[0] for row in page], dtype=np.int64)
         if arm.min() < 0 or arm.max() >= K:
             raise StoreError(
                 f"experiment {name!r} has {K} arms but decisions for others; verify tells more"
             )
-        at = np.searchsorted(stops, np.array([row[compared] for row in page], dtype=np.int64))
+        at = np.searchsorted(stops, np.array([row[1] for row in page], dtype=np.int64))
         np.add.at(counts, (at, arm), 1)
     return counts.cumsum(axis=0)
 

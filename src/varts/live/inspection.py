@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varts._intervals import CONFIDENCE
+from varts._progress import Progress, show_progress
 from varts._validation import integer
 from varts.features import Features
 from varts.live.believer import by_context
@@ -141,13 +142,20 @@ class Inspection:
         with self._snapshot.reading() as transaction:
             return find_changes(transaction, after, limit)
 
-    def export(self, path: str | Path, after: str | None = None, limit: int | None = None) -> int:
+    def export(
+        self,
+        path: str | Path,
+        after: str | None = None,
+        limit: int | None = None,
+        progress: bool | Progress | None = False,
+    ) -> int:
         """Write the log, a row per decision with its reward; returns the number of rows.
 
         Args:
             path: A file that ends in .parquet, .csv or .ndjson.
             after: The id of a decision: only later ones are written, by their times.
             limit: How many at most, the first ones; all by default.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
 
         Raises:
             UnknownDecision: There is none of the id `after`.
@@ -156,19 +164,22 @@ class Inspection:
         start = -1, -1
         with self._snapshot.reading() as transaction:
             state, _ = self._snapshot.reload(transaction)
-            self._traffic(transaction, state)
+            decided = sum(self._traffic(transaction, state).decided.values())
             log = self._snapshot.log(transaction)
             if after is not None:
                 start = find_place(transaction, check_text("after", after))
-        return export_decisions(log, state.config, Path(path), start, limit)
+        with show_progress(progress) as shown:
+            shown.stage(f"writing {path}", min(decided, limit or decided))
+            return export_decisions(log, state.config, Path(path), shown, start, limit)
 
-    def check(self, settle: bool = True) -> Checks:
+    def check(self, settle: bool = True, progress: bool | Progress | None = False) -> Checks:
         """Check rewards and decisions: do they suit the model, and is every one accounted for?
 
         Reads the whole log, page by page.
 
         Args:
             settle: As for `report`.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
 
         Returns:
             A finding per check: `print` them.
@@ -177,10 +188,11 @@ class Inspection:
             expire_all(self._snapshot)
         with self._snapshot.reading() as transaction:
             state, head = self._snapshot.reload(transaction)
-            self._traffic(transaction, state)
+            decided = sum(self._traffic(transaction, state).decided.values())
             log = self._snapshot.log(transaction)
-        config = state.config
-        return check(self.name, log, config.arms, config.options, head.time)
+        with show_progress(progress) as shown:
+            shown.stage("looking at decisions", decided)
+            return check(self.name, log, state.config, head.time, shown)
 
     def evaluate(
         self,
@@ -247,7 +259,9 @@ class Inspection:
         contexts = self.contexts(CONTEXTS_PER_CHECKPOINT) if contextual else ()
         return history(self.name, log, state, spacing, level, contexts)
 
-    def verify(self, replay: bool = False, repair: bool = False) -> Verification:
+    def verify(
+        self, replay: bool = False, repair: bool = False, progress: bool | Progress | None = False
+    ) -> Verification:
         """Rebuild the statistics from the log and compare.
 
         Args:
@@ -255,6 +269,7 @@ class Inspection:
             repair: Make the caches anew from the log if they differ; the log gets an event that
                 says how. Decisions from before a repair are not made again: what they were made
                 from may have been wrong.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
 
         Raises:
             StoreError: There is a repair to do, and the log itself makes no sense.
@@ -264,7 +279,9 @@ class Inspection:
             cached, _ = self._snapshot.reload(transaction)
             log = self._snapshot.log(transaction)
             traffic = transaction.traffic(), transaction.count_traffic()
-        found = verify(log, cached, self._snapshot.seed, replay)
+        with show_progress(progress) as shown:
+            decided = sum(traffic[1].decided.values())
+            found = verify(log, cached, self._snapshot.seed, replay, shown, decided)
         compare_traffic(*traffic, found)
         found.repaired = repaired
         return found

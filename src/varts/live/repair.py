@@ -6,13 +6,15 @@ import json
 from contextlib import nullcontext
 from typing import Any
 
+from varts._progress import Progress
 from varts.live.comparison import Verification, compare, compare_traffic, compare_units
 from varts.live.errors import StoreError, UnknownExperiment
+from varts.live.fold import DAMAGE, Fold
 from varts.live.log import Log
 from varts.live.snapshot import Change
 from varts.live.state import REPAIR, Config, State
 from varts.live.store import Store
-from varts.live.verify import DAMAGE, Assignments, Fold
+from varts.live.verify import assignments
 
 
 def repair_caches(name: str, store: Store) -> list[str]:
@@ -35,16 +37,13 @@ def repair_caches(name: str, store: Store) -> list[str]:
         transaction.lock()
         log, problems = Log(transaction, lambda: nullcontext(transaction)), Verification()
         fold = Fold(log, row.seed, problems)
-        while fold.step():
-            pass
+        fold.finish(Progress())
         if fold.state is None or fold.broken:
             raise StoreError(
                 f"experiment {name!r} in store {store.name} cannot be repaired, restore it from a "
                 f"backup: {problems.problems[-1]}"
             )
-        assigned = Assignments(fold.options)
-        for decision in log.decisions():
-            assigned.add(decision)
+        assigned = assignments(log, fold.options)
         head = transaction.head(name, row.seed, -1)
         changed = Verification()
         try:
@@ -53,7 +52,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
             changed.add_problem("the configuration could not be read")
         else:
             compare(fold.state, State(config, head.version, head.rewards, head.rows), changed)
-        compare_units(assigned.rows, log.assigned(), changed)
+        compare_units(assigned, log.assigned(), changed)
         compare_traffic(transaction.traffic(), transaction.count_traffic(), changed)
         fold.tell_gaps(changed)
         if changed.ok:
@@ -62,7 +61,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
         body = {"found": changed.found, "changed": changed.problems, "missing": fold.gaps}
         change.apply(REPAIR, body=body)
         transaction.add_events(change.events)
-        transaction.save_anew(fold.state, [_assigned(row) for row in assigned.rows.values()])
+        transaction.save_anew(fold.state, [_assigned(row) for row in assigned.values()])
     return changed.problems
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from varts.live.line import FARTHEST_ORIGIN, LEAST_LEFT, Line, point_of
@@ -44,24 +44,32 @@ class Row(NamedTuple):
         >>> row.mean, row.m2, row.origin
         (1.0, 2.0, 1000000001.0)
         """
-        rewards, n, mean, m2, m3, m4, origin, since, line = self
-        value = limited(value)
-        if not rewards:
-            origin = value
-        if half_life is not None:
-            fade = faded(at - since, half_life)
-            n, m2, m3, m4 = n * fade, m2 * fade, m3 * fade, m4 * fade
-            line = line and line.faded(fade)
-        offset = value - origin
-        *_, new_m3, new_m4 = merged_moments(n, mean, m2, m3, m4, 1.0, offset, 0.0, 0.0, 0.0)
-        n += 1.0
-        gap = offset - mean
-        mean += gap / n
-        m2 += gap * (offset - mean)
-        if x is not None:
-            point = point_of(x, value)
-            line = Line.first(point) if line is None else line.observe(point)
-        return Row(rewards + 1, n, mean, m2, new_m3, new_m4, origin, at, line)
+        return self.observe_all([(value, at, x)], half_life)
+
+    def observe_all(
+        self, rewards: Iterable[tuple[float, int, Sequence[float] | None]], half_life: float | None
+    ) -> Row:
+        """Rewards one after the other, each with its number and the features of its unit."""
+        count, n, mean, m2, m3, m4, origin, last, line = self
+        for value, at, x in rewards:
+            value = limited(value)
+            if not count:
+                origin = value
+            if half_life is not None:
+                fade = faded(at - last, half_life)
+                n, m2, m3, m4 = n * fade, m2 * fade, m3 * fade, m4 * fade
+                line = line and line.faded(fade)
+            offset = value - origin
+            *_, m3, m4 = merged_moments(n, mean, m2, m3, m4, 1.0, offset, 0.0, 0.0, 0.0)
+            n += 1.0
+            gap = offset - mean
+            mean += gap / n
+            m2 += gap * (offset - mean)
+            if x is not None:
+                point = point_of(x, value)
+                line = Line.first(point) if line is None else line.observe(point)
+            count, last = count + 1, at
+        return Row(count, n, mean, m2, m3, m4, origin, last, line)
 
     def replaced(
         self,

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.live.errors import StoreError
+from varts.live.fold import DAMAGE
 from varts.live.line import Line, point_of
-from varts.live.log import NARROW_EVENT, Log
+from varts.live.log import Log
 from varts.live.rebuild import rebuild
 from varts.live.row import LARGEST_REWARD, Row
 from varts.live.state import (
@@ -34,9 +35,10 @@ from varts.live.state import (
     Key,
     State,
 )
-from varts.live.verify import DAMAGE
 from varts.stats import faded
 
+# The columns of an event that it takes to follow an experiment over time.
+NARROW_EVENT = ("version", "kind", "time", "arm", "epoch", "value", "body")
 COUNTED = (REWARD, MISSING)
 REWARD_COLUMNS = ("kind", "arm", "epoch", "value", "body")
 SIDES = (NOT_HELD, HELD)
@@ -183,7 +185,7 @@ class Timeline:
     def moments(self, stops: NDArray[np.int64], by_time: bool, end: int) -> Iterator[Moment]:
         """The experiment after so many rewards, or at these times, and at the end of its log."""
         try:
-            for page in self.log.narrow_events():
+            for page in self.log.event_pages(NARROW_EVENT):
                 for time in self._take_page(page, stops, by_time):
                     yield self._moment(time)
                     stops = stops[1:]

@@ -232,9 +232,10 @@ class Transaction:
         span = {"x": self.experiment, "since": since, "until": until, "limit": limit}
         return self.connection.execute(_overdue, span).all()
 
-    def count_unsettled(self, since: int) -> int:
-        """How many decisions made after `since` nothing has settled."""
-        span = {"x": self.experiment, "since": since}
+    def count_unsettled(self, since: int, most: int) -> int:
+        """How many decisions made after `since` nothing has settled, counted from the latest
+        backwards and only up to so many."""
+        span = {"x": self.experiment, "since": since, "most": most}
         return int(self.connection.execute(_unsettled, span).scalar_one())
 
     def changes(self, after: int, limit: int) -> Sequence[Any]:
@@ -253,7 +254,7 @@ class Transaction:
 
 def read_event(row: Any) -> Event:
     """An event as it was before it was written."""
-    return Event._make((*row[:-1], None if row.body is None else json.loads(row.body)))
+    return Event._make((*row[:-1], None if row[-1] is None else json.loads(row[-1])))
 
 
 _EVENT = ("experiment", *Event._fields)
@@ -272,7 +273,8 @@ _open = sa.and_(
     decisions.c.time > sa.bindparam("since"),
     sa.select(events.c.version).where(_settles).scalar_subquery().is_(None),
 )
-_unsettled = sa.select(sa.func.count()).select_from(decisions).where(_open)
+_latest = sa.select(decisions.c.seq).where(_open).order_by(decisions.c.time.desc())
+_unsettled = sa.select(sa.func.count()).select_from(_latest.limit(sa.bindparam("most")).subquery())
 _overdue = (
     sa.select(*(decisions.c[name] for name in _OVERDUE))
     .where(_open, decisions.c.time <= sa.bindparam("until"))
