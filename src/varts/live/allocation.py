@@ -28,14 +28,8 @@ from varts.policies.evaluation import chosen_arm
 from varts.stats import ArmStats
 
 # Why an arm was chosen, as the log says it.
-POLICY, FORCED, FLOOR, HOLDOUT, STICKY, WINNER = (
-    "policy",
-    "forced",
-    "floor",
-    "holdout",
-    "sticky",
-    "winner",
-)
+POLICY, FORCED, FLOOR = "policy", "forced", "floor"
+HOLDOUT, STICKY, WINNER = "holdout", "sticky", "winner"
 DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither belief nor index
 # Of 64 random bits, 52 make a float that is neither 0 nor 1. Arrays, since NumPy takes longer with
 # plain numbers.
