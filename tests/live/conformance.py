@@ -26,6 +26,7 @@ import pytest
 from scipy import stats
 
 import varts
+from tests.fixed_secrets import fix_secrets
 from tests.live.corrections import CorrectionConformance
 from varts.live import (
     ExperimentStopped,
@@ -115,6 +116,11 @@ class StoreConformance(CorrectionConformance):
     @pytest.fixture
     def connect(self):
         raise NotImplementedError("define a fixture `connect`: connect(clock) -> Store")
+
+    @pytest.fixture(autouse=True)
+    def same_secrets(self, monkeypatch):
+        """The same seeds and ids at every run, so that no statistic is unlucky now and then."""
+        fix_secrets(monkeypatch.setattr)
 
     @pytest.fixture
     def clock(self):
