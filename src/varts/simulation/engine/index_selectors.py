@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts.simulation.engine.memory import ARMS_PER_BLOCK
 from varts.simulation.engine.parts import inlined, jit
-from varts.simulation.engine.rng import bits, stream, where
+from varts.simulation.engine.rng import bits, first_of, stream, where
 from varts.simulation.engine.selectors import refresh_nothing
 from varts.simulation.engine.specialisation import UNBOUND
 
@@ -63,12 +62,12 @@ as_shared: Any = UNBOUND  # and for `common`
 
 def read_clock(t, params):
     """What the policy's clock says; its parameters are those of the first arm."""
-    return as_times(clock(float(t), *to_fixed_tuple(params[0], CLOCK_PARAMETERS)), TIMES)
+    return as_times(clock(float(t), *first_of(params[0], CLOCK_PARAMETERS)), TIMES)
 
 
 def read_clock_of_columns(t, params):
     """The same where parameters are a column per arm, as policies with terms have them."""
-    return as_times(clock(float(t), *to_fixed_tuple(params[:, 0], CLOCK_PARAMETERS)), TIMES)
+    return as_times(clock(float(t), *first_of(params[:, 0], CLOCK_PARAMETERS)), TIMES)
 
 
 def time_of_clock(t, params, times):
@@ -131,7 +130,7 @@ def moment_of(t, u, n, mean, m2, params, memory):
 
 def index_of(i, moment, n, mean, m2, params):
     """The index of arm i."""
-    own = to_fixed_tuple(params[i], PARAMETERS)
+    own = first_of(params[i], PARAMETERS)
     return float(index(n[i], mean[i], m2[i], *(moment + own)))
 
 
@@ -145,7 +144,7 @@ def index_of_terms(i, moment, n, mean, m2, params):
 
 def refresh_terms(arm, n, mean, m2, params, memory):
     """The terms of the arm that was pulled."""
-    made = terms(n[arm], mean[arm], m2[arm], *to_fixed_tuple(params[:, arm], PARAMETERS))
+    made = terms(n[arm], mean[arm], m2[arm], *first_of(params[:, arm], PARAMETERS))
     for k in range(len(TERMS)):
         params[PARAMETERS + k, arm] = made[k]
 

@@ -17,7 +17,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from varts._validation import Floats
 from varts.linear_stats import LinearStats
@@ -29,7 +28,7 @@ from varts.priors.updates import data_share
 from varts.simulation.engine.index_selectors import before
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.parts import jit
-from varts.simulation.engine.rng import bits, student
+from varts.simulation.engine.rng import bits, first_of, student
 from varts.simulation.engine.specialisation import UNBOUND
 
 PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes
@@ -114,7 +113,7 @@ def select_draw(t, n, mean, m2, params, memory, state):
     top, first = -np.inf, np.int64(-1)
     for i in range(K):
         glance(i, n, m2, memory)
-        extra = to_fixed_tuple(params[0], PARAMETERS)
+        extra = first_of(params[0], PARAMETERS)
         loc, scale, df = believe(
             seen[i, LOC], seen[i, WORTH], seen[i, ALPHA], seen[i, BETA], *extra
         )
@@ -132,7 +131,7 @@ def select_draw(t, n, mean, m2, params, memory, state):
         if turn == first or (LAZY and turn >= 0 and seen[i, UPPER] < best):
             continue
         worth = look(i, memory)
-        extra = to_fixed_tuple(params[0], PARAMETERS)
+        extra = first_of(params[0], PARAMETERS)
         x, scale, _ = believe(seen[i, LOC], worth, seen[i, ALPHA], seen[i, BETA], *extra)
         x_log = seen[i, LOG]
         if scale > 0:
@@ -151,7 +150,7 @@ def select_index(t, n, mean, m2, params, memory, state):
     top, first = -np.inf, np.int64(-1)
     for i in range(K):
         glance(i, n, m2, memory)
-        extra = to_fixed_tuple(params[0], PARAMETERS)
+        extra = first_of(params[0], PARAMETERS)
         upper = float(
             index(seen[i, LOC], seen[i, WORTH], seen[i, ALPHA], seen[i, BETA], now, *extra)
         )
@@ -166,7 +165,7 @@ def select_index(t, n, mean, m2, params, memory, state):
         if turn == first or (LAZY and turn >= 0 and seen[i, UPPER] < best):
             continue
         worth = look(i, memory)
-        extra = to_fixed_tuple(params[0], PARAMETERS)
+        extra = first_of(params[0], PARAMETERS)
         value = float(index(seen[i, LOC], worth, seen[i, ALPHA], seen[i, BETA], now, *extra))
         if value > best or (value == best and before(i, arm, word)):
             best, arm = value, i
