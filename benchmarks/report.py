@@ -49,7 +49,11 @@ def short(value):
 def markdown(found):
     parts = [_machine(found["machine"]), _targets(found), _per_round(found["per round"])]
     parts += [_threads(found["two threads"]), _agreement(found["agreement"])]
-    parts += [_peers(found["peers"]), _figure1(found["figure 1"]), _growth(found["growth"])]
+    parts += [
+        _peers(found["peers"], found["peers when"]),
+        _figure1(found["figure 1"]),
+        _growth(found["growth"]),
+    ]
     parts += [_start(found["start-up"], found["memory"])]
     return "\n\n".join(filter(None, parts))
 
@@ -97,7 +101,7 @@ def _agreement(by_arms):
     return "### Do they simulate the same thing?\n\n" + table(heads, rows)
 
 
-def _peers(rows):
+def _peers(rows, when):
     if not rows:
         return ""
     lines = []
@@ -115,7 +119,7 @@ def _peers(rows):
         "varts, 1 thread",
         "varts is so many times faster",
     ]
-    return "### Other packages\n\n" + table(heads, lines)
+    return f"### Other packages\n\nMeasured {when}.\n\n" + table(heads, lines)
 
 
 def _figure1(took):

@@ -22,7 +22,7 @@ def say(text):
     print(f"bench-versions: {text}", file=sys.stderr, flush=True)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Version:
     """One tree of sources, with a folder for its cache and its databases."""
 
@@ -164,7 +164,7 @@ def markdown(found):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("before", help="a revision of this repository to compare with")
-    options.add_argument("--turns", type=int, default=3)
+    options.add_argument("--turns", type=int, default=2)
     options.add_argument("--pairs", type=int, default=1_000_000, help="decisions of a big log")
     options.add_argument("--trial", action="store_true", help="leave no trace")
     asked = options.parse_args()
