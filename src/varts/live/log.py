@@ -27,12 +27,11 @@ from varts.live.log_queries import (
     SETTLEMENTS,
     SPAN,
     UNITS,
-    AssignedUnit,
-    LoggedDecision,
     numbered,
     page_of_decisions,
     page_of_events,
 )
+from varts.live.log_rows import Assigned, LoggedDecision
 from varts.live.schema import events
 from varts.live.state import CONFIGURE, CREATE, MISSING, REWARD, Event
 from varts.live.transaction import Transaction, read_event
@@ -152,11 +151,11 @@ class Log:
         first, last, decided = self._page(SPAN, version=self.version, last=self.seq)[0]
         return int(first or 0), max(last or 0, decided or 0)
 
-    def assigned(self) -> Iterator[AssignedUnit]:
+    def assigned(self) -> Iterator[Assigned]:
         """The arms of sticky units, as they are cached."""
         after = ""
         while page := self._page(UNITS, after=after, limit=ROWS_PER_PAGE):
-            rows = [AssignedUnit._make(row) for row in page]
+            rows = [Assigned._make(row) for row in page]
             yield from rows
             after = rows[-1].unit
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
+from varts.live.log_rows import Assigned
 from varts.live.schema import decisions, events, units
 from varts.live.state import ERASE, REPAIR, VOID, Event
 
@@ -24,42 +25,6 @@ SETTLED = {
 }
 CORRECTED = {"corrected_version": "version", "corrected_arm": "arm", "corrected_epoch": "epoch"}
 CHANGED = ("raw", "value", "body")  # by a correction
-
-
-class LoggedDecision(NamedTuple):
-    """All that a log says of a decision: its own columns, and those of events about it."""
-
-    seq: int
-    id: str
-    version: int
-    epoch: int
-    arm: int
-    probability: float
-    estimated: bool
-    reason: str
-    unit: str | None
-    time: int
-    salt: str | None
-    context: str | None
-    settled: str | None
-    raw: float | None
-    value: float | None
-    body: str | None
-    settled_time: int | None
-    settled_version: int | None
-    settled_arm: int | None
-    settled_epoch: int | None
-    corrected_version: int | None
-    corrected_arm: int | None
-    corrected_epoch: int | None
-
-
-class AssignedUnit(NamedTuple):
-    """The arm of a sticky unit, as it is cached."""
-
-    unit: str
-    arm: int
-    decision: str
 
 
 _x: Any = sa.bindparam("x")
@@ -115,7 +80,7 @@ SETTLEMENTS = sa.select(
     sa.func.count(events.c.decision), sa.func.count(events.c.corrects.distinct())
 ).where(_here, events.c.version <= sa.bindparam("version"))
 UNITS = (
-    sa.select(*(units.c[name] for name in AssignedUnit._fields))
+    sa.select(*(units.c[name] for name in Assigned._fields))
     .where(units.c.experiment == _x, units.c.unit > _after)
     .order_by(units.c.unit)
     .limit(_limit)

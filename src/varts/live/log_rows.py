@@ -38,6 +38,34 @@ class Decided(NamedTuple):
     context: str | None
 
 
+class LoggedDecision(NamedTuple):
+    """All that a log says of a decision: its own columns, and those of events about it."""
+
+    seq: int
+    id: str
+    version: int
+    epoch: int
+    arm: int
+    probability: float
+    estimated: bool
+    reason: str
+    unit: str | None
+    time: int
+    salt: str | None
+    context: str | None
+    settled: str | None
+    raw: float | None
+    value: float | None
+    body: str | None
+    settled_time: int | None
+    settled_version: int | None
+    settled_arm: int | None
+    settled_epoch: int | None
+    corrected_version: int | None
+    corrected_arm: int | None
+    corrected_epoch: int | None
+
+
 class Settled(NamedTuple):
     """What the log has of the event that settled a decision."""
 
