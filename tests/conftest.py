@@ -1,4 +1,4 @@
-"""What several test files share."""
+"""Settings and fixtures for all tests; `tests/tiers.py` says which tests run when."""
 
 import os
 
@@ -24,56 +24,7 @@ import varts
 from tests.policies.built import built
 from varts import cli, policies
 
-# Slow because they compile, compute or run other processes: not traced for coverage, which would
-# take half as long again and see nothing new. A file of tests/ per line.
-UNTRACED = (
-    "anytime/test_looks.py",
-    "beliefs/test_best_arm_statistics.py",
-    "beliefs/test_samplers.py",
-    "client/test_javascript.py",
-    "client/test_sessions.py",
-    "fitting/test_fit_statistics.py",
-    "live/test_chaos.py",
-    "live/test_locks.py",
-    "paper/test_errata.py",
-    "policies/test_choices.py",
-    "serve/test_chaos.py",
-    "serve/test_demo.py",
-    "serve/test_journeys.py",
-    "serve/test_run.py",
-    "simulation/engine/test_compilation.py",
-    "simulation/engine/test_lazy_argmax.py",
-    "simulation/engine/test_selectors.py",
-    "simulation/test_contextual.py",
-    "simulation/test_drift.py",
-    "simulation/test_extending.py",
-    "simulation/test_regret_against_naive.py",
-    "test_docs.py",
-    "test_examples.py",
-    "test_wheel.py",
-)
-# What `make test-fast` leaves out, besides everything on PostgreSQL.
-SLOW = (
-    *UNTRACED,
-    "beliefs/test_many_arms.py",
-    "client/test_conformance.py",
-    "evaluation/test_statistics.py",
-    "live/test_experiment_sessions.py",
-    "live/test_gain.py",
-    "live/test_migrations.py",
-    "live/test_store.py",
-    "live/test_waits.py",
-    "priors/test_linear_calibration.py",
-    "serve/test_long_logs.py",
-    "serve/test_openapi.py",
-    "serve/test_plans.py",
-    "serve/test_views.py",
-    "simulation/engine/test_diagnosis.py",
-    "simulation/engine/test_formula.py",
-    "simulation/engine/test_kernel_cache.py",
-    "simulation/test_dask.py",
-)
-TESTS = Path(__file__).parent
+pytest_plugins = ("tests.tiers",)
 SHARED_FOLDER = "VARTS_TESTS_SHARED"
 
 
@@ -98,25 +49,6 @@ def pytest_unconfigure(config):
                 break
             time.sleep(0.05)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def pytest_collection_modifyitems(items):
-    missing = [name for name in SLOW if not (TESTS / name).exists()]
-    if missing:
-        raise pytest.UsageError(f"SLOW in {__file__} must name files of tests/, got {missing}")
-    slow, untraced = ({TESTS / name for name in names} for names in (SLOW, UNTRACED))
-    for item in items:
-        if item.path in slow or is_on_postgres(item):
-            item.add_marker(pytest.mark.slow)
-        if item.path in untraced:
-            item.add_marker(pytest.mark.no_cover)
-
-
-def is_on_postgres(item):
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "postgres" in getattr(item, "fixturenames", ()) or any(
-        isinstance(value, str) and value == "postgres" for value in parameters
-    )
 
 
 @pytest.fixture(scope="session")

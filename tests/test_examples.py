@@ -23,6 +23,8 @@ import pytest
 import varts
 from tests.fixed_secrets import fix_secrets
 
+pytestmark = pytest.mark.no_cover
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FIXED_SECRETS = Path(__file__).with_name("fixed_secrets.py")
 VISITORS = 150

@@ -15,6 +15,8 @@ import pytest
 
 import varts
 
+pytestmark = [pytest.mark.full, pytest.mark.no_cover]
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ("src", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE")
 

@@ -18,6 +18,8 @@ from varts import ArmStats, Evidence, Tails
 from varts.anytime import martingale
 from varts.tails import kurtosis_of
 
+pytestmark = pytest.mark.no_cover
+
 RUNS, HORIZON = 400, 3000
 MOST = stats.binom.isf(1e-4, RUNS, 0.05)  # 37 of 400
 GAUSSIAN, ONES, EXPONENTIAL, REVENUE = looks.WORLDS

@@ -20,6 +20,8 @@ from scipy.stats import norm
 from tests.reference import frequency_p
 from varts import Beta, StudentT
 
+pytestmark = pytest.mark.no_cover
+
 INF = np.inf
 AGREE = 1e-9
 LIMIT = 1e-6

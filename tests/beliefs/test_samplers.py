@@ -15,6 +15,8 @@ from tests.reference import log_gamma_cdf, t_cdf, uniform_p
 from varts.beliefs import Beta, StudentT
 from varts.simulation.engine import rng as engine
 
+pytestmark = pytest.mark.no_cover
+
 LIMIT = 1e-6
 DRAWS = 200_000
 DFS = [0.004, 0.5, 1, 3, 30, 1e6, np.inf]

@@ -958,6 +958,7 @@ def test_a_table_is_never_cut(done, monkeypatch, width):
 # ------------------------------------------------------------------------------ processes
 
 
+@pytest.mark.full(except_for=["policies"])
 @pytest.mark.parametrize("words", ["experiment list", "policies", "--help", "experiment --help"])
 def test_nobody_reads_on(done, price, words):
     """`varts experiment list | true` is no failure."""
@@ -988,7 +989,7 @@ def together(*calls):
     return told
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_processes_share_a_store(done, price):
     """Both get the same decision, and only one reward counts."""
     first, second = together(*[["decide", price, "--id", "v1"]] * 2)

@@ -413,7 +413,6 @@ def interrupt(arguments, ready):
     return process.returncode, said + rest
 
 
-@pytest.mark.slow
 def test_ctrl_c_keeps_the_complete_runs_of_a_study(study):
     code, err = interrupt(["simulate", study, "--runs", "100000000"], "playing")
     assert code == 130 and "Traceback" not in err
@@ -425,7 +424,7 @@ def test_ctrl_c_keeps_the_complete_runs_of_a_study(study):
     assert (study.parent / "study-results" / "regret.svg").read_text().endswith("</svg>\n")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_keeps_the_complete_runs_of_a_reproduction(call, tmp_path):
     arguments = ["--figure", "1", "--runs", "100000000", "--horizon", "50", "--out", "out"]
     code, err = interrupt(["reproduce", *arguments], "bernoulli, K = 10: playing")
@@ -437,7 +436,7 @@ def test_ctrl_c_keeps_the_complete_runs_of_a_reproduction(call, tmp_path):
     assert summary[0]["runs"] in (tmp_path / "out" / "claims.md").read_text("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_before_anything_is_done_says_so(study):
     code, err = interrupt(["simulate", study, "--horizon", "1000000000"], "playing")
     assert code == 130 and "Traceback" not in err

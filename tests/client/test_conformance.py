@@ -6,7 +6,7 @@ That of PostgreSQL passes it without a service, in tests/live; random sessions g
 import pytest
 
 from tests.client.services import Running, Witnessed, slug
-from tests.live.conformance import ARMS, StoreConformance
+from tests.live.conformance import ARMS, START, Clock, StoreConformance
 from tests.live.contexts import ContextConformance
 from varts.live import Store
 
@@ -42,12 +42,26 @@ OTHERWISE = {
 }
 
 
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """One service for all tests, each of which has experiments of its own, and its clock."""
+    clock = Clock()
+    file = tmp_path_factory.mktemp("service") / "varts.db"
+    with Running(Store(f"sqlite:///{file}", clock)) as made:
+        yield made, clock
+    made.store.close()
+
+
 class TestRemote(ContextConformance, StoreConformance):
     @pytest.fixture
-    def running(self, tmp_path, clock):
-        with Running(Store(f"sqlite:///{tmp_path / 'varts.db'}", clock)) as made:
-            yield made
-        made.store.close()
+    def running(self, service):
+        return service[0]
+
+    @pytest.fixture
+    def clock(self, service):
+        clock = service[1]
+        clock.now = START
+        return clock
 
     @pytest.fixture
     def begin(self, request, running):

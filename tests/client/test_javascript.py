@@ -12,6 +12,8 @@ import varts
 from tests.serve.processes import ROOT, serve
 from varts.serve.tokens import new_token
 
+pytestmark = pytest.mark.no_cover
+
 FOLDER = ROOT / "clients" / "js"
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")

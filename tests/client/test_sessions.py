@@ -20,6 +20,8 @@ from varts.live import InvalidReward, RewardConflict, Store, UnknownDecision
 from varts.live.state import REWARD
 from varts.serve import service
 
+pytestmark = pytest.mark.no_cover
+
 
 class RemoteSessions(Sessions):
     """`connect()` is one of the services; what they do otherwise than a database is said here."""

@@ -35,6 +35,7 @@ def errors_from(promised, numbers):
     return abs(numbers.mean() - promised) / standard_error(numbers)
 
 
+@pytest.mark.full
 def test_contextual_policies_are_unbiased(logs, truth):
     for name in ("doubly_robust", "inverse_probability"):
         values = [getattr(Scores(log), name)(by_sign(log.x)).value for log in logs]
@@ -77,6 +78,7 @@ def test_intervals_hold(logs, truth, factor, holds):
     assert bool(np.mean(inside) > limit) is holds
 
 
+@pytest.mark.full
 def test_the_regression_makes_errors_smaller_where_features_explain_rewards():
     """Standard errors against those without features, where the noise is a fifth: a difference
     within each of 60 logs, 4 standard errors clear. In the noise of the other tests there was no

@@ -21,6 +21,8 @@ from varts.live.log import Log
 from varts.live.traffic import count_anew
 from varts.live.transaction import Transaction
 
+pytestmark = pytest.mark.no_cover
+
 KILLS = 10
 shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
 

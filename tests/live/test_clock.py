@@ -27,6 +27,7 @@ def skewed(monkeypatch):
     return skew
 
 
+@pytest.mark.gate
 @shared
 @pytest.mark.parametrize("ahead", [HOUR, DAY, -DAY])
 def test_a_process_whose_clock_is_off_settles_nothing(store_url, skewed, ahead):

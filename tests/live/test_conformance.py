@@ -25,6 +25,7 @@ def database(postgres):
     return postgres()
 
 
+@pytest.mark.full
 class TestPostgreSQL(ContextConformance, StoreConformance):
     @pytest.fixture
     def connect(self, database):

@@ -15,6 +15,7 @@ from varts.live.schema import SCHEMA_VERSION, metadata
 ASSETS = Path(__file__).parent / "assets"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("old", sorted(path.stem for path in ASSETS.glob("schema-*.json")))
 def test_a_database_of_every_schema_opens_and_goes_on(old, kind, request, file, url):

@@ -115,6 +115,7 @@ def test_thousands_of_arms_are_printed_in_part():
     assert found.certainty.startswith(f"{likeliest} and 1,999 more may still be best")
 
 
+@pytest.mark.full
 def test_ten_thousand_arms():
     rng = np.random.default_rng(5)
     costs = [np.exp(rng.normal(1, 1, n)) for n in rng.integers(2, 60, 10_000)]

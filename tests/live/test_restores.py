@@ -52,6 +52,7 @@ def test_a_process_goes_on_after_a_restore_to_an_older_state(store, again):
     agrees(again(), 55)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("lost", [3, 10, 17])
 def test_a_process_that_slept_through_the_restore_recognises_another_history(store, again, lost):
     """By then the new history may be as long as the old one was, or longer."""
@@ -207,6 +208,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.full(except_for=["sqlite"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_caches_are_made_anew_from_the_log(store, again, damage):
     exp = again()

@@ -32,7 +32,7 @@ NOBODY = 65534
 # ------------------------------------------------------------------------------ many at once
 
 
-@pytest.mark.parametrize("options", ["", "?timeout=50"])
+@pytest.mark.parametrize("options", ["", pytest.param("?timeout=50", marks=pytest.mark.full)])
 def test_32_processes_open_a_new_file_at_once(url, options):
     _all_get_the_same_experiment(url + options)
 
@@ -112,6 +112,7 @@ def test_a_reader_stops_no_writer_and_a_writer_no_reader(store_url):
     other.close()
 
 
+@pytest.mark.gate
 def test_threads_share_one_experiment(store_url):
     exp = varts.open("carousel", ARMS, store=store_url, seed=1)
     failed, start = [], threading.Barrier(16)

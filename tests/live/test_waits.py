@@ -47,6 +47,7 @@ def paused_in_a_transaction(url, attempt=lambda change: change()):
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+@pytest.mark.gate
 @shared
 def test_a_paused_process_holds_nobody_up_for_longer_than_the_limit(store_url):
     with with_rewards(store_url) as exp:

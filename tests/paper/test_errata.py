@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+pytestmark = [pytest.mark.full, pytest.mark.no_cover]
+
 SE = 5.0  # every tolerance below, in standard errors
 
 

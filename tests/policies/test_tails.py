@@ -137,6 +137,7 @@ def naive_draws(sums, prior, rng):
     return center + rng.standard_normal(n.shape) / np.sqrt(precision * (kappa + n))
 
 
+@pytest.mark.full(except_for=["None"])
 @pytest.mark.parametrize("prior", [None, "own"])
 def test_compiled_choices_are_those_of_the_formula(prior):
     """The regrets of 6,000 runs of the compiled loop and of a naive one are of one distribution

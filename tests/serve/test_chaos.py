@@ -14,9 +14,12 @@ import varts
 from tests.serve.chaos import ARMS, Client, torment
 from tests.serve.ledger import FIELDS, Ledger, check
 
+pytestmark = pytest.mark.no_cover
+
 ONCE_OR_TWICE = {"kill": 3, "terminate": 1, "turn_clock": 1}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_whatever_happens_nothing_acknowledged_is_lost(kind, tmp_path, request):
     if kind == "sqlite":

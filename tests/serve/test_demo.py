@@ -14,6 +14,8 @@ from varts.live import Experiment, Store
 from varts.serve import demo
 from varts.serve.demo import SHOP, VISITORS, Visitors, fill, visited
 
+pytestmark = pytest.mark.no_cover
+
 
 @pytest.fixture(scope="module")
 def store():

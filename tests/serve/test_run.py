@@ -19,6 +19,8 @@ from varts.serve.run import listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import read_tokens
 
+pytestmark = pytest.mark.no_cover
+
 E = "/v1/experiments/price"
 
 
@@ -71,6 +73,7 @@ def test_sigterm_answers_what_was_taken_and_ends_with_0(tmp_path):
     assert {id: logged.get(id) for id in acknowledged} == acknowledged
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_it_too(tmp_path):
     with serve(tmp_path) as process:
         process.process.send_signal(signal.SIGINT)
@@ -133,6 +136,7 @@ def test_answers_are_sent_at_once():
         assert asyncio.run(nodelay())
 
 
+@pytest.mark.full
 def test_a_unix_socket(tmp_path):
     with serve(tmp_path, "--uds", "socket", "--no-auth") as process:
         assert process.address == "unix:socket"
@@ -338,6 +342,7 @@ def test_a_missing_extra_is_one_sentence(tmp_path):
     assert done.stderr == f"{sentence} missing)\n"
 
 
+@pytest.mark.full
 def test_a_read_only_service_beside_one_that_writes(tmp_path):
     with serve(tmp_path) as writer, serve(tmp_path, "--read-only") as board:
         with client(writer) as http:

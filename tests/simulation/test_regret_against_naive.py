@@ -33,6 +33,8 @@ from tests.naive import (
     var_ts,
 )
 
+pytestmark = pytest.mark.no_cover
+
 K, HORIZON, RUNS = 5, 250, 3000
 ROUNDS = np.array([10, 40, 120, 250])
 LOC = np.arange(1, K + 1) / (K + 1)
@@ -145,6 +147,7 @@ def test_same_regret(name):
     assert worst_z(CASES[name], CASES[name].score, seed=11) < Z
 
 
+@pytest.mark.full(except_for=["VarTS, true prior-beta as a scale", "TS14-df"])
 @pytest.mark.parametrize(("name", "wrong"), CONTROLS)
 def test_wrong_formula_is_rejected(name, wrong):
     assert worst_z(CASES[name], CASES[name].wrong[wrong], seed=12) > Z

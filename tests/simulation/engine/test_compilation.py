@@ -15,6 +15,8 @@ from varts.simulation.engine import compilation
 from varts.simulation.engine.kernel import kernel_of
 from varts.simulation.engine.kernel_cache import kernel_sources
 
+pytestmark = [pytest.mark.when_changed("src/varts/simulation/engine"), pytest.mark.no_cover]
+
 SOURCES = Path(varts.__file__).parent
 
 

@@ -13,6 +13,8 @@ from varts.simulation.arguments import make_work
 from varts.simulation.engine import compilers, kernel_cache
 from varts.simulation.engine.compilers import compiling, missing_kernels, prepare_kernels
 
+pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
+
 
 class Stages(Progress):
     def __init__(self):

@@ -11,6 +11,8 @@ from scipy import special
 import varts
 from varts import ArmStats, BeliefPolicy, IndexPolicy, Instances, Problem
 
+pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
+
 STATS = ArmStats([4, 5, 6], [0.5, 0.2, 0.1], 1)
 
 

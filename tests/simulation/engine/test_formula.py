@@ -12,6 +12,8 @@ import varts
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import Kernel, kernel_of
 
+pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
+
 # Every value in braces is compiled into the kernel of Mine on Own.
 TEMPLATE = """
     import types

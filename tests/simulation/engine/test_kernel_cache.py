@@ -17,6 +17,8 @@ from varts._validation import KernelCacheWarning
 from varts.simulation.engine import kernel_cache
 from varts.simulation.engine.kernel_cache import HASH_BYTES, KernelCache, announcing
 
+pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
+
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as another user")
 

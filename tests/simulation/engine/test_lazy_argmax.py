@@ -31,6 +31,8 @@ from varts.simulation.engine.rng import normal, uniform
 from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
 
+pytestmark = pytest.mark.no_cover
+
 LIMIT = 1e-6
 DRAWS = 60_000
 
@@ -149,6 +151,7 @@ def test_point_masses_and_ties(count):
     assert student_p(count, [0.5, 0.0], [0.0, 1.0], [5.0, 6.0]) > LIMIT
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("module", "old", "new"),
     [
@@ -213,6 +216,7 @@ def test_beta_draws_that_round_to_one(lazy):
     assert chisquare(counts).pvalue > LIMIT
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -257,6 +261,7 @@ def test_beta_events():
     assert beta_event_p(beta_envelope) > LIMIT
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -353,11 +358,13 @@ def mid_run_p(run, rounds, wider):
     return p_value(counts, belief.p_best())
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 def test_in_the_middle_of_a_run():
     run = student_runner(student_envelope)
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) > LIMIT
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -372,6 +379,7 @@ def test_a_bound_that_outlives_its_belief_is_caught(old, new):
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) < LIMIT
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 def test_a_chance_that_outlives_its_rate_is_caught():
     """The control: the chance of the first rate after a re-levelling is kept with later ones."""
     kept = "beliefs[i, CHANCE] = -1.0 if level[VALID] == 0 else beliefs[i, CHANCE]"
@@ -415,11 +423,13 @@ def beta_mid_run_p(run, rounds, later):
     return p_value(counts, Beta(1 + n * mean, 1 + n * (1 - mean)).p_best())
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 def test_bernoulli_ts_in_the_middle_of_a_run():
     run = beta_runner(beta_envelope)
     assert min(beta_mid_run_p(run, *rounds) for rounds in BETA_ROUNDS) > LIMIT
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     "line",
     [
@@ -447,6 +457,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine", except_for=["beta"])
 @pytest.mark.parametrize(
     ("problem", "policies"),
     [

@@ -18,6 +18,8 @@ from varts.simulation.engine.parts import (
 )
 from varts.simulation.engine.specialisation import specialise
 
+pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
+
 factor = 3.0
 
 

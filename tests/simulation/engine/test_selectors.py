@@ -20,12 +20,17 @@ from varts.simulation.engine.rng import bits
 from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
 
+pytestmark = pytest.mark.no_cover
+
 
 def curve(problem, policy, horizon, naive):
     work = Work(problem, {"it": policy}, horizon, 3, 1, recorded_rounds(horizon), naive)
     return work.play_blocks(0, 1).policies["it"].curve
 
 
+@pytest.mark.when_changed(
+    "src/varts/simulation/engine", except_for=["just many-UCB1()", "700-UCB1()"]
+)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -46,6 +51,7 @@ DEAR = [varts.KLUCB(), varts.KLUCB(c=3.0), varts.CHK(), varts.IMEDUV(), varts.Ba
         varts.BayesUCB(NormalGamma(0.5, 2, 0.3, 0.1))]  # fmt: skip
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine", except_for=["problem0-KLUCB(c=0.0)"])
 @pytest.mark.parametrize("policy", DEAR, ids=repr)
 @pytest.mark.parametrize(
     "problem", [BernoulliBandit(5), GaussianBandit(NormalGamma(0.5, 4, 4, 1), 5)]
@@ -64,6 +70,7 @@ class Hasty(varts.CHK):
         return np.where(level > mean, -1.0, 1.0)
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 def test_a_wrong_word_about_a_level_does_change_choices():
     """The control: the test above would notice."""
     problem = GaussianBandit(NormalGamma(0.5, 4, 4, 1), 5)
@@ -110,6 +117,7 @@ def test_indices_that_claim_to_grow_do(policy):
     assert policy.grows and (indices[1:] >= indices[:-1]).all()  # infinite ones may stay so
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine")
 def test_a_hundred_thousand_arms():
     K = 100_000
     prior = NormalGamma(np.arange(1, K + 1) / (K + 1), K, 4, 1)
@@ -134,6 +142,7 @@ def one_by_one(row, word):
     return arm
 
 
+@pytest.mark.when_changed("src/varts/simulation/engine", except_for=["2", "11"])
 @pytest.mark.parametrize("K", [1, 2, 3, 4, 7, 8, 11, 16])
 def test_indices_compared_at_once_and_one_by_one(K):
     """Few different values, so that many are equal, and some that are NaN or infinite."""
