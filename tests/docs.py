@@ -235,7 +235,7 @@ def merged(shown: list[str], printed: list[str]) -> list[str]:
     """The printed lines, but with each shown line that still matches kept as it is.
 
     This is an alignment like that of `diff`. Keeping a line scores best, so wildcards stay where
-    they match. A line that changed replaces the line with the most words in common. Dropping a
+    they match. A changed line replaces the shown line with the most words in common. Dropping a
     line or adding one scores worst, so that a `...` doesn't swallow lines that the page shows.
     """
     rows, columns = len(shown), len(printed)
@@ -255,7 +255,7 @@ def merged(shown: list[str], printed: list[str]) -> list[str]:
                     moves.append((-2, a + 1, b, None))
                 if a < rows and b < columns:
                     alike = similarity(shown[a], printed[b])
-                    moves.append((alike - 1, a + 1, b + 1, printed[b]))
+                    moves.append((alike - 1, a + 1, b + 1, reworded(shown[a], printed[b])))
                     for end in matching_ends(shown[a], printed, b):
                         score = (2 if "..." in shown[a] else 3) - (end - b - 1)
                         moves.append((score, a + 1, end, shown[a]))
@@ -283,6 +283,15 @@ def matching_ends(line: str, printed: list[str], start: int) -> list[int]:
         return []
     ends = range(start + 1, len(printed) + 1)
     return [end for end in ends if matches(line, "\n".join(printed[start:end]))]
+
+
+def reworded(line: str, printed: str) -> str:
+    """The printed line, with the wildcards of the line it replaces if most words are the same."""
+    words = line.split()
+    if "..." not in line or len(words) < 2 or similarity(line, printed) < 0.5:
+        return printed
+    indent = printed[: len(printed) - len(printed.lstrip())]
+    return indent + " ".join(merged(words, printed.split()))
 
 
 def similarity(line: str, other: str) -> float:

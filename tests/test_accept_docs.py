@@ -128,6 +128,7 @@ def test_it_leaves_a_page_with_an_error_alone(accept, capsys, index, result, mes
         ("...|VarTS 90% 477|...", "h|VarTS 50% 1|VarTS 90% 2|TS14 90% 3", "...|VarTS 90% 2|..."),
         ("t: ... s|old", "t: 3 s|new", "t: ... s|new"),
         ("t: ... s|old", "u: 3 s|new", "u: 3 s|new"),
+        ("  to 5 in ... of all|b", "  to 2 in 1% [0%, 2%] of all|b", "  to 2 in ... of all|b"),
         ("from ... to|old", "from|here|to|new", "from ... to|new"),
         ("a|...", "a2", "a2|..."),
         ("a|b|c", "a|c", "a|c"),
