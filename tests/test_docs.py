@@ -21,7 +21,14 @@ def runner():
         yield run
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def page_parameter(page):
+    """A page to run: README.md and the tutorials in every run, others if they changed."""
+    name = name_of(page)
+    always = name == "README.md" or name.startswith("docs/tutorials/")
+    return pytest.param(page, id=name, marks=[] if always else pytest.mark.when_changed(name))
+
+
+@pytest.mark.parametrize("page", [page_parameter(page) for page in PAGES])
 def test_the_page_shows_what_its_examples_print(page, tmp_path, runner):
     found = mistakes(page.read_text(encoding="utf-8"), tmp_path, runner)
     hint = f"If the new output is right: {ACCEPT} {name_of(page)}"
@@ -74,26 +81,33 @@ raise SystemExit
 SITE = "````{grid} 2\n```{card} A title\n```\n````\n\n```{toctree}\n:hidden:\n```\n"
 SERVE = "```console\n$ varts serve --no-auth &\n"
 FILE = "```toml\n# note.toml\n```\n\n"
+CHEAP = [
+    ("```python\nprint(1)\n```\n```text\n2\n```\n", "printed:\n1"),
+    ("```python\nprint(undefined)\n```\n", "NameError"),
+]
+OTHERS = [
+    ("```python\nprint(1)\n```\n\n```output\n1 1\n```\n", "printed:\n1"),
+    (SITE + "```python\nprint(undefined)\n```\n", "NameError"),
+    (FILE + "```console\n$ cat note.toml\n# other.toml\n```\n", "shows:\n# other.toml"),
+    ("```console\n$ cat gone.toml\n```\n", "exit code 1"),
+    ("```console\n$ varts serve --host 0.0.0.0 &\n```\n", "exit code 1"),
+    ("```console\n$ varts serve --no-auth &\nvarts: on http://\n```\n", "on http://"),
+    (SERVE + "$ curl -s http://127.0.0.1:8321/healthz\ndead\n```\n", '{"status":"alive"}'),
+    (FILE + "<!-- exit code 1 -->\n```console\n$ cat note.toml\n```\n", "exit code 0"),
+]
+if_the_runner_changed = pytest.mark.when_changed(
+    "tests/docs.py", "tests/page_runner.py", "tests/test_docs.py"
+)
 
 
+@if_the_runner_changed
 def test_the_runner_accepts_a_right_page(tmp_path, runner):
     assert mistakes(GOOD.format(version=varts.__version__), tmp_path, runner) == []
 
 
 @pytest.mark.parametrize(
     ("page", "complaint"),
-    [
-        ("```python\nprint(1)\n```\n```text\n2\n```\n", "printed:\n1"),
-        ("```python\nprint(1)\n```\n\n```output\n1 1\n```\n", "printed:\n1"),
-        ("```python\nprint(undefined)\n```\n", "NameError"),
-        (SITE + "```python\nprint(undefined)\n```\n", "NameError"),
-        (FILE + "```console\n$ cat note.toml\n# other.toml\n```\n", "shows:\n# other.toml"),
-        ("```console\n$ cat gone.toml\n```\n", "exit code 1"),
-        ("```console\n$ varts serve --host 0.0.0.0 &\n```\n", "exit code 1"),
-        ("```console\n$ varts serve --no-auth &\nvarts: on http://\n```\n", "on http://"),
-        (SERVE + "$ curl -s http://127.0.0.1:8321/healthz\ndead\n```\n", '{"status":"alive"}'),
-        (FILE + "<!-- exit code 1 -->\n```console\n$ cat note.toml\n```\n", "exit code 0"),
-    ],
+    [*CHEAP, *(pytest.param(*case, marks=if_the_runner_changed) for case in OTHERS)],
 )
 def test_the_runner_rejects_a_wrong_page(page, complaint, tmp_path, runner):
     found = mistakes(page, tmp_path, runner)
@@ -101,12 +115,13 @@ def test_the_runner_rejects_a_wrong_page(page, complaint, tmp_path, runner):
     assert complaint in str(found[0])
 
 
-def test_output_apart_from_its_block_is_not_its_output(tmp_path, runner):
+@if_the_runner_changed
+def test_a_text_block_after_a_sentence_is_not_output(tmp_path, runner):
     page = "```python\nprint(1)\n```\n\nA sentence.\n\n```text\n2\n```\n"
     assert mistakes(page, tmp_path, runner) == []
 
 
-# ------------------------------------------------------------------------ nothing is left out
+# ------------------------------------------------------------------ the pages are complete
 
 
 def test_every_command_is_documented():
@@ -117,7 +132,7 @@ def test_every_command_is_documented():
 
 
 def test_no_page_gives_a_live_experiment_a_seed():
-    """Readers copy what they see, and a seed that is known is none."""
+    """Readers copy what they see, and a published seed makes decisions predictable."""
     code = [step.code for page in PAGES for step in steps_of(page.read_text(encoding="utf-8"))]
     live = [text for text in code if "varts.open(" in text or "experiment create" in text]
     assert len(live) > 3
@@ -130,12 +145,12 @@ def test_every_public_class_and_function_has_a_docstring():
         name
         for name, value in public.items()
         if (inspect.isclass(value) or inspect.isfunction(value))
-        and (not value.__doc__ or value.__doc__.startswith(f"{name}("))  # a dataclass's own
+        and (not value.__doc__ or value.__doc__.startswith(f"{name}("))  # a dataclass writes one
     ]
     assert silent == []
 
 
-def test_the_reference_has_a_place_for_every_public_name():
+def test_the_reference_lists_every_public_name_once():
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/api").glob("*.md"))
     listed = " ".join(re.findall(r"^```\{public\} (.+)$", pages, re.MULTILINE)).split()
     assert len(listed) == len(set(listed))
@@ -143,7 +158,7 @@ def test_the_reference_has_a_place_for_every_public_name():
     assert set(listed) == modules | set(varts._home.values())
 
 
-def test_the_tree_in_the_readme_is_that_of_the_package():
+def test_the_tree_in_the_readme_matches_the_package():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     tree = re.search(r"^src/varts/\n((?:  .+\n)+)", text, re.MULTILINE)[1]
     named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
@@ -162,21 +177,21 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def prose(text: str) -> str:
-    """The page without its blocks and code spans."""
+    """The page without code blocks and code spans."""
     return re.sub(
         r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     )
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that headings get."""
+    """The anchors of the headings of a page."""
     without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ (.+)$", without_blocks, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings}
 
 
 def broken_links(page: Path) -> list[str]:
-    """Relative links of a page that lead nowhere."""
+    """The relative links of a page that don't resolve."""
     text = page.read_text(encoding="utf-8")
     broken = []
     for link in (a or b for a, b in LINK.findall(prose(text))):
