@@ -1,8 +1,11 @@
 """`python -m tests.docs --accept` rewrites stale output and nothing else."""
 
+from contextlib import nullcontext
+
 import pytest
 
-from tests.docs import check, main, merged
+from tests import docs
+from tests.docs import check, main, merged, page_runner
 
 PAGE = """\
 # A page \t
@@ -150,10 +153,12 @@ def test_the_command_runs_pages_and_reports_errors(tmp_path, monkeypatch, capsys
     stale.write_text("```python\nprint(1 + 1)\n```\n```text\n3\n```\n")
     wrong.write_text("```python\nprint(1 + 1)\n1 / 0\n```\n```text\n3\n```\n")
     before = wrong.read_bytes()
-    assert main(["stale.md"]) == 1  # it only reports
-    assert stale.read_text().endswith("3\n```\n")
-    assert main(["--accept", "wrong.md", "stale.md"]) == 1
-    assert wrong.read_bytes() == before
+    with page_runner() as run:  # one for all calls: it takes seconds to start
+        monkeypatch.setattr(docs, "page_runner", lambda: nullcontext(run))
+        assert main(["stale.md"]) == 1  # it only reports
+        assert stale.read_text().endswith("3\n```\n")
+        assert main(["--accept", "wrong.md", "stale.md"]) == 1
+        assert main(["--accept", "stale.md"]) == 0
     assert stale.read_text().endswith("2\n```\n")
+    assert wrong.read_bytes() == before
     assert "ZeroDivisionError" in capsys.readouterr().out
-    assert main(["--accept", "stale.md"]) == 0
