@@ -2,7 +2,7 @@
 
 `tests/test_docs.py` checks every page. After a change that was meant to alter the output, run
 
-    python -m tests.docs --accept [PAGE ...]
+    .venv/bin/python -m tests.docs --accept [PAGE ...]
 
 in the root of the repository. It rewrites the output that no longer matches, and nothing else. If a
 page has an error (an exception or the wrong exit code), the page stays as it is and the command
@@ -40,7 +40,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 EXECUTABLES = ("varts", "cat", "curl")
-ACCEPT = "python -m tests.docs --accept"
+ACCEPT = ".venv/bin/python -m tests.docs --accept"
 
 
 # ------------------------------------------------------------------------------ reading a page
