@@ -1,10 +1,10 @@
-"""Runs the steps of pages, for `test_docs.py`: a line of JSON for each page, and one back.
+"""Runs the steps of pages for `tests/docs.py`: reads a line of JSON per page, answers with one.
 
-Everything that commands import is imported once. Then each page's python blocks run in a process
-forked from here, and each of its commands in another: none sees what another left behind, and none
-has to import it all again. What needs a shell is left to one. A service that a page starts has a
-port of its own, whatever the page says, and ends with the page. Nothing is drawn at random but what
-comes out the same at every run: the pages give no seeds, and show what they print.
+This process imports everything that commands need, once. It then forks a process for the python
+blocks of a page and one for each command, so that none sees the state of another and none has to
+repeat the imports. Commands that need a shell run in bash. A service that a page starts gets a free
+port, whatever the page says, and stops at the end of the page. Seeds and ids are fixed, because
+pages set no seeds and yet show their output.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ from pathlib import Path
 
 from tests.fixed_secrets import fix_secrets
 
-PLAIN = re.compile(r"varts [^|&;<>$`*?]*")  # a command without anything that a shell would do
+PLAIN = re.compile(r"varts [^|&;<>$`*?]*")  # a command that needs no shell
 SERVICE = re.compile(r"(varts serve [^|&;<>$`*?]*)&")
-SHOWN_PORT = ":8321"  # what pages call it
+SHOWN_PORT = ":8321"  # the port in the pages
 
 
 def main():
@@ -39,7 +39,7 @@ def main():
 
 
 def import_all():
-    """All of varts, and what commands import when they need it."""
+    """Import all of varts, and what its commands import lazily."""
     import varts
 
     names = [found.name for found in pkgutil.walk_packages(varts.__path__, "varts.")]
@@ -49,7 +49,7 @@ def import_all():
 
 
 def run_steps(steps):
-    """What came of each step; stops at a python block that raises."""
+    """The result of each step, up to the first python block that raises."""
     done = []
     with python_process() as execute_there, services() as start_service:
         for step in steps:
@@ -71,7 +71,7 @@ def run_steps(steps):
 
 @contextlib.contextmanager
 def python_process():
-    """A process that executes python blocks in one namespace of its own; a function to ask it."""
+    """Fork a process for python blocks, with one namespace; yields a function that runs a step."""
     asked, asking = os.pipe()
     answered, answering = os.pipe()
     pid = os.fork()
@@ -89,7 +89,7 @@ def python_process():
 
         def ask(step):
             print(json.dumps(step), file=steps, flush=True)
-            gone = '{"code": -1, "out": "", "err": "the process of the page is gone"}'
+            gone = '{"code": -1, "out": "", "err": "the process of the page has died"}'
             return json.loads(answers.readline() or gone)
 
         yield ask
@@ -108,7 +108,7 @@ def execute(step, names):
 
 @contextlib.contextmanager
 def services():
-    """A function that starts a service and waits until it says where it listens."""
+    """Yields a function that starts a service and waits until it prints its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         os.environ["VARTS_PORT"] = str(free.getsockname()[1])
     ends = contextlib.ExitStack()
@@ -122,7 +122,8 @@ def services():
             fix_secrets()
             os._exit(run_varts(shlex.split(command)[1:]))
         os.close(saying)
-        lines = ends.enter_context(os.fdopen(said))  # till then, or it could say no more
+        # Closing it earlier would break the next line that the service prints.
+        lines = ends.enter_context(os.fdopen(said))
         ends.callback(os.waitpid, pid, 0)
         ends.callback(os.kill, pid, signal.SIGTERM)
         printed = lines.readline()
@@ -156,7 +157,7 @@ def run_command(command):
 
 
 def run_varts(arguments):
-    """The exit code of the command line."""
+    """Run the command line; returns its exit code."""
     from varts.cli import main
 
     code = 1
