@@ -43,23 +43,21 @@ class TestPolicy:
         assert repr(policy).startswith(type(policy).__name__)
         assert policy.__doc__
 
-    @pytest.mark.parametrize(
-        "spelling",
-        [str.lower, str.upper, lambda x: x.replace("-", "_"), lambda x: x.replace("-", "")],
-    )
-    def test_spelling_does_not_matter(self, label, spelling):
-        assert type(make(spelling(label), **NEEDED.get(label, {}))) is known()[label]
+    def test_spelling_does_not_matter(self, label):
+        spellings = label.lower(), label.upper(), label.replace("-", "_"), label.replace("-", "")
+        for spelling in spellings:
+            assert type(make(spelling, **NEEDED.get(label, {}))) is known()[label]
 
     def test_policies_are_values(self, label):
         policy = built(label)
         with pytest.raises(AttributeError):  # a frozen dataclass
             policy.label = "other"
 
-    @pytest.mark.parametrize("K", [1, 2, 7])
-    def test_owed(self, label, K):
-        owed = built(label).owed(K)
-        assert owed.shape == (K,) and owed.dtype == np.int64
-        assert (owed >= 0).all() and (owed <= 5).all()
+    def test_owed(self, label):
+        for K in (1, 2, 7):
+            owed = built(label).owed(K)
+            assert owed.shape == (K,) and owed.dtype == np.int64
+            assert (owed >= 0).all() and (owed <= 5).all()
 
     @pytest.mark.parametrize("K", [1, 2, 7])
     def test_simulation(self, label, K):
