@@ -6,15 +6,13 @@ Writes the sections of docs/context-results.md; `--speed` (in `make bench`) only
 import argparse
 import sys
 
-import linear_c
 import numpy as np
-import ours
-import report
-from environments import Peer, PeerError, version_of
-from peers import CONTEXTUAL_PEERS
-from timing import in_turns, ratio, seconds
 
 import varts
+from benchmarks import linear_c, ours, report
+from benchmarks.environments import Peer, PeerError, version_of
+from benchmarks.peers import CONTEXTUAL_PEERS
+from benchmarks.timing import in_turns, ratio, seconds
 from varts.simulation.engine.blocks import Work
 from varts.simulation.results import recorded_rounds
 

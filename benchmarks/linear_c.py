@@ -4,8 +4,9 @@ import ctypes
 import subprocess
 from pathlib import Path
 
-import naive_c
 import numpy as np
+
+from benchmarks import naive_c
 
 SOURCE = Path(__file__).with_name("linear.c")
 

@@ -6,16 +6,13 @@ import os
 import sys
 from pathlib import Path
 
-import naive_c
 import numpy as np
-import numpy_batch
-import ours
-import report
-from environments import Peer, PeerError, version_of
-from ours import HORIZON
-from peers import PEERS
-from timing import in_turns, ratio, seconds
 
+from benchmarks import naive_c, numpy_batch, ours, report
+from benchmarks.environments import Peer, PeerError, version_of
+from benchmarks.ours import HORIZON
+from benchmarks.peers import PEERS
+from benchmarks.timing import in_turns, ratio, seconds
 from varts.problems import GaussianBandit
 
 HERE = Path(__file__).parent
