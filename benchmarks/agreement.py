@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 import varts
-from benchmarks.adaptive_logs import play
 from benchmarks.environments import HERE, PeerError, python_of, version_of
 from benchmarks.report import put, table
+from tests.worlds.adaptive_logs import play
 
 RESULTS = HERE / "results-obp.json"
 PRICES = ["9", "12", "15"]

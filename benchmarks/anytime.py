@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 import varts
-from benchmarks.looks import (
+from tests.worlds.monitoring import (
     BEST_RULED_OUT,
     CERTAIN,
     IMPATIENT,

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 import varts
-from benchmarks.adaptive_logs import play, sd_of
 from benchmarks.report import put
+from tests.worlds.adaptive_logs import play, sd_of
 from varts._intervals import standard_error
 from varts.anytime import burn_in
 from varts.evaluation.scores import Scores

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 import varts
-from benchmarks.contextual_logs import ARMS, BATCH, by_sign, play, value
 from benchmarks.report import put, table
+from tests.worlds.contextual_logs import ARMS, BATCH, by_sign, play, value
 from varts._intervals import standard_error
 from varts.evaluation.contextual import belief_shares
 from varts.evaluation.scores import Scores, weighted_mean

@@ -9,10 +9,11 @@ import sys
 import numpy as np
 
 import varts
-from benchmarks import linear_c, ours, report
+from benchmarks import ours, report
 from benchmarks.environments import Peer, PeerError, version_of
 from benchmarks.peers import CONTEXTUAL_PEERS
 from benchmarks.timing import in_turns, ratio, seconds
+from tests.c_players import linear_c
 from varts.simulation.engine.blocks import Work
 from varts.simulation.results import recorded_rounds
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import naive_c, numpy_batch, ours, report
+from benchmarks import numpy_batch, ours, report
 from benchmarks.environments import Peer, PeerError, version_of
 from benchmarks.ours import HORIZON
 from benchmarks.peers import PEERS
 from benchmarks.timing import in_turns, ratio, seconds
+from tests.c_players import naive_c
 from varts.problems import GaussianBandit
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import varts
-from benchmarks import naive_c
+from tests.c_players import naive_c
 
 LIMIT, HORIZON, RUNS = 4.5, 300, 6000
 pytestmark = pytest.mark.skipif(naive_c.compiler() is None, reason="there is no C compiler")

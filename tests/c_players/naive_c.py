@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-BUILD = Path(__file__).with_name(".build")
+BUILD = Path(__file__).parents[2] / "benchmarks" / ".build"
 
 
 def compiler():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import naive_c
+from tests.c_players import naive_c
 
 SOURCE = Path(__file__).with_name("linear.c")
 
