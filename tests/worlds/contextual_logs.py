@@ -6,6 +6,8 @@ is the best of `DRAWS` draws from the beliefs; the choice is then made with that
 that it is the choice's own, whatever the beliefs are.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 import varts
@@ -64,6 +66,14 @@ def play(rng, decisions=1000, floor=0.02, bend=0.0, sds=SDS):
 def by_sign(x):
     """A fixed policy that depends on the context: red for the old, green for the young."""
     return np.where(x[:, :1] > 0, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+
+def without_contexts(log):
+    """The mistake of the control: an arm's average probability in its batch, whoever was asked."""
+    batches = log.chances.reshape(-1, BATCH, len(log.arms)).mean(axis=1)
+    average = np.repeat(batches, BATCH, axis=0)
+    wrong = average[np.arange(len(log)), log.arm]
+    return replace(log, probability=wrong, chances=None)
 
 
 def value(shares, bend=0.0, units=2_000_000):
