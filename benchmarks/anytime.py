@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from looks import (
+from scipy import special
+
+import varts
+from tests.worlds.monitoring import (
     BEST_RULED_OUT,
     CERTAIN,
     IMPATIENT,
@@ -20,9 +23,6 @@ from looks import (
     WORLDS,
     experiments,
 )
-from scipy import special
-
-import varts
 from varts._intervals import share_interval
 
 PAGE = Path(__file__).parents[1] / "docs" / "anytime.md"

@@ -3,11 +3,9 @@
 import argparse
 import time
 
-import ours
-import report
-from timing import in_turns, ratio
-
 import varts
+from benchmarks import ours, report
+from benchmarks.timing import in_turns, ratio
 
 POLICIES = {"VarTS": None, "TS14": "TS14", "UCB1": "UCB1", "UCB1-Tuned": "UCB1-Tuned"}
 LIMIT, SWEEP_SECONDS = 1.05, 180

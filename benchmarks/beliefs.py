@@ -1,4 +1,4 @@
-"""`python benchmarks/beliefs.py`: how long a belief takes to answer, and how wrong it is.
+"""`python -m benchmarks.beliefs`: how long a belief takes to answer, and how wrong it is.
 
 The time is the shortest of many calls, in a warm process. The error is the largest change of any
 number in the answer when all panels start four times as narrow and are held to a tenth of the
@@ -6,9 +6,9 @@ error; for losses relative to the largest scale.
 """
 
 import numpy as np
-from timing import seconds
 
 import varts
+from benchmarks.timing import seconds
 from varts import StudentT
 from varts.beliefs import quadrature
 

@@ -7,9 +7,9 @@ import argparse
 from dataclasses import dataclass
 
 import numpy as np
-from report import put
 
 import varts
+from benchmarks.report import put
 from varts._intervals import share_interval
 from varts.instances import gaussian_instances
 from varts.policies import EBTCI, T3C, EvenSplit, SequentialHalving, VarTS

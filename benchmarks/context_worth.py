@@ -1,4 +1,4 @@
-"""`python benchmarks/context_worth.py`: does the interval of what context is worth hold?
+"""`python -m benchmarks.context_worth`: does the interval of what context is worth hold?
 
 Experiments with four arms and two features are played by LinearVarTS in ten batches, in
 worlds that the prior made and in worlds that it did not. At the end the report says what choosing

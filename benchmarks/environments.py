@@ -9,6 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FOLDER = HERE / ".venv"
+BUILD = HERE / ".build"  # compiled C
 PATIENCE = 60  # seconds for one answer
 
 

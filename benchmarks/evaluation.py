@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from adaptive_logs import play, sd_of
-from report import put
 from scipy import special
 
 import varts
+from benchmarks.report import put
+from tests.worlds.adaptive_logs import play, sd_of
 from varts._intervals import standard_error
 from varts.anytime import burn_in
 from varts.evaluation.scores import Scores

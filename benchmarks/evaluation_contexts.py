@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 import varts
-from benchmarks.contextual_logs import ARMS, BATCH, by_sign, play, value
 from benchmarks.report import put, table
+from tests.worlds.contextual_logs import ARMS, BATCH, by_sign, play, value, without_contexts
 from varts._intervals import standard_error
 from varts.evaluation.contextual import belief_shares
 from varts.evaluation.scores import Scores, weighted_mean
@@ -55,14 +55,6 @@ def targets(bend):
         "red or green by age": by_sign,
         "greedy by an earlier log": greedy,
     }
-
-
-def without_contexts(log):
-    """The mistake of the control: an arm's average probability in its batch, whoever was asked."""
-    batches = log.chances.reshape(-1, BATCH, len(log.arms)).mean(axis=1)
-    average = np.repeat(batches, BATCH, axis=0)
-    wrong = average[np.arange(len(log)), log.arm]
-    return replace(log, probability=wrong, chances=None)
 
 
 def estimate(log, asked):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from report import DOCS, put, table
 from scipy import special
 
 import varts
+from benchmarks.report import DOCS, put, table
 from varts import plotting
 from varts._intervals import mean_interval, standard_error
 from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS

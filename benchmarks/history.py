@@ -15,11 +15,11 @@ from statistics import median
 
 import numpy as np
 import polars as pl
-from live import postgres
-from report import table
-from timing import seconds
 
 import varts
+from benchmarks.live import postgres
+from benchmarks.report import table
+from benchmarks.timing import seconds
 
 ARMS = (3, 10, 100)
 BATCH = 1000

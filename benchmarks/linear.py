@@ -6,15 +6,14 @@ Writes the sections of docs/context-results.md; `--speed` (in `make bench`) only
 import argparse
 import sys
 
-import linear_c
 import numpy as np
-import ours
-import report
-from environments import Peer, PeerError, version_of
-from peers import CONTEXTUAL_PEERS
-from timing import in_turns, ratio, seconds
 
 import varts
+from benchmarks import ours, report
+from benchmarks.environments import BUILD, Peer, PeerError, version_of
+from benchmarks.peers import CONTEXTUAL_PEERS
+from benchmarks.timing import in_turns, ratio, seconds
+from tests.c_players.compiled import linear_player
 from varts.simulation.engine.blocks import Work
 from varts.simulation.results import recorded_rounds
 
@@ -108,7 +107,7 @@ def engine(problem, policy, naive=False):
 def beside_c(turns):
     """ns per round of LinearVarTS by varts, by varts without leaving out arms, and by C."""
     say(f"LinearVarTS, K = {K}, d = {SPEED_D}: the engine, without skipping, and C in turns")
-    problem, c = varts.LinearBandit(K=K, d=SPEED_D), linear_c.load()
+    problem, c = varts.LinearBandit(K=K, d=SPEED_D), linear_player(BUILD)
     policy = varts.LinearVarTS(problem.prior)
     case = problem, policy
     actions = {

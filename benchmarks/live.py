@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import report
 
 import varts
+from benchmarks import report
 from varts.live.allocation import Allocation
 from varts.live.contextual_allocation import allocate
 from varts.live.options import Options

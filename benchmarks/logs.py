@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pages
-import report
-from live import postgres
+
+from benchmarks import pages, report
+from benchmarks.live import postgres
 
 K = 10
 BATCH = 1000

@@ -7,9 +7,9 @@ Paired simulations of 2,000 experiments with five arms each; writes the table of
 import argparse
 
 import numpy as np
-from report import put, table
 
 import varts
+from benchmarks.report import put, table
 from varts._intervals import mean_interval
 
 RUNS, ARMS = 2000, 5

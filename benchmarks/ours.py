@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -105,14 +106,14 @@ def fresh(code, **environment):
         text=True,
         check=True,
         env={**os.environ, **environment},
-        cwd=os.path.dirname(os.path.abspath(__file__)),
+        cwd=Path(__file__).parents[1],
     )
     return json.loads(done.stdout.splitlines()[-1])
 
 
 CLOCK = "import time, json; began = time.perf_counter(); "
 SAY = "; print(json.dumps(time.perf_counter() - began))"
-FIRST = "import ours; case = ours.varts_case(10); ours.engine(case, 2000, 8)"
+FIRST = "from benchmarks import ours; case = ours.varts_case(10); ours.engine(case, 2000, 8)"
 
 
 def start_up():
@@ -147,8 +148,8 @@ def peak_memory():
 
 def memory():
     """Peak MB of new processes that play one study, polars, SciPy and Numba included."""
-    code = "import json, ours; ours.engine(ours.varts_case({}), 2000, {}, threads=2)"
-    say = "; print(json.dumps(ours.peak_memory()))"
+    code = "from benchmarks import ours; ours.engine(ours.varts_case({}), 2000, {}, threads=2)"
+    say = "; import json; print(json.dumps(ours.peak_memory()))"
     return {
         f"VarTS, K = {K}, {runs} runs": fresh(code.format(K, runs) + say)
         for K, runs in ((10, 600), (1000, 16))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from numba import njit, prange
-from report import table
 
 import varts
+from benchmarks.report import table
 from varts import ArmStats, VarTS
 from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula

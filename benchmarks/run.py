@@ -6,16 +6,14 @@ import os
 import sys
 from pathlib import Path
 
-import naive_c
 import numpy as np
-import numpy_batch
-import ours
-import report
-from environments import Peer, PeerError, version_of
-from ours import HORIZON
-from peers import PEERS
-from timing import in_turns, ratio, seconds
 
+from benchmarks import numpy_batch, ours, report
+from benchmarks.environments import BUILD, Peer, PeerError, version_of
+from benchmarks.ours import HORIZON
+from benchmarks.peers import PEERS
+from benchmarks.timing import in_turns, ratio, seconds
+from tests.c_players import compiled
 from varts.problems import GaussianBandit
 
 HERE = Path(__file__).parent
@@ -197,11 +195,11 @@ def main():
     options.add_argument("--turns", type=int, default=7, help="repeats of what is compared")
     options.add_argument("--no-peers", action="store_true", help="those of the last time stay")
     options = options.parse_args()
-    expert, plain = naive_c.load("expert"), naive_c.load("naive")
+    expert, plain = (compiled.gaussian_player(name, BUILD) for name in ("expert", "naive"))
     few_turns = max(1, options.turns // 2)
     found = {
         "machine": report.machine("varts", "numpy", "numba")
-        | {"compiler": naive_c.version() or "none found"}
+        | {"compiler": compiled.version() or "none found"}
     }
     found["per round"] = {
         K: side_by_side(K, runs, options.turns, expert, plain) for K, runs in RUNS.items()

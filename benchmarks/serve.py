@@ -21,14 +21,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-import live
 import numpy as np
 import psutil
-import report
-from load import BATCH, REFUSED
-from timing import in_turns, ratio
 
 import varts
+from benchmarks import live, report
+from benchmarks.load import BATCH, REFUSED
+from benchmarks.timing import in_turns, ratio
 from varts.serve.pages import Viewer, experiment
 from varts.serve.pages.changes import describe_changes
 from varts.serve.tokens import new_token

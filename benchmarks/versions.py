@@ -11,8 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import live
-import report
+from benchmarks import live, report
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -32,12 +31,12 @@ class Version:
 
     def ask(self, call, cache=None):
         """What a function of `waits.py` answers in a new process."""
-        code = f"import json, waits; print(json.dumps(waits.{call}))"
-        places = os.pathsep.join([str(self.source), str(HERE)])
+        code = f"import json; from benchmarks import waits; print(json.dumps(waits.{call}))"
+        places = os.pathsep.join([str(self.source), str(ROOT)])
         cache = cache or self.folder / "cache"
         environment = {**os.environ, "PYTHONPATH": places, "NUMBA_CACHE_DIR": str(cache)}
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=HERE
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=ROOT
         )
         if done.returncode:
             raise RuntimeError(f"{call} with the version {self.name}: {done.stderr[-2000:]}")

@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-import ours
+
+from benchmarks import ours
 
 K = 10
 BATCH = 500
@@ -84,7 +85,7 @@ def default_plan():
 
 def own_policy():
     """A policy that a script defines: the script is `own_policy.py`, beside this file."""
-    import own_policy
+    from benchmarks import own_policy
 
     return spent(lambda: small_study(own_policy.SigmaUCB()))
 
@@ -129,7 +130,7 @@ def fill(exp, rng, pairs, batch):
 
 
 def choosing():
-    import live
+    from benchmarks import live
 
     return live.choosing(K)
 

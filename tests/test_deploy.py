@@ -13,6 +13,7 @@ import tomllib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import cyclopts
 import pytest
 import yaml
 
@@ -46,7 +47,7 @@ def settings_of(tmp_path, monkeypatch):
 
 def test_a_flag_that_is_not_there_is_noticed(settings_of):
     """A negative control of the tests below."""
-    with pytest.raises(Exception, match="--worker"):
+    with pytest.raises(cyclopts.UnknownOptionError, match="--worker"):
         settings_of(["--workers=4"])
     with pytest.raises(ValueError, match="token_file must be given"):
         settings_of(["--host", "0.0.0.0"])

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 import varts
-from benchmarks import looks
 from tests.anytime.test_evidence import random_arms
+from tests.worlds import monitoring
 from varts import ArmStats, Evidence, Tails
 from varts.anytime import martingale
 from varts.tails import kurtosis_of
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.no_cover
 
 RUNS, HORIZON = 400, 3000
 MOST = stats.binom.isf(1e-4, RUNS, 0.05)  # 37 of 400
-GAUSSIAN, ONES, EXPONENTIAL, REVENUE = looks.WORLDS
+GAUSSIAN, ONES, EXPONENTIAL, REVENUE = monitoring.WORLDS
 
 
 def evidence_of(state):
@@ -39,16 +39,16 @@ def test_the_compiled_pair_is_the_package_s(rng):
     n, mean, m2 = arms.n, arms.mean, arms.m2
     a, b = rng.permutation(100)[:80].reshape(2, 40)
     found = [
-        looks.pair_evidence(n[i], abs(mean[i] - mean[j]), m2[i], n[j], m2[j], c2)
+        monitoring.pair_evidence(n[i], abs(mean[i] - mean[j]), m2[i], n[j], m2[j], c2)
         for i, j in zip(a, b, strict=True)
     ]
     assert found == pytest.approx(Evidence(arms).against(a, b), abs=1e-6)
 
 
-@pytest.mark.parametrize("world", looks.WORLDS, ids=lambda world: world.name)
+@pytest.mark.parametrize("world", monitoring.WORLDS, ids=lambda world: world.name)
 def test_rewards_have_the_moments_of_their_world(world):
     """An even split of 400 x 200 rewards: |z| < 5 each, a false-alarm rate of 1e-5 in all."""
-    _, states = looks.experiments(world, 2, 0.5, 0.2, runs=400, horizon=200)
+    _, states = monitoring.experiments(world, 2, 0.5, 0.2, runs=400, horizon=200)
     n, mean, m2, m4 = states[:, -1].transpose(2, 0, 1)
     mean0, sd = world.moments()
     for arm, expected in ((0, mean0 + 0.2 * sd), (1, mean0)):
@@ -62,7 +62,9 @@ def test_rewards_have_the_moments_of_their_world(world):
 def test_the_loop_plays_varts():
     """The share of the better arm against the engine's: z < 5, a false-alarm rate of 6e-7."""
     runs, horizon, gap = 400, 300, 0.5
-    _, states = looks.experiments(GAUSSIAN, 2, 0.0, gap, runs=runs, horizon=horizon, error=1e-9)
+    _, states = monitoring.experiments(
+        GAUSSIAN, 2, 0.0, gap, runs=runs, horizon=horizon, error=1e-9
+    )
     # Means 0.5 and 0 and sds of 1, as good as fixed.
     problem = varts.GaussianBandit(varts.NormalGamma([gap, 0.0], 1e12, 1e9, 1e9))
     study = varts.simulate(problem, {"it": varts.VarTS()}, horizon, runs)
@@ -76,14 +78,14 @@ def test_the_loop_plays_varts():
 
 def test_the_loop_says_what_the_package_says():
     """Not certain at any state before, and certain of the first arm in the round that it noted."""
-    noted, states = looks.experiments(EXPONENTIAL, 3, 0.2, 0.5, runs=25, horizon=5000)
-    when = noted[:, looks.CERTAIN]
+    noted, states = monitoring.experiments(EXPONENTIAL, 3, 0.2, 0.5, runs=25, horizon=5000)
+    when = noted[:, monitoring.CERTAIN]
     assert (when > 0).sum() > 20
     for run in np.flatnonzero(when)[:5]:
         before = states[run, : (when[run] - 1) // 50]
         assert all(evidence_of(one).certain_best() is None for one in before)
         for back in (0, 1):
-            _, again = looks.experiments(
+            _, again = monitoring.experiments(
                 EXPONENTIAL, 3, 0.2, 0.5, runs=int(run) + 1, horizon=int(when[run]) - back, kept=1
             )
             certain = evidence_of(again[run, -1]).certain_best()
@@ -99,16 +101,16 @@ def test_the_loop_says_what_the_package_says():
     ids=lambda value: getattr(value, "name", value),
 )
 def test_at_most_5_percent_of_experiments_are_ever_wrong(world, K, floor):
-    noted, _ = looks.experiments(world, K, floor, runs=RUNS, horizon=HORIZON, seed=5)
+    noted, _ = monitoring.experiments(world, K, floor, runs=RUNS, horizon=HORIZON, seed=5)
     ever = (noted > 0).sum(axis=0)
-    assert ever[looks.BEST_RULED_OUT] <= ever[looks.SOME_RULED_OUT] <= MOST
-    assert ever[looks.MEAN_MISSED] <= MOST
-    assert ever[looks.WELCH] > 4 * MOST  # the control: an interval made for one look
+    assert ever[monitoring.BEST_RULED_OUT] <= ever[monitoring.SOME_RULED_OUT] <= MOST
+    assert ever[monitoring.MEAN_MISSED] <= MOST
+    assert ever[monitoring.WELCH] > 4 * MOST  # the control: an interval made for one look
 
 
 def test_p_best_is_not_made_for_looking():
     """The other control: of two equal arms, one looks like the best in most experiments."""
-    _, states = looks.experiments(GAUSSIAN, 2, 0.0, runs=60, horizon=HORIZON, seed=5)
+    _, states = monitoring.experiments(GAUSSIAN, 2, 0.0, runs=60, horizon=HORIZON, seed=5)
     policy = varts.VarTS()
     sure = sum(
         any(policy.believed(ArmStats(*one.T[:3])).p_best().max() >= 0.95 for one in experiment)
@@ -119,14 +121,14 @@ def test_p_best_is_not_made_for_looking():
 
 def test_skewed_rewards_need_the_burn_in():
     """The control of the burn-in: without it revenue alarms more often than 5 % allows."""
-    noted, _ = looks.experiments(REVENUE, 5, 0.05, runs=RUNS, horizon=HORIZON, seed=5)
-    assert (noted[:, looks.IMPATIENT] > 0).sum() > MOST
+    noted, _ = monitoring.experiments(REVENUE, 5, 0.05, runs=RUNS, horizon=HORIZON, seed=5)
+    assert (noted[:, monitoring.IMPATIENT] > 0).sum() > MOST
 
 
 def test_certainty_comes_with_a_floor():
     share = []
     for floor in (0.0, 0.2):
-        noted, _ = looks.experiments(GAUSSIAN, 2, floor, 0.5, runs=100, horizon=HORIZON)
-        assert (noted[:, looks.BEST_RULED_OUT] > 0).sum() <= stats.binom.isf(1e-4, 100, 0.05)
-        share.append((noted[:, looks.CERTAIN] > 0).mean())
+        noted, _ = monitoring.experiments(GAUSSIAN, 2, floor, 0.5, runs=100, horizon=HORIZON)
+        assert (noted[:, monitoring.BEST_RULED_OUT] > 0).sum() <= stats.binom.isf(1e-4, 100, 0.05)
+        share.append((noted[:, monitoring.CERTAIN] > 0).mean())
     assert share[0] < 0.5 and share[1] > 0.95

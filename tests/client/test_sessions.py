@@ -7,7 +7,6 @@ from hypothesis.stateful import rule
 
 from tests.client.services import Running, Witnessed
 from tests.live.test_experiment_sessions import (
-    CAUGHT,
     PICK,
     REWARDS,
     UNITS,
@@ -16,7 +15,7 @@ from tests.live.test_experiment_sessions import (
     run,
     twice,
 )
-from varts.live import InvalidReward, RewardConflict, Store, UnknownDecision
+from varts.live import InvalidReward, RewardConflict, Store, StoreError, UnknownDecision
 from varts.live.state import REWARD
 from varts.serve import service
 
@@ -94,8 +93,11 @@ def test_sessions(services, clock):
     run(services, 1, clock, RemoteSessions)
 
 
-def test_a_mutant_is_caught(services, clock, monkeypatch):
-    """A service that counts repeated rewards again."""
+def test_a_mutant_is_caught(services, clock, monkeypatch, caplog):
+    """A service that counts repeated rewards again. The store notices: no such log can exist."""
     twice(monkeypatch)
-    with pytest.raises(CAUGHT):
+    with pytest.raises(StoreError, match="the store cannot be used"):  # the client isn't told why
         run(services, 3, clock, RemoteSessions)
+    reasons = [record.fields["error"] for record in caplog.records if record.levelname == "ERROR"]
+    assert reasons
+    assert all(reason.endswith("was changed by another program") for reason in reasons)

@@ -5,13 +5,13 @@ from their files. If a change makes live experiments decide otherwise, run `make
 """
 
 import json
+from pathlib import Path
 
 import pytest
 
-from benchmarks.agreement import CONTROL, RESULTS, TOLERANCE, compare, jobs
-from benchmarks.environments import HERE
-from benchmarks.report import DOCS
+from tests.evaluation.open_bandit import CONTROL, RESULTS, TOLERANCE, compare, jobs
 
+ROOT = Path(__file__).parents[2]
 KEPT = json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
@@ -39,9 +39,9 @@ def test_a_model_that_knows_later_rewards_does_not_agree(rows):
 def test_the_page_has_these_numbers(rows):
     """The table of the page and the numbers that are kept are of one run, by the version of obp
     that is pinned."""
-    page = (DOCS / "evaluation.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
     name, version = KEPT["by"].split()
-    pins = (HERE / "constraints-obp.txt").read_text(encoding="utf-8").splitlines()
+    pins = (ROOT / "benchmarks" / "constraints-obp.txt").read_text(encoding="utf-8").splitlines()
     assert f"{name}=={version}" in pins
     assert f"installs its version {version} " in page
     for log, policy, name, _, theirs in rows:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import varts
-from benchmarks.contextual_logs import ARMS, FEATURES, LEVEL, SLOPES, by_sign, play
+from tests.worlds.contextual_logs import ARMS, FEATURES, LEVEL, SLOPES, by_sign, play
 from varts.evaluation.reward_model import expected_rewards, taken_in
 from varts.evaluation.scores import Scores
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.contextual_logs import LEVEL, SDS, by_sign, play, value
-from benchmarks.evaluation_contexts import without_contexts
+from tests.worlds.contextual_logs import LEVEL, SDS, by_sign, play, value, without_contexts
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.adaptive_logs import play
+from tests.worlds.adaptive_logs import play
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 

@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 
 import varts
-from benchmarks import naive_c
+from tests.c_players.compiled import compiler, gaussian_player
 
 LIMIT, HORIZON, RUNS = 4.5, 300, 6000
-pytestmark = pytest.mark.skipif(naive_c.compiler() is None, reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 
 
 @pytest.fixture(scope="module")
 def players(tmp_path_factory):
-    """What is compiled here stays here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(naive_c, "BUILD", tmp_path_factory.mktemp("build"))
-        return {name: naive_c.load(name) for name in ("naive", "expert")}
+    build = tmp_path_factory.mktemp("build")
+    return {name: gaussian_player(name, build) for name in ("naive", "expert")}
 
 
 @pytest.fixture(scope="module", params=[3, 10])

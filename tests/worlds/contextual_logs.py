@@ -1,10 +1,12 @@
-"""Logs of experiments with contexts and known lines; `contextual.py` and tests evaluate them.
+"""Logs of adaptive experiments with contexts, whose arms have known means, linear in two features.
 
-LinearVarTS without a prior chooses by its belief at the unit's features, and a floor gives every
-arm its share. Rewards come after every `BATCH` decisions. The probability of an arm is how often it
-is the best of `DRAWS` draws from the beliefs; the choice is then made with that probability, so
-that it is the choice's own, whatever the beliefs are.
+LinearVarTS without a prior chooses from its beliefs about the unit, and a floor gives every arm a
+minimum share. Rewards arrive together after every `BATCH` decisions. The probability of an arm is
+how often it wins in `DRAWS` draws from the beliefs. The arm is then drawn with this probability, so
+the logged probability is exact, no matter how few draws there were.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +22,7 @@ ARMS = ("red", "green", "blue")
 
 
 def means(x, bend=0.0):
-    """What every arm pays on average for these units; `bend` makes that no line."""
+    """The true mean of every arm for these units; `bend` adds a wave, so it is no longer linear."""
     return LEVEL + x @ SLOPES.T + bend * np.sin(3 * x[:, :1]) * np.array([1.0, -1.0, 0.0])
 
 
@@ -62,11 +64,19 @@ def play(rng, decisions=1000, floor=0.02, bend=0.0, sds=SDS):
 
 
 def by_sign(x):
-    """A fixed policy that depends on the context: red for the old, green for the young."""
+    """A fixed contextual policy: red above the average age, green below."""
     return np.where(x[:, :1] > 0, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
 
 
+def without_contexts(log):
+    """The log with wrong probabilities: an arm's average over its batch, ignoring the context."""
+    batches = log.chances.reshape(-1, BATCH, len(log.arms)).mean(axis=1)
+    average = np.repeat(batches, BATCH, axis=0)
+    wrong = average[np.arange(len(log)), log.arm]
+    return replace(log, probability=wrong, chances=None)
+
+
 def value(shares, bend=0.0, units=2_000_000):
-    """What a policy earns, over so many units: with an error of 0.001."""
+    """The true value of a policy, from so many simulated units: the error is about 0.001."""
     x = np.random.default_rng(0).normal(size=(units, 2))
     return float((shares(x) * means(x, bend)).sum(axis=1).mean())

@@ -1,8 +1,9 @@
-"""Experiments with a look after every reward, in compiled loops; `anytime.py` makes tables of them.
+"""Experiments under continuous monitoring: someone looks at the evidence after every reward.
 
-VarTS without a prior draws from its beliefs, a floor gives every arm its share, and each look asks
-what `varts.Evidence` would say. The minimum over the common mean is searched for by other code than
-the package's; a test compares them.
+Rewards come from `World`: Gaussian, 0/1, exponential or revenue, with known means. VarTS without a
+prior chooses, and a floor gives every arm a minimum share. Each look asks what `varts.Evidence`
+would say. The loops are compiled, and search for the minimum over the common mean with code of
+their own; a test compares the result with the package's.
 """
 
 import math
@@ -25,7 +26,7 @@ HORIZON, RUNS, ERROR = 10_000, 1000, 0.05
 CHUNK = 25  # experiments of a compiled call
 STATES = 100  # rounds of an experiment whose statistics are kept
 WELCH_FROM = 10  # rewards of each arm before Welch's interval is looked at
-# What is noted of an experiment: the round at which something was first so, 0 if it never was.
+# Events of an experiment. For each one we note the first round, or 0 if it never happened.
 BEST_RULED_OUT, SOME_RULED_OUT, CERTAIN, MEAN_MISSED, WELCH, IMPATIENT = range(6)
 GAUSSIAN, ONE, EXPONENTIAL, LOGNORMAL = range(4)
 
@@ -38,7 +39,7 @@ mean_evidence = formula_jit(Formula.of(martingale.mean_evidence, "evidence"))
 
 @dataclass(frozen=True)
 class World:
-    """Rewards that are 0 except for a share `rate`, and then of some kind; one for all arms."""
+    """The reward distribution of all arms: 0, except for a share `rate` of some kind."""
 
     name: str
     kind: int  # GAUSSIAN, ONE, EXPONENTIAL or LOGNORMAL
@@ -284,9 +285,9 @@ def experiments(
     kept=STATES,
     tails=False,
 ):
-    """When what was first so in each experiment; n, mean, m2, m4 of its arms at `kept` rounds.
+    """First rounds of all events by experiment; n, mean, m2 and m4 of the arms at `kept` rounds.
 
-    Where one arm is better, an experiment ends when it is certain, and states after that are 0.
+    If one arm is better, an experiment ends once the winner is certain, and later states are 0.
     """
     if horizon % kept:
         raise ValueError(f"horizon must be a multiple of {kept}, got {horizon}")

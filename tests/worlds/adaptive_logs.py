@@ -1,8 +1,8 @@
-"""Logs of experiments whose arms' means are known; `evaluation.py` and tests evaluate them.
+"""Logs of adaptive experiments without contexts, whose arms have known means.
 
-VarTS without a prior chooses, and a floor gives every arm its share. Rewards are late: they come
-after every `BATCH` decisions, so that probabilities, which are exact, need not be worked out for
-each of them.
+VarTS without a prior chooses, and a floor gives every arm a minimum share. Rewards are Gaussian, or
+revenue from a few buyers. They arrive together after every `BATCH` decisions, so the exact
+probabilities of the arms change only once per batch.
 """
 
 import math

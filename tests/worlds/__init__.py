@@ -1,0 +1,1 @@
+"""Worlds that generate data or whole experiments whose truth is known, for tests and benchmarks."""
