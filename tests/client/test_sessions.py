@@ -87,11 +87,14 @@ def services(request, tmp_path, clock, monkeypatch):
         yield lambda: next(turns)
 
 
-@pytest.mark.parametrize("services", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize(
+    "services", ["sqlite", pytest.param("postgres", marks=pytest.mark.full)], indirect=True
+)
 def test_sessions(services, clock):
     run(services, [0], clock, RemoteSessions)
 
 
+@pytest.mark.full
 def test_a_mutant_is_caught(services, clock, monkeypatch):
     """A service that counts repeated rewards again."""
     twice(monkeypatch)

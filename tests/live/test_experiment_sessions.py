@@ -836,16 +836,25 @@ def in_memory(clock):
 KINDS = pytest.mark.parametrize("kind", [Sessions, ContextSessions])
 
 
-@KINDS
-def test_memory(clock, kind):
-    run(in_memory(clock), range(3), clock, kind)
+def seeds_below(count):
+    """Seed 0 before every commit; the others only with the full suite."""
+    more = [pytest.param(number, marks=pytest.mark.full) for number in range(1, count)]
+    return pytest.mark.parametrize("number", [0, *more])
 
 
 @KINDS
-def test_sqlite(clock, tmp_path, kind):
-    run(lambda: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock), range(2), clock, kind)
+@seeds_below(3)
+def test_memory(clock, kind, number):
+    run(in_memory(clock), [number], clock, kind)
 
 
+@KINDS
+@seeds_below(2)
+def test_sqlite(clock, tmp_path, kind, number):
+    run(lambda: Store(f"sqlite:///{tmp_path / 'varts.db'}", clock), [number], clock, kind)
+
+
+@pytest.mark.full
 @KINDS
 def test_postgres(clock, postgres, kind):
     url = postgres()
@@ -1007,6 +1016,7 @@ def what_notices(connect, seeds, clock, base=Sessions):
 FOLD = "the_cache_is_the_fold_of_the_log"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "mutant", "check", "error"),
     [
@@ -1041,6 +1051,7 @@ def typo_in_the_model(patch):
     patch.setattr(Sessions, "follow", lambda self, *expected: misspelt)  # noqa: F821
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mistake", [typo_in_the_mutant, typo_in_the_model])
 def test_a_mistake_in_this_file_catches_no_mutant(mistake, clock, monkeypatch):
     mistake(monkeypatch)
@@ -1048,6 +1059,7 @@ def test_a_mistake_in_this_file_catches_no_mutant(mistake, clock, monkeypatch):
         what_notices(in_memory(clock), [0], clock)
 
 
+@pytest.mark.full
 def test_the_library_as_it_is_counts_as_unnoticed(clock):
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         what_notices(in_memory(clock), [0], clock)
