@@ -21,8 +21,13 @@ import numpy as np
 import pytest
 
 import varts
-from tests.policies.built import built
 from varts import cli, policies
+
+TESTS = Path(__file__).parent
+# A failing assert must show its operands in helpers, too. pytest needs to know before anything
+# imports them: no import from tests above. The package "tests" would cover them all, but pytest has
+# already imported it, and warns.
+pytest.register_assert_rewrite(*(f"tests.{path.stem}" for path in TESTS.glob("[!_]*")))
 
 # Slow because they compile, compute or run other processes: not traced for coverage, which would
 # take half as long again and see nothing new. A file of tests/ per line.
@@ -73,7 +78,6 @@ SLOW = (
     "simulation/engine/test_kernel_cache.py",
     "simulation/test_dask.py",
 )
-TESTS = Path(__file__).parent
 SHARED_FOLDER = "VARTS_TESTS_SHARED"
 
 
@@ -138,6 +142,8 @@ def compiled_once(request, shared_folder):
         return
     if len({item.path for item in request.session.items}) < MANY_FILES:
         return
+    from tests.policies.built import built
+
     prior = varts.NormalGamma(0, 1, 2, 1)
     known = {label: kind for label, kind in policies.known().items() if not kind.contextual}
     built_in = {label: built(label) for label in known}
