@@ -820,8 +820,8 @@ def run(connect, seeds, clock, base=Sessions):
         print_blob=False,
     )
     with pytest.MonkeyPatch.context() as patch:
-        # Hypothesis runs a failing session a second time. If seeds and salts were other ones then,
-        # it would often report that the test is flaky instead of what failed.
+        # Hypothesis runs a failing session a second time. With new seeds and salts it would often
+        # report a flaky test instead of the failure.
         patch.setattr(secrets, "randbits", kind.random.getrandbits)
         patch.setattr(secrets, "token_hex", lambda size: kind.random.randbytes(size).hex())
         for number in seeds:
@@ -999,8 +999,8 @@ def unforgotten(patch):
     patch.setattr(Transaction, "forget_contexts", lambda self, unit, keep_numbers: set())
 
 
-# What fails when a mutant is noticed: an assertion, a `pytest.raises` that saw nothing, or a call
-# that the library refuses. Anything else, such as a NameError, is a mistake in this file.
+# The model notices a mutant if an assertion fails, a `pytest.raises` sees nothing, or the library
+# refuses a call. Anything else, such as a NameError, is a mistake in this file.
 NOTICED = (AssertionError, pytest.fail.Exception, LiveError)
 
 
