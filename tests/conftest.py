@@ -21,9 +21,14 @@ import numpy as np
 import pytest
 
 import varts
-from tests.policies.built import built
 from varts import cli, policies
 
+# A failing assert must show its operands in helpers, too. pytest needs to know before anything
+# imports them, so nothing above imports from tests. The package "tests" would cover them all, but
+# pytest has already imported it, and warns.
+pytest.register_assert_rewrite(
+    *(f"tests.{path.stem}" for path in Path(__file__).parent.glob("[!_]*"))
+)
 pytest_plugins = ("tests.tiers",)
 SHARED_FOLDER = "VARTS_TESTS_SHARED"
 
@@ -70,6 +75,8 @@ def compiled_once(request, shared_folder):
         return
     if len({item.path for item in request.session.items}) < MANY_FILES:
         return
+    from tests.policies.built import built
+
     prior = varts.NormalGamma(0, 1, 2, 1)
     known = {label: kind for label, kind in policies.known().items() if not kind.contextual}
     built_in = {label: built(label) for label in known}

@@ -6,8 +6,6 @@ from tests.client.services import Running
 from tests.live.conftest import clock, postgres  # noqa: F401  the same time, the same server
 from varts.live import Store
 
-pytest.register_assert_rewrite("tests.live.conformance", "tests.live.contexts")
-
 
 @pytest.fixture(autouse=True)
 def no_token(monkeypatch):

@@ -4,11 +4,6 @@ import itertools
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *("tests.live.conformance", "tests.live.contexts"),
-    *("tests.live.chaos.processes", "tests.live.stores"),
-)
-
 _numbers = itertools.count(1)
 
 
