@@ -104,7 +104,7 @@ chaos-serve: install  ## varts serve under kills, lost stores, full disks and wr
 audit:  ## known vulnerabilities of the pinned dependencies and of the workflows, in .venv-audit
 	$(PYTHON) -m venv .venv-audit
 	$(call install-into,.venv-audit) --upgrade pip-audit zizmor || $(failed-install)
-	.venv-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 	.venv-audit/bin/zizmor .github
 
 # ------------------------------------------------------------------------------ run
