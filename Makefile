@@ -151,57 +151,57 @@ clean:  ## remove what was built, but not the results
 # ------------------------------------------------------------------------------ benchmarks
 
 bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
-	$(BIN)/python benchmarks/run.py $(BENCH)
-	$(BIN)/python benchmarks/linear.py --speed $(BENCH)
-	$(BIN)/python benchmarks/asking.py $(BENCH)
+	$(BIN)/python -m benchmarks.run $(BENCH)
+	$(BIN)/python -m benchmarks.linear --speed $(BENCH)
+	$(BIN)/python -m benchmarks.asking $(BENCH)
 
 bench-versions: install  ## what people wait for, by revision BEFORE and by this one, into docs/benchmarks.md
-	$(BIN)/python benchmarks/versions.py $(BEFORE) $(BENCH)
+	$(BIN)/python -m benchmarks.versions $(BEFORE) $(BENCH)
 
 bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
-	$(BIN)/python benchmarks/fitting.py $(BENCH)
+	$(BIN)/python -m benchmarks.fitting $(BENCH)
 
 bench-real: install  ## reports and choices on rewards the model did not make, into docs/tails.md
-	$(BIN)/python benchmarks/real.py $(BENCH)
+	$(BIN)/python -m benchmarks.real $(BENCH)
 
 bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
-	$(BIN)/python benchmarks/live.py $(BENCH)
+	$(BIN)/python -m benchmarks.live $(BENCH)
 
 bench-logs: install  ## reading a log of a million decisions, into docs/benchmarks-live.md
-	$(BIN)/python benchmarks/logs.py $(BENCH)
+	$(BIN)/python -m benchmarks.logs $(BENCH)
 
 bench-serve: install  ## varts serve beside the library and a thread pool, into docs/benchmarks-serve.md
-	$(BIN)/python benchmarks/serve.py $(BENCH)
+	$(BIN)/python -m benchmarks.serve $(BENCH)
 
 bench-history: install  ## the history of a million decisions, for docs/history.md
-	$(BIN)/python benchmarks/history.py $(BENCH)
+	$(BIN)/python -m benchmarks.history $(BENCH)
 
 bench-pages: install  ## the pages of varts serve with ten million decisions, for docs/dashboard.md
-	$(BIN)/python benchmarks/pages.py $(BENCH)
+	$(BIN)/python -m benchmarks.pages $(BENCH)
 
 bench-large: install  ## long runs with many arms
-	$(BIN)/python benchmarks/large.py $(BENCH)
+	$(BIN)/python -m benchmarks.large $(BENCH)
 
 bench-anytime: install  ## errors and detection times of always-valid inference, into docs/anytime.md
-	$(BIN)/python benchmarks/anytime.py $(BENCH)
+	$(BIN)/python -m benchmarks.anytime $(BENCH)
 
 bench-best-arm: install  ## how soon the best arm is found, and how often rules err, into docs/best-arm.md
-	$(BIN)/python benchmarks/best_arm.py $(BENCH)
+	$(BIN)/python -m benchmarks.best_arm $(BENCH)
 
 bench-family: install  ## regret and identification of all policies beside published numbers, into docs/family.md
-	$(BIN)/python benchmarks/family.py $(BENCH)
+	$(BIN)/python -m benchmarks.family $(BENCH)
 
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
-	$(BIN)/python benchmarks/linear.py $(BENCH)
+	$(BIN)/python -m benchmarks.linear $(BENCH)
 
 bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation.md
-	$(BIN)/python benchmarks/evaluation.py $(BENCH)
+	$(BIN)/python -m benchmarks.evaluation $(BENCH)
 
 bench-evaluation-contexts: install  ## the same of logs with contexts
 	$(BIN)/python -m benchmarks.evaluation_contexts $(BENCH)
 
 bench-metrics: install  ## which policy for revenue, ratings, latency and clicks, into docs/recipes.md
-	$(BIN)/python benchmarks/metrics.py $(BENCH)
+	$(BIN)/python -m benchmarks.metrics $(BENCH)
 
 bench-obp: install  ## estimates from logs beside those of the Open Bandit Pipeline, into docs/evaluation.md
 	$(BIN)/python -m benchmarks.agreement
