@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from varts import Features
 from varts.features import LEAST_SEEN, MOST_CATEGORIES, features_from
 
@@ -145,7 +146,7 @@ def described(draw):
     return Features(kinds, pairs, optional), context
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(described())
 def test_any_context_is_encoded_into_its_columns(both):
     features, context = both
@@ -166,7 +167,7 @@ def test_any_context_is_encoded_into_its_columns(both):
             assert by_column[column] == by_column[one] * by_column[two]
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(described())
 def test_a_description_comes_back_from_json(both):
     features, context = both

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.textbook import fractions
+from tests.tiers import examples
 from varts import ArmStats, LinearStats
 
 
@@ -68,7 +69,7 @@ def test_plain_sums_would_fail_at_that_level():
     assert gap(wrong, exact_moments(rows))[1] > 1
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.permutations(range(6)), st.integers(0, 2**32 - 1))
 def test_parts_merge_in_any_order(order, seed):
     arms, x, y = draw(seed)

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import varts
 from varts import ArmStats, Normal, NormalGamma, VarTS
 from varts.priors import Prior
-
-settings.register_profile("suite", deadline=None, derandomize=True, max_examples=80)
-settings.load_profile("suite")
 
 # Rewards on a grid: differences below it would be rounding, not a law.
 rewards = st.integers(-2000, 2000).map(lambda k: k / 16)

@@ -52,7 +52,7 @@ def test_stated_moments_are_scipys(shape, spread):
         assert drawn.variance[1, i] == pytest.approx(square - (chance * law.mean()) ** 2, rel=1e-9)
 
 
-@pytest.mark.full(except_for=["lognormal-0.3", "normal-1.2"])
+@pytest.mark.when_changed("src/varts/revenue.py", except_for=["lognormal-0.3", "normal-1.2"])
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("shape", REVENUES)
 def test_rewards_are_as_stated(shape, spread):
@@ -110,7 +110,7 @@ def test_an_arm_that_never_pays():
     problem.check()
 
 
-@pytest.mark.full(except_for=["lognormal"])
+@pytest.mark.when_changed("src/varts/revenue.py", except_for=["lognormal"])
 @pytest.mark.parametrize("shape", REVENUES)
 def test_the_same_bits_on_any_number_of_threads(shape):
     problem = RevenueBandit(3, chance=(0.2, 0.6), shape=shape)
@@ -129,7 +129,7 @@ def test_another_spread_compiles_nothing(shape):
     assert first != second
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/revenue.py")
 def test_a_world_whose_numbers_are_known_from_another_simulator():
     """5 arms, 2 to 6 % buy, log amounts N(N(3, 0.2), 0.8), 20,000 rounds, VarTS without a prior.
 

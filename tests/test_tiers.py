@@ -80,13 +80,13 @@ def test_a_marker_that_names_nothing_is_found():
     ],
 )
 def test_a_changed_file_has_its_tests(changed, related):
-    found = tiers.related_tests([changed])
+    found = tiers.related_tests(frozenset([changed]))
     assert related in found
     assert "tests/test_bounds.py" not in found
 
 
 def test_nothing_is_related_to_a_page():
-    assert tiers.related_tests(["docs/live.md"]) == set()
+    assert tiers.related_tests(frozenset(["docs/live.md"])) == set()
 
 
 def test_what_changed_is_what_git_says():

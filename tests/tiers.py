@@ -29,11 +29,14 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
+from hypothesis import settings
 
 from tests.seeds import VARIABLE
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("check", "gate", "full")
+TIER = "VARTS_TEST_TIER"
+PAGES = "tests/test_docs.py"  # runs the pages of the documentation that changed
 MARKERS = (
     "full(except_for=()): runs in `make test-full` only",
     "when_changed(path, ..., except_for=()): runs in the gate only if one of these paths changed",
@@ -54,6 +57,39 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    os.environ[TIER] = config.getoption("--tier")
+    settings.register_profile("varts", examples(80))
+    settings.load_profile("varts")
+
+
+def examples(count):
+    """Hypothesis settings: `count` examples, a fifth of them outside the full tier.
+
+    The examples are the same in every run, unless `VARTS_TEST_SEED` asks for fresh ones.
+
+    Args:
+        count: The number of examples in the full tier.
+    """
+    few = os.environ.get(TIER, "full") != "full"
+    return settings(
+        max_examples=max(count // 5, 5) if few else count,
+        derandomize=not os.environ.get(VARIABLE),
+        deadline=None,
+    )
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Don't import modules whose tests this tier doesn't run anyway."""
+    tier = config.getoption("--tier")
+    if tier == "full" or collection_path.suffix != ".py":
+        return None
+    path = collection_path.relative_to(ROOT).as_posix()
+    changed = changed_files(config.getoption("--since"))
+    if path.startswith("src/"):
+        return path not in changed or None
+    if tier == "check" and is_test_file(path) and path != PAGES:
+        return path not in related_tests(changed) or None
+    return None
 
 
 @pytest.hookimpl(trylast=True)  # after everything that adds markers
@@ -67,11 +103,10 @@ def pytest_collection_modifyitems(config, items):
     if tier == "gate" and (stale := stale_markers(items)):
         raise pytest.UsageError("\n".join(stale))
     changed = changed_files(config.getoption("--since"))
-    related = related_tests(changed) if tier == "check" else None
     kept, left_out = [], []
     for item in items:
         path = item.path.relative_to(ROOT).as_posix()
-        here = related is None or path in related or path in changed or watches(item, changed)
+        here = tier == "gate" or path != PAGES or path in changed or watches(item, changed)
         (kept if here and in_gate(item, path, changed) else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
@@ -199,22 +234,31 @@ def changed_files(since):
     return frozenset(names)
 
 
-def related_tests(changed, root=ROOT):
+@cache
+def related_tests(changed):
     """The test files of changed files: the ones that changed, import them or mirror their path.
 
     Args:
-        changed: Posix paths from the root.
-        root: The root of the repository.
+        changed: A frozen set of posix paths from the root.
     """
     names = {module_name(path): path for path in changed if path.endswith(".py")}
     names.pop("varts", None)  # every test imports it
     related = {path for path in changed if is_test_file(path)}
-    for file in sorted((root / "tests").rglob("test_*.py")):
-        path = file.relative_to(root).as_posix()
-        imported = imported_names(file.read_text(encoding="utf-8"))
-        if path in map(mirror, names.values()) or not imported.isdisjoint(names):
+    mirrored = set(map(mirror, names.values()))
+    for path, imported in imports_of_tests().items():
+        if path in mirrored or not imported.isdisjoint(names):
             related.add(path)
     return related
+
+
+@cache
+def imports_of_tests():
+    """What every test file imports."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return {
+        file.relative_to(ROOT).as_posix(): imported_names(file.read_text(encoding="utf-8"))
+        for file in files
+    }
 
 
 def is_test_file(path):

@@ -5,11 +5,12 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from tests.anytime import plain
+from tests.tiers import examples
 from varts import ArmStats, Evidence
 from varts.anytime import burn_in, martingale
 
@@ -72,7 +73,7 @@ def test_the_martingale_is_1_on_average(n, c2):
     assert abs(wrong - 1) > 1e-3 * (1 - kappa)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.floats(2, 1e7), st.floats(1e-6, 1e6), st.floats(1e-9, 0.5), st.floats(0.1, 1e4))
 def test_an_interval_ends_where_the_evidence_is_reached(n, sd, error, c2):
     reach = float(martingale.mean_reach(n, n * sd**2, math.log(1 / error), c2))
@@ -127,7 +128,7 @@ def test_pairs_against_plain_loops(rng):
     assert Evidence(arms).p_value(a, b, difference) == pytest.approx(p, rel=1e-5)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(
     st.tuples(st.floats(2, 1e6), st.floats(2, 1e6)),
     st.tuples(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3)),
@@ -162,7 +163,7 @@ def test_a_difference_is_in_the_interval_if_its_p_value_is_high_enough(rng):
 # --------------------------------------------------------------------------------------- all arms
 
 
-@pytest.mark.full(except_for=["0-0.3", "1-1.0", "2-0.3"])
+@pytest.mark.when_changed("src/varts/anytime", except_for=["0-0.3", "1-1.0", "2-0.3"])
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_possible_best_is_what_all_pairs_say(spread, seed):

@@ -12,12 +12,13 @@ Each has a negative control: the same comparison must reject something slightly 
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special
 from scipy.stats import norm
 
 from tests.reference import frequency_p
+from tests.tiers import examples
 from varts import Beta, StudentT
 
 pytestmark = pytest.mark.no_cover
@@ -26,7 +27,7 @@ INF = np.inf
 AGREE = 1e-9
 LIMIT = 1e-6
 X, W = np.polynomial.legendre.leggauss(16)
-law = settings(deadline=None, derandomize=True, max_examples=60)
+law = examples(60)
 
 
 # ---------------------------------------------------------------------------------------- the mesh

@@ -57,7 +57,7 @@ def largest_of(belief):
     return start + float((-np.expm1(np.log(below(belief, x)).sum(axis=0)) * weights).sum())
 
 
-@pytest.mark.full(except_for=["a long tail above"])
+@pytest.mark.when_changed("src/varts/beliefs", except_for=["a long tail above"])
 @pytest.mark.parametrize("name", BELIEFS)
 def test_p_best_of_thousands(name):
     belief = BELIEFS[name]
@@ -67,7 +67,7 @@ def test_p_best_of_thousands(name):
         assert p[i] == pytest.approx(p_best_of(belief, int(i)), abs=1e-9)
 
 
-@pytest.mark.full(except_for=["an end above"])
+@pytest.mark.when_changed("src/varts/beliefs", except_for=["an end above"])
 @pytest.mark.parametrize("name", BELIEFS)
 def test_expected_loss_of_thousands(name):
     belief = BELIEFS[name]

@@ -5,9 +5,10 @@ A row alone is the reference; it is held against independent quadratures in the 
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from varts import StudentT
 from varts.beliefs import rows
 from varts.beliefs.base import Belief
@@ -81,7 +82,7 @@ ENTRY = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.data(), st.integers(1, 5), st.integers(3, 6))
 def test_any_rows(data, K, m):
     df = data.draw(st.lists(st.sampled_from([0.7, 1.0, 2.5, 30.0, INF]), min_size=K, max_size=K))

@@ -38,14 +38,14 @@ def batch(arm, value):
     return made.with_columns(experiment=pl.lit(""), given=pl.col("value"), infinite=pl.lit(False))
 
 
-@pytest.mark.full(except_for=["gaussian", "revenue"])
+@pytest.mark.when_changed("src/varts/checks", except_for=["gaussian", "revenue"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_rewards_that_do_not_drift_raise_an_alarm_in_at_most_one_log_of_a_hundred(world):
     """100 logs; with a rate of 1 %, more than 5 would come once in 1,700 times."""
     assert alarms(WORLDS[world], 100) <= 5
 
 
-@pytest.mark.full(except_for=["exponential"])
+@pytest.mark.when_changed("src/varts/checks", except_for=["exponential"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_shift_by_half_a_sd_is_found(world):
     """The control: an alarm that never came would pass the test above. 256 rewards a half: the
@@ -65,7 +65,7 @@ def test_pairs_of_halves_by_hand():
     assert p == pytest.approx([2 * 2 * np.exp(-((64 * 1000) ** 2) / (128 + 64e6) / 2)])
 
 
-@pytest.mark.full(except_for=["0.0-0-6"])
+@pytest.mark.when_changed("src/varts/checks", except_for=["0.0-0-6"])
 @pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0, 6), (0.8, 85, 100)])
 def test_arms_chosen_by_their_rewards(shift, least, most):
     """100 logs of VarTS on four equal arms: an arm is left after bad luck, which a comparison of

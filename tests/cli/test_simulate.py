@@ -371,6 +371,7 @@ def test_a_terminal_obeys_no_label(call, study):
 # As a process of its own.
 
 
+@pytest.mark.when_changed("src/varts/simulation", "src/varts/cli")
 def test_the_entry_point_keeps_progress_off_stdout(study, tmp_path):
     """And says that it compiles only when it does: the second process finds all on disk."""
     there = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

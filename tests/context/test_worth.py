@@ -90,6 +90,7 @@ def test_the_interval_holds_on_instances_of_the_prior():
     assert distributions.ttest_1samp(surprise, 0.0).pvalue > LIMIT
 
 
+@pytest.mark.when_changed("src/varts/context")
 @pytest.mark.usefixtures("fewer_draws")
 def test_without_shrinkage_the_gain_is_exaggerated():
     """Negative control, and a warning: slopes that the prior does not hold back win by chance."""
@@ -98,6 +99,7 @@ def test_without_shrinkage_the_gain_is_exaggerated():
     assert distributions.ttest_1samp(surprise, 0.0).pvalue < LIMIT
 
 
+@pytest.mark.when_changed("src/varts/context")
 @pytest.mark.usefixtures("fewer_draws")
 def test_an_interval_that_is_too_narrow_is_seen():
     """Negative control of the count: noise taken to be half of what it is."""

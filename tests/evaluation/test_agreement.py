@@ -23,6 +23,7 @@ def rows(tmp_path_factory):
     return list(compare(asked, KEPT["found"]))
 
 
+@pytest.mark.when_changed("src/varts/evaluation")
 def test_estimates_agree(rows):
     gaps = [abs(ours - theirs) for _, _, name, ours, theirs in rows if name != CONTROL]
     assert len(gaps) == 18

@@ -15,6 +15,8 @@ from tests.worlds.contextual_logs import LEVEL, SDS, by_sign, play, value, witho
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 
+pytestmark = pytest.mark.when_changed("src/varts/evaluation")
+
 LOGS, Z = 150, 1.959963984540054
 
 
@@ -34,7 +36,6 @@ def errors_from(promised, numbers):
     return abs(numbers.mean() - promised) / standard_error(numbers)
 
 
-@pytest.mark.full
 def test_contextual_policies_are_unbiased(logs, truth):
     for name in ("doubly_robust", "inverse_probability"):
         values = [getattr(Scores(log), name)(by_sign(log.x)).value for log in logs]
@@ -77,7 +78,6 @@ def test_intervals_hold(logs, truth, factor, holds):
     assert bool(np.mean(inside) > limit) is holds
 
 
-@pytest.mark.full
 def test_the_regression_makes_errors_smaller_where_features_explain_rewards():
     """Standard errors against those without features, where the noise is a fifth: a difference
     within each of 60 logs, 4 standard errors clear. In the noise of the other tests there was no

@@ -15,6 +15,8 @@ from tests.worlds.adaptive_logs import play
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 
+pytestmark = pytest.mark.when_changed("src/varts/evaluation")
+
 LOGS, MEANS, Z = 300, np.array([1.0, 1.0, 1.0, 1.0, 1.2]), 1.959963984540054
 EVEN = np.full(5, 0.2)
 

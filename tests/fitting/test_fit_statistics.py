@@ -138,7 +138,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.full(except_for=["paper-300-five-0.3"])
+@pytest.mark.when_changed("src/varts/fitting", except_for=["paper-300-five-0.3"])
 @pytest.mark.parametrize(("name", "J", "rewards", "slack"), SETTINGS)
 def test_likelihood_recovers_the_prior(name, J, rewards, slack):
     """20 histories of 30 to 3,000 arms with 1 to 10,000 rewards: sees a bias of 1.1 errors.
@@ -193,7 +193,7 @@ def better(pairs):
     return gain.mean() / (gain.std() / np.sqrt(gain.size))
 
 
-@pytest.mark.full(except_for=["wild-30-hundred"])
+@pytest.mark.when_changed("src/varts/fitting", except_for=["wild-30-hundred"])
 @pytest.mark.parametrize(
     ("name", "J", "rewards"),
     [("paper", 300, few), ("wild", 30, hundred), ("wild", 300, unequal), ("calm", 300, unequal)],
@@ -216,7 +216,7 @@ def test_likelihood_beats_moments_on_new_arms(name, J, rewards):
     assert not better([(fitted, 0.0) for fitted, _ in made]) > 3
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_a_widened_prior_beats_the_bare_estimate_when_there_is_little_history():
     """8 arms; paired over 40 histories: t > 3. The control is the truth, which is not beaten."""
     made = [
@@ -249,7 +249,7 @@ def bandit_logs(prior, experiments, K, rounds, seed):
     return history.filter(pl.col("n") > 0)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_logs_of_a_bandit_are_a_fair_history_for_the_likelihood():
     """Their means are biased, since arms that start badly are dropped; `moments` is the control."""
     truth = PRIORS["paper"]
@@ -284,7 +284,7 @@ AMOUNTS = {
 }
 
 
-@pytest.mark.full(except_for=["yes or no-0.75"])
+@pytest.mark.when_changed("src/varts/fitting", except_for=["yes or no-0.75"])
 @pytest.mark.parametrize(("kind", "share"), [("yes or no", 0.75), ("revenue", 0.22)])
 def test_arms_without_a_buyer_do_not_decide_what_mu_is(kind, share):
     """The average mu of 20 histories as a share of the mean reward.
@@ -327,7 +327,7 @@ def grouped(seed, groups, per_group, spread=0.5):
     return mu, table_of(mean, lam, n, rng, kind=index)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_groups_of_two_arms_do_not_flatter_kappa():
     """A mu fitted to two arms would double kappa; integrated out it does not. 20 histories."""
     z, of_mu = [], []
@@ -426,7 +426,7 @@ def test_pits_are_uniform_under_the_truth():
     assert st.kstest(wrong[0], "uniform").pvalue < 1e-5
 
 
-@pytest.mark.full(except_for=["paper-60-few"])
+@pytest.mark.when_changed("src/varts/fitting", except_for=["paper-60-few"])
 @pytest.mark.parametrize(("name", "J", "rewards"), [("paper", 60, few), ("wild", 200, five)])
 def test_the_test_of_the_shape_has_its_size(name, J, rewards):
     """80 fits to histories that fit: 5 % of p-values are below 0.05, half below 0.5.

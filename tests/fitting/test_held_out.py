@@ -47,7 +47,7 @@ def test_a_prior_that_misleads_is_said_to():
     assert "raises regret by" in str(trial)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_a_prior_by_group_is_tried_by_group():
     """Arms differ by their name alone: one shared prior cannot know that, one by arm does."""
     rng = np.random.default_rng(2)
@@ -66,7 +66,7 @@ def test_a_prior_by_group_is_tried_by_group():
     assert by_arm.cut > shared.cut + 0.3
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_ratings_whose_shape_does_not_fit_are_used_all_the_same():
     """Ratings 1 to 5 of 600 films: no Normal-Gamma has their shape, and the prior helps."""
     rng = np.random.default_rng(3)

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from varts.fitting import sources
 from varts.fitting.aggregate import describe_left_out, describe_words
 from varts.fitting.columns import Columns
@@ -96,7 +97,7 @@ def test_sums_of_squares_would_fail_that_test(rng):
     st.lists(st.tuples(st.integers(0, 2), st.floats(-1e6, 1e6)), min_size=1, max_size=40),
     st.randoms(),
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_the_order_of_rows_does_not_matter(pairs, random):
     shuffled = list(pairs)
     random.shuffle(shuffled)

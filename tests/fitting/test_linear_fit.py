@@ -336,7 +336,7 @@ def gain_on_new_arms(found, table, d=2):
     return (found[0].prior.log_evidence(arms) - plain.log_evidence(arms)).mean()
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_it_foresees_arms_of_the_same_world_and_does_no_harm_elsewhere():
     """On 200 arms that were not in the history; the gain was 3.3 nats an arm, and 0.7 where arms
     have nothing in common: the unit-free start counts the spread between arms as noise."""
@@ -375,7 +375,7 @@ def residual_kurtosis(table):
     return np.mean(found)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/fitting")
 def test_rewards_that_are_not_gaussian():
     """Mean slopes do not mind: errors below 5 standard ones, exceeded by accident once in 1e6. The
     kurtosis is that of what features leave unexplained; that of the rewards themselves would not

@@ -148,7 +148,7 @@ DAMAGES = (
 )
 
 
-@pytest.mark.full(except_for=["plain", "sticky, with a holdout"])
+@pytest.mark.when_changed("src/varts/live", except_for=["plain", "sticky, with a holdout"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_wrong_is_told_as_one_by_one(exp, file, monkeypatch, damage):
     with sqlite3.connect(file) as base:  # in the middle of the first large batch

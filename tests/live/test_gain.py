@@ -194,7 +194,7 @@ def experiment(rng, draw, means, batches, size=20, holdout=0.2):
         yield two, float(np.mean(played)) - means.mean()
 
 
-@pytest.mark.full(except_for=["gaussian"])
+@pytest.mark.when_changed("src/varts/live", except_for=["gaussian"])
 @pytest.mark.parametrize("draw", [gaussian, revenue])
 def test_a_group_that_was_chosen_by_looking_does_no_harm(draw):
     """What is estimated is the gain of the arms that were really played."""
@@ -206,7 +206,7 @@ def test_a_group_that_was_chosen_by_looking_does_no_harm(draw):
     assert not too_often(misses, runs)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/live")
 def test_at_any_look_holds_at_every_look():
     """Forty looks at experiments whose arms are equal; the control, the interval of one look, is
     wrong at some of them far too often. It lies within the other one, which is then only asked

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import varts
+from tests.tiers import examples
 from varts import ArmStats
 from varts.live.guards import explain, measure
 
@@ -65,7 +66,7 @@ def test_what_is_not_known_is_null_and_unclear():
     assert measure(ARMS, {}).is_empty() and explain(measure(ARMS, {})) == ()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.lists(st.integers(0, 9).map(float), max_size=12), min_size=2, max_size=4),
     st.sampled_from(["below", "above"]),

@@ -246,7 +246,7 @@ def test_an_exception_at_any_moment_leaves_the_gate_as_it_was():
         assert in_thread(lambda: enter() or True), moment
 
 
-@pytest.mark.full(except_for=["sqlite"])
+@pytest.mark.when_changed("src/varts/live", except_for=["sqlite"])
 @pytest.mark.parametrize("store_url", ["memory", "sqlite"], indirect=True)
 def test_real_signals_at_any_moment_leave_the_store_usable(store_url):
     """In a process that nobody traces: the exception may leave a lock of the tracer's own held.

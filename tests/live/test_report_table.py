@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import varts
+from tests.tiers import examples
 from varts import ArmStats, NormalGamma
 from varts.cli.experiment_text import show_report
 from varts.live.report import ARMS_SHOWN, report
@@ -56,7 +57,7 @@ def reported(state, level=0.95, **beside):
     return report("table", state, {}, {}, level, **beside)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(samples, priors, st.sampled_from(["max", "min"]), st.floats(0.01, 0.999))
 def test_an_estimate_never_lies_outside_its_interval(rewards, prior, goal, level):
     frame = reported(with_rewards(rewards, prior=prior, goal=goal), level).frame
@@ -115,7 +116,7 @@ def test_thousands_of_arms_are_printed_in_part():
     assert found.certainty.startswith(f"{likeliest} and 1,999 more may still be best")
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/live")
 def test_ten_thousand_arms():
     rng = np.random.default_rng(5)
     costs = [np.exp(rng.normal(1, 1, n)) for n in rng.integers(2, 60, 10_000)]

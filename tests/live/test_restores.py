@@ -208,7 +208,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.full(except_for=["sqlite"])
+@pytest.mark.when_changed("src/varts/live", except_for=["sqlite"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_caches_are_made_anew_from_the_log(store, again, damage):
     exp = again()

@@ -102,6 +102,7 @@ def test_a_single_observation():
     assert (row["mean_low"], row["mean_high"], row["p_best"]) == (None, None, None)
 
 
+@pytest.mark.when_changed("src/varts/live")
 @pytest.mark.parametrize("order", ["random", "rising"])
 def test_a_million_rewards(order):
     """Multiples of 2^-20 around 1e9: integers give the exact answer."""

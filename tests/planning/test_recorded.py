@@ -79,6 +79,7 @@ def test_what_is_recorded_of_the_arms(made):
         assert one["kurtosis"] == pytest.approx(fourth)
 
 
+@pytest.mark.when_changed("src/varts/planning")
 def test_the_shape_of_revenue_is_what_ts14_pays_for():
     """TS14 trusts the variance of an arm that has not paid yet: the model does not show it."""
     made = plan(rewards=revenue(20_000), horizon=5000, runs=200, followed=16)

@@ -122,6 +122,7 @@ def test_rounds_to_certain_are_those_of_the_runs_themselves():
     assert found.reached == np.isfinite(times).mean()
 
 
+@pytest.mark.when_changed("src/varts/planning")
 def test_certainty_is_rarely_wrong_and_comes_later_than_being_sure():
     """Errors of 5 % and 240 runs: more than 23 wrong ones have a probability of 1e-3 at most."""
     runs = small(arms=3, horizon=4000)._runs("Even-Split", 240, None)

@@ -74,7 +74,7 @@ def test_time_on_the_axis_and_one_checkpoint(tmp_path):
     assert found.plot(tmp_path / "time.PNG") is not None
 
 
-@pytest.mark.full(except_for=["png"])
+@pytest.mark.when_changed("src/varts/plotting", except_for=["png"])
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_the_same_figure_is_the_same_file(tmp_path, form):
     found = history(["9", "12"], visits=40, points=5)

@@ -72,7 +72,7 @@ def test_engine_chooses_by_p_best(name):
     assert frequency_p(last_arms(varts.VarTS(prior), prior.K), exact(name)) > LIMIT
 
 
-@pytest.mark.full(except_for=["equal", "alpha 0.3"])
+@pytest.mark.when_changed("src/varts/policies", except_for=["equal", "alpha 0.3"])
 @pytest.mark.parametrize("name", PRIORS)
 def test_live_choice_follows_p_best(name):
     prior = PRIORS[name]
@@ -175,7 +175,7 @@ def test_ties_are_broken_uniformly():
     assert frequency_p(arms // 2, [0.45, 0.55]) < LIMIT
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/policies")
 def test_ties_of_some_arms_in_the_engine():
     """Means 0, 10, 20, 30; the last round is a tie of arms 1 and 3."""
     problem = GaussianBandit.fixed([0, 10, 20, 30], 0.1)

@@ -137,7 +137,7 @@ def naive_draws(sums, prior, rng):
     return center + rng.standard_normal(n.shape) / np.sqrt(precision * (kappa + n))
 
 
-@pytest.mark.full(except_for=["None"])
+@pytest.mark.when_changed("src/varts/policies", except_for=["None"])
 @pytest.mark.parametrize("prior", [None, "own"])
 def test_compiled_choices_are_those_of_the_formula(prior):
     """The regrets of 6,000 runs of the compiled loop and of a naive one are of one distribution
@@ -163,10 +163,10 @@ class Spelt(VarTS):
 
 
 def test_plain_python_sees_the_moments():
-    study = varts.simulate(Sales(), {"a": Spelt(tails=True), "b": VarTS(tails=True)}, 200, 200)
+    study = varts.simulate(Sales(), {"a": Spelt(tails=True), "b": VarTS(tails=True)}, 100, 64)
     a, b = study.summary().to_dicts()
     assert abs(a["regret"] - b["regret"]) < 5 * np.hypot(a["se"], b["se"])
-    again = varts.simulate(Sales(), {"a": Spelt(tails=True)}, 200, 200, threads=1)
+    again = varts.simulate(Sales(), {"a": Spelt(tails=True)}, 100, 64, threads=1)
     assert np.array_equal(again.final["a"], study.final["a"])
 
 

@@ -153,7 +153,7 @@ POLICIES = {
 }
 
 
-@pytest.mark.full(except_for=["T3C"])
+@pytest.mark.when_changed("src/varts/policies", except_for=["T3C"])
 @pytest.mark.parametrize("label", POLICIES)
 def test_a_million_compiled_choices(label):
     policy, K = POLICIES[label], CLOSE.K
@@ -173,7 +173,7 @@ def test_a_million_compiled_choices(label):
     assert frequency_p(counts, wrong) < LIMIT
 
 
-@pytest.mark.full(except_for=["T3C"])
+@pytest.mark.when_changed("src/varts/policies", except_for=["T3C"])
 @pytest.mark.parametrize("label", ["T3C", "T3C, prior", "EB-TCI"])
 def test_choices_in_python(label, rng):
     policy = POLICIES[label]

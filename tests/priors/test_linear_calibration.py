@@ -118,7 +118,7 @@ def observed():
     return LinearStats.empty(4, 2).observe(ARMS, x, (x * effects).sum(axis=1) + noise)
 
 
-@pytest.mark.full(except_for=["unit0-None"])
+@pytest.mark.when_changed("src/varts/priors", except_for=["unit0-None"])
 @pytest.mark.parametrize("prior", [PRIOR, None])
 @pytest.mark.parametrize("unit", [UNIT, np.array([0.1, 0.2])])
 def test_choices_follow_p_best_at_x(prior, unit):

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as distributions
 
 from tests.textbook import Textbook
+from tests.tiers import examples
 from varts import ArmStats, LinearNormalGamma, LinearStats, NormalGamma
 from varts.priors import Prior, prior_from
 
@@ -106,7 +107,7 @@ def test_kappa_0_says_nothing_about_the_level():
     assert (nothing.at(x[0])[1] == 0).all()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 6))
 def test_any_prior_and_any_rewards(seed, d, n):
     given, (x, y) = numbers(seed, d), draw(seed, n, d)

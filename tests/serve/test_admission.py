@@ -127,11 +127,12 @@ def log_in(serving, token):
 
 # One function lets cookies in. The gate tries everything at two endpoints, and at each of the
 # others one request that must be let in and one that must not.
-@pytest.mark.full(
+@pytest.mark.when_changed(
+    "src/varts/serve",
     except_for=[
         *("create_experiment", "list_experiments"),
         *("http://localhost:8321-same-origin", "https://evil.example-cross-site"),
-    ]
+    ],
 )
 @pytest.mark.parametrize("site", ["same-origin", "none", "same-site", "cross-site", None])
 @pytest.mark.parametrize("origin", ["http://localhost:8321", "https://evil.example", None])

@@ -5,9 +5,10 @@ import threading
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from varts.serve import batching
 from varts.serve.batching import LARGEST_BATCH, Batcher
 from varts.serve.problems import Problem
@@ -66,7 +67,7 @@ requests_and_pauses = st.lists(
 
 
 @given(requests_and_pauses)
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 def test_everybody_gets_what_one_by_one_gives(sent):
     ledger = Ledger()
     requests = [items for items, _ in sent]

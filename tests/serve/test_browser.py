@@ -103,7 +103,7 @@ def test_numbers_change_without_a_reload(site, exp):
     assert site.page.evaluate("window.here") is True
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_it_asks_less_and_less_while_nothing_changes(site, exp):
     site.show(page_of(exp))
     for _ in range(35):
@@ -112,7 +112,7 @@ def test_it_asks_less_and_less_while_nothing_changes(site, exp):
     assert 4 <= len(site.asked) <= 6
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_what_one_reads_is_left_alone_and_changed_later(site, exp):
     site.show(page_of(exp))
     site.page.click("#chart-means summary")
@@ -199,7 +199,7 @@ def test_everything_works_without_script(browser, exp):
     site.context.close()
 
 
-@pytest.mark.full(except_for=["light"])
+@pytest.mark.when_changed("src/varts/serve", except_for=["light"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_wider_than_a_phone(browser, exp, scheme):
     site = Site(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme)

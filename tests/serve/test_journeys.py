@@ -161,7 +161,7 @@ def test_the_printed_link_lets_one_in_once(browser, service):
         assert urlsplit(page.url).path == "/login"
 
 
-@pytest.mark.full(except_for=["script"])
+@pytest.mark.when_changed("src/varts/serve", except_for=["script"])
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 def test_a_whole_experiment(browser, service, script):
     """Create it in words, watch it learn, pause, add, stop with a winner, and go on."""
@@ -208,7 +208,7 @@ def test_a_whole_experiment(browser, service, script):
         assert "running" in page.inner_text("#meta")
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 def test_the_second_of_two_tabs_is_told_that_somebody_was_first(browser, price, script):
     # The browser notes that a page came with the status 412.
@@ -225,7 +225,7 @@ def test_the_second_of_two_tabs_is_told_that_somebody_was_first(browser, price, 
         assert second.locator("[role=alert]").count() == 0
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_a_plan_without_script(browser, price):
     with person(browser, price, script=False) as somebody:
         somebody.log_in()
@@ -239,7 +239,7 @@ def test_a_plan_without_script(browser, price):
         assert "What to expect" in page.inner_text("main")
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_forms_work_where_browsers_do_not_say_which_site_they_are_from(browser, tmp_path):
     """Over plain http by an address, they send no Sec-Fetch-Site; the origin must do."""
     secret, entry = new_token("ops", ["admin"])
@@ -256,7 +256,7 @@ def test_forms_work_where_browsers_do_not_say_which_site_they_are_from(browser, 
             assert seen and not any("sec-fetch-site" in headers for headers in seen)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 @pytest.mark.parametrize("look", LOOKS)
 def test_everybody_can_use_every_page(browser, price, look):
     script = axe()
@@ -276,7 +276,7 @@ def test_everybody_can_use_every_page(browser, price, look):
         assert found == {}
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_axe_finds_what_is_broken(browser, price):
     """Negative control: a field without a label, and words that nobody can read."""
     with person(browser, price) as somebody:

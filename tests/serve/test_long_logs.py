@@ -47,7 +47,7 @@ def test_it_is_read_elsewhere_and_the_same(exp):
     assert str(reading(exp, version, evaluate)()) == str(evaluate(exp))
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_what_goes_wrong_there_is_told_here(exp):
     version = exp.state.version
     with pytest.raises(ValueError, match="no such thing in price"):
@@ -64,7 +64,7 @@ def test_short_logs_and_those_in_memory_are_read_here(monkeypatch, tmp_path):
     assert reading(kept, 10**9, pid)() == reading(short, 5, pid)() == os.getpid()
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_a_store_that_is_gone_is_a_store_error(tmp_path, monkeypatch):
     monkeypatch.setattr(long_logs, "LONG", 1)
     made = varts.open("price", ["9"], store=f"sqlite:///{tmp_path / 'gone.db'}")

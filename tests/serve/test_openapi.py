@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, reject, settings
 from schemathesis.core import NotSet
 
 from tests.serve.clients import Serving
+from tests.tiers import examples
 from varts.serve.endpoint import FORM
 from varts.serve.endpoints import ENDPOINTS
 from varts.serve.openapi import PATH, document
@@ -81,7 +82,7 @@ def validator(reference):
 
 
 @schema.parametrize()
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(examples(25), suppress_health_check=list(HealthCheck))
 def test_no_request_meets_an_answer_that_the_document_does_not_know(fuzzed, case):
     fuzzed.admission._rates._buckets.clear()
     answer = ask(fuzzed, case)

@@ -3,6 +3,8 @@
 import json
 import time
 
+import pytest
+
 import varts
 from varts.serve import jobs
 
@@ -55,6 +57,7 @@ def test_a_plan_that_takes_too_long_is_given_up(serving, monkeypatch):
     assert (found["status"], found["detail"]) == ("failed", "the plan took longer than 0.05 s")
 
 
+@pytest.mark.when_changed("src/varts/serve")
 def test_only_the_last_plans_are_kept(serving, monkeypatch):
     monkeypatch.setattr(jobs, "MOST_KEPT", 2)
     ids = []

@@ -73,7 +73,7 @@ def test_sigterm_answers_what_was_taken_and_ends_with_0(tmp_path):
     assert {id: logged.get(id) for id in acknowledged} == acknowledged
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_ctrl_c_ends_it_too(tmp_path):
     with serve(tmp_path) as process:
         process.process.send_signal(signal.SIGINT)
@@ -136,7 +136,7 @@ def test_answers_are_sent_at_once():
         assert asyncio.run(nodelay())
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_a_unix_socket(tmp_path):
     with serve(tmp_path, "--uds", "socket", "--no-auth") as process:
         assert process.address == "unix:socket"
@@ -342,7 +342,7 @@ def test_a_missing_extra_is_one_sentence(tmp_path):
     assert done.stderr == f"{sentence} missing)\n"
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/serve")
 def test_a_read_only_service_beside_one_that_writes(tmp_path):
     with serve(tmp_path) as writer, serve(tmp_path, "--read-only") as board:
         with client(writer) as http:

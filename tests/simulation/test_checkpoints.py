@@ -34,7 +34,7 @@ def endings(problem, policy, horizon, runs, seed=0):
     return [end for block in range(work.blocks) for end in endings_of(work, "", block)]
 
 
-@pytest.mark.full(except_for=["problem0"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["problem0"])
 @pytest.mark.parametrize("problem", [GaussianBandit(K=4), varts.Walk(GaussianBandit(K=4), 0.05)])
 def test_asking_changes_no_bit(problem):
     policies = {**POLICIES, "fades": Fading("VarTS", 30), "plain": Witness()}

@@ -45,7 +45,7 @@ def play(problem, policy, horizon=200, runs=4, naive=False, seed=3):
 # ------------------------------------------------------------------------------ the same choices
 
 
-@pytest.mark.full(except_for=["linear-LinUCB-no prior"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["linear-LinUCB-no prior"])
 @pytest.mark.parametrize("prior", [UNLIKE, None], ids=["prior", "no prior"])
 @pytest.mark.parametrize("kind", [varts.LinUCB, varts.LinearGreedy])
 @pytest.mark.parametrize("effect", ["linear", "threshold"])
@@ -90,7 +90,7 @@ def test_all_rows_of_a_table_come_before_any_comes_again():
     assert not np.array_equal(first, second)
 
 
-@pytest.mark.full(except_for=["policy0"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["policy0"])
 @pytest.mark.parametrize(
     "policy",
     [
@@ -115,7 +115,7 @@ def apart(one, other):
     return abs(gap.mean()) / (gap.std(ddof=1) / np.sqrt(len(gap)))
 
 
-@pytest.mark.full(except_for=["prior"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["prior"])
 @pytest.mark.parametrize("prior", [PRIOR, None], ids=["prior", "no prior"])
 def test_thompson_sampling_agrees_with_plain_python(prior):
     """False-alarm rate: 4 standard errors, 6e-5. The control draws twice as widely."""
@@ -149,7 +149,7 @@ def test_without_features_it_is_the_engine_without_context():
     assert gap(wrong, known) > 4
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation")
 def test_features_are_worth_something():
     problem = varts.LinearBandit(K=5, d=3)
     policies = [varts.LinearVarTS(problem.prior), varts.LinearVarTS(), varts.VarTS(), varts.UCB1()]
@@ -289,7 +289,9 @@ def test_a_loop_is_compiled_once(problem):
     assert len(loop_of(varts.UCB1(), problem).signatures) == 1
 
 
-@pytest.mark.full(except_for=["KnownVarianceTS", "Bernoulli-TS", "UCB1"])
+@pytest.mark.when_changed(
+    "src/varts/simulation", except_for=["KnownVarianceTS", "Bernoulli-TS", "UCB1"]
+)
 @pytest.mark.parametrize(
     "label", [name for name, kind in varts.policies.known().items() if not kind.contextual]
 )

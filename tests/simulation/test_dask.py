@@ -84,7 +84,7 @@ class Witness(Progress):
 # ----------------------------------------------------------------------------------- the same bits
 
 
-@pytest.mark.full(except_for=["200"])
+@pytest.mark.when_changed("src/varts/simulation/dask.py", except_for=["200"])
 @pytest.mark.parametrize("runs", [5, 200, 1003])
 def test_the_bits_of_one_thread(client, problem, prior, runs):
     """1,003 runs are 126 blocks, the last one short: tasks of several sizes."""
@@ -97,7 +97,7 @@ def test_the_bits_of_one_thread(client, problem, prior, runs):
     assert here.results != other.results
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_what_is_asked_of_runs_comes_back(client, problem):
     options = {"horizon": 60, "checkpoints": True}
     here, there = (
@@ -112,7 +112,7 @@ def test_what_is_asked_of_runs_comes_back(client, problem):
     )
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_policy_with_memory_plays_there_as_here(client, problem):
     """Two tasks on one worker, and two workers, must not share what a run remembers."""
 
@@ -132,7 +132,7 @@ def test_a_policy_with_memory_plays_there_as_here(client, problem):
     assert there == simulate(problem, Momentum(), 50, 100, threads=1)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_what_users_define_travels_along(client, problem, slow):
     @varts.index_policy("Mine")
     def mine(n, mean, m2, t):
@@ -155,7 +155,7 @@ def test_what_users_define_travels_along(client, problem, slow):
         assert here == there
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_script_and_its_classes(cluster):
     """Classes of __main__, which no worker can import."""
     program = textwrap.dedent(
@@ -182,7 +182,7 @@ def test_a_script_and_its_classes(cluster):
     assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_progress_is_shown(client, problem):
     seen = Witness()
     simulate(problem, ["UCB1", "TS20"], 100, 400, progress=seen, executor=client)
@@ -195,7 +195,7 @@ def test_progress_is_shown(client, problem):
 # --------------------------------------------------------------------------------- what goes wrong
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_worker_that_dies_costs_nothing_but_time(client, problem, slow):
     victim = min(client.run(os.getpid).values())
     seen = Witness(at_half=lambda: os.kill(victim, signal.SIGKILL))
@@ -205,7 +205,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(client, problem, slow):
     assert there == simulate(problem, [slow, "UCB1"], 50, 160, threads=1)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_an_interruption_keeps_the_first_blocks(client, problem, slow):
     def interrupt():
         raise KeyboardInterrupt
@@ -217,7 +217,7 @@ def test_an_interruption_keeps_the_first_blocks(client, problem, slow):
     assert following == simulate(problem, "UCB1", 20, 16, threads=1)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_an_error_in_a_block_is_raised_as_it_is(client):
     class Broken(varts.GaussianBandit):
         def draw(self, rng, size):
@@ -234,7 +234,7 @@ def test_an_error_in_a_block_is_raised_as_it_is(client):
     assert said[0] == said[1]
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_formula_that_cannot_be_compiled(client, problem):
     @varts.index_policy("Odd")
     def odd(n, mean, m2, t):
@@ -244,7 +244,7 @@ def test_a_formula_that_cannot_be_compiled(client, problem):
         simulate(problem, odd, 20, 16, executor=client)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_workers_with_other_versions_are_refused(client, problem, monkeypatch):
     ours = {**varts.simulation.dask._versions(), "numba": "0.1"}
     monkeypatch.setattr(varts.simulation.dask, "_versions", ClientSide(ours))
@@ -271,7 +271,7 @@ def test_another_executor_is_refused(problem, executor):
         simulate(problem, "UCB1", 20, 16, executor=executor)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_client_of_no_use_is_refused(cluster, client, problem):
     with distributed.Client(cluster, set_as_default=False) as closed:
         pass
@@ -281,7 +281,7 @@ def test_a_client_of_no_use_is_refused(cluster, client, problem):
         simulate(problem, "UCB1", 20, 16, threads=2, executor=client)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_lost_scheduler_is_a_cluster_error(problem, slow):
     """A cluster of its own, in this process, that is shut down in the middle of a study."""
     with distributed.LocalCluster(
@@ -306,7 +306,7 @@ def test_importing_varts_leaves_dask_alone():
 # -------------------------------------------------------------------------------- the command line
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_the_command_line(cluster, tmp_path, capsys):
     (tmp_path / "study.toml").write_text(STUDY)
     call = ["simulate", str(tmp_path / "study.toml"), "--out"]
@@ -352,7 +352,7 @@ def test_without_dask_an_executor_is_an_import_error(problem, monkeypatch):
         simulate(problem, "UCB1", 20, 16, executor=3)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 @pytest.mark.parametrize(
     "problem",
     [
@@ -367,7 +367,7 @@ def test_problems_with_data_play_the_same_on_workers(client, problem):
     assert there == simulate(problem, ["VarTS", "UCB1"], 100, 60, threads=1)
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation/dask.py")
 def test_a_study_with_context_has_the_same_bits(client):
     problem = varts.LinearBandit(K=3, d=2, contexts=lambda rng, size: rng.random((size, 2)))
     rivals = {"it": varts.LinearVarTS(problem.prior), "other": varts.VarTS()}

@@ -86,7 +86,7 @@ def naive_regret(path, half_life, rng):
     return regret
 
 
-@pytest.mark.full(except_for=["steps"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["steps"])
 @pytest.mark.parametrize(
     ("problem", "path"),
     [
@@ -107,7 +107,7 @@ def test_regret_is_that_of_an_independent_simulation(problem, path):
     assert abs(z_of(study.final["30"], naive[np.inf])) > Z
 
 
-@pytest.mark.full(except_for=["still0"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["still0"])
 @pytest.mark.parametrize("still", [Steps(ARMS, at=[]), Walk(ARMS, 0.0), Cycle(ARMS, 9, 0.0)])
 def test_without_drift_it_is_the_problem_with_other_rewards(still):
     """|z| < 4.5, false alarms 7e-6 each; the control drifts."""
@@ -150,7 +150,7 @@ MIXED = {
 }
 
 
-@pytest.mark.full(except_for=["steps"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["steps"])
 @pytest.mark.parametrize("problem", [*DRIFTS.values(), ARMS], ids=[*DRIFTS, "no drift"])
 def test_threads_other_policies_and_later_runs_change_no_bit(problem):
     one = varts.simulate(problem, MIXED, 130, 40, seed=3, threads=1)
@@ -196,7 +196,7 @@ def test_an_arm_pays_the_same_in_a_round_whoever_pulls_it():
         assert paid["even"][t + 1] == 0  # it pulled the other arm
 
 
-@pytest.mark.full(except_for=["policy0"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["policy0"])
 @pytest.mark.parametrize("policy", [varts.VarTS(), varts.VarTS(PRIOR), varts.UCB1(), varts.TS14()])
 def test_the_second_loop_without_fading_plays_as_the_first_does(policy):
     """With every arm drawn in every round, as under fading, all draws are the same, too."""
@@ -436,7 +436,7 @@ def test_a_live_experiment_has_an_option_instead():
 # -------------------------------------------------------------------------------- known instances
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation")
 def test_forgetting_pays_where_arms_change_and_costs_where_they_do_not():
     """Paired over 200 runs, |z| > 4.5 each way: a half-life of 500 against none."""
     policies = {"none": varts.VarTS(), "500": Fading(varts.VarTS(), 500)}
@@ -455,7 +455,7 @@ MEASURED = {
 }
 
 
-@pytest.mark.full(except_for=["walk 0.02"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["walk 0.02"])
 @pytest.mark.parametrize("name", MEASURED)
 def test_regret_by_half_life_is_as_measured_before(name):
     """To 12 %, as neither has many runs; half-lives 150 and 500, where runs differ little, to 5 %.

@@ -312,7 +312,7 @@ def test_own_problem_plays_like_the_built_in(prior, problem):
         assert np.array_equal(ours.final[label], theirs.final[label])
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation")
 def test_own_problem_with_its_own_rewards():
     """The reward arrives: an index that reads the mean reward tells the best arm in the end."""
     greedy = varts.index_policy("Greedy", forced=50)(lambda n, mean, m2, t: mean)
@@ -325,7 +325,7 @@ def test_own_problem_with_its_own_rewards():
     assert isinstance(prior, NormalGamma) and prior.K == 3
 
 
-@pytest.mark.full
+@pytest.mark.when_changed("src/varts/simulation")
 def test_a_subclass_may_pay_differently(prior, problem):
     class TwoPoint(GaussianBandit):
         """The same means and variances by the toss of a coin."""

@@ -147,7 +147,9 @@ def test_same_regret(name):
     assert worst_z(CASES[name], CASES[name].score, seed=11) < Z
 
 
-@pytest.mark.full(except_for=["VarTS, true prior-beta as a scale", "TS14-df"])
+@pytest.mark.when_changed(
+    "src/varts/simulation", except_for=["VarTS, true prior-beta as a scale", "TS14-df"]
+)
 @pytest.mark.parametrize(("name", "wrong"), CONTROLS)
 def test_wrong_formula_is_rejected(name, wrong):
     assert worst_z(CASES[name], CASES[name].wrong[wrong], seed=12) > Z

@@ -42,7 +42,9 @@ def statistics(policy, run, rounds):
     return endings_of(work, "", run // 8)[run % 8][1]
 
 
-@pytest.mark.full(except_for=["T3C-error", "even split-GLR", "plain Python-error"])
+@pytest.mark.when_changed(
+    "src/varts/simulation", except_for=["T3C-error", "even split-GLR", "plain Python-error"]
+)
 @pytest.mark.parametrize(
     "rule",
     [StopAtError(0.1, n_opt=50), StopAtError(0.1, kurtosis=3.0), StopAtGLR(0.05)],
@@ -108,7 +110,7 @@ def test_the_regret_is_that_until_the_end():
 RULES = [StopAtGLR(0.05), StopAtPBest(0.9)]
 
 
-@pytest.mark.full(except_for=["StopAtGLR(error=0.05, least=4)"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["StopAtGLR(error=0.05, least=4)"])
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_the_same_bits_on_any_number_of_threads_and_in_any_company(rule, tmp_path):
     policies = {"T3C": T3C(), "EB-TCI": EBTCI(), "Plain": Plain()}

@@ -52,6 +52,7 @@ class Bookkeeper(Policy):
         return varts.UCB1().choose(self.own, t, rng)
 
 
+@pytest.mark.when_changed("src/varts/simulation")
 @pytest.mark.parametrize("policy", [SlidingWindow(), SlidingWindow(5), Bookkeeper()])
 def test_a_policy_with_memory_plays_alike_on_any_number_of_threads(problem, policy):
     one, two, three = (
