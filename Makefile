@@ -15,7 +15,7 @@ install-into = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1
 failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the settings of pip: `make UV= $@` installs with pip)' >&2; exit 1; }
 
 .PHONY: help install browser constraints format check lint test test-full test-postgres test-seeds \
-	test-oldest test-newest chaos chaos-serve audit reproduce results docs wheel sbom clean \
+	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
 	bench-best-arm bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context
@@ -123,6 +123,9 @@ docs: install  ## the documentation site, into site/; warnings are errors
 	@echo 'open site/index.html'
 
 # ------------------------------------------------------------------------------ release
+
+changelog: install  ## print the next section of the changelog; writes nothing
+	$(BIN)/towncrier build --draft --version next
 
 # What builds a release sees no package but `build` and what that needs.
 wheel:  ## the sdist and the wheel, into dist/

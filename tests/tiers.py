@@ -253,7 +253,7 @@ def related_tests(changed):
 
 @cache
 def imports_of_tests():
-    """What every test file imports."""
+    """The names each test file imports, by its path."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     return {
         file.relative_to(ROOT).as_posix(): imported_names(file.read_text(encoding="utf-8"))

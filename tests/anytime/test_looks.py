@@ -18,7 +18,7 @@ from varts import ArmStats, Evidence, Tails
 from varts.anytime import martingale
 from varts.tails import kurtosis_of
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("src/varts/anytime")]
 
 RUNS, HORIZON = 400, 3000
 MOST = stats.binom.isf(1e-4, RUNS, 0.05)  # 37 of 400

@@ -30,6 +30,7 @@ def test_estimates_agree(rows):
     assert max(gaps) < TOLERANCE
 
 
+@pytest.mark.when_changed("src/varts/evaluation")
 def test_a_model_that_knows_later_rewards_does_not_agree(rows):
     """The control: the smallest of the six gaps was 0.004 when the logs were made."""
     gaps = [abs(ours - theirs) for _, _, name, ours, theirs in rows if name == CONTROL]

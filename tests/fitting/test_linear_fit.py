@@ -219,6 +219,7 @@ def scores(found, truth):
     )
 
 
+@pytest.mark.when_changed("src/varts/fitting")
 def test_it_recovers_the_prior_that_drew_the_history():
     """20 histories of 100 arms, 8 numbers: their mean standardised errors are within 5/sqrt(20) and
     a bias of 2/sqrt(100), which fails in 1 of 1e5 cases by accident; the sds of 20 normals are in

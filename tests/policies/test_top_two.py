@@ -153,7 +153,7 @@ POLICIES = {
 }
 
 
-@pytest.mark.when_changed("src/varts/policies", except_for=["T3C"])
+@pytest.mark.when_changed("src/varts/policies")
 @pytest.mark.parametrize("label", POLICIES)
 def test_a_million_compiled_choices(label):
     policy, K = POLICIES[label], CLOSE.K
