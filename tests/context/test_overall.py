@@ -9,6 +9,7 @@ import pytest
 from scipy import stats as distributions
 
 from tests.context.shop import ARMS, FEATURES, drawn_means, played, report
+from tests.seeds import fresh
 from varts import LinearNormalGamma, LinearStats, LinearVarTS, context_report
 from varts.context import Units, coefficients
 from varts.context.units import mean_rows
@@ -28,7 +29,7 @@ def made(request):
     stats, contexts = played(60)
     goal = request.param
     found = context_report(LinearVarTS(), stats, FEATURES, contexts[:40], arms=ARMS, goal=goal)
-    mu = drawn_means(found.posterior, found.units.x, DRAWS)
+    mu = drawn_means(found.posterior, found.units.x, DRAWS, seed=fresh(5))
     return found, mu, mu if goal == "max" else -mu
 
 
@@ -37,6 +38,7 @@ def wins(ranked):
     return (ranked == ranked.max(axis=-1, keepdims=True)).mean(axis=1)
 
 
+@pytest.mark.statistical
 def test_all_units_on_average(made):
     found, mu, ranked = made
     assert z(found.frame["p_best"], wins(ranked)) < LIMIT
@@ -49,6 +51,7 @@ def test_all_units_on_average(made):
         assert z(np.full(3, p), below) < LIMIT
 
 
+@pytest.mark.statistical
 def test_p_best_of_the_average_unit_is_rejected(made):
     """Negative control: the average of P(best) is not P(best) of the average."""
     found, _, ranked = made
@@ -57,6 +60,7 @@ def test_p_best_of_the_average_unit_is_rejected(made):
     assert z(wrong, wins(ranked)) > LIMIT
 
 
+@pytest.mark.statistical
 def test_groups(made):
     found, mu, ranked = made
     groups = found.units.groups()
@@ -71,6 +75,7 @@ def test_groups(made):
         assert z(table["estimate"], mu[:, group.members].mean(axis=1)) < LIMIT
 
 
+@pytest.mark.statistical
 def test_what_the_rule_still_loses(made):
     found, _, ranked = made
     estimate = found.posterior.at(found.units.x)[0]

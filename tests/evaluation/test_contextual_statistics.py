@@ -13,15 +13,18 @@ import pytest
 
 from benchmarks.contextual_logs import LEVEL, SDS, by_sign, play, value
 from benchmarks.evaluation_contexts import without_contexts
+from tests.seeds import fresh
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
+
+pytestmark = pytest.mark.statistical
 
 LOGS, Z = 150, 1.959963984540054
 
 
 @pytest.fixture(scope="module")
 def logs():
-    return [play(np.random.default_rng([16, run]), 600) for run in range(LOGS)]
+    return [play(np.random.default_rng([fresh(16), run]), 600) for run in range(LOGS)]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,7 @@ def test_the_regression_makes_errors_smaller_where_features_explain_rewards():
     clear difference (0.0007 +- 0.0017), and none is promised."""
     gaps = []
     for run in range(60):
-        log = play(np.random.default_rng([17, run]), 600, sds=SDS / 5)
+        log = play(np.random.default_rng([fresh(17), run]), 600, sds=SDS / 5)
         shares = by_sign(log.x)
         with_features = Scores(log).doubly_robust(shares).standard_error(log.unit)
         plain = Scores(replace(log, x=None)).doubly_robust(shares).standard_error(log.unit)

@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 from benchmarks.adaptive_logs import play
+from tests.seeds import fresh
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
+
+pytestmark = pytest.mark.statistical
 
 LOGS, MEANS, Z = 300, np.array([1.0, 1.0, 1.0, 1.0, 1.2]), 1.959963984540054
 EVEN = np.full(5, 0.2)
@@ -21,7 +24,7 @@ EVEN = np.full(5, 0.2)
 
 @pytest.fixture(scope="module")
 def logs():
-    return [play(np.random.default_rng([7, run]), MEANS) for run in range(LOGS)]
+    return [play(np.random.default_rng([fresh(7), run]), MEANS) for run in range(LOGS)]
 
 
 @pytest.fixture(scope="module")

@@ -112,6 +112,7 @@ class ContextConformance:
         found = begin().verify(replay=True)
         assert found.ok and found.replayed == 180, str(found)
 
+    @pytest.mark.statistical
     def test_choices_have_the_probabilities_that_are_logged(self, begin):
         """A chi-square test of one state's choices by context, alarm 0.1 %; with the probabilities
         of another context it fails."""

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import varts
+from tests.seeds import fresh
 from varts import ArmStats, NormalGamma, Tails, VarTS
 
 SALES = [[0.0] * 60 + [20.0, 35.0], [0.0] * 40 + [15.0, 22.0, 90.0], [0.0] * 9 + [10.0]]
@@ -137,6 +138,7 @@ def naive_draws(sums, prior, rng):
     return center + rng.standard_normal(n.shape) / np.sqrt(precision * (kappa + n))
 
 
+@pytest.mark.statistical
 @pytest.mark.full(except_for=["None"])
 @pytest.mark.parametrize("prior", [None, "own"])
 def test_compiled_choices_are_those_of_the_formula(prior):
@@ -146,8 +148,8 @@ def test_compiled_choices_are_those_of_the_formula(prior):
     problem = Sales()
     made = None if prior is None else problem.own_prior()
     policies = {"tails": VarTS(made, tails=True), "none": VarTS(made)}
-    compiled = varts.simulate(problem, policies, 600, 6000, seed=3)
-    naive = naive_regrets(problem, made, 600, 6000, seed=4)
+    compiled = varts.simulate(problem, policies, 600, 6000, seed=fresh(3))
+    naive = naive_regrets(problem, made, 600, 6000, seed=fresh(4))
     assert ks_2samp(compiled.final["tails"], naive).pvalue > 1e-6
     assert ks_2samp(compiled.final["none"], naive).pvalue < 1e-6
 
@@ -162,11 +164,13 @@ class Spelt(VarTS):
         return self.belief(stats).argmax(rng)
 
 
+@pytest.mark.statistical
 def test_plain_python_sees_the_moments():
-    study = varts.simulate(Sales(), {"a": Spelt(tails=True), "b": VarTS(tails=True)}, 200, 200)
+    policies, seed = {"a": Spelt(tails=True), "b": VarTS(tails=True)}, fresh(0)
+    study = varts.simulate(Sales(), policies, 200, 200, seed=seed)
     a, b = study.summary().to_dicts()
     assert abs(a["regret"] - b["regret"]) < 5 * np.hypot(a["se"], b["se"])
-    again = varts.simulate(Sales(), {"a": Spelt(tails=True)}, 200, 200, threads=1)
+    again = varts.simulate(Sales(), {"a": Spelt(tails=True)}, 200, 200, seed=seed, threads=1)
     assert np.array_equal(again.final["a"], study.final["a"])
 
 
