@@ -229,10 +229,10 @@ def test_every_recorded_reward_is_as_likely(count):
 
 @pytest.mark.statistical
 def test_the_chi_square_test_can_fail():
-    """The control: one reward in seven is 5 % likelier than the others."""
+    """The control: one reward in seven is 10 % likelier than the others."""
     rng = np.random.default_rng(fresh(20230309))
     values = np.arange(7.0)
-    x = rng.choice(values, 200_000, p=np.array([1.05, *[1] * 6]) / 7.05)
+    x = rng.choice(values, 200_000, p=np.array([1.1, *[1] * 6]) / 7.1)
     assert chi_square_p(x, values) < FALSE_ALARM
 
 

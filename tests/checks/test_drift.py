@@ -70,11 +70,12 @@ def test_pairs_of_halves_by_hand():
 
 @pytest.mark.statistical
 @pytest.mark.full(except_for=["0.0-0-6"])
-@pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0, 6), (0.8, 85, 100)])
+@pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0, 6), (0.8, 70, 100)])
 def test_arms_chosen_by_their_rewards(shift, least, most):
     """100 logs of VarTS on four equal arms: an arm is left after bad luck, which a comparison of
-    the halves of what it had would take for drift. At 1 %, more than 6 alarms come once in 20,000
-    times. The control drifts by 0.8 sd after half of the rounds."""
+    the halves of what it had would take for drift. At 1 %, more than 6 alarms come once in 14,000
+    times. The control drifts by 0.8 sd after half of the rounds, which is found in 88 logs, give or
+    take 3."""
     rng = np.random.default_rng(fresh(3))
     runs, K, rounds = 100, 4, 2000
     n, mean, m2 = np.zeros((3, runs, K))

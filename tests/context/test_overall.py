@@ -1,7 +1,9 @@
 """Averages over units and groups, against brute force: joint draws of all levels and slopes.
 
 A comparison is a z test of an average over 20,000 independent draws, rejected beyond 4.5 standard
-errors: a false alarm in 1 of 150,000, of fewer than 100 comparisons in all.
+errors: a false alarm in 1 of 150,000. Losses that are 0 in most draws are skewed, which makes it 1
+in 5,000 for the worst of them. Shares of draws have the exact binomial test, as some are rare. With
+fewer than 100 comparisons, the false-alarm rate of the file is below 1e-3.
 """
 
 import numpy as np
@@ -15,6 +17,7 @@ from varts.context import Units, coefficients
 from varts.context.units import mean_rows
 
 DRAWS, LIMIT = 20_000, 4.5
+FALSE_ALARM = 2 * distributions.norm.sf(LIMIT)
 
 
 def z(found, draws):
@@ -69,8 +72,9 @@ def test_groups(made):
     for group, table in zip(groups, tables, strict=True):
         assert table["units"].to_list() == [group.members.sum()] * 3
         of_group = ranked[:, group.members].mean(axis=1)
-        best = (of_group == of_group.max(axis=1, keepdims=True)).astype(float)
-        assert z(table["p_best"], best) < LIMIT
+        best = np.bincount(of_group.argmax(axis=1), minlength=3).tolist()
+        for count, p in zip(best, table["p_best"], strict=True):
+            assert distributions.binomtest(count, DRAWS, p).pvalue > FALSE_ALARM
         assert z(table["expected_loss"], of_group.max(axis=1, keepdims=True) - of_group) < LIMIT
         assert z(table["estimate"], mu[:, group.members].mean(axis=1)) < LIMIT
 

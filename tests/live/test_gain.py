@@ -176,9 +176,10 @@ def test_the_interval_misses_as_rarely_as_it_says(draw):
 
 @pytest.mark.statistical
 def test_an_interval_for_gaussian_rewards_fails_on_revenue():
-    """The control: the same test on Welch's interval."""
-    assert not too_often(missed(gaussian, welch), 600)
-    assert too_often(missed(revenue, welch), 600)
+    """The control: the same test on Welch's interval, which misses 13 % of the time. More runs than
+    above, so that any seed shows it."""
+    assert not too_often(missed(gaussian, welch, runs=2000), 2000)
+    assert too_often(missed(revenue, welch, runs=2000), 2000)
 
 
 def experiment(rng, draw, means, batches, size=20, holdout=0.2):

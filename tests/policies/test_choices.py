@@ -49,7 +49,7 @@ PRIORS = {
     "alpha 0.3": NormalGamma([0, 0.2, 0.1], [1, 2, 3], 0.3, 1),
     "alpha 0.002": NormalGamma([0, 0, 5], 1, [0.002, 0.004, 0.003], 1),
     "alpha 0.0008": NormalGamma([0, 0], 1, 0.0008, [1, 1e-6]),
-    "one wild arm": NormalGamma([0, 1, 2], 10, [0.002, 4, 4], 1),
+    "one wild arm": NormalGamma([0, 1.8, 2], 10, [0.002, 4, 4], 1),
 }
 
 
@@ -133,8 +133,8 @@ def test_live_choice_after_rewards():
     }
     for policy, belief in expected.items():
         assert frequency_p(live_arms(policy, stats), p_best(*belief)) > LIMIT
-    wrong = p_best(*expected[varts.TS20()])
-    assert frequency_p(live_arms(varts.MVTS(), stats), wrong) < LIMIT
+    wrong = p_best(*expected[varts.TS14(a=0.0)])
+    assert frequency_p(live_arms(varts.GaussianTS(), stats), wrong) < LIMIT
 
 
 @pytest.mark.statistical
@@ -184,7 +184,7 @@ def test_ties_are_broken_uniformly():
     arms = live_arms(two_of_four, stats)
     assert set(arms) == {1, 3}
     assert frequency_p(arms // 2, [0.5, 0.5]) > LIMIT
-    assert frequency_p(arms // 2, [0.45, 0.55]) < LIMIT
+    assert frequency_p(arms // 2, [0.4, 0.6]) < LIMIT
 
 
 @pytest.mark.statistical
@@ -215,7 +215,7 @@ def test_bernoulli_ts_follows_its_beta_posteriors():
     stats = ArmStats.from_rewards([[1], [0]])
     arms = live_arms(varts.BernoulliTS(), stats)
     assert frequency_p(arms, [5 / 6, 1 / 6]) > LIMIT
-    assert frequency_p(arms, [0.8, 0.2]) < LIMIT
+    assert frequency_p(arms, [0.75, 0.25]) < LIMIT
     assert frequency_p(last_arms(varts.BernoulliTS(), 3), [1 / 3] * 3) > LIMIT
 
 
