@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.seeds import fresh
 from varts import GaussianBandit, KnownVarianceTS, Normal, NormalGamma, VarTS, simulate
 from varts.bounds import theorem1, theorem2
 
@@ -26,22 +27,25 @@ UNKNOWN = [
 
 
 def regret(problem, policy, horizon=300):
-    study = simulate(problem, {"it": policy}, horizon, runs=800, seed=5, threads=1)
+    study = simulate(problem, {"it": policy}, horizon, runs=800, seed=fresh(5), threads=1)
     return study.regret["it"][-1], study.se["it"][-1]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("prior", "sigma"), KNOWN)
 def test_theorem1_is_above_simulated_regret(prior, sigma):
     mean, se = regret(GaussianBandit(prior, sigma=sigma), KnownVarianceTS(prior, sigma))
     assert mean + 5 * se < theorem1(prior, sigma, n=300)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("prior", UNKNOWN)
 def test_theorem2_is_above_simulated_regret(prior):
     mean, se = regret(GaussianBandit(prior), VarTS(prior))
     assert mean + 5 * se < theorem2(prior, n=300) < theorem2(prior, n=300, corrected=True)
 
 
+@pytest.mark.statistical
 def test_bounds_of_an_easier_problem_are_rejected():
     """Regret scales with the unit of the rewards; bounds in a unit 100 times larger are too low."""
     prior, sigma = KNOWN[1]

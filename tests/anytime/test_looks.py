@@ -13,6 +13,7 @@ from scipy import stats
 
 import varts
 from tests.anytime.test_evidence import random_arms
+from tests.seeds import fresh
 from tests.worlds import monitoring
 from varts import ArmStats, Evidence, Tails
 from varts.anytime import martingale
@@ -45,10 +46,11 @@ def test_the_compiled_pair_is_the_package_s(rng):
     assert found == pytest.approx(Evidence(arms).against(a, b), abs=1e-6)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("world", monitoring.WORLDS, ids=lambda world: world.name)
 def test_rewards_have_the_moments_of_their_world(world):
     """An even split of 400 x 200 rewards: |z| < 5 each, a false-alarm rate of 1e-5 in all."""
-    _, states = monitoring.experiments(world, 2, 0.5, 0.2, runs=400, horizon=200)
+    _, states = monitoring.experiments(world, 2, 0.5, 0.2, runs=400, horizon=200, seed=fresh(0))
     n, mean, m2, m4 = states[:, -1].transpose(2, 0, 1)
     mean0, sd = world.moments()
     for arm, expected in ((0, mean0 + 0.2 * sd), (1, mean0)):
@@ -59,20 +61,22 @@ def test_rewards_have_the_moments_of_their_world(world):
     assert kurtosis_of(n[0], m2[0], m4[0]).min() >= 1
 
 
+@pytest.mark.statistical
 def test_the_loop_plays_varts():
     """The share of the better arm against the engine's: z < 5, a false-alarm rate of 6e-7."""
     runs, horizon, gap = 400, 300, 0.5
     _, states = monitoring.experiments(
-        GAUSSIAN, 2, 0.0, gap, runs=runs, horizon=horizon, error=1e-9
+        GAUSSIAN, 2, 0.0, gap, runs=runs, horizon=horizon, seed=fresh(0), error=1e-9
     )
     # Means 0.5 and 0 and sds of 1, as good as fixed.
     problem = varts.GaussianBandit(varts.NormalGamma([gap, 0.0], 1e12, 1e9, 1e9))
-    study = varts.simulate(problem, {"it": varts.VarTS()}, horizon, runs)
+    study = varts.simulate(problem, {"it": varts.VarTS()}, horizon, runs, seed=fresh(0))
     shares = states[:, -1, 0, 0] / horizon
     other = study.best_share["it"]
     se = math.sqrt((shares.var() + other.var()) / runs)
     assert abs(shares.mean() - other.mean()) < 5 * se
-    even = varts.simulate(problem, {"it": varts.EvenSplit()}, horizon, runs).best_share["it"]
+    split = varts.simulate(problem, {"it": varts.EvenSplit()}, horizon, runs, seed=fresh(0))
+    even = split.best_share["it"]
     assert abs(shares.mean() - even.mean()) > 5 * se  # the control
 
 
@@ -95,22 +99,24 @@ def test_the_loop_says_what_the_package_says():
 # ---------------------------------------------------------------------------------------- promises
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("world", "K", "floor"),
     [(GAUSSIAN, 2, 0.0), (ONES, 2, 0.05), (REVENUE, 5, 0.05)],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_at_most_5_percent_of_experiments_are_ever_wrong(world, K, floor):
-    noted, _ = monitoring.experiments(world, K, floor, runs=RUNS, horizon=HORIZON, seed=5)
+    noted, _ = monitoring.experiments(world, K, floor, runs=RUNS, horizon=HORIZON, seed=fresh(5))
     ever = (noted > 0).sum(axis=0)
     assert ever[monitoring.BEST_RULED_OUT] <= ever[monitoring.SOME_RULED_OUT] <= MOST
     assert ever[monitoring.MEAN_MISSED] <= MOST
     assert ever[monitoring.WELCH] > 4 * MOST  # the control: an interval made for one look
 
 
+@pytest.mark.statistical
 def test_p_best_is_not_made_for_looking():
     """The other control: of two equal arms, one looks like the best in most experiments."""
-    _, states = monitoring.experiments(GAUSSIAN, 2, 0.0, runs=60, horizon=HORIZON, seed=5)
+    _, states = monitoring.experiments(GAUSSIAN, 2, 0.0, runs=60, horizon=HORIZON, seed=fresh(5))
     policy = varts.VarTS()
     sure = sum(
         any(policy.believed(ArmStats(*one.T[:3])).p_best().max() >= 0.95 for one in experiment)
@@ -119,16 +125,20 @@ def test_p_best_is_not_made_for_looking():
     assert sure > stats.binom.isf(1e-4, 60, 0.05)
 
 
+@pytest.mark.statistical
 def test_skewed_rewards_need_the_burn_in():
     """The control of the burn-in: without it revenue alarms more often than 5 % allows."""
-    noted, _ = monitoring.experiments(REVENUE, 5, 0.05, runs=RUNS, horizon=HORIZON, seed=5)
+    noted, _ = monitoring.experiments(REVENUE, 5, 0.05, runs=RUNS, horizon=HORIZON, seed=fresh(5))
     assert (noted[:, monitoring.IMPATIENT] > 0).sum() > MOST
 
 
+@pytest.mark.statistical
 def test_certainty_comes_with_a_floor():
     share = []
     for floor in (0.0, 0.2):
-        noted, _ = monitoring.experiments(GAUSSIAN, 2, floor, 0.5, runs=100, horizon=HORIZON)
+        noted, _ = monitoring.experiments(
+            GAUSSIAN, 2, floor, 0.5, runs=100, horizon=HORIZON, seed=fresh(0)
+        )
         assert (noted[:, monitoring.BEST_RULED_OUT] > 0).sum() <= stats.binom.isf(1e-4, 100, 0.05)
         share.append((noted[:, monitoring.CERTAIN] > 0).mean())
     assert share[0] < 0.5 and share[1] > 0.95

@@ -18,6 +18,7 @@ from scipy import integrate, special
 from scipy.stats import norm
 
 from tests.reference import frequency_p
+from tests.seeds import fresh
 from tests.tiers import examples
 from varts import Beta, StudentT
 
@@ -220,10 +221,11 @@ DRAWN = {
 
 def ranks(belief, seed=11, size=400_000):
     """How many arms each draw leaves above each arm."""
-    x = belief.sample(np.random.default_rng(seed), size)
+    x = belief.sample(np.random.default_rng(fresh(seed)), size)
     return x, (-x).argsort(axis=1).argsort(axis=1)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", DRAWN)
 def test_draws(name):
     belief = DRAWN[name]
@@ -237,6 +239,7 @@ def test_draws(name):
     assert abs((x[:, 1] > x[:, 2]).mean() - p) < z * np.sqrt(p * (1 - p) / size)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["mild", "beta"])
 def test_draws_of_the_loss(name):
     belief = DRAWN[name]
@@ -246,6 +249,7 @@ def test_draws_of_the_loss(name):
     assert (np.abs(loss.mean(axis=0) - belief.expected_loss()) < norm.isf(LIMIT / 8) * error).all()
 
 
+@pytest.mark.statistical
 def test_draws_reject_a_wrong_df_and_a_variance_for_a_scale():
     belief = DRAWN["mild"]
     chosen = ranks(belief)[0].argmax(axis=1)

@@ -10,7 +10,10 @@ import pytest
 from scipy import special
 
 from tests.reference import t_cdf, uniform_p
+from tests.seeds import fresh
 from varts import ArmStats, Normal, NormalGamma
+
+pytestmark = pytest.mark.statistical
 
 LIMIT = 1e-6
 DRAWS = 40_000
@@ -45,7 +48,7 @@ def precision_uniform(posterior, lam):
 
 
 def normal_gamma_case(most, adaptive, alpha=2.5, kappa=0.7, seed=1):
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(fresh(seed))
     prior = NormalGamma(mu=0.5, kappa=kappa, alpha=alpha, beta=1.5)
     mean, lam = prior.sample(rng, DRAWS)
     stats = rewards(rng, mean, lam**-0.5, most, adaptive)
@@ -95,7 +98,7 @@ def test_a_stop_that_knows_the_truth_is_rejected():
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("most", [1, 12])
 def test_normal_is_calibrated(most, adaptive):
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(fresh(3))
     prior, sigma = Normal(0.5, 0.8), 1.3
     mean = prior.sample(rng, DRAWS)
     stats = rewards(rng, mean, np.full(DRAWS, sigma), most, adaptive)

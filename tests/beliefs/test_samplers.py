@@ -12,6 +12,7 @@ from scipy import special
 from scipy.stats import chisquare
 
 from tests.reference import log_gamma_cdf, t_cdf, uniform_p
+from tests.seeds import fresh
 from varts.beliefs import Beta, StudentT
 from varts.simulation.engine import rng as engine
 
@@ -47,7 +48,7 @@ def fill(kind, a, b, out, logs, state):
 
 def draws(kind, a=0.0, b=0.0, seed=1, size=DRAWS):
     out, logs = np.empty(size), np.empty(size)
-    state = np.uint64(engine.stream(np.uint64(seed), kind))
+    state = np.uint64(engine.stream(np.uint64(fresh(seed)), kind))
     fill(kind, float(a), float(b), out, logs, state)
     return out, logs
 
@@ -55,22 +56,26 @@ def draws(kind, a=0.0, b=0.0, seed=1, size=DRAWS):
 # ------------------------------------------------------------------------------ compiled samplers
 
 
+@pytest.mark.statistical
 def test_uniform():
     x = draws(UNIFORM)[0]
     assert x.min() >= 0 and x.max() < 1
     assert uniform_p(x) > LIMIT
 
 
+@pytest.mark.statistical
 def test_uniform_neighbours_are_independent():
     x = draws(UNIFORM, seed=2)[0]
     pairs = np.histogram2d(x[:-1:2], x[1::2], 16, [(0, 1), (0, 1)])[0]
     assert chisquare(pairs.ravel()).pvalue > LIMIT
 
 
+@pytest.mark.statistical
 def test_normal():
     assert uniform_p(special.ndtr(draws(NORMAL)[0])) > LIMIT
 
 
+@pytest.mark.statistical
 def test_normal_tail():
     """Beyond 3.65 the ziggurat hands over to another sampler; test that alone."""
     x = np.abs(draws(NORMAL, seed=3, size=20_000_000)[0])
@@ -80,17 +85,20 @@ def test_normal_tail():
     assert uniform_p(2 * special.ndtr(-tail) / beyond, bins=20) > LIMIT
 
 
+@pytest.mark.statistical
 def test_exponential():
     x = draws(EXPONENTIAL)[0]
     assert x.max() > engine.EXP_TAIL  # the tail was visited
     assert uniform_p(-np.expm1(-x)) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("shape", [1, 1.5, 4, 50, 1e4])
 def test_gamma(shape):
     assert uniform_p(special.gammainc(shape, draws(GAMMA, shape)[0])) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("shape", [0.002, 0.3, 0.9, 2.5])
 def test_log_gamma(shape):
     x = draws(LOG_GAMMA, shape)[0]
@@ -98,6 +106,7 @@ def test_log_gamma(shape):
     assert uniform_p(log_gamma_cdf(x, shape)) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (3, 7), (200, 1), (0.5, 0.5), (0.2, 9.8), (2, 0.4)])
 def test_beta(a, b):
     x = draws(BETA, a, b)[0]
@@ -117,11 +126,13 @@ def student_uniform(df, scale=1.0, against=None):
     return t_cdf(np.sign(x), log_x - np.log(scale), df if against is None else against)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("df", DFS)
 def test_student(df):
     assert uniform_p(student_uniform(df)) > LIMIT
 
 
+@pytest.mark.statistical
 def test_student_scale():
     assert uniform_p(student_uniform(3, scale=0.01)) > LIMIT
 
@@ -144,18 +155,20 @@ def test_student_of_scale_zero_is_a_point(df):
     assert (draws(STUDENT, df, 0.0, size=100)[0] == 0).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("df", "wrong"), [(3, 4), (0.5, 0.6), (0.004, 0.005), (30, np.inf)])
 def test_wrong_df_is_rejected(df, wrong):
     assert uniform_p(student_uniform(df, against=wrong)) < LIMIT
 
 
+@pytest.mark.statistical
 def test_streams_do_not_share_a_pattern():
     """The first numbers of streams with neighbouring keys, as the reward tape uses them."""
-    run = np.uint64(engine.stream(np.uint64(7), 0))
+    run = np.uint64(engine.stream(np.uint64(fresh(7)), 0))
     keys = range(20_000)
     first = [engine.uniform(np.uint64(engine.stream(run, key)))[0] for key in keys]
     assert uniform_p(first) > LIMIT
-    pairs = np.histogram2d(first[:-1], first[1:], 8, [(0, 1), (0, 1)])[0]
+    pairs = np.histogram2d(first[:-1:2], first[1::2], 8, [(0, 1), (0, 1)])[0]
     assert chisquare(pairs.ravel()).pvalue > LIMIT
 
 
@@ -199,21 +212,24 @@ def test_ziggurat_closes(widths, limits, heights, area, base):
 
 def numpy_student_uniform(df, against=None, scale=1.0, believed=1.0):
     belief = StudentT(0.0, scale, df)
-    sign, log_x = belief.sample_log(np.random.default_rng(5), DRAWS)
+    sign, log_x = belief.sample_log(np.random.default_rng(fresh(5)), DRAWS)
     df = df if against is None else against
     return t_cdf(sign, log_x - np.log(believed), df).ravel()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("df", DFS)
 def test_numpy_student(df):
     assert uniform_p(numpy_student_uniform(df)) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("df", "wrong"), [(3, 4), (0.5, 0.6), (0.004, 0.005), (30, np.inf)])
 def test_numpy_wrong_df_is_rejected(df, wrong):
     assert uniform_p(numpy_student_uniform(df, against=wrong)) < LIMIT
 
 
+@pytest.mark.statistical
 def test_numpy_variance_taken_for_a_standard_deviation_is_rejected():
     n = 2.0
     assert uniform_p(numpy_student_uniform(np.inf, scale=1 / n, believed=n**-0.5)) < LIMIT
@@ -226,17 +242,19 @@ def test_sample_is_location_and_scale_of_sample_log():
     assert np.array_equal(x, belief.loc + sign * np.exp(log_x))
 
 
+@pytest.mark.statistical
 def test_arms_are_independent_and_have_their_own_df():
     belief = StudentT([0.0, 0.0], [1.0, 1.0], [0.5, 8.0])
-    sign, log_x = belief.sample_log(np.random.default_rng(6), DRAWS)
+    sign, log_x = belief.sample_log(np.random.default_rng(fresh(6)), DRAWS)
     u, v = (t_cdf(sign[:, i], log_x[:, i], belief.df[i]) for i in range(2))
     pairs = np.histogram2d(u, v, 8, [(0, 1), (0, 1)])[0]
     assert chisquare(pairs.ravel()).pvalue > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (3, 7), (30, 2)])
 def test_numpy_beta(a, b):
-    x = Beta(a, b).sample(np.random.default_rng(7), DRAWS).ravel()
+    x = Beta(a, b).sample(np.random.default_rng(fresh(7)), DRAWS).ravel()
     assert uniform_p(special.betainc(a, b, x)) > LIMIT
     assert uniform_p(special.betainc(1.05 * a, b, x)) < LIMIT
 
@@ -250,10 +268,11 @@ def test_student_quantiles_invert_the_cdf(df):
     assert np.allclose(back, p, rtol=1e-9)
 
 
+@pytest.mark.statistical
 def test_intervals_cover_their_level():
     """200,000 draws of each arm: coverage within 5 standard errors (false alarm 6e-7 each)."""
     for belief in (StudentT([0.0, 5.0], [1.0, 2.0], [2.5, np.inf]), Beta([2.0, 9.0], [3.0, 1.0])):
         low, high = belief.interval(0.8)
-        x = belief.sample(np.random.default_rng(9), DRAWS)
+        x = belief.sample(np.random.default_rng(fresh(9)), DRAWS)
         inside = ((x > low) & (x < high)).mean(axis=0)
         assert (np.abs(inside - 0.8) < 5 * np.sqrt(0.16 / DRAWS)).all()

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from tests.seeds import fresh
 from varts import SkewedT, StudentT
 from varts.beliefs.skewed_densities import SkewedStudents
 
-RNG = np.random.default_rng(7)
+RNG = np.random.default_rng(fresh(7))
 PAIRS = [
     SkewedT(loc, scale, df, skew)
     for loc, scale, df, skew in [
@@ -101,6 +102,7 @@ def test_without_skew_it_is_a_student_t():
         assert np.allclose(getattr(skewed, name)(), getattr(plain, name)(), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.statistical
 def test_draws_have_the_distribution():
     """Kolmogorov-Smirnov with 20,000 draws at 1e-6; the mirrored belief, the control, fails."""
     belief = SkewedT([1.0], [0.5], [6.0], [0.3])

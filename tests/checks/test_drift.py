@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import varts
+from tests.seeds import fresh
 from varts.checks.rewards import Halves, check_drift, drift_p_values
 from varts.checks.tally import Tally
 from varts.stats import ArmStats
@@ -20,7 +21,7 @@ WORLDS = {
 
 def alarms(draw, logs, arms=5, n=512, shift=0.0, seed=1):
     """In how many of so many logs some arm is said to drift; the second half is shifted by sds."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(fresh(seed))
     names = np.tile([f"arm {i}" for i in range(arms)], n)
     count = 0
     for _ in range(logs):
@@ -38,6 +39,7 @@ def batch(arm, value):
     return made.with_columns(experiment=pl.lit(""), given=pl.col("value"), infinite=pl.lit(False))
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/checks", except_for=["gaussian", "revenue"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_rewards_that_do_not_drift_raise_an_alarm_in_at_most_one_log_of_a_hundred(world):
@@ -45,6 +47,7 @@ def test_rewards_that_do_not_drift_raise_an_alarm_in_at_most_one_log_of_a_hundre
     assert alarms(WORLDS[world], 100) <= 5
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/checks", except_for=["exponential"])
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_shift_by_half_a_sd_is_found(world):
@@ -65,13 +68,15 @@ def test_pairs_of_halves_by_hand():
     assert p == pytest.approx([2 * 2 * np.exp(-((64 * 1000) ** 2) / (128 + 64e6) / 2)])
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/checks", except_for=["0.0-0-6"])
-@pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0, 6), (0.8, 85, 100)])
+@pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0, 6), (0.8, 70, 100)])
 def test_arms_chosen_by_their_rewards(shift, least, most):
     """100 logs of VarTS on four equal arms: an arm is left after bad luck, which a comparison of
-    the halves of what it had would take for drift. At 1 %, more than 6 alarms come once in 20,000
-    times. The control drifts by 0.8 sd after half of the rounds."""
-    rng = np.random.default_rng(3)
+    the halves of what it had would take for drift. At 1 %, more than 6 alarms come once in 14,000
+    times. The control drifts by 0.8 sd after half of the rounds, which is found in 88 logs, give or
+    take 3."""
+    rng = np.random.default_rng(fresh(3))
     runs, K, rounds = 100, 4, 2000
     n, mean, m2 = np.zeros((3, runs, K))
     row, arms, rewards = np.arange(runs), [], []

@@ -1,7 +1,9 @@
 """Averages over units and groups, against brute force: joint draws of all levels and slopes.
 
 A comparison is a z test of an average over 20,000 independent draws, rejected beyond 4.5 standard
-errors: a false alarm in 1 of 150,000, of fewer than 100 comparisons in all.
+errors: a false alarm in 1 of 150,000. Losses that are 0 in most draws are skewed, which makes it 1
+in 5,000 for the worst of them. Shares of draws have the exact binomial test, as some are rare. With
+fewer than 100 comparisons, the false-alarm rate of the file is below 1e-3.
 """
 
 import numpy as np
@@ -9,11 +11,13 @@ import pytest
 from scipy import stats as distributions
 
 from tests.context.shop import ARMS, FEATURES, drawn_means, played, report
+from tests.seeds import fresh
 from varts import LinearNormalGamma, LinearStats, LinearVarTS, context_report
 from varts.context import Units, coefficients
 from varts.context.units import mean_rows
 
 DRAWS, LIMIT = 20_000, 4.5
+FALSE_ALARM = 2 * distributions.norm.sf(LIMIT)
 
 
 def z(found, draws):
@@ -28,7 +32,7 @@ def made(request):
     stats, contexts = played(60)
     goal = request.param
     found = context_report(LinearVarTS(), stats, FEATURES, contexts[:40], arms=ARMS, goal=goal)
-    mu = drawn_means(found.posterior, found.units.x, DRAWS)
+    mu = drawn_means(found.posterior, found.units.x, DRAWS, seed=fresh(5))
     return found, mu, mu if goal == "max" else -mu
 
 
@@ -37,6 +41,7 @@ def wins(ranked):
     return (ranked == ranked.max(axis=-1, keepdims=True)).mean(axis=1)
 
 
+@pytest.mark.statistical
 def test_all_units_on_average(made):
     found, mu, ranked = made
     assert z(found.frame["p_best"], wins(ranked)) < LIMIT
@@ -49,6 +54,7 @@ def test_all_units_on_average(made):
         assert z(np.full(3, p), below) < LIMIT
 
 
+@pytest.mark.statistical
 def test_p_best_of_the_average_unit_is_rejected(made):
     """Negative control: the average of P(best) is not P(best) of the average."""
     found, _, ranked = made
@@ -57,6 +63,7 @@ def test_p_best_of_the_average_unit_is_rejected(made):
     assert z(wrong, wins(ranked)) > LIMIT
 
 
+@pytest.mark.statistical
 def test_groups(made):
     found, mu, ranked = made
     groups = found.units.groups()
@@ -65,12 +72,14 @@ def test_groups(made):
     for group, table in zip(groups, tables, strict=True):
         assert table["units"].to_list() == [group.members.sum()] * 3
         of_group = ranked[:, group.members].mean(axis=1)
-        best = (of_group == of_group.max(axis=1, keepdims=True)).astype(float)
-        assert z(table["p_best"], best) < LIMIT
+        best = np.bincount(of_group.argmax(axis=1), minlength=3).tolist()
+        for count, p in zip(best, table["p_best"], strict=True):
+            assert distributions.binomtest(count, DRAWS, p).pvalue > FALSE_ALARM
         assert z(table["expected_loss"], of_group.max(axis=1, keepdims=True) - of_group) < LIMIT
         assert z(table["estimate"], mu[:, group.members].mean(axis=1)) < LIMIT
 
 
+@pytest.mark.statistical
 def test_what_the_rule_still_loses(made):
     found, _, ranked = made
     estimate = found.posterior.at(found.units.x)[0]

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats as distributions
 
 from tests.context.shop import ARMS, FEATURES, drawn_means, played
+from tests.seeds import fresh
 from varts import LinearNormalGamma, LinearStats, LinearVarTS, context_report
 from varts.context import Units, worth_of_context
 from varts.context import worth as worth_module
@@ -20,17 +21,18 @@ def gains(mu, estimates, goal):
     return gain if goal == "max" else -gain
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("goal", ["max", "min"])
 def test_the_gain_has_the_distribution_of_joint_draws(goal):
     stats, contexts = played(60)
     found = context_report(LinearVarTS(), stats, FEATURES, contexts[:40], arms=ARMS, goal=goal)
     posterior, units = found.posterior, found.units
     estimates = posterior.at(units.x)[0]
-    known = gains(drawn_means(posterior, units.x, 20_000), estimates, goal)
+    known = gains(drawn_means(posterior, units.x, 20_000, seed=fresh(5)), estimates, goal)
     single = ARMS.index(found.worth.single)
     assert single == best_of(estimates.mean(axis=0), goal)
     parts = gain_of_rule(posterior, units, goal, single)
-    drawn = parts.sample(np.random.default_rng(8), 20_000).sum(axis=1)
+    drawn = parts.sample(np.random.default_rng(fresh(8)), 20_000).sum(axis=1)
     assert distributions.ks_2samp(known, drawn).pvalue > LIMIT
     wider = parts.loc.sum() + 1.1 * (drawn - drawn.mean())
     assert distributions.ks_2samp(known, wider).pvalue < LIMIT
@@ -51,12 +53,13 @@ NO_PRIOR = LinearNormalGamma(5, 1e-6, 3.0, 12.0, slopes=np.zeros(2), precision=[
 HAVING = {"a": "number", "b": "number"}
 
 
-def coverage(believed, instances, seed, K=4, n=40):
+def coverage(believed, instances, seed, K=4, n=40, width=1.0):
     """How often the interval has the true gain of the rule, on instances drawn from PRIOR.
 
-    Arms are chosen by Thompson sampling in four batches, so that the data are adaptive.
+    Arms are chosen by Thompson sampling in four batches, so that the data are adaptive. `width`
+    makes the interval narrower.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(fresh(seed))
     held, surprise = 0, []
     for _ in range(instances):
         level, slopes, lam = (each[:, 0] for each in PRIOR.sample(rng, K))
@@ -71,8 +74,9 @@ def coverage(believed, instances, seed, K=4, n=40):
         posterior = believed.posterior(stats)
         worth = worth_of_context(posterior, units, list("abcd"), "max")
         truth = gains((level + x @ slopes.T)[None], posterior.at(x)[0], "max")[0]
-        held += worth.low <= truth <= worth.high
-        surprise.append(truth - worth.gain)
+        off = truth - worth.gain
+        held += width * (worth.low - worth.gain) <= off <= width * (worth.high - worth.gain)
+        surprise.append(off)
     return held, np.array(surprise)
 
 
@@ -82,6 +86,7 @@ def fewer_draws(monkeypatch):
     monkeypatch.setattr(worth_module, "DRAWS", 4_000)
 
 
+@pytest.mark.statistical
 @pytest.mark.usefixtures("fewer_draws")
 def test_the_interval_holds_on_instances_of_the_prior():
     """Rule and judgement come from the same posterior, and it is unbiased all the same."""
@@ -90,22 +95,23 @@ def test_the_interval_holds_on_instances_of_the_prior():
     assert distributions.ttest_1samp(surprise, 0.0).pvalue > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/context")
 @pytest.mark.usefixtures("fewer_draws")
 def test_without_shrinkage_the_gain_is_exaggerated():
-    """Negative control, and a warning: slopes that the prior does not hold back win by chance."""
+    """Negative control, and a warning: slopes that the prior does not hold back win by chance. A
+    few are so far off that they blur a t test, so this one goes by ranks."""
     _, surprise = coverage(NO_PRIOR, 500, seed=1)
     assert surprise.mean() < 0
-    assert distributions.ttest_1samp(surprise, 0.0).pvalue < LIMIT
+    assert distributions.wilcoxon(surprise).pvalue < LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/context")
 @pytest.mark.usefixtures("fewer_draws")
 def test_an_interval_that_is_too_narrow_is_seen():
-    """Negative control of the count: noise taken to be half of what it is."""
-    numbers = (PRIOR.mu, PRIOR.kappa, PRIOR.alpha, PRIOR.beta / 4)
-    sure = LinearNormalGamma(*numbers, slopes=PRIOR.slopes, precision=4 * PRIOR.precision)
-    held, _ = coverage(sure, 500, seed=1)
+    """Negative control of the count: 0.6 of the width holds in about 76 % of cases."""
+    held, _ = coverage(PRIOR, 500, seed=1, width=0.6)
     assert distributions.binomtest(held, 500, 0.95).pvalue < LIMIT
 
 

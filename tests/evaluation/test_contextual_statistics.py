@@ -10,19 +10,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
+from tests.seeds import fresh
 from tests.worlds.contextual_logs import LEVEL, SDS, by_sign, play, value, without_contexts
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 
-pytestmark = pytest.mark.when_changed("src/varts/evaluation")
+pytestmark = [pytest.mark.statistical, pytest.mark.when_changed("src/varts/evaluation")]
 
 LOGS, Z = 150, 1.959963984540054
 
 
 @pytest.fixture(scope="module")
 def logs():
-    return [play(np.random.default_rng([16, run]), 600) for run in range(LOGS)]
+    return [play(np.random.default_rng([fresh(16), run]), 600) for run in range(LOGS)]
 
 
 @pytest.fixture(scope="module")
@@ -66,16 +68,15 @@ def test_probabilities_that_ignore_the_context_are_wrong(logs, truth):
     assert errors_from(truth, values) > 8
 
 
-@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.7, False)])
+@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.5, False)])
 def test_intervals_hold(logs, truth, factor, holds):
-    """In 95 % of the logs, less 2 that normal intervals lack and 4 standard errors; narrower ones
-    are found out."""
+    """In 95 % of the logs, less 2 that normal intervals lack. More than 24 misses have a chance of
+    6e-5 then; intervals of half the width, the control, have about 50."""
     inside = []
     for log in logs:
         found = Scores(log).doubly_robust(by_sign(log.x))
         inside.append(abs(found.value - truth) <= factor * Z * found.standard_error(log.unit))
-    limit = 0.93 - 4 * np.sqrt(0.93 * 0.07 / LOGS)
-    assert bool(np.mean(inside) > limit) is holds
+    assert bool(LOGS - np.sum(inside) <= binom.isf(6e-5, LOGS, 0.07)) is holds
 
 
 def test_the_regression_makes_errors_smaller_where_features_explain_rewards():
@@ -84,7 +85,7 @@ def test_the_regression_makes_errors_smaller_where_features_explain_rewards():
     clear difference (0.0007 +- 0.0017), and none is promised."""
     gaps = []
     for run in range(60):
-        log = play(np.random.default_rng([17, run]), 600, sds=SDS / 5)
+        log = play(np.random.default_rng([fresh(17), run]), 600, sds=SDS / 5)
         shares = by_sign(log.x)
         with_features = Scores(log).doubly_robust(shares).standard_error(log.unit)
         plain = Scores(replace(log, x=None)).doubly_robust(shares).standard_error(log.unit)

@@ -10,12 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
+from tests.seeds import fresh
 from tests.worlds.adaptive_logs import play
 from varts._intervals import standard_error
 from varts.evaluation.scores import Scores
 
-pytestmark = pytest.mark.when_changed("src/varts/evaluation")
+pytestmark = [pytest.mark.statistical, pytest.mark.when_changed("src/varts/evaluation")]
 
 LOGS, MEANS, Z = 300, np.array([1.0, 1.0, 1.0, 1.0, 1.2]), 1.959963984540054
 EVEN = np.full(5, 0.2)
@@ -23,7 +25,7 @@ EVEN = np.full(5, 0.2)
 
 @pytest.fixture(scope="module")
 def logs():
-    return [play(np.random.default_rng([7, run]), MEANS) for run in range(LOGS)]
+    return [play(np.random.default_rng([fresh(7), run]), MEANS) for run in range(LOGS)]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def test_arm_means_are_unbiased(scores, name):
 def test_the_naive_mean_is_biased_downwards(logs):
     """The control."""
     gaps = [np.mean([naive_mean(log, a) - MEANS[a] for a in range(5)]) for log in logs]
-    assert errors_from(0, gaps) > 8
+    assert errors_from(0, gaps) > 6
     assert np.mean(gaps) < 0
 
 
@@ -76,7 +78,7 @@ def coverage(found, truth, log, factor=1.0):
     return abs(found.value - truth) <= factor * Z * found.standard_error(log.unit)
 
 
-@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.85, False)])
+@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.8, False)])
 def test_intervals_hold(scores, factor, holds):
     """At least 95 % less 1.5, which normal intervals on heavy scores lack; narrower ones do not."""
     for name in ("adaptive", "doubly_robust"):
@@ -117,5 +119,4 @@ def test_the_difference_of_two_arms_holds(scores):
     shares = [
         coverage(one.adaptive_mean(4).minus(one.adaptive_mean(0)), 0.2, one.log) for one in scores
     ]
-    # 300 intervals: 95 % less four standard errors of 1.3 points.
-    assert np.mean(shares) > 0.90
+    assert LOGS - np.sum(shares) <= binom.isf(6e-5, LOGS, 0.05)  # 31 misses

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import varts
+from tests.seeds import fresh
 from varts import NormalGamma, fit_prior
 from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _Rewards, _Table
 from varts.fitting.history import History, read_history
@@ -115,11 +116,12 @@ def test_too_few_arms_are_said_to_be():
     assert off.held_out is None and not any("held out" in note for note in off.notes)
 
 
+@pytest.mark.statistical
 def test_the_bandits_are_those_of_the_simulator():
     """Gaussian arms of a prior, played here and by the engine: mean regret of 500 and 4,000 runs,
     with and without the prior, within 4 standard errors: 1 false alarm in 8,000."""
     prior = NormalGamma(0, 5, 6, 6)
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(fresh(4))
     mean, lam = prior.sample(rng, 2000)
     arms = pl.DataFrame(
         {
@@ -136,7 +138,8 @@ def test_the_bandits_are_those_of_the_simulator():
     table = _Table(bandits, _Rewards(History(arms, 0, {})), "max")
     tape = rng.random((500, 4, table.rounds))
     policies = {"with": varts.VarTS(prior), "without": varts.VarTS()}
-    study = simulate(varts.GaussianBandit(prior, K=4), policies, table.rounds, 4000, threads=1)
+    problem = varts.GaussianBandit(prior, K=4)
+    study = simulate(problem, policies, table.rounds, 4000, seed=fresh(0), threads=1)
     for name, with_prior in (("with", True), ("without", False)):
         here, there = table.play(with_prior, tape, rng), study.final[name]
         error = np.sqrt(here.var() / here.size + there.var() / there.size)

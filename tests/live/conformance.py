@@ -28,6 +28,7 @@ from scipy import stats
 import varts
 from tests.fixed_secrets import fix_secrets
 from tests.live.corrections import CorrectionConformance
+from tests.seeds import fresh
 from varts.live import (
     ExperimentStopped,
     InvalidReward,
@@ -118,9 +119,13 @@ class StoreConformance(CorrectionConformance):
         raise NotImplementedError("define a fixture `connect`: connect(clock) -> Store")
 
     @pytest.fixture(autouse=True)
-    def same_secrets(self, monkeypatch):
-        """The same seeds and ids at every run, so that no statistic is unlucky now and then."""
-        fix_secrets(monkeypatch.setattr)
+    def same_secrets(self, request, monkeypatch):
+        """The same seeds and ids at every run, so that no statistic is unlucky now and then.
+
+        Only statistical tests may get fresh ones: others may rely on who gets which arm.
+        """
+        statistical = request.node.get_closest_marker("statistical")
+        fix_secrets(monkeypatch.setattr, fresh(4) if statistical else 4)
 
     @pytest.fixture
     def clock(self):
@@ -325,6 +330,7 @@ class StoreConformance(CorrectionConformance):
         done = exp.verify(replay=True)
         assert done.ok and done.replayed == 100 + 20 + 3 + 20
 
+    @pytest.mark.statistical
     @pytest.mark.parametrize(
         ("wish", "options"), [("arm", {}), ("reason", {"holdout": 0.2}), ("arm", {"sticky": True})]
     )
@@ -335,7 +341,7 @@ class StoreConformance(CorrectionConformance):
         rate of each test is 1e-6. Where choices are drawn from ids he gets it every time.
         """
         for part, client_ids in (("drawn", True), ("from ids", False)):
-            exp = begin(part=part, client_ids=client_ids, **options)
+            exp = begin(part=part, seed=fresh(7), client_ids=client_ids, **options)
             units = [f"unit {i}" if "sticky" in options else None for i in range(2000)]
             ids = [f"id {i}" for i in range(2000)]
             knows = Allocation(exp._snapshot.seed, exp.state).choose(ids, units)

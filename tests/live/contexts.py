@@ -112,9 +112,10 @@ class ContextConformance:
         found = begin().verify(replay=True)
         assert found.ok and found.replayed == 180, str(found)
 
+    @pytest.mark.statistical
     def test_choices_have_the_probabilities_that_are_logged(self, begin):
-        """A chi-square test of one state's choices by context, alarm 0.1 %; with the probabilities
-        of another context it fails."""
+        """A chi-square test of one state's choices by context, false alarms 1e-6; with the
+        probabilities of another context it fails."""
         exp = begin(features=FEATURES)
         visit(exp, 30, noise=3.0)
         counts, chances = {}, {}
@@ -126,7 +127,7 @@ class ContextConformance:
         for country, other in (("NL", "BE"), ("BE", "NL")):
             expected = 2000 * chances[country]
             assert (expected > 5).all()
-            assert stats.chisquare(counts[country], expected).pvalue > 0.001
+            assert stats.chisquare(counts[country], expected).pvalue > 1e-6
             assert stats.chisquare(counts[country], 2000 * chances[other]).pvalue < 1e-6
 
     @pytest.mark.parametrize(("wrong", "said"), NOT_CONTEXTS, ids=range(len(NOT_CONTEXTS)))

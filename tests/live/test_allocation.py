@@ -14,6 +14,7 @@ from scipy import stats
 
 import varts
 from tests.reference import frequency_p, p_best
+from tests.seeds import fresh
 from varts import NormalGamma, StudentT
 from varts.live.allocation import CHOICE, Allocation, uniforms
 from varts.live.options import Options
@@ -45,7 +46,7 @@ def state_of(rewards, paused=(), winner=None, **options):
 
 
 def allocation_of(rewards, seed=5, **options):
-    return Allocation(seed, state_of(rewards, **options))
+    return Allocation(fresh(seed), state_of(rewards, **options))
 
 
 def chosen(allocation, ids=IDS, units=None):
@@ -232,6 +233,7 @@ SCENES = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", list(SCENES))
 def test_arms_come_as_often_as_the_log_says(name):
     make, by_hand = SCENES[name]
@@ -245,27 +247,29 @@ def test_arms_come_as_often_as_the_log_says(name):
     assert set(arms) <= set(possible)
     if len(possible) > 1:
         assert frequency_p(np.searchsorted(possible, arms), probabilities[possible]) > LIMIT
-        wrong = probabilities[possible].copy()  # the control: three percent of the traffic moved
+        wrong = probabilities[possible].copy()  # the control: four percent of the traffic moved
         most = wrong.argmax()
-        wrong[most] -= 0.03
-        wrong[most - 1] += 0.03
+        wrong[most] -= 0.04
+        wrong[most - 1] += 0.04
         assert frequency_p(np.searchsorted(possible, arms), wrong) < LIMIT
     assert all(choice.probability == probabilities[choice.arm] for choice in choices[:100])
     assert not any(choice.estimated for choice in choices[:100])
 
 
+@pytest.mark.statistical
 def test_reasons_have_their_shares():
     allocation = allocation_of([A, [], B, C], floor=0.05)
     reasons = [choice.reason for choice in allocation.choose(IDS, NOBODY)]
     names = ["floor", "forced", "policy"]
     found = np.array([names.index(reason) for reason in reasons])
     assert frequency_p(found, [0.2, 0.8 * 0.25, 0.8 * 0.75]) > LIMIT
-    assert frequency_p(found, [0.2, 0.8 * 0.27, 0.8 * 0.73]) < LIMIT
+    assert frequency_p(found, [0.2, 0.8 * 0.29, 0.8 * 0.71]) < LIMIT
 
 
 # ------------------------------------------------------------------------------ holdout, winner
 
 
+@pytest.mark.statistical
 def test_a_holdout_is_even_and_stays():
     before = allocation_of([A, B, C], holdout=0.2, floor=0.05)
     after = allocation_of([[*A, 50.0], B, C], holdout=0.2, floor=0.05)
@@ -274,7 +278,7 @@ def test_a_holdout_is_even_and_stays():
     held = np.array([choice.reason == "holdout" for choice in choices])
     arms = np.array([choice.arm for choice in choices])
     assert stats.binomtest(int(held.sum()), DRAWS, 0.2).pvalue > LIMIT
-    assert stats.binomtest(int(held.sum()), DRAWS, 0.22).pvalue < LIMIT
+    assert stats.binomtest(int(held.sum()), DRAWS, 0.23).pvalue < LIMIT
     assert {choice.probability for choice in choices if choice.reason == "holdout"} == {1 / 3}
     assert frequency_p(arms[held], np.full(3, 1 / 3)) > LIMIT
     assert frequency_p(arms[~held], before.probabilities) > LIMIT
@@ -318,6 +322,7 @@ def dice(monkeypatch):
     return Dice
 
 
+@pytest.mark.statistical
 def test_a_policy_without_formula_is_estimated_and_marked(dice):
     allocation = allocation_of([A, B, C], policy=dice(extra=2.0), floor=0.1)
     assert allocation.policy == dice(extra=2.0)
@@ -354,13 +359,14 @@ def test_an_estimated_chance_is_never_zero(monkeypatch):
     assert (allocation_of([A, B, C], policy="Sure").probabilities > 0).all()
 
 
+@pytest.mark.statistical
 def test_mean_variance_ts_is_estimated():
     """rho * theta - 1/tau has no closed form here; the arm of small variance wins more often."""
     allocation = allocation_of([A, B, C], policy=varts.MVTS(rho=2.0))
     choices = allocation.choose(IDS[:1500], NOBODY[:1500])
     arms = np.array([choice.arm for choice in choices])
     assert all(choice.estimated for choice in choices)
-    rng = np.random.default_rng(2)  # by its definition, with another generator
+    rng = np.random.default_rng(fresh(2))  # by its definition, with another generator
     n, mean, m2 = moments([A, B, C])
     tau = rng.gamma(0.5 + n / 2, 1 / (0.5 + m2 / 2), (200_000, 3))
     theta = rng.normal(mean, 1 / np.sqrt(n), (200_000, 3))
@@ -390,17 +396,19 @@ def test_an_index_of_ones_own(monkeypatch):
 # ------------------------------------------------------------------------------ the random numbers
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("df", "wrong"), [(0.5, 0.6), (2, 3), (30, 6), (np.inf, 8)])
 def test_draws_are_student_t(df, wrong):
-    u = uniforms(9, CHOICE, [f"d{i}" for i in range(60_000)], 2)
+    u = uniforms(fresh(9), CHOICE, [f"d{i}" for i in range(60_000)], 2)
     draws = StudentT([1.5], [2.0], [df]).at(u[:, :1], u[:, 1:])[:, 0]
     standard = (draws - 1.5) / 2.0
     assert stats.kstest(standard, stats.t(df).cdf if df < np.inf else stats.norm.cdf).pvalue > LIMIT
     assert stats.kstest(standard, stats.t(wrong).cdf).pvalue < LIMIT
 
 
+@pytest.mark.statistical
 def test_a_row_of_different_df_is_drawn_each_by_its_own():
-    u = uniforms(10, CHOICE, [f"d{i}" for i in range(20_000)], 6)
+    u = uniforms(fresh(10), CHOICE, [f"d{i}" for i in range(20_000)], 6)
     belief = StudentT([0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [3.0, np.inf, 5.0])
     draws = belief.at(u[:, :3], u[:, 3:])
     assert stats.kstest(draws[:, 0], stats.t(3).cdf).pvalue > LIMIT
@@ -409,16 +417,17 @@ def test_a_row_of_different_df_is_drawn_each_by_its_own():
     assert abs(stats.spearmanr(draws[:, 0], draws[:, 1]).statistic) < 5 / np.sqrt(20_000)
 
 
+@pytest.mark.statistical
 def test_numbers_of_an_id_are_uniform_and_its_own():
-    u = uniforms(1, CHOICE, IDS, 4)
+    u = uniforms(fresh(1), CHOICE, IDS, 4)
     for column in u.T:
         assert stats.kstest(column, "uniform").pvalue > LIMIT
         assert stats.kstest(column**1.1, "uniform").pvalue < LIMIT
     assert len(np.unique(u)) == u.size
-    for other in (uniforms(2, CHOICE, IDS, 4), uniforms(1, b"toss", IDS, 4)):
+    for other in (uniforms(fresh(2), CHOICE, IDS, 4), uniforms(fresh(1), b"toss", IDS, 4)):
         assert (other != u).all()
-    assert (uniforms(1, CHOICE, IDS[500:510], 4) == u[500:510]).all()
-    assert (uniforms(1, CHOICE, IDS[:10], 2) == u[:10, :2]).all()
+    assert (uniforms(fresh(1), CHOICE, IDS[500:510], 4) == u[500:510]).all()
+    assert (uniforms(fresh(1), CHOICE, IDS[:10], 2) == u[:10, :2]).all()
 
 
 def test_no_number_is_zero_or_one(monkeypatch):
@@ -458,9 +467,9 @@ def test_a_decision_does_not_depend_on_its_company(policy):
     assert alone == together
     backwards = allocation.choose(ids[::-1], units[::-1])
     assert backwards[::-1] == together
-    fresh = allocation_of(rewards, policy=policy, floor=0.05, holdout=0.1)
-    assert fresh.choose(ids, units) == together
-    quick = fresh.choose(ids, units, exact=False)  # the same arms, only without probabilities
+    another = allocation_of(rewards, policy=policy, floor=0.05, holdout=0.1)
+    assert another.choose(ids, units) == together
+    quick = another.choose(ids, units, exact=False)  # the same arms, only without probabilities
     assert [choice.arm for choice in quick] == [choice.arm for choice in together]
     elsewhere = allocation_of(rewards, seed=6, policy=policy, floor=0.05, holdout=0.1)
     assert elsewhere.choose(ids, units) != together

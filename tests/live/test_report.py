@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import varts
+from tests.seeds import fresh
 from varts import NormalGamma
 from varts.live.report import posterior
 
@@ -138,6 +139,7 @@ def rewarded(goal="max", sign=1, **options):
     return exp, values, made
 
 
+@pytest.mark.statistical
 def test_intervals_and_chances_are_those_of_the_posterior():
     exp, values, _ = rewarded(prior=PRIOR)
     frame = exp.report(level=0.9).frame
@@ -171,7 +173,7 @@ def test_intervals_and_chances_are_those_of_the_posterior():
     assert frame["mean_low"].to_list() == pytest.approx(moved(t.ppf(0.05)).tolist(), rel=1e-9)
     assert frame["mean_high"].to_list() == pytest.approx(moved(t.ppf(0.95)).tolist(), rel=1e-9)
     # P(best) and expected loss, E[max] - E[arm], from draws; five standard errors.
-    draws = moved(t.rvs((400_000, 3), random_state=1))
+    draws = moved(t.rvs((400_000, 3), random_state=fresh(1)))
     wins = (draws == draws.max(axis=1)[:, None]).mean(axis=0)
     assert (np.abs(frame["p_best"].to_numpy() - wins) < 5 * np.sqrt(wins / len(draws))).all()
     loss = draws.max(axis=1)[:, None] - draws
@@ -216,13 +218,14 @@ def test_every_policy_has_a_report(policy):
     assert frame["p_best"].sum() == pytest.approx(1)
 
 
+@pytest.mark.statistical
 def test_bernoulli_statistics_hold_the_tossed_rewards():
     exp, values, _ = rewarded(policy="Bernoulli-TS", clip=(0, 1))  # all are tossed to 1
     frame = exp.report().frame
     assert frame["mean"].to_list() == [1.0] * 3
     beta = stats.beta([1 + len(values[arm]) for arm in ARMS], 1)
     assert frame["mean_low"].to_list() == pytest.approx(beta.ppf(0.025).tolist())
-    fair = varts.open("fair", ["x"], store="memory://", seed=2, policy="Bernoulli-TS")
+    fair = varts.open("fair", ["x"], store="memory://", seed=fresh(2), policy="Bernoulli-TS")
     made = fair.decide_many(2000, [f"d{i}" for i in range(2000)])
     fair.reward_many((d.id, 0.3) for d in made)
     ones = fair.report().frame["mean"][0] * 2000

@@ -9,6 +9,7 @@ import pytest
 import varts
 from tests.endings import endings_of
 from tests.planning.shared import PRIOR
+from tests.seeds import fresh
 from varts import GaussianBandit, VarTS
 from varts.planning.comparators import make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
@@ -41,13 +42,15 @@ def test_a_short_run_ends_with_the_statistics_of_a_long_one(policy):
         assert all(stats.n.sum() == n for _, stats in endings(policy, n))
 
 
+@pytest.mark.statistical
 def test_statistics_only_grow_and_are_those_of_rewards():
     """Means lie about the truth: 4 arms x 24 runs, z < 5 (false alarms below 6e-5)."""
-    early, later = endings(VarTS(PRIOR), 40), endings(VarTS(PRIOR), 400)
+    seed = fresh(0)
+    early, later = (endings(VarTS(PRIOR), rounds, seed=seed) for rounds in (40, 400))
     for (truth, before), (same, after) in zip(early, later, strict=True):
         assert (truth == same).all()
         assert (before.n <= after.n).all() and (before.m2 <= after.m2).all()
-    even = endings(varts.EvenSplit(), 4000)
+    even = endings(varts.EvenSplit(), 4000, seed=seed)
     z = [(s.mean - m) / np.sqrt(s.variance / s.n) for m, s in even]
     assert np.abs(z).max() < 5
     shuffled = [(s.mean - m[::-1]) / np.sqrt(s.variance / s.n) for m, s in even]
@@ -115,7 +118,7 @@ def test_threads_change_no_bit_and_runs_that_are_not_asked_are_nan():
 
 def simulated_runs(judge, policy=None, seed=3, K=5, runs=400):
     right = PRIOR.for_arms(K)
-    return SimulatedRuns(GaussianBandit(right), policy or VarTS(judge), judge, runs, seed)
+    return SimulatedRuns(GaussianBandit(right), policy or VarTS(judge), judge, runs, fresh(seed))
 
 
 def surplus(p, right):
@@ -123,6 +126,7 @@ def surplus(p, right):
     return (right - p).sum() / np.sqrt((p * (1 - p)).sum())
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("n", [20, 150])
 @pytest.mark.parametrize("label", ["VarTS", "Even-Split", "VarTS, no prior"])
 def test_p_best_is_right_as_often_as_it_says(label, n):
@@ -133,6 +137,7 @@ def test_p_best_is_right_as_often_as_it_says(label, n):
     assert abs(surplus(seen.p_best[:, 0], seen.simple_regret[:, 0] == 0)) < 5
 
 
+@pytest.mark.statistical
 def test_p_best_is_right_when_one_stops_as_soon_as_it_is_high():
     """Looking often does not break it: |z| < 5, a false-alarm rate of 6e-7."""
     seen = simulated_runs(PRIOR.for_arms(5)).identify(space_checkpoints(5, 150)[::3])
@@ -143,6 +148,7 @@ def test_p_best_is_right_when_one_stops_as_soon_as_it_is_high():
     assert seen.is_right(0.8).mean() > 0.75
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("what", ["variance 10x too small", "means 1 sd too low"])
 def test_a_wrong_prior_is_found_out(what):
     """The negative control: it claims too much, z < -5; in twice as many runs, as z varies by 1."""

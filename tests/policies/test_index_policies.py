@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 import varts
 from tests.endings import endings_of
 from tests.policies.built import built
+from tests.seeds import fresh
 from varts import ArmStats, BernoulliBandit, GaussianBandit, NormalGamma
 from varts.policies.divergence import neg_entropy, upper_mean
 from varts.policies.student_quantile import (
@@ -176,12 +177,13 @@ def test_wrong_options(make, words):
     assert str(error.value).startswith(words) and ", got " in str(error.value)
 
 
+@pytest.mark.statistical
 def test_epsilon_greedy_keeps_its_probabilities():
     """Choices against the exact chances: false alarms once in 1e6; those of c / 2 must fail."""
     policy, stats = varts.EpsilonGreedy(), ArmStats([40] * 3, [0.2, 0.6, 0.6], [1.0] * 3)
     exact, epsilon = policy.probabilities(stats, 121), 15 / 121
     assert exact == pytest.approx([epsilon / 3, *[(1 - epsilon) / 2 + epsilon / 3] * 2])
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(fresh(3))
     counts = np.bincount([policy.choose(stats, 121, rng) for _ in range(20_000)], minlength=3)
     assert distributions.chisquare(counts, 20_000 * exact).pvalue > 1e-6
     wrong = varts.EpsilonGreedy(c=2.5).probabilities(stats, 121)
@@ -190,10 +192,11 @@ def test_epsilon_greedy_keeps_its_probabilities():
         policy.indices(stats, 121)
 
 
+@pytest.mark.statistical
 def test_simulated_epsilon_greedy_explores_as_it_says():
     """The worse of two sure arms is pulled when exploring only: false alarms below 1e-6."""
     problem = BernoulliBandit.fixed([0.0, 1.0])
-    study = varts.simulate(problem, {"it": varts.EpsilonGreedy()}, 400, 200)
+    study = varts.simulate(problem, {"it": varts.EpsilonGreedy()}, 400, 200, seed=fresh(0))
     expected = 1 + (np.minimum(1, 10 / np.arange(3, 401)) / 2).sum()
     error = study.final["it"].std(ddof=1) / np.sqrt(200)
     assert abs(study.final["it"].mean() - expected) < 5 * error
@@ -268,9 +271,10 @@ class OneTooMany(varts.CHK):
         return mean, m2 / n, 2 / (n - 1)
 
 
+@pytest.mark.statistical
 def test_regret_is_that_of_the_reference():
     policies = {label: built(label) for label in REFERENCE} | {"wrong": OneTooMany()}
-    study = varts.simulate(varts.BetaBandit(10), policies, 2000, 200, seed=2)
+    study = varts.simulate(varts.BetaBandit(10), policies, 2000, 200, seed=fresh(2))
     for label, expected in REFERENCE.items():
         error = np.hypot(study.se[label][-1], 0.5 if label in ("IMED", "KL-UCB") else 0.15)
         assert abs(study.final[label].mean() - expected) < 5 * error, label

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import varts
+from tests.seeds import fresh
 from varts import MVTS, TS14, TS20, UCB1, UCBV, ArmStats, Normal, NormalGamma, StudentT
 
 STATS = ArmStats(n=[4, 9], mean=[0.5, 0.25], m2=[1.0, 0.09])  # 13 plays; round 14 is next
@@ -101,7 +102,9 @@ def test_bernoulli_ts():
     assert belief.b.tolist() == [2, 1]
 
 
-def test_bernoulli_ts_clips_then_tosses(rng):
+@pytest.mark.statistical
+def test_bernoulli_ts_clips_then_tosses():
+    rng = np.random.default_rng(fresh(20230309))
     policy = varts.BernoulliTS()
     assert [policy.transform(x, rng) for x in (-3.0, 0.0, 1.0, 7.0)] == [0, 0, 1, 1]
     tosses = [policy.transform(0.3, rng) for _ in range(10_000)]

@@ -12,6 +12,7 @@ from scipy import optimize, stats
 
 import varts
 from tests.endings import endings_of
+from tests.seeds import fresh
 from varts import EBTCI, T3C, ArmStats, NormalGamma, SequentialHalving
 from varts.anytime.likelihood import likelihood_ratio, mean_ratio, transport_cost
 from varts.anytime.martingale import minimum
@@ -153,6 +154,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/policies")
 @pytest.mark.parametrize("label", POLICIES)
 def test_a_million_compiled_choices(label):
@@ -162,7 +164,7 @@ def test_a_million_compiled_choices(label):
     reset_memory(memory)
     run = njit(**OPTIONS)(specialise(count_choices, hooks=as_module(_hooks(kernel))))
     statistics = (x.copy() for x in (CLOSE.n, CLOSE.mean, CLOSE.m2))
-    run(10**6, *statistics, parameter_array(policy, K), memory, np.uint64(5), counts)
+    run(10**6, *statistics, parameter_array(policy, K), memory, np.uint64(fresh(5)), counts)
     exact = policy.probabilities(CLOSE, t=40)
     assert exact.sum() == pytest.approx(1, abs=1e-12)
     assert frequency_p(counts, exact) > LIMIT
@@ -173,9 +175,11 @@ def test_a_million_compiled_choices(label):
     assert frequency_p(counts, wrong) < LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/policies", except_for=["T3C"])
 @pytest.mark.parametrize("label", ["T3C", "T3C, prior", "EB-TCI"])
-def test_choices_in_python(label, rng):
+def test_choices_in_python(label):
+    rng = np.random.default_rng(fresh(20230309))
     policy = POLICIES[label]
     arms = [varts.choose(policy, CLOSE, rng=rng) for _ in range(20_000)]
     counts = np.bincount(arms, minlength=CLOSE.K)

@@ -15,7 +15,10 @@ from scipy import special
 
 import varts
 from tests.reference import frequency_p, p_best, uniform_p
+from tests.seeds import fresh
 from varts import LinearNormalGamma, LinearStats, LinearVarTS
+
+pytestmark = pytest.mark.statistical
 
 LIMIT = 1e-6
 DRAWS = 20_000
@@ -30,7 +33,7 @@ def world(n, adaptive=False, seed=1):
 
     Adaptively, features are larger in size after a reward below 0. Moments are plain sums here.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(fresh(seed))
     level, slopes, lam = (each[:, 0] for each in PRIOR.sample(rng, DRAWS))
     rows = np.zeros((DRAWS, n, 3))
     for i in range(n):
@@ -124,7 +127,7 @@ def observed():
 def test_choices_follow_p_best_at_x(prior, unit):
     """Against quadrature over the Student t's of the four arms."""
     policy, stats = LinearVarTS(prior), observed()
-    rng = np.random.default_rng(9)
+    rng = np.random.default_rng(fresh(9))
     arms = np.array([varts.choose(policy, stats, rng=rng, x=unit) for _ in range(CHOICES)])
     belief = policy.belief_at(stats, unit)
     exact = p_best(belief.loc, belief.scale, belief.df)
@@ -136,7 +139,7 @@ def test_choices_follow_p_best_at_x(prior, unit):
 
 def test_known_variance_follows_p_best_at_x():
     policy, stats = varts.LinearTS(PRIOR, sigma=0.7), observed()
-    rng = np.random.default_rng(10)
+    rng = np.random.default_rng(fresh(10))
     arms = np.array([varts.choose(policy, stats, rng=rng, x=UNIT) for _ in range(CHOICES)])
     belief = policy.belief_at(stats, UNIT)
     assert frequency_p(arms, p_best(belief.loc, belief.scale, np.inf)) > LIMIT
@@ -148,7 +151,7 @@ def test_known_variance_follows_p_best_at_x():
 def test_draws_of_whole_lines_have_the_marginal_at_x(unit):
     """`sample` and `belief` come by different ways to the same distribution."""
     prior = replace(PRIOR, alpha=1.2)
-    level, slopes, _ = prior.sample(np.random.default_rng(11), DRAWS)
+    level, slopes, _ = prior.sample(np.random.default_rng(fresh(11)), DRAWS)
     means = level[:, 0] + ((unit - prior.center) * slopes[:, 0]).sum(axis=1)
     belief = prior.belief(unit)
     assert uniform_p(special.stdtr(belief.df, (means - belief.loc) / belief.scale)) > LIMIT

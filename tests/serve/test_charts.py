@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.seeds import fresh
 from varts import NormalGamma
 from varts.beliefs import Beta, StudentT
 from varts.serve.charts import (
@@ -268,10 +269,11 @@ def test_any_prior_in_words_has_a_picture_that_says_its_sentence(mean, mean_sd, 
     assert parsed(chart).find(f"{SVG}title").text == chart.sentence
 
 
+@pytest.mark.statistical
 def test_the_sentence_of_a_prior_counts_right():
     """Against draws of arms and rewards from the prior: a normal approximation of 40,000 draws has
     a standard error of 0.002, so that 0.01 is five of them (false alarms: 6e-7)."""
-    prior, rng = NormalGamma.elicit(12, 2, 8, 20), np.random.default_rng(1)
+    prior, rng = NormalGamma.elicit(12, 2, 8, 20), np.random.default_rng(fresh(1))
     means, precisions = prior.sample(rng, 40_000)
     rewards = means + rng.standard_normal(40_000) / np.sqrt(precisions)
     low, high = (float(end[0]) for end in prior.belief().interval(0.8))

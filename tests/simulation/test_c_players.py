@@ -11,6 +11,7 @@ import pytest
 
 import varts
 from tests.c_players.compiled import compiler, gaussian_player
+from tests.seeds import fresh
 
 LIMIT, HORIZON, RUNS = 4.5, 300, 6000
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
@@ -27,7 +28,8 @@ def ours(request):
     """A prior, and the regrets of varts with it."""
     prior = varts.GaussianBandit(K=request.param).prior
     policy = {"VarTS": varts.VarTS(prior)}
-    study = varts.simulate(varts.GaussianBandit(prior), policy, HORIZON, RUNS, progress=False)
+    problem = varts.GaussianBandit(prior)
+    study = varts.simulate(problem, policy, HORIZON, RUNS, seed=fresh(0), progress=False)
     return prior, study.final["VarTS"]
 
 
@@ -37,18 +39,20 @@ def apart(one, other):
     return abs(one.mean() - other.mean()) / np.sqrt(spread)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["naive", "expert"])
 def test_mean_regret_is_that_of_varts(players, ours, name):
     prior, final = ours
-    assert apart(players[name](prior, HORIZON, RUNS, 4, 2), final) < LIMIT
+    assert apart(players[name](prior, HORIZON, RUNS, fresh(4), 2), final) < LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["naive", "expert"])
 def test_another_prior_is_caught(players, ours, name):
     """The control: rewards that scatter more than those that varts drew."""
     prior, final = ours
     wrong = replace(prior, beta=1.3 * prior.beta)
-    assert apart(players[name](wrong, HORIZON, RUNS, 4, 2), final) > LIMIT
+    assert apart(players[name](wrong, HORIZON, RUNS, fresh(4), 2), final) > LIMIT
 
 
 @pytest.mark.parametrize("name", ["naive", "expert"])

@@ -6,6 +6,7 @@ from scipy import stats as distributions
 
 import varts
 from tests.endings import endings_of
+from tests.seeds import fresh
 from varts import Fading, GaussianBandit, NormalGamma, simulate
 from varts.simulation.engine.blocks import Work
 from varts.simulation.recommendation import recommend_arms
@@ -102,11 +103,11 @@ def wrong_share_is(expected, study, column):
     return abs(wrong - expected) < distributions.norm.isf(0.5e-5) * error
 
 
+@pytest.mark.statistical
 def test_the_probability_of_a_wrong_recommendation():
     """Two arms pulled n/2 times each: the difference of means is N(gap, 4/n), false alarms 1e-5."""
-    study = simulate(
-        GaussianBandit.fixed([0.2, 0.0], 1.0), "Even-Split", 400, 4000, checkpoints=[100]
-    )
+    problem = GaussianBandit.fixed([0.2, 0.0], 1.0)
+    study = simulate(problem, "Even-Split", 400, 4000, seed=fresh(0), checkpoints=[100])
     for column, n in enumerate((100, 400)):
         assert wrong_share_is(distributions.norm.cdf(-0.2 * np.sqrt(n) / 2), study, column)
         # Controls: the variance of one mean for that of the difference, and twice the rounds.

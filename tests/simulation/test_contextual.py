@@ -7,6 +7,7 @@ import pytest
 
 import varts
 from tests.policies.built import built
+from tests.seeds import fresh
 from varts.linear_stats import LinearStats
 from varts.priors.regression import Regression, regress
 from varts.simulation.engine import linear
@@ -115,6 +116,7 @@ def apart(one, other):
     return abs(gap.mean()) / (gap.std(ddof=1) / np.sqrt(len(gap)))
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation", except_for=["prior"])
 @pytest.mark.parametrize("prior", [PRIOR, None], ids=["prior", "no prior"])
 def test_thompson_sampling_agrees_with_plain_python(prior):
@@ -125,21 +127,24 @@ def test_thompson_sampling_agrees_with_plain_python(prior):
         loc, scale, df = varts.LinearVarTS.believe(loc, worth, alpha, beta)
         return loc, 2 * scale, df
 
-    compiled = play(problem, policy, 60, 100).final
-    assert apart(compiled, play(problem, interpreted(policy), 60, 100).final) < 4
+    seed = fresh(3)
+    compiled = play(problem, policy, 60, 100, seed=seed).final
+    assert apart(compiled, play(problem, interpreted(policy), 60, 100, seed=seed).final) < 4
     wide = interpreted(policy, believe=staticmethod(twice))
-    assert apart(compiled, play(problem, wide, 60, 100).final) > 4
+    assert apart(compiled, play(problem, wide, 60, 100, seed=seed).final) > 4
 
 
+@pytest.mark.statistical
 def test_without_features_it_is_the_engine_without_context():
     """False-alarm rate: 4 standard errors, 6e-5; the control has another prior."""
     level = varts.NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
     prior = varts.LinearNormalGamma(level.mu, 3.0, 4.0, 1.0, np.zeros((3, 0)), np.zeros((0, 0)))
-    known = play(varts.GaussianBandit(level), varts.VarTS(level), 300, 2000).final
+    seed = fresh(3)
+    known = play(varts.GaussianBandit(level), varts.VarTS(level), 300, 2000, seed=seed).final
     problem = varts.LinearBandit(prior)
     sure = varts.LinearNormalGamma(level.mu, 30.0, 4.0, 1.0, np.zeros((3, 0)), np.zeros((0, 0)))
-    found = play(problem, varts.LinearVarTS(prior), 300, 2000).final
-    wrong = play(problem, varts.LinearVarTS(sure), 300, 2000).final
+    found = play(problem, varts.LinearVarTS(prior), 300, 2000, seed=seed).final
+    wrong = play(problem, varts.LinearVarTS(sure), 300, 2000, seed=seed).final
 
     def gap(one, other):
         error = np.hypot(one.std(ddof=1), other.std(ddof=1)) / np.sqrt(len(one))

@@ -12,6 +12,7 @@ import pytest
 import varts
 from tests.endings import endings_of
 from tests.naive import highest, normal_gamma_draw
+from tests.seeds import fresh
 from varts import Cycle, Fading, Steps, Walk
 from varts.live.row import Row
 from varts.simulation.engine.blocks import Prepared, Work
@@ -86,6 +87,7 @@ def naive_regret(path, half_life, rng):
     return regret
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation", except_for=["steps"])
 @pytest.mark.parametrize(
     ("problem", "path"),
@@ -98,22 +100,23 @@ def naive_regret(path, half_life, rng):
 )
 def test_regret_is_that_of_an_independent_simulation(problem, path):
     """|z| < 4.5 in 6 comparisons: false alarms 4e-5. The control is another half-life."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(fresh(7))
     policies = {h: Fading(varts.VarTS(PRIOR), h) for h in (30, np.inf)}
-    study = varts.simulate(problem, policies, horizon=240, runs=3000, seed=5)
+    study = varts.simulate(problem, policies, horizon=240, runs=3000, seed=fresh(5))
     naive = {h: naive_regret(path(rng, 3000), h, rng) for h in policies}
     for h in policies:
         assert abs(z_of(study.final[str(h)], naive[h])) < Z
     assert abs(z_of(study.final["30"], naive[np.inf])) > Z
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation", except_for=["still0"])
 @pytest.mark.parametrize("still", [Steps(ARMS, at=[]), Walk(ARMS, 0.0), Cycle(ARMS, 9, 0.0)])
 def test_without_drift_it_is_the_problem_with_other_rewards(still):
     """|z| < 4.5, false alarms 7e-6 each; the control drifts."""
     policies = {"it": varts.VarTS(PRIOR), "even": varts.EvenSplit()}
     plain, wrapped, drifting = (
-        varts.simulate(problem, policies, 200, 2000).final
+        varts.simulate(problem, policies, 200, 2000, seed=fresh(0)).final
         for problem in (ARMS, still, Steps(ARMS, 50))
     )
     assert not np.array_equal(plain["it"], wrapped["it"])
@@ -317,10 +320,12 @@ def test_regret_and_best_arm_are_those_of_the_moment():
     assert study.best_share["first"] == pytest.approx(0.8)
 
 
+@pytest.mark.statistical
 def test_random_changes_come_as_often_as_told():
     """Of 400 runs: |z| < 4.5, false alarms 7e-6; phases of the prior, by the same test."""
     start = np.zeros((3, 4))
-    paths = [Steps(ARMS, 50, random=True).path(start, 1000, 0, run) for run in range(400)]
+    drifting, seed = Steps(ARMS, 50, random=True), fresh(0)
+    paths = [drifting.path(start, 1000, seed, run) for run in range(400)]
     changes = np.array([len(path.starts) - 1 for path in paths])
     assert abs(changes.mean() - 999 / 50) / (changes.std() / 20) < Z
     assert abs(changes.mean() - 999 / 40) / (changes.std() / 20) > Z  # the control
@@ -330,12 +335,13 @@ def test_random_changes_come_as_often_as_told():
     assert means.var() == pytest.approx(0.5, rel=0.1)  # beta / (kappa (alpha - 1))
 
 
+@pytest.mark.statistical
 def test_a_walk_stays_about_its_center_and_one_without_spread_runs_away():
     """True means after 400 rounds, in 640 runs of 4 arms: variances to 12 %, over 4 of their
     standard errors (sqrt(2 / 2560) = 2.8 %)."""
 
     def ends(problem):
-        work = Work(problem, {"": varts.EvenSplit()}, 400, 640, 0, np.array([400]))
+        work = Work(problem, {"": varts.EvenSplit()}, 400, 640, fresh(0), np.array([400]))
         return np.array([m for block in range(work.blocks) for m, _ in endings_of(work, "", block)])
 
     still = varts.GaussianBandit.fixed(np.full(4, 3.0), 1.0)
@@ -436,12 +442,13 @@ def test_a_live_experiment_has_an_option_instead():
 # -------------------------------------------------------------------------------- known instances
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation")
 def test_forgetting_pays_where_arms_change_and_costs_where_they_do_not():
     """Paired over 200 runs, |z| > 4.5 each way: a half-life of 500 against none."""
     policies = {"none": varts.VarTS(), "500": Fading(varts.VarTS(), 500)}
     for problem, sign in ((Steps(KNOWN, 2000), -1), (GARIVIER_MOULINES, -1), (KNOWN, 1)):
-        final = varts.simulate(problem, policies, 10_000, 200).final
+        final = varts.simulate(problem, policies, 10_000, 200, seed=fresh(0)).final
         gap = final["500"] - final["none"]
         assert sign * gap.mean() / (gap.std() / np.sqrt(200)) > Z
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import varts
+from tests.seeds import fresh
 from varts import ArmStats, BeliefPolicy, GaussianBandit, IndexPolicy, NormalGamma, Policy, Problem
 from varts.instances import Instances
 from varts.simulation.engine.memory import CLOCK_ROUNDS
@@ -146,6 +147,7 @@ def test_plain_python_policies_play_like_the_built_in(problem):
     assert study.final["PlainUCB"] == pytest.approx(study.final["UCB1"])
 
 
+@pytest.mark.statistical
 def test_plain_python_policies_are_reproducible(problem):
     @dataclass(frozen=True)
     class Random(Policy):
@@ -154,7 +156,8 @@ def test_plain_python_policies_are_reproducible(problem):
         def choose(self, stats, t, rng):
             return int(rng.integers(stats.K))
 
-    one, two = (varts.simulate(problem, Random(), 40, 20, threads=n) for n in (1, 2))
+    seed = fresh(0)
+    one, two = (varts.simulate(problem, Random(), 40, 20, seed=seed, threads=n) for n in (1, 2))
     assert np.array_equal(one.final["Random"], two.final["Random"])
     assert len(set(one.final["Random"])) > 10
     # a third of the rounds on the best arm: 800 rounds, 5 standard errors (false alarm 6e-7)

@@ -17,6 +17,7 @@ from scipy import special
 from scipy.stats import binomtest, chisquare, kstest
 
 import varts
+from tests.seeds import fresh
 from varts import BernoulliBandit, GaussianBandit, Normal, NormalGamma
 from varts.beliefs import Beta, StudentT
 from varts.policies.formulas import normal_gamma_belief
@@ -88,7 +89,7 @@ def frequencies(count, *belief, draws=DRAWS, seed=1):
     for i, column in enumerate(columns):
         memory[0][:, i] = column
     counts = np.zeros(K, dtype=np.int64)
-    count(draws, np.ones(K), memory, np.uint64(seed), counts)
+    count(draws, np.ones(K), memory, np.uint64(fresh(seed)), counts)
     return counts
 
 
@@ -138,11 +139,13 @@ def count():
     return lazy_counter(student_envelope)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", BELIEFS)
 def test_fixed_beliefs(count, name):
     assert student_p(count, *BELIEFS[name]) > LIMIT
 
 
+@pytest.mark.statistical
 def test_point_masses_and_ties(count):
     equal = frequencies(count, [1, 1, 0], 0.0, 3.0)
     assert equal[2] == 0
@@ -151,6 +154,7 @@ def test_point_masses_and_ties(count):
     assert student_p(count, [0.5, 0.0], [0.0, 1.0], [5.0, 6.0]) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("module", "old", "new"),
@@ -203,11 +207,13 @@ def beta_p(count, a, b):
     return p_value(frequencies(count, a, b), Beta(a, b).p_best())
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", BETAS)
 def test_fixed_beta_beliefs(beta_count, name):
     assert beta_p(beta_count, *BETAS[name]) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("lazy", [True, False])
 def test_beta_draws_that_round_to_one(lazy):
     """Every draw is 1.0 then: no arm may gain from its place."""
@@ -216,6 +222,7 @@ def test_beta_draws_that_round_to_one(lazy):
     assert chisquare(counts).pvalue > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -247,7 +254,7 @@ def beta_event_p(envelope):
         for odds in (a + 1) / b * np.exp(np.array([0.1, 1, 2.5]) * np.sqrt(1 / a + 1 / b)):
             s, r = odds / (1 + odds), 1 / (1 + odds)
             chance = beta_envelope.bound(a, b, s, r)
-            draw(float(a), float(b), s, r, chance, np.uint64(1), found)
+            draw(float(a), float(b), s, r, chance, np.uint64(fresh(1)), found)
             rest = found[found >= 0]  # 1 - X
             p = special.betainc(b, a, r)
             assert p < chance
@@ -256,11 +263,13 @@ def beta_event_p(envelope):
     return least
 
 
+@pytest.mark.statistical
 def test_beta_events():
     """27 times two tests."""
     assert beta_event_p(beta_envelope) > LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -341,7 +350,7 @@ def beta_runner(envelope):
 ROUNDS = [(3, 1), (30, 1), (30, 10), (150, 1), (600, 1), (600, 10), (3000, 30)]
 
 
-def mid_run_p(run, rounds, wider):
+def mid_run_p(run, rounds, wider, seed=None):
     K = 6
     means, sd = np.array([0.0, 0.3, 0.5, 0.52, 0.45, 0.1]), np.array([1, 0.2, 0.5, 0.3, 1.5, 0.1])
     prior = NormalGamma([0.2] * K, 1.0, 2.0, 0.3)
@@ -350,7 +359,7 @@ def mid_run_p(run, rounds, wider):
     reset_memory(memory)
     counts = np.zeros(K, dtype=np.int64)
     stats = (np.zeros(K), np.zeros(K), np.zeros(K))
-    state = np.uint64(rounds)
+    state = np.uint64(rounds if seed is None else seed)
     run(rounds, means, sd, params, stats, memory, frozen, state, 0, counts)
     stats[2][np.arange(K) != prior.posterior(varts.ArmStats(*stats)).mu.argmax()] *= wider
     run(0, means, sd, params, stats, memory, frozen, state, DRAWS, counts)
@@ -358,10 +367,11 @@ def mid_run_p(run, rounds, wider):
     return p_value(counts, belief.p_best())
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 def test_in_the_middle_of_a_run():
     run = student_runner(student_envelope)
-    assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) > LIMIT
+    assert min(mid_run_p(run, *case, seed=fresh(case[0])) for case in ROUNDS) > LIMIT
 
 
 @pytest.mark.when_changed("src/varts/simulation/engine")
@@ -408,7 +418,7 @@ def test_runs_of_one_call_begin_with_the_first_one_s_level():
 BETA_ROUNDS = [(3, 0), (30, 0), (30, 10), (150, 10), (600, 0), (600, 40), (3000, 100)]
 
 
-def beta_mid_run_p(run, rounds, later):
+def beta_mid_run_p(run, rounds, later, seed=None):
     K = 6
     means, nothing = np.array([0.2, 0.7, 0.8, 0.85, 0.75, 0.1]), np.zeros(K)
     memory, frozen = allocate_memory(K), allocate_memory(K)
@@ -416,17 +426,18 @@ def beta_mid_run_p(run, rounds, later):
     counts = np.zeros(K, dtype=np.int64)
     stats = (np.zeros(K), np.zeros(K), np.zeros(K))
     params = np.empty((K, 0))
-    state = np.uint64(rounds)
+    state = np.uint64(rounds if seed is None else seed)
     run(rounds, means, nothing, params, stats, memory, frozen, state, 0, counts)
     run(later, 0.9 - means, nothing, params, stats, memory, frozen, state, DRAWS, counts)
     n, mean, _ = stats
     return p_value(counts, Beta(1 + n * mean, 1 + n * (1 - mean)).p_best())
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 def test_bernoulli_ts_in_the_middle_of_a_run():
     run = beta_runner(beta_envelope)
-    assert min(beta_mid_run_p(run, *rounds) for rounds in BETA_ROUNDS) > LIMIT
+    assert min(beta_mid_run_p(run, *case, seed=fresh(case[0])) for case in BETA_ROUNDS) > LIMIT
 
 
 @pytest.mark.when_changed("src/varts/simulation/engine")
@@ -457,6 +468,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine", except_for=["beta"])
 @pytest.mark.parametrize(
     ("problem", "policies"),
@@ -474,7 +486,7 @@ def test_regret_curves_equal_the_naive_samplers(problem, policies):
     at = np.array([20, 80, 200, 400]) - 1
     curves = {}
     for naive in (False, True):
-        work = Work(problem, policies, 400, 1200, 5, rounds, naive)
+        work = Work(problem, policies, 400, 1200, fresh(5), rounds, naive)
         for label, result in work.play_blocks(0, work.blocks).policies.items():
             curves[label, naive] = result.curve
     for label in policies:
