@@ -122,3 +122,12 @@ def test_a_failure_with_fresh_seeds_prints_how_to_repeat_it(tmp_path, monkeypatc
     run = subprocess.run(command, capture_output=True, text=True, cwd=tiers.ROOT)
     assert run.returncode == 1
     assert ("VARTS_TEST_SEED=5 python -m pytest" in run.stdout) == bool(seed)
+
+
+def test_a_change_without_tests_passes_the_check(tmp_path):
+    (tmp_path / "test_it.py").write_text("")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.tiers", "-c", "/dev/null"]
+    for tier, code in (("check", 0), ("full", 5)):
+        asked = [*command, f"--rootdir={tmp_path}", "--tier", tier, str(tmp_path)]
+        run = subprocess.run(asked, capture_output=True, text=True, cwd=tiers.ROOT)
+        assert run.returncode == code, run.stdout + run.stderr

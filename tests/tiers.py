@@ -81,7 +81,8 @@ def examples(count):
 def pytest_ignore_collect(collection_path, config):
     """Don't import modules whose tests this tier doesn't run anyway."""
     tier = config.getoption("--tier")
-    if tier == "full" or collection_path.suffix != ".py":
+    ours = collection_path.is_relative_to(ROOT) and collection_path.suffix == ".py"
+    if tier == "full" or not ours:
         return None
     path = collection_path.relative_to(ROOT).as_posix()
     changed = changed_files(config.getoption("--since"))
@@ -116,6 +117,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 LEFT_OUT = pytest.StashKey[int]()
+NO_TESTS = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 @pytest.hookimpl(wrapper=True)
@@ -135,6 +137,13 @@ def pytest_testnodedown(node, error):
     output = getattr(node, "workeroutput", {})
     if "left_out" in output:
         node.config.stash[LEFT_OUT] = output["left_out"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    """In the check tier, a change without tests of its own is no failure."""
+    if session.config.getoption("--tier") == "check" and exitstatus == NO_TESTS:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -52,6 +52,7 @@ def service(tmp_path_factory):
     made.store.close()
 
 
+@pytest.mark.when_changed("src/varts/client", "src/varts/live", "src/varts/serve")
 class TestRemote(ContextConformance, StoreConformance):
     @pytest.fixture
     def running(self, service):

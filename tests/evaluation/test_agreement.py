@@ -38,6 +38,7 @@ def test_a_model_that_knows_later_rewards_does_not_agree(rows):
     assert min(gaps) > 1e6 * TOLERANCE
 
 
+@pytest.mark.when_changed("src/varts/evaluation", "docs/evaluation.md")
 def test_the_page_has_these_numbers(rows):
     """The table of the page and the numbers that are kept are of one run, by the version of obp
     that is pinned."""

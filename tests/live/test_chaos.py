@@ -27,6 +27,7 @@ KILLS = 10
 shared = pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
 
 
+@pytest.mark.when_changed("src/varts/live")
 @shared
 def test_killed_workers_lose_nothing_and_count_nothing_twice(store_url, tmp_path):
     options = json.dumps({"kills": KILLS, "seed": 20230309, "pauses": 3})

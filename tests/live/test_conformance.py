@@ -7,6 +7,7 @@ from tests.live.contexts import ContextConformance
 from varts.live import Store
 
 
+@pytest.mark.when_changed("src/varts/live")
 class TestMemory(ContextConformance, StoreConformance):
     @pytest.fixture
     def connect(self, clock):

@@ -93,6 +93,7 @@ def told_of(url, tmp_path, monkeypatch):
     return f"{exp!r} {exp} {store!r} {store} {store.name} {store.address}"
 
 
+@pytest.mark.when_changed("src/varts/live")
 @pytest.mark.parametrize("password", PASSWORDS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_no_part_of_a_password_is_shown(pattern, password, tmp_path, monkeypatch):

@@ -176,7 +176,7 @@ def test_a_million_compiled_choices(label):
 
 
 @pytest.mark.statistical
-@pytest.mark.when_changed("src/varts/policies", except_for=["T3C"])
+@pytest.mark.when_changed("src/varts/policies")
 @pytest.mark.parametrize("label", ["T3C", "T3C, prior", "EB-TCI"])
 def test_choices_in_python(label):
     rng = np.random.default_rng(fresh(20230309))

@@ -38,6 +38,7 @@ def die(exp):
     os._exit(1)
 
 
+@pytest.mark.when_changed("src/varts/live", "src/varts/serve")
 def test_it_is_read_elsewhere_and_the_same(exp):
     version = exp.state.version
     assert reading(exp, version, pid)() != os.getpid()

@@ -117,7 +117,7 @@ def apart(one, other):
 
 
 @pytest.mark.statistical
-@pytest.mark.when_changed("src/varts/simulation", except_for=["prior"])
+@pytest.mark.when_changed("src/varts/simulation")
 @pytest.mark.parametrize("prior", [PRIOR, None], ids=["prior", "no prior"])
 def test_thompson_sampling_agrees_with_plain_python(prior):
     """False-alarm rate: 4 standard errors, 6e-5. The control draws twice as widely."""
