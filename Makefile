@@ -62,16 +62,16 @@ lint: install  ## lint, formatting, types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint  ## lint, then the quick tests related to what changed since SINCE (DURATION)
+check: lint  ## lint, then the quick tests related to what changed since SINCE (under a minute)
 	$(BIN)/python $(PYTEST) --tier check --since $(SINCE)
 
 # ------------------------------------------------------------------------------ test
 
-test: install  ## the tests that must pass before a change lands, given SINCE (DURATION)
+test: install  ## the tests that must pass before a change lands, given SINCE (5 minutes)
 	$(BIN)/python $(PYTEST) --tier gate --since $(SINCE)
 
 COV = --cov --cov-report=term-missing:skip-covered
-test-full: lint  ## lint, every test and every page, with coverage; COV= leaves that out (DURATION)
+test-full: lint  ## lint, every test and every page, with coverage; COV= leaves that out (20 minutes)
 	$(BIN)/python $(PYTEST) --tier full $(COV)
 
 test-postgres: install  ## every test that uses PostgreSQL; the tests start their own server

@@ -256,6 +256,20 @@ def test_a_problem_that_pays_something_else_is_refused(shape, shift, factor, mom
         Stated(shape, shift, factor).check()
 
 
+@pytest.mark.parametrize("arm", [0, -1])
+def test_a_wrong_mean_of_one_arm_is_found(arm):
+    """The check looks at some of the arms, among them the first and the last."""
+
+    class OneWrong(Stated):
+        def draw(self, rng, size):
+            drawn = super().draw(rng, size)
+            drawn.mean[:, arm] += 1.0  # a third of a standard deviation
+            return drawn
+
+    with pytest.raises(ValueError, match="must have the mean that draw"):
+        OneWrong(normal).check()
+
+
 def test_infinite_variance_may_be_stated():
     Stated(heavy, factor=np.inf).check()
 

@@ -13,6 +13,13 @@ def expected():
     return plan(PRIOR, aim="best", error=0.1, **QUICK)
 
 
+def test_two_arms_are_enough():
+    two = plan(PRIOR, aim="best", error=0.1, **{**QUICK, "arms": 2})
+    assert two.certainty.height == 4
+    with pytest.raises(ValueError, match="arms must be at least 2 to find the best, got 1"):
+        plan(PRIOR, aim="best", error=0.1, **{**QUICK, "arms": 1})
+
+
 def test_rows_are_those_of_a_study(expected):
     rows = {row["policy"]: row for row in expected.certainty.iter_rows(named=True)}
     assert list(rows) == ["Even-Split", "VarTS", "T3C", "Sequential-Halving"]
