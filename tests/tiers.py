@@ -93,11 +93,12 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
-@pytest.hookimpl(trylast=True)  # after everything that adds markers
+def pytest_itemcollected(item):
+    if uses_postgres(item):
+        item.add_marker("postgres")
+
+
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        if uses_postgres(item):
-            item.add_marker("postgres")
     tier = config.getoption("--tier")
     if tier == "full":
         return
