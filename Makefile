@@ -71,7 +71,7 @@ test: install  ## the tests that must pass before a change lands, given SINCE (5
 	$(BIN)/python $(PYTEST) --tier gate --since $(SINCE)
 
 COV = --cov --cov-report=term-missing:skip-covered
-test-full: lint  ## lint, every test and every page, with coverage; COV= leaves that out (20 minutes)
+test-full: lint  ## lint, every test and every page, with coverage; COV= leaves that out (25 minutes)
 	$(BIN)/python $(PYTEST) --tier full $(COV)
 
 test-postgres: install  ## every test that uses PostgreSQL; the tests start their own server
