@@ -23,7 +23,7 @@ import pytest
 import varts
 from tests.fixed_secrets import fix_secrets
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("examples", "src/varts/live")]
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FIXED_SECRETS = Path(__file__).with_name("fixed_secrets.py")

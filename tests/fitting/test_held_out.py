@@ -14,6 +14,8 @@ from varts.fitting.history import History, read_history
 from varts.fitting.sample import LARGEST_SAMPLE
 from varts.simulation.study import simulate
 
+pytestmark = pytest.mark.when_changed("src/varts/fitting")
+
 
 def history(J=300, n=60, seed=0, prior=None, K=3):
     """Arms of a prior, as rewards."""
@@ -48,7 +50,6 @@ def test_a_prior_that_misleads_is_said_to():
     assert "raises regret by" in str(trial)
 
 
-@pytest.mark.when_changed("src/varts/fitting")
 def test_a_prior_by_group_is_tried_by_group():
     """Arms differ by their name alone: one shared prior cannot know that, one by arm does."""
     rng = np.random.default_rng(2)
@@ -67,7 +68,6 @@ def test_a_prior_by_group_is_tried_by_group():
     assert by_arm.cut > shared.cut + 0.3
 
 
-@pytest.mark.when_changed("src/varts/fitting")
 def test_ratings_whose_shape_does_not_fit_are_used_all_the_same():
     """Ratings 1 to 5 of 600 films: no Normal-Gamma has their shape, and the prior helps."""
     rng = np.random.default_rng(3)

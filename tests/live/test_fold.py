@@ -15,6 +15,8 @@ from varts.live.row import Row
 from varts.live.state import REWARD, State
 from varts.live.verify import verify
 
+pytestmark = pytest.mark.when_changed("src/varts/live")
+
 ARMS = ["9", "12", "15"]
 FEATURES = {"visits": "number", "part": ["morning", "evening"]}
 KINDS = {
@@ -148,7 +150,6 @@ DAMAGES = (
 )
 
 
-@pytest.mark.when_changed("src/varts/live", except_for=["plain", "sticky, with a holdout"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_wrong_is_told_as_one_by_one(exp, file, monkeypatch, damage):
     with sqlite3.connect(file) as base:  # in the middle of the first large batch

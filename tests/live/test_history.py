@@ -18,6 +18,8 @@ from varts.live.report import report
 from varts.live.state import State
 from varts.live.store import Store
 
+pytestmark = pytest.mark.when_changed("src/varts/live")
+
 SAID = [
     "arm", "n", "mean", "sd", "mean_low", "mean_high", "anytime_low", "anytime_high", "p_best",
     "expected_loss", "may_be_best", "share",
@@ -80,7 +82,6 @@ def checkpoints(found):
     return [part for _, part in found.frame.group_by("checkpoint", maintain_order=True)]
 
 
-@pytest.mark.when_changed("src/varts/live", except_for=["memory-max", "sqlite-min"])
 @pytest.mark.parametrize("goal", ["max", "min"])
 def test_every_checkpoint_is_the_report_of_its_version(store_url, clock, goal):
     exp = eventful(Store(store_url, clock), clock, goal=goal)
@@ -184,7 +185,6 @@ def test_the_gain_over_the_holdout_is_that_of_every_moment(store_url, clock):
     exp.close()
 
 
-@pytest.mark.when_changed("src/varts/live", except_for=["sqlite"])
 def test_pages_make_no_difference(store_url, clock, monkeypatch):
     exp = eventful(Store(store_url, clock), clock)
     ways = ({"points": 13}, {"every": "1h"}, {"every_rewards": 5})
@@ -287,7 +287,6 @@ def test_without_rewards_and_with_one_arm(tmp_path):
     found.plot(tmp_path / "one.svg")
 
 
-@pytest.mark.when_changed("src/varts/live")
 def test_ten_thousand_arms():
     exp = varts.open("many", [f"arm {i}" for i in range(10_000)], store="memory://", seed=1)
     exp.reward_many([(d.id, float(i % 7)) for i, d in enumerate(exp.decide_many(500))])

@@ -23,7 +23,7 @@ from varts.live import forks, locks
 from varts.live.forks import Gate
 from varts.live.locks import Deadline, FairQueue, Queue, WaitedTooLong
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("src/varts/live")]
 
 
 @shared
@@ -246,7 +246,6 @@ def test_an_exception_at_any_moment_leaves_the_gate_as_it_was():
         assert in_thread(lambda: enter() or True), moment
 
 
-@pytest.mark.when_changed("src/varts/live", except_for=["sqlite"])
 @pytest.mark.parametrize("store_url", ["memory", "sqlite"], indirect=True)
 def test_real_signals_at_any_moment_leave_the_store_usable(store_url):
     """In a process that nobody traces: the exception may leave a lock of the tracer's own held.

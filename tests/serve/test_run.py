@@ -19,7 +19,7 @@ from varts.serve.run import listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import read_tokens
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("src/varts/serve")]
 
 E = "/v1/experiments/price"
 
@@ -73,7 +73,6 @@ def test_sigterm_answers_what_was_taken_and_ends_with_0(tmp_path):
     assert {id: logged.get(id) for id in acknowledged} == acknowledged
 
 
-@pytest.mark.when_changed("src/varts/serve")
 def test_ctrl_c_ends_it_too(tmp_path):
     with serve(tmp_path) as process:
         process.process.send_signal(signal.SIGINT)
@@ -136,7 +135,6 @@ def test_answers_are_sent_at_once():
         assert asyncio.run(nodelay())
 
 
-@pytest.mark.when_changed("src/varts/serve")
 def test_a_unix_socket(tmp_path):
     with serve(tmp_path, "--uds", "socket", "--no-auth") as process:
         assert process.address == "unix:socket"
@@ -342,7 +340,6 @@ def test_a_missing_extra_is_one_sentence(tmp_path):
     assert done.stderr == f"{sentence} missing)\n"
 
 
-@pytest.mark.when_changed("src/varts/serve")
 def test_a_read_only_service_beside_one_that_writes(tmp_path):
     with serve(tmp_path) as writer, serve(tmp_path, "--read-only") as board:
         with client(writer) as http:
