@@ -67,7 +67,7 @@ check: lint  ## lint, then the quick tests related to what changed since SINCE (
 
 # ------------------------------------------------------------------------------ test
 
-test: install  ## the tests that must pass before a change lands, given SINCE (5 minutes)
+test: install  ## the tests that must pass before a change lands, given SINCE (5 to 10 minutes)
 	$(BIN)/python $(PYTEST) --tier gate --since $(SINCE)
 
 COV = --cov --cov-report=term-missing:skip-covered
