@@ -77,6 +77,6 @@ def without_contexts(log):
 
 
 def value(shares, bend=0.0, units=2_000_000):
-    """The true value of a policy, estimated on `units` simulated units: the error is about 0.001."""
+    """The true value of a policy, from `units` simulated units: the error is about 0.001."""
     x = np.random.default_rng(0).normal(size=(units, 2))
     return float((shares(x) * means(x, bend)).sum(axis=1).mean())
