@@ -208,8 +208,8 @@ def test_only_its_own_name_is_answered(app):
 
 
 def exported(experiment):
-    with experiment._snapshot.reading() as transaction:
-        log = experiment._snapshot.log(transaction)
+    with experiment._session.reading() as transaction:
+        log = experiment._session.log(transaction)
     return list(log.decisions())
 
 

@@ -17,8 +17,11 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "varts"
 PAGE = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
 WORDS = 3  # fewer, such as "at most", tell nothing by themselves
-SHORT = ("held out: the prior cuts regret by", "kurtosis ...", "outlier: ")  # of fewer words
-STOP_RULE = "live/stop_rule.py"
+SHORT = (  # of fewer words
+    *("held out: the prior cuts regret by", "kurtosis ...", "outlier: "),
+    *("learning earned", "learning probably earned"),
+)
+STOP_RULE = "live/report/rules.py"
 WRITERS = {  # by file, beside the functions that have "note" in their names
     "checks/rewards.py": {"describe_trend"},
     "checks/tally.py": {"_disorder"},
@@ -28,10 +31,10 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "fitting/diagnostics.py": {"__str__"},
     "fitting/held_out.py": {"__str__"},
     "fitting/linear_held_out.py": {"__str__"},
-    "live/gain.py": {"__str__"},
-    "live/guards.py": {"explain"},
-    "live/report.py": {"report"},
-    "live/wording.py": {"verdict"},
+    "live/report/estimates.py": {"anytime_unavailable"},
+    "live/report/gain.py": {"__str__"},
+    "live/report/guardrails.py": {"explain"},
+    "live/report/report.py": {"report_of", "verdict"},
     "planning/text.py": {"_advise_half_life"},
     "priors/matching.py": {"arms_not_found"},
 }
@@ -171,7 +174,7 @@ def test_sentences_come_from_everywhere(said):
     assert set(said.values()) >= {
         "checks/decisions.py", "checks/rewards.py", "checks/tally.py", "cli/experiment_text.py",
         "evaluation/evaluate.py", "fitting/estimators.py", "fitting/fit.py", "fitting/notes.py",
-        "fitting/unit.py", "live/stop_rule.py", "planning/notes.py", "planning/recorded.py",
+        "fitting/unit.py", "live/report/rules.py", "planning/notes.py", "planning/recorded.py",
         "priors/matching.py", "simulation/engine/kernel_cache.py",
     }  # fmt: skip
     assert len(said) > 100

@@ -276,7 +276,7 @@ def is_test_file(path):
 
 
 def module_name(path):
-    """`src/varts/live/report.py` -> `varts.live.report`; a package is its folder's name."""
+    """`src/varts/cli/report.py` -> `varts.cli.report`; a package is its folder's name."""
     parts = PurePosixPath(path).with_suffix("").parts
     parts = parts[1:] if parts[0] == "src" else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -101,5 +101,6 @@ def test_the_checks_of_an_experiment(call):
     refused(call("experiment", "check", "prize"), "unknown experiment 'prize'", "did you mean")
     refused(call("experiment", "check"), "needs NAME")
     refused(
-        call("experiment", "check", "price", "--store", "sqlite:///gone.db"), "gone.db is not there"
+        call("experiment", "check", "price", "--store", "sqlite:///gone.db"),
+        "gone.db doesn't exist",
     )

@@ -27,7 +27,7 @@ def test_features_are_typed_or_come_from_json(done, mug, tmp_path):  # noqa: F81
     assert found["file"]["features"] == found["text"]["features"] == {"version": 1, **body}
     assert found["mug"]["features"] == {"version": 1, **body, "interactions": []}
     assert {one["policy"]["label"] for one in found.values()} == {"LinearVarTS"}
-    assert "agrees" in done("create", "mug", "red", "blue", "--features", TYPED)
+    assert "already exists" in done("create", "mug", "red", "blue", "--features", TYPED)
 
 
 def test_contexts_are_typed_as_values_or_as_json(done, mug, tmp_path):  # noqa: F811
@@ -70,8 +70,8 @@ def test_a_forgotten_unit_may_leave_its_numbers(done, mug):  # noqa: F811
     for unit in ("ann", "bob"):
         done("decide", mug, "--unit", unit, "--id", unit, "--context", "country=NL,visits=3")
         done("reward", mug, unit, "1.5")
-    assert "1 decision has" in done("forget-unit", mug, "ann", "--keep-numbers")
-    assert "1 decision has" in done("forget-unit", mug, "bob")
+    assert "1 decision now has" in done("forget-unit", mug, "ann", "--keep-numbers")
+    assert "1 decision now has" in done("forget-unit", mug, "bob")
     with varts.open(mug) as exp:
         assert [one.kind for one in exp.changes()] == ["create", "forget", "erase"]
         assert exp.state.counts(with_features=True).sum() == 1

@@ -72,7 +72,7 @@ def test_parts_by_their_keys(call, done, shop):  # noqa: F811
     assert done("reward", shop, "v0", "-12", "--key", "refund-1", "--metric", "refund=1")
     found = decision("v0")
     assert (found.reward, found.metrics) == (0.0, {"refund": 1.0})
-    refused(call("reward", shop, "v1", "1", "v2", "2", "--key", "x"), "must be those of one reward")
+    refused(call("reward", shop, "v1", "1", "v2", "2", "--key", "x"), "with a single reward")
     refused(call("reward", shop, "v1", "1", "--metric", "refund"), "--metric must be NAME=VALUE")
     refused(call("reward", shop, "v1", "1", "--metric", "speed=1"), "unknown metric 'speed'")
 
@@ -99,7 +99,7 @@ def test_the_report_flags_a_broken_guard(done, shop):  # noqa: F811
         for i, d in enumerate(exp.decide_many(300)):
             exp.reward(d.id, float(i % 7), refund=float(d.arm == "b" and i % 3 == 0))
     out = done("report", shop)
-    assert "guard: refund of b is" in out and "not below 0.05" in out
+    assert "guardrail broken by b: refund is" in out and "should be below 0.05" in out
     body = json.loads(done("report", shop, "--json"))
     flags = {one["arm"]: one["flag"] for one in body["metrics"] if one["metric"] == "refund"}
     assert flags["b"] == "broken" and flags["a"] != "broken"
@@ -108,20 +108,20 @@ def test_the_report_flags_a_broken_guard(done, shop):  # noqa: F811
 def test_a_clip_range_says_whom_it_holds_for(done, shop):  # noqa: F811
     done("reward", shop, "v0", "50")
     out = done("configure", shop, "--clip", "0,10")
-    assert "rewards so far stay as they were counted; --recount counts them anew" in out
+    assert "rewards so far are counted as before; --recount applies the new clip to them" in out
     out = done("configure", shop, "--clip", "0,20", "--recount", "--why", "one huge order")
     assert "stay" not in out and decision("v0").value == 20.0
 
 
 def test_restart_goes_on(call, done, shop):  # noqa: F811
     done("stop", shop, "--winner", "a")
-    refused(call("stop", shop), "winner must be given, since everybody gets 'a'")
+    refused(call("stop", shop), "winner must be given: everybody gets 'a'")
     assert done("restart", shop) == "shop: running\n"
     assert stored(done, shop)["status"] == "running"
 
 
 def test_a_forgotten_unit_is_nowhere_in_the_file(done, shop):  # noqa: F811
-    assert "shop: 3 decisions have a random name instead" in done("forget-unit", shop, "user-1")
+    assert "shop: 3 decisions now have a random name" in done("forget-unit", shop, "user-1")
     assert done("forget-unit", shop, "user-1").startswith("shop: 0 decisions")
     with closing(sqlite3.connect("varts.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -101,7 +101,7 @@ def test_bytes_and_objects_that_make_no_sense_are_refused_line_by_line(reward, e
     (tmp_path / "r.csv").write_bytes(b'id,reward\n\xff,1\nv0,1\n"v1,2\n')
     code, said, err = reward("--file", "r.csv")
     assert (code, said) == (1, ["applied 1, duplicates 0, refused 2"])
-    assert err.startswith("line 2: id must be text that UTF-8 can hold")
+    assert err.startswith("line 2: id must be text that is valid Unicode")
     assert err.splitlines()[1].startswith("line 4: line must be one of a CSV file")
     lines = ['{"id": "v2", "rewards": 1}', "[", "7", '{"id": "v2", "reward": true}', "[" * 10**5]
     (tmp_path / "r.jsonl").write_text("\n".join([*lines, '{"id": "v2", "reward": 1}']))

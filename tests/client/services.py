@@ -76,8 +76,8 @@ class Witnessed(RemoteExperiment):
         return Experiment(self.name, self.store)
 
     @property
-    def _snapshot(self):
-        return self._witness._snapshot
+    def _session(self):
+        return self._witness._session
 
     @property
     def state(self):

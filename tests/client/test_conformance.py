@@ -25,7 +25,6 @@ OTHERWISE = {
     "test_changes_say_who_and_why": "the log says the token's name",
     "test_a_clip_range_can_hold_for_what_was_before": "the log says the token's name",
     "test_an_experiment_is_deleted_with_its_log_in_a_file": "what is gone is an UnknownExperiment",
-    "test_what_happens_during_the_export_is_not_deleted": PATCHED,
     **{
         f"test_a_new_arm_has_no_tab_and_no_line_break[{name}]": PATCHED
         for name in (r"a\tb", r"a\nb", r"b\n", r"\r", r"a\u2028b")

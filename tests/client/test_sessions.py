@@ -17,7 +17,7 @@ from tests.live.test_experiment_sessions import (
     what_notices,
 )
 from varts.live import InvalidReward, RewardConflict, Store, UnknownDecision
-from varts.live.state import REWARD
+from varts.live.core.events import REWARD
 from varts.serve import service
 
 pytestmark = pytest.mark.no_cover

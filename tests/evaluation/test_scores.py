@@ -7,7 +7,7 @@ import pytest
 
 from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
 from varts.evaluation.scores import Scores
-from varts.live.allocation import DRAWS_PER_ESTIMATE
+from varts.live.core.allocation import DRAWS_PER_ESTIMATE
 
 
 def decisions(arm, reward, chances, unit=None, known=None, settled=None, vectors=True):

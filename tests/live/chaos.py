@@ -317,7 +317,7 @@ def stampede(url, count):
         os.read(go_read, 1)  # until the other end is closed everywhere
         try:
             exp = varts.open("rush", ARMS, store=url)
-            answer = {"seed": exp._snapshot.seed, "arm": exp.decide().arm}
+            answer = {"seed": exp._session.seed, "arm": exp.decide().arm}
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         os.write(out, (json.dumps(answer) + "\n").encode())  # short enough to arrive in one piece

@@ -36,12 +36,12 @@ from varts.live import (
     StoreError,
     UnknownDecision,
     UnknownExperiment,
-    opening,
 )
-from varts.live.allocation import Allocation
-from varts.live.log_rows import NewDecision
-from varts.live.state import CONFIGURE, MISSING, REWARD, Event, State
-from varts.live.validation import check_arms
+from varts.live.arguments import check_arms
+from varts.live.core.allocation import Allocation
+from varts.live.core.events import CONFIGURE, MISSING, REWARD, Event
+from varts.live.core.state import State
+from varts.live.store.transaction import NewDecision
 
 ARMS = ["9", "12", "15"]
 START = 1_700_000_000_000_000  # microseconds: 14 November 2023
@@ -262,7 +262,7 @@ class StoreConformance(CorrectionConformance):
     def test_a_batch_decides_as_one_by_one(self, begin, monkeypatch):
         """Equal seeds, ids and versions make equal decisions, however they are sent."""
         options = {"floor": 0.05, "holdout": 0.2}
-        monkeypatch.setattr(opening, "seed_for", lambda name, seed: seed)
+        monkeypatch.setattr("varts.live.experiment.seed_for", lambda name, seed: seed)
         many, single = begin(part="many", **options), begin(part="single", **options)
         ids = [f"d{i}" for i in range(60)]
         units = [None if i % 3 else f"u{i % 7}" for i in range(60)]
@@ -344,7 +344,7 @@ class StoreConformance(CorrectionConformance):
             exp = begin(part=part, seed=fresh(7), client_ids=client_ids, **options)
             units = [f"unit {i}" if "sticky" in options else None for i in range(2000)]
             ids = [f"id {i}" for i in range(2000)]
-            knows = Allocation(exp._snapshot.seed, exp.state).choose(ids, units)
+            knows = Allocation(exp._session.seed, exp.state).choose(ids, units)
             wanted = {"arm": 2, "reason": "holdout"}[wish]
             good = [i for i, choice in enumerate(knows) if getattr(choice, wish) == wanted][:60]
             made = exp.decide_many([units[i] for i in good], [ids[i] for i in good])
@@ -652,7 +652,7 @@ class StoreConformance(CorrectionConformance):
         exp = begin()
         d = exp.decide()
         exp.stop()
-        with pytest.raises(ExperimentStopped, match="is stopped and decides no more"):
+        with pytest.raises(ExperimentStopped, match="is stopped and makes no decisions"):
             begin().decide()
         with pytest.raises(ExperimentStopped):
             begin().decide_many(2, ids=[d.id, "new"])
@@ -708,7 +708,7 @@ class StoreConformance(CorrectionConformance):
         first = exp.decide("ann", "d")
         for call in (lambda: exp.decide(), lambda: exp.decide_many(["bob", None], ["e", "f"])):
             with pytest.raises(
-                ValueError, match=r"^unit must be given, since .* is sticky, got none"
+                ValueError, match=r"^unit must be given, because .* is sticky, got none"
             ):
                 call()
         assert exp.report().frame["pending"].sum() == 1  # bob's was not made either
@@ -729,7 +729,7 @@ class StoreConformance(CorrectionConformance):
         found = exp.reward_each([("c", 3.0), ("c", 0.0)])
         assert [type(one) for one in found] == [InvalidReward, bool]
         arm = ARMS.index(exp.decide(id="d").arm)
-        with exp._snapshot.changing() as change:  # as versions before this one recorded it
+        with exp._session.changing() as change:  # as versions before this one recorded it
             change.apply(REWARD, "d", arm, 1, 7.0, 1.0)
         assert exp.verify(replay=True)
         assert exp.reward("d", 7.0) is False  # a retry from then
@@ -747,8 +747,7 @@ class StoreConformance(CorrectionConformance):
         with pytest.raises(ValueError, match=says):
             exp.add_arm(name)
         with monkeypatch.context() as before:  # an experiment from before that was refused
-            before.setattr("varts.live.opening.check_new_arms", check_arms)
-            before.setattr("varts.live.administration.check_new_arms", check_arms)
+            before.setattr("varts.live.experiment.check_new_arms", check_arms)
             varts.open(older, ["a", name], store=exp.store)
             exp.add_arm(name)
         assert begin().arms == [*ARMS, name]
@@ -790,7 +789,7 @@ class StoreConformance(CorrectionConformance):
     @contextmanager
     def interrupted(self, exp, method, monkeypatch):
         """Inside, every transaction breaks off right after this step."""
-        with exp._snapshot.reading() as transaction:
+        with exp._session.reading() as transaction:
             kind = type(transaction)
         original = getattr(kind, method)
 
@@ -964,7 +963,7 @@ class StoreConformance(CorrectionConformance):
     def test_verify_finds_a_reward_that_nobody_decided(self, begin):
         exp = begin()
         earn(exp, 5)
-        with exp._snapshot.changing() as change:
+        with exp._session.changing() as change:
             change.apply(REWARD, "never", 0, 1, 1.0, 1.0)
         found = begin().verify()
         assert found.problems == ["1 rewards name a decision that was never made"]
@@ -1027,8 +1026,10 @@ class StoreConformance(CorrectionConformance):
         exp = begin()
         arm = {"arm": 1, "epoch": 0, "no such arm": 99}[wrong]
         epoch = 2 if wrong == "epoch" else 1
-        with exp._snapshot.changing() as change:
-            change.transaction.add_decisions([decision_row(exp, arm=arm, epoch=epoch)])
+        with exp._session.changing() as change:
+            change.transaction.add_decisions(
+                [decision_row(exp, arm=arm, epoch=epoch)], exp._session.seed, START
+            )
             change.apply(REWARD, "d", 0, 1, 1.0, 1.0)
         problems = begin().verify().problems
         assert problems[-1] == (
@@ -1037,7 +1038,7 @@ class StoreConformance(CorrectionConformance):
         if wrong == "no such arm":
             assert problems[0] == "decision 'd' is for arm 99 of 3"
             for call in (lambda: exp.report(), lambda: exp.export("log.csv")):
-                with pytest.raises(StoreError, match=r"has 3 arms but a .* number 99; verify"):
+                with pytest.raises(StoreError, match=r"has 3 arms but .* number 99; run verify"):
                     call()
 
     @pytest.mark.parametrize("policy", ["VarTS", "Bernoulli-TS"])
@@ -1051,7 +1052,7 @@ class StoreConformance(CorrectionConformance):
         assert begin().verify()
         wrong = (REWARD, 0.25, 0.125), (REWARD, None, 1.0), (MISSING, None, -2.0)
         for d, (kind, raw, value) in zip(made, wrong, strict=True):
-            with exp._snapshot.changing() as change:
+            with exp._session.changing() as change:
                 change.apply(kind, d.id, ARMS.index(d.arm), 2, raw, value)
             (problem,) = begin().verify().problems[-1:]
             assert problem.startswith(f"event {exp.state.version} counts {value!r}; its reward ")
@@ -1060,7 +1061,7 @@ class StoreConformance(CorrectionConformance):
     def test_replay_finds_a_decision_that_was_not_made_so(self, begin, wrong):
         exp = begin()
         earn(exp, 20)
-        (choice,) = exp._snapshot.allocation(exp.state).choose(["d"], [None])
+        (choice,) = exp._session.allocation(exp.state).choose(["d"], [None])
         version = exp.state.version
         row = decision_row(
             exp,
@@ -1069,9 +1070,10 @@ class StoreConformance(CorrectionConformance):
             probability=choice.probability + 0.01 * (wrong == "probability"),
             reason=choice.reason,
         )
-        with exp._snapshot.writing() as transaction:
-            assert transaction.add_decisions([row]) == 1
-            assert transaction.add_decisions([row]) == 0  # its id is taken
+        with exp._session.writing() as transaction:
+            given = [row], exp._session.seed, START
+            assert transaction.add_decisions(*given) == 1
+            assert transaction.add_decisions(*given) == 0  # its id is taken
         assert begin().verify()  # the statistics are what they should be
         found = begin().verify(replay=True)
         assert len(found.problems) == 1 and found.problems[0].startswith("decision 'd' ")
@@ -1081,7 +1083,7 @@ class StoreConformance(CorrectionConformance):
     def test_a_report_tells_what_happened(self, begin):
         exp = begin(stop_p_best=0.9)
         assert exp.report().frame["share"].to_list() == [0.0] * 3
-        assert exp.report().because == "some arm has too few rewards to compare"
+        assert exp.report().because == "not every arm has enough rewards to compare yet"
         ids = {arm: [] for arm in ARMS}
         for d in exp.decide_many(60):
             ids[d.arm].append(d.id)
@@ -1100,7 +1102,7 @@ class StoreConformance(CorrectionConformance):
             exp.reward_many((id, 10.0 * i + k % 4) for k, id in enumerate(ids[arm]) if k >= 4)
         report = begin().report()
         assert report.best == "15" and report.stop
-        assert report.because.endswith("at least 0.9")
+        assert report.because.endswith("(target: at least 0.9)")
 
     @pytest.mark.parametrize(
         "look",
@@ -1189,7 +1191,7 @@ class StoreConformance(CorrectionConformance):
         assert exp.decision(first.id).settled == "missing"
 
     def test_the_log_can_be_exported_in_pages(self, begin, clock, tmp_path, monkeypatch):
-        monkeypatch.setattr("varts.live.log.ROWS_PER_PAGE", 4)
+        monkeypatch.setattr("varts.live.store.log.ROWS_PER_PAGE", 4)
         exp, file = begin(), tmp_path / "log.csv"
         for n in range(10):  # three at a time have the same one
             clock.advance(1 if n % 3 == 0 else 0)
@@ -1224,8 +1226,8 @@ def of(exp, arm):
 
 def log_of(exp):
     """All events."""
-    with exp._snapshot.reading() as transaction:
-        log = exp._snapshot.log(transaction)
+    with exp._session.reading() as transaction:
+        log = exp._session.log(transaction)
     return list(log.events())
 
 
@@ -1240,7 +1242,7 @@ def fold(events):
 
 def overwrite(exp, rows):
     """Write other statistics than the log adds up to."""
-    with exp._snapshot.changing() as change:
+    with exp._session.changing() as change:
         change.state.rows |= rows
         change.state.touched |= set(rows)
         change.transaction.save(change.state)
@@ -1248,15 +1250,15 @@ def overwrite(exp, rows):
 
 def append(exp, *events):
     """Add events to the log that the statistics do not know of."""
-    with exp._snapshot.writing() as transaction:
+    with exp._session.writing() as transaction:
         transaction.add_events(events)
 
 
 def decision_row(exp, **columns):
     """The row of a decision `d` that nobody made."""
-    row = {"experiment": exp._snapshot.id, "id": "d", "version": 1, "epoch": 1, "arm": 0}
+    row = {"experiment": exp._session.id, "id": "d", "version": 1, "epoch": 1, "arm": 0}
     row |= {"probability": 1 / 3, "estimated": False, "reason": "forced", "unit": None}
-    return NewDecision(**row | {"time": START, "salt": None, "context": None} | columns)
+    return NewDecision(**row | {"salt": None, "context": None} | columns)
 
 
 def exported(exp, folder):

@@ -11,9 +11,9 @@ from scipy import stats
 import varts
 from varts.features import Features
 from varts.linear_stats import LinearStats
-from varts.live.contextual_allocation import allocate, linear_statistics
-from varts.live.line import Line
-from varts.live.state import THE_REWARD
+from varts.live.core.allocation import allocate, linear_statistics
+from varts.live.core.events import THE_REWARD
+from varts.live.core.sums import RegressionSums
 
 FEATURES = {"country": ["NL", "BE"], "visits": "number"}
 NOT_CONTEXTS = [
@@ -24,7 +24,7 @@ NOT_CONTEXTS = [
     ({"visits": float("inf")}, "visits must be a number of at most 1e70, got inf"),
     ({"visits": 1, "country": 2.5}, "country must be a category, got 2.5"),
     ({"visits": 1, "country": "x" * 256}, "country must be text of 1 to 255 characters"),
-    ({"visits": 1, "country": "\ud800"}, "country must be text that UTF-8 can hold"),
+    ({"visits": 1, "country": "\ud800"}, "country must be text that is valid Unicode"),
     ("NL", "context must be a mapping from features to values, got 'NL'"),
 ]
 
@@ -123,7 +123,7 @@ class ContextConformance:
             known = {"country": country, "visits": 2}
             made = exp.decide_many(contexts=[known] * 2000)
             counts[country] = [sum(d.arm == arm for d in made) for arm in exp.arms]
-            chances[country] = allocate(exp._snapshot.seed, exp.state).chances_for(known)
+            chances[country] = allocate(exp._session.seed, exp.state).chances_for(known)
         for country, other in (("NL", "BE"), ("BE", "NL")):
             expected = 2000 * chances[country]
             assert (expected > 5).all()
@@ -361,13 +361,13 @@ class ContextConformance:
         visit(exp, 30)
         key = THE_REWARD, 0, 1
         row = exp.state.rows[key]
-        line: Line = row.line
+        line: RegressionSums = row.line
         products = line.products.copy()
         products[0, 1] = products[1, 0] = products[0, 1] + 1e-5
         for wrong in (line._replace(products=products), line._replace(n=line.n + 1), None):
             _overwrite(exp, {key: row._replace(line=wrong)})
             found = begin().verify()
-            assert not found.ok and "what features do differs" in str(found)
+            assert not found.ok and "the effects of features differ" in str(found)
         assert exp.verify(repair=True).ok
         assert begin().verify().ok
         _overwrite(exp, {key: row._replace(line=line._replace(n=line.n * (1 + 1e-15)))})
@@ -426,7 +426,7 @@ class ContextConformance:
 
 
 def _overwrite(exp, rows):
-    with exp._snapshot.changing() as change:
+    with exp._session.changing() as change:
         change.state.rows |= rows
         change.state.touched |= set(rows)
         change.transaction.save(change.state)

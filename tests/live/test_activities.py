@@ -1,7 +1,7 @@
 """What a store tells of all its experiments at once."""
 
 import varts
-from varts.live.store import open_store
+from varts.live.store.store import open_store
 
 
 def test_activities_are_what_reports_count(store_url):

@@ -16,10 +16,10 @@ import varts
 from tests.reference import frequency_p, p_best
 from tests.seeds import fresh
 from varts import NormalGamma, StudentT
-from varts.live.allocation import CHOICE, Allocation, uniforms
+from varts.live.core.allocation import CHOICE, Allocation, uniforms
+from varts.live.core.state import Config, State
+from varts.live.core.sums import Sums
 from varts.live.options import Options
-from varts.live.row import Row
-from varts.live.state import Config, State
 from varts.policies import registry
 
 LIMIT = 1e-6
@@ -33,7 +33,7 @@ def state_of(rewards, paused=(), winner=None, **options):
     rows, at = {}, 0
     made = Options.made(**options)
     for arm, values in enumerate(rewards):
-        row = Row()
+        row = Sums()
         for value in values:
             at += 1
             row = row.observe(value, at, made.half_life)
@@ -431,7 +431,7 @@ def test_numbers_of_an_id_are_uniform_and_its_own():
 
 
 def test_no_number_is_zero_or_one(monkeypatch):
-    from varts.live import allocation
+    from varts.live.core import allocation
 
     class Extreme:
         byte = b"\x00"

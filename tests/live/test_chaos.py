@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import time
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 import sqlalchemy as sa
@@ -17,9 +17,8 @@ from tests.live import chaos
 from tests.live.chaos import ARMS, check, in_new_process, say_last, work
 from tests.live.conformance import fold
 from varts.live import Store
-from varts.live.log import Log
-from varts.live.traffic import count_anew
-from varts.live.transaction import Transaction
+from varts.live.store.log import Log
+from varts.live.store.transaction import RECOUNT_TRAFFIC, Transaction, query
 
 pytestmark = pytest.mark.no_cover
 
@@ -60,12 +59,20 @@ def dies_at(point):
 
     def run(url, ids):
         exp = varts.open("carousel", store=url)
+        writing = exp._session.writing
+
+        @contextmanager
+        def writing_once(**how):
+            with writing(**how) as transaction:
+                yield transaction
+            now()
+
         if point == "log written":
             Transaction.add_events = after(Transaction.add_events)
         elif point == "caches written":
             Transaction.save = after(Transaction.save)
         elif point == "committed":
-            exp._snapshot.publish = now
+            exp._session.writing = writing_once
         exp.reward_many([(id, 2.0) for id in ids])
 
     return run
@@ -92,9 +99,9 @@ def test_a_batch_is_whole_or_not_there(store_url, point):
 def test_a_commit_waits_for_the_disk(tmp_path):
     """What SIGKILL cannot show: the settings under which SQLite survives power loss."""
     store = Store(f"sqlite:///{tmp_path / 'varts.db'}")
-    with store.engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+    with store.engine.transaction() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
     store.close()
 
 
@@ -135,7 +142,8 @@ def test_a_commit_that_is_none_is_caught(tmp_path, monkeypatch, verb, told):
         count += 1
         answer = honest(self, *args)
         if count == 9:
-            self.connection.get_transaction().rollback()
+            self.connection.execute("ROLLBACK")
+            self.connection.execute("BEGIN")  # for the commit that follows
         return answer
 
     monkeypatch.setattr(Transaction, verb, faked)
@@ -176,7 +184,8 @@ def test_a_loss_that_verify_cannot_see_is_caught(clean, tmp_path):
     with store.writing(store.find("plain").id) as transaction:
         state = fold(Log(transaction, lambda: nullcontext(transaction)).events())
         state.touched = set(state.rows)
-        count_anew(transaction.connection, transaction.experiment)
+        transaction.run(query("DELETE FROM varts_traffic WHERE experiment = :x"))
+        transaction.run(RECOUNT_TRAFFIC)
         transaction.save(state)
     with varts.open("plain", store=store) as exp:
         assert exp.verify(replay=True).ok

@@ -25,7 +25,7 @@ def test_the_export_says_the_same(exp, tmp_path, monkeypatch):
     rng = np.random.default_rng(1)
     for _ in range(3):
         play(exp, 300, rng)
-    monkeypatch.setattr("varts.live.log.ROWS_PER_PAGE", 64)
+    monkeypatch.setattr("varts.live.store.log.ROWS_PER_PAGE", 64)
     own = exp.check()
     for name in ("log.parquet", "log.csv", "log.ndjson"):
         exp.export(tmp_path / name)

@@ -8,8 +8,8 @@ import pytest
 import varts
 from tests.live.conformance import Clock
 from tests.live.stores import open_in, shared
-from varts.live import Store, UnknownDecision, expiry
-from varts.live.clock import file_clock, process_clock
+from varts.live import Store, UnknownDecision, settle
+from varts.live.store.engine import file_clock, process_clock
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -101,7 +101,7 @@ def test_one_call_settles_a_bounded_number(store_url):
     """A decision after a quiet night does not wait for all that has expired."""
     clock = Clock()
     exp = open_in(Store(store_url, clock), window=60, missing=0.0)
-    step = expiry.DECISIONS_PER_SWEEP
+    step = settle.DECISIONS_PER_CALL
     many = 3 * step + 5
     exp.decide_many(many)
     clock.advance(61)

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import varts
-from varts.live.wording import verdict
 
 FEATURES = {"country": ["NL", "BE"], "visits": "number"}
 
@@ -50,11 +49,11 @@ def test_every_country_gets_its_arm(experiment):
 
 
 def test_the_best_arm_is_said_to_depend_on_the_context(experiment):
-    assert verdict(experiment.report()).startswith("which arm is best depends on the context")
+    assert experiment.report().verdict.startswith("which arm is best depends on the context")
 
 
 def test_without_a_difference_it_is_not():
-    assert not verdict(play(steep=0.0).report()).startswith("which arm is best depends")
+    assert not play(steep=0.0).report().verdict.startswith("which arm is best depends")
 
 
 def test_chances_are_averages_over_units(experiment):

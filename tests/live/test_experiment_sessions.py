@@ -40,18 +40,17 @@ from varts.live import (
     RewardConflict,
     Store,
     UnknownDecision,
-    allocation,
     experiment,
-    expiry,
     rewards,
-    row,
+    settle,
 )
-from varts.live.contextual_allocation import linear_statistics
-from varts.live.line import Line
-from varts.live.row import Row
-from varts.live.snapshot import Snapshot
-from varts.live.state import AMEND, CORRECTIONS, EXPIRED, MISSING, PART, REWARD, VOID, State
-from varts.live.transaction import Transaction
+from varts.live.core import allocation, sums
+from varts.live.core.allocation import linear_statistics
+from varts.live.core.events import AMEND, CORRECTIONS, EXPIRED, MISSING, PART, REWARD, VOID
+from varts.live.core.state import State
+from varts.live.core.sums import RegressionSums, Sums
+from varts.live.session import Session
+from varts.live.store.transaction import Transaction
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
 REWARDS = st.one_of(st.sampled_from([0.0, 1.0, -2.5, 1e300]), st.floats(-1e6, 1e6, allow_nan=False))
@@ -145,7 +144,7 @@ class Sessions(RuleBasedStateMachine):
             self.open(self.arms, metrics=["m"], **self.options, **features),
             self.open(),
         ]
-        self.seed = self.processes[0]._snapshot.seed
+        self.seed = self.processes[0]._session.seed
         self.decide(0, ["ann", "bob", None, None], False, 0)
 
     def open(self, arms=None, **options):
@@ -258,7 +257,7 @@ class Sessions(RuleBasedStateMachine):
         knew = exp.options.window == self.options["window"]
         new = [unit for unit, id in zip(units, ids, strict=True) if id not in self.decisions]
         if self.options["sticky"] and self.winner is None and None in new:
-            with pytest.raises(ValueError, match=r"^unit must be given, since .* is sticky"):
+            with pytest.raises(ValueError, match=r"^unit must be given, because .* is sticky"):
                 exp.decide_many(units, ids, **self.contexts(ids))
             self.follow()
             units = [unit or f"guest {self.number + i}" for i, unit in enumerate(units)]
@@ -600,7 +599,7 @@ class Sessions(RuleBasedStateMachine):
     def stop(self, who, pick):
         winner = [None, *self.arms][pick % (1 + len(self.arms))]
         if winner is None and self.winner is not None:
-            with pytest.raises(ValueError, match=r"^winner must be given, since everybody gets"):
+            with pytest.raises(ValueError, match=r"^winner must be given: everybody gets"):
                 self.processes[who].stop()
             return self.follow()
         self.processes[who].stop(winner)
@@ -889,12 +888,12 @@ def wrong_variance(patch):
 
 def no_window(patch):
     """Late rewards are taken if nobody has settled them."""
-    patch.setattr(experiment, "expire", lambda snapshot, beside: None)
+    patch.setattr(experiment, "settle_some", lambda session, beside: None)
 
 
 def raw_values(patch):
     """The clip range is forgotten."""
-    for module in (rewards, expiry):
+    for module in (rewards, settle):
         patch.setattr(module, "counted", lambda seed, config, id, raw: raw)
 
 
@@ -910,7 +909,7 @@ def restless(patch):
 
 def not_sticky(patch):
     """The arms of sticky units are not kept."""
-    patch.setattr(Transaction, "assign", lambda self, rows: None)
+    patch.setattr(Transaction, "assign", lambda self, rows: len(rows))
 
 
 def half_written(patch):
@@ -919,8 +918,8 @@ def half_written(patch):
 
     def added(self, new):
         add_events(self, new)
-        self.connection.exec_driver_sql("COMMIT")
-        self.connection.exec_driver_sql("BEGIN")
+        self.connection.execute("COMMIT")
+        self.connection.execute("BEGIN")
 
     patch.setattr(Transaction, "add_events", added)
 
@@ -937,26 +936,26 @@ def one_history(patch):
 
 def lost_digits(patch):
     """A reward is taken out of the sums whatever that leaves of them."""
-    replaced = Row.replaced
+    replaced = Sums.replaced
 
     def careless(self, before, after, weight, x=None):
         with pytest.MonkeyPatch.context() as inside:
-            inside.setattr(row, "LEAST_LEFT", -1e300)
-            inside.setattr(row, "FARTHEST_ORIGIN", 1e300)
+            inside.setattr(sums, "LEAST_LEFT", -1e300)
+            inside.setattr(sums, "FARTHEST_ORIGIN", 1e300)
             return replaced(self, before, after, weight, x)
 
-    patch.setattr(Row, "replaced", careless)
+    patch.setattr(Sums, "replaced", careless)
 
 
 def parts_again(patch):
     """A part counts as often as it comes."""
-    made = rewards._Entry.__init__
+    made = rewards.Outcome.__init__
 
-    def forgetful(self, settled, corrections):
+    def forgetful(self, settled, corrections=()):
         made(self, settled, corrections)
         self.parts = {}
 
-    patch.setattr(rewards._Entry, "__init__", forgetful)
+    patch.setattr(rewards.Outcome, "__init__", forgetful)
 
 
 def full_weight(patch):
@@ -977,13 +976,15 @@ def lost_features(patch):
 
 def wrong_slope(patch):
     """In the cache and in the fold alike: only the model can tell."""
-    observe = Line.observe
-    patch.setattr(Line, "observe", lambda self, point: observe(self, point * [1, 1, 1.001, 1]))
+    observe = RegressionSums.observe
+    patch.setattr(
+        RegressionSums, "observe", lambda self, point: observe(self, point * [1, 1, 1.001, 1])
+    )
 
 
 def another_context(patch):
     """A choice is made for a unit with another context than the log has."""
-    allocation_for = Snapshot.allocation
+    allocation_for = Session.allocation
 
     def other(self, state):
         made = allocation_for(self, state)
@@ -991,12 +992,12 @@ def another_context(patch):
         made._known = lambda contexts: known(made, [context_of("another")] * len(contexts))
         return made
 
-    patch.setattr(Snapshot, "allocation", other)
+    patch.setattr(Session, "allocation", other)
 
 
 def unforgotten(patch):
     """The contexts of a forgotten unit stay where they are."""
-    patch.setattr(Transaction, "forget_contexts", lambda self, unit, keep_numbers: set())
+    patch.setattr(Transaction, "_forget_contexts", lambda self, unit, keep_numbers: set())
 
 
 # The model notices a mutant if an assertion fails, a `pytest.raises` sees nothing, or the library

@@ -11,12 +11,13 @@ from scipy import stats
 import varts
 from tests.live.conformance import START
 from tests.live.stores import refused, sentence
-from varts.live import StoreError, log
-from varts.live.checkpoints import MOST_CHECKPOINTS, check_spacing
-from varts.live.history import history
-from varts.live.report import report
-from varts.live.state import State
-from varts.live.store import Store
+from varts.live import StoreError
+from varts.live.audit.history import MOST_CHECKPOINTS, check_spacing, history
+from varts.live.core.state import State
+from varts.live.report.report import report_of
+from varts.live.store import log
+from varts.live.store.store import Store
+from varts.live.store.transaction import Traffic
 
 pytestmark = pytest.mark.when_changed("src/varts/live")
 
@@ -59,8 +60,8 @@ def eventful(store, clock, **options):
 
 
 def whole_log(exp):
-    with exp._snapshot.reading() as transaction:
-        found = exp._snapshot.log(transaction)
+    with exp._session.reading() as transaction:
+        found = exp._session.log(transaction)
     return list(found.events()), list(found.decisions())
 
 
@@ -75,7 +76,8 @@ def folded(exp, events, version):
 def said_at(exp, version, made, events):
     """The report of that state, with these decisions."""
     decided = {arm: made.count(arm) for arm in set(made)}
-    return report(exp.name, folded(exp, events, version), decided, {}, 0.95).frame.select(SAID)
+    state = folded(exp, events, version)
+    return report_of(exp.name, state, Traffic(decided, {})).frame.select(SAID)
 
 
 def checkpoints(found):
@@ -361,19 +363,19 @@ def test_a_log_that_was_restored_or_makes_no_sense(url, monkeypatch):
     exp = varts.open("price", ["9", "12"], store=url, seed=1)
     exp.reward_many([(d.id, float(i)) for i, d in enumerate(exp.decide_many(60))])
     monkeypatch.setattr(log, "ROWS_PER_PAGE", 20)
-    reading, pages = exp._snapshot.reading, []
+    reading, pages = exp._session.reading, []
 
-    def restored():
+    def restored(**how):
         pages.append(1)
         if len(pages) == 4:
             execute("UPDATE varts_events SET batch = batch + 1")
-        return reading()
+        return reading(**how)
 
     def execute(text):
-        with exp._snapshot.writing() as transaction:
-            transaction.connection.exec_driver_sql(text)
+        with exp._session.writing() as transaction:
+            transaction.connection.execute(text)
 
-    monkeypatch.setattr(exp._snapshot, "reading", restored)
+    monkeypatch.setattr(exp._session, "reading", restored)
     refused(exp.history, "was restored while its log was read; begin again")
     monkeypatch.undo()
     for damage in (
@@ -383,7 +385,7 @@ def test_a_log_that_was_restored_or_makes_no_sense(url, monkeypatch):
         "DELETE FROM varts_events WHERE version = 1",
     ):
         execute(damage)
-        refused(exp.history, "the log of experiment 'price' cannot be followed; verify tells more")
+        refused(exp.history, "the log of experiment 'price' cannot be followed; verify says")
     exp.close()
 
 
@@ -393,17 +395,17 @@ def test_a_history_is_that_of_one_moment(store_url, clock, monkeypatch):
     whole = exp.history(points=5).frame
     other = varts.open("price", store=exp.store)
     monkeypatch.setattr(log, "ROWS_PER_PAGE", 10)
-    reading, count = exp._snapshot.reading, iter(range(40, 10**6))
+    reading, count = exp._session.reading, iter(range(40, 10**6))
 
     def meanwhile():
         play(other, clock, 1, next(count))
         return reading()
 
-    with exp._snapshot.reading() as transaction:
-        state, _ = exp._snapshot.reload(transaction)
-        moment = exp._snapshot.log(transaction)
+    with exp._session.reading() as transaction:
+        state, _ = exp._session.reload(transaction)
+        moment = exp._session.log(transaction)
     moment.reading = meanwhile
-    found = history(exp.name, moment, state, check_spacing(5, None, None), 0.95)
+    found = history(exp.name, moment, state, exp._session.seed, check_spacing(5, None, None), 0.95)
     assert_frame_equal(found.frame, whole, **CLOSE)
     assert next(count) > 50 and exp.report().state.rewards > whole["rewards"].max()
 
@@ -411,8 +413,8 @@ def test_a_history_is_that_of_one_moment(store_url, clock, monkeypatch):
 def test_a_log_that_has_lost_events_and_was_repaired(url):
     exp = varts.open("price", ["9", "12"], store=url, seed=1)
     exp.reward_many([(d.id, float(i % 9)) for i, d in enumerate(exp.decide_many(60))])
-    with exp._snapshot.writing() as transaction:
-        transaction.connection.exec_driver_sql("DELETE FROM varts_events WHERE version IN (9, 30)")
+    with exp._session.writing() as transaction:
+        transaction.connection.execute("DELETE FROM varts_events WHERE version IN (9, 30)")
     assert exp.verify(repair=True).repaired
     exp.pause_arm("9")
     frame = exp.history(every_rewards=10).frame
@@ -425,9 +427,9 @@ def test_a_log_that_has_lost_events_and_was_repaired(url):
 def test_a_decision_for_an_arm_that_is_not_there():
     exp = varts.open("price", ["9", "12"], store="memory://", seed=1)
     exp.decide_many(5)
-    with exp._snapshot.writing() as transaction:
-        transaction.connection.exec_driver_sql("UPDATE varts_decisions SET arm = 7")
-    refused(exp.history, "2 arms but decisions for others; verify tells more", error=StoreError)
+    with exp._session.writing() as transaction:
+        transaction.connection.execute("UPDATE varts_decisions SET arm = 7")
+    refused(exp.history, "2 arms but decisions for others; verify says", error=StoreError)
 
 
 def test_as_text():

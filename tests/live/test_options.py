@@ -11,7 +11,7 @@ import varts
 from tests.live.stores import open_in, sentence
 from varts import Normal, NormalGamma
 from varts.live import Options
-from varts.live.store import Store
+from varts.live.store.store import Store
 from varts.policies import registry
 from varts.priors import UnknownArmsWarning
 
@@ -45,8 +45,8 @@ BAD = [
     ({"prior": {"mu": 0, "kappa": -1, "alpha": 1, "beta": 1}}, "kappa must be finite and >= 0"),
     ({"prior": NormalGamma([1, 2], 1, 2, 1)}, "prior must have one entry per arm (3)"),
     ({"prior": Normal(0, 1)}, "VarTS: prior must be a NormalGamma, got a Normal"),
-    ({"policy": "UCB1", "prior": SHARED}, "UCB1 takes no prior: give prior=None beside"),
-    ({"policy": "TS14", "prior": SHARED}, "TS14 takes no prior: give prior=None beside"),
+    ({"policy": "UCB1", "prior": SHARED}, "UCB1 takes no prior: give prior=None with"),
+    ({"policy": "TS14", "prior": SHARED}, "TS14 takes no prior: give prior=None with"),
     ({"policy": varts.VarTS(SHARED), "prior": EACH}, "prior must be given once"),
     ({"floor": -0.1}, "floor must be finite and >= 0 and < 1, got -0.1"),
     ({"floor": 1}, "floor must be finite and >= 0 and < 1, got 1"),
@@ -74,7 +74,11 @@ BAD = [
     ({"skew": -1}, "skew must be finite and >= 0 and <= 3.15576e+09, got -1"),
     ({"skew": None}, "skew must be finite and >= 0 and <= 3.15576e+09, got None"),
     ({"skew": 1e303}, "skew must be finite and >= 0 and <= 3.15576e+09, got 1e+303"),
-    ({"missing": 0.0}, "window must be given for a missing reward to count as anything, got none"),
+    (
+        {"missing": 0.0},
+        "window must be given with missing, got none: a reward is missing once its window has "
+        "passed",
+    ),
     ({"missing": NAN, "window": 5}, "missing must be finite, got nan"),
     ({"missing": "0", "window": 5}, "missing must be finite, got '0'"),
     ({"half_life": 0}, "half_life must be finite and > 0, got 0"),
@@ -101,9 +105,9 @@ BAD = [
     ({"metrics": ["r"], "guards": {"r": ("under", 5)}}, "unknown guard of r 'under'; known: below"),
     ({"metrics": ["r"], "guards": {"r": ("below", NAN)}}, "guard of r must be finite, got nan"),
     ({"features": 5}, 'features must be like {"country": ["NL", "BE"], "visits": "number"}, got 5'),
-    ({"features": {}}, "features must be at least one, got none"),
+    ({"features": {}}, "features must have at least one feature, got none"),
     ({"features": {"visits": "numbers"}}, 'visits must be "number" or a list of categories'),
-    ({"features": {"time": "number"}}, "features must have other names than the metrics and the"),
+    ({"features": {"time": "number"}}, "features must not be named like a metric or a column"),
     ({"features": {"kinds": VISITS, "version": 2}}, "version of the features must be 1, got 2"),
     ({**LINEAR, "prior": LINE}, "prior must have 1 features, for the columns ['visits'], got 2"),
     (
@@ -201,7 +205,7 @@ def other_than(name):
 
 def test_options_can_be_taken_back():
     exp = open_in("memory://", prior=EACH, window=60, missing=0.0, clip=(0, 1), half_life=9)
-    with pytest.raises(ValueError, match="window must be given for a missing reward"):
+    with pytest.raises(ValueError, match="window must be given with missing"):
         exp.configure(window=None)
     exp.configure(prior=None, window=None, missing=None, clip=None, half_life=None)
     assert exp.options == Options.made()
@@ -314,7 +318,7 @@ def test_a_policy_with_memory_is_refused(monkeypatch):
             return 0
 
     monkeypatch.setitem(registry._registry, "last", Last)
-    with pytest.raises(ValueError, match="'Last', which keeps a memory of its own"):
+    with pytest.raises(ValueError, match="'Last', which has its own memory"):
         open_in("memory://", policy="Last")
 
 

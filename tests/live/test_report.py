@@ -11,7 +11,7 @@ from scipy import stats
 import varts
 from tests.seeds import fresh
 from varts import NormalGamma
-from varts.live.report import posterior
+from varts.live.report.estimates import posterior
 
 ARMS = ["a", "b", "c"]
 NOISE = np.random.default_rng(3).uniform(-1, 1, 400)
@@ -243,9 +243,9 @@ def test_bernoulli_statistics_hold_the_tossed_rewards():
         ({"stop_loss": 1e-9}, False, "expected loss"),
         ({"stop_loss": 10.0}, True, "at most 10"),
         ({"stop_p_best": 0.999, "stop_loss": 10.0}, True, "at most 10"),
-        ({"stop_error": 0.05}, False, "a, b, c may still be best, with an error of 5 % at any"),
-        ({"stop_error": 0.05}, False, "without a floor that may remain so for ever"),
-        ({"stop_error": 0.05, "half_life": 50.0}, False, "nothing holds at any look with a half"),
+        ({"stop_error": 0.05}, False, "can't rule out a, b or c yet (5 % error, no matter"),
+        ({"stop_error": 0.05}, False, "without a floor, that may never change"),
+        ({"stop_error": 0.05, "half_life": 50.0}, False, "intervals are not available with a half"),
     ],
 )
 def test_the_stop_rule_flags_and_never_acts(rule, stop, because):
@@ -301,10 +301,10 @@ def test_equal_rewards_stop_nothing():
     exp.reward_many((d.id, 0.0) for d in exp.decide_many(12))
     found = exp.report()
     assert (found.stop, found.best) == (False, None)
-    assert found.because == "all rewards so far are equal: nothing to compare"
+    assert found.because == "all rewards so far are equal, so there is nothing to compare"
 
 
-def test_who_rewards_only_buyers_is_told_so():
+def test_a_report_warns_if_only_buyers_are_rewarded():
     """4,000 visitors, of whom a few hundred bought: nothing is known of the others."""
     exp = opened(["a", "b"], **ALL_RULES)
     rng = np.random.default_rng(1)
@@ -315,8 +315,9 @@ def test_who_rewards_only_buyers_is_told_so():
     assert found.best == "b"
     assert not found.stop
     assert " % of the decisions have no reward yet" in found.because
-    assert found.because.endswith("set window and missing?")
+    assert found.because.endswith("set window and missing")
     assert found.because in found.notes
+    assert f"note: {found.because}" not in found.sentences  # the verdict has it
 
 
 def test_pending_decisions_that_could_turn_the_answer():
@@ -334,7 +335,7 @@ def test_pending_decisions_that_could_turn_the_answer():
     assert found.frame["p_best"].max() > 0.9
     assert not found.stop
     assert found.because == (
-        f"{pending:,} decisions have no reward yet; if all of them came to 0, a would be ahead"
+        f"{pending:,} decisions have no reward yet; if each of them earned 0, a would be ahead"
     )
 
 
@@ -365,10 +366,11 @@ def test_certainty_is_kept_apart_from_p_best():
     exp.pause_arm("c")
     found = exp.report()
     assert (found.stop, found.winner, found.possible) == (True, "b", ["b"])
-    assert found.because == "all arms but b are ruled out, with an error of 5 % at any look"
+    error = "(5 % error, no matter how often you look)"
+    assert found.because == f"all arms in play but b are ruled out {error}"
 
 
-def test_lower_is_better_at_any_look_too():
+def test_anytime_intervals_with_goal_min():
     frames = []
     for goal, sign in (("max", 1.0), ("min", -1.0)):
         exp = opened(goal=goal, floor=0.3)
@@ -411,4 +413,61 @@ def test_equal_rewards_are_equal_however_many_there_are():
     for d in exp.decide_many(40):
         exp.reward(d.id, 3.0)
     found = exp.report()
-    assert not found.stop and found.because == "all rewards so far are equal: nothing to compare"
+    assert (
+        not found.stop
+        and found.because == "all rewards so far are equal, so there is nothing to compare"
+    )
+
+
+def test_sentences_do_not_contradict_each_other_on_thin_data():
+    """Two rewards an arm can meet a rule of P(best); the sentence says how few they are."""
+    exp = opened(["a", "b"], stop_p_best=0.6)
+    for i, d in enumerate(exp.decide_many(12, [f"d{i}" for i in range(12)])):
+        exp.reward(d.id, {"a": 0.0, "b": 9.0}[d.arm] + i % 3)
+    found = exp.report()
+    assert found.stop and not found.has_leader
+    assert found.verdict.startswith("the stop rule is met, although with fewer than 10 rewards per")
+
+
+def test_one_arm_in_play_is_not_said_to_beat_others():
+    exp = opened(["a", "b"], stop_error=0.05)
+    exp.reward_many((d.id, float(i % 3)) for i, d in enumerate(exp.decide_many(60)))
+    exp.pause_arm("b")
+    found = exp.report()
+    assert found.certainty == found.because == "a is the only arm in play"
+    assert found.verdict == "the stop rule is met: a is the only arm in play"
+    assert found.certainty not in found.sentences  # the verdict has it
+
+
+def test_one_arm_in_play_has_no_p_best_to_boast_of():
+    exp = opened(["a", "b"], stop_p_best=0.95)
+    exp.reward_many((d.id, float(i % 3)) for i, d in enumerate(exp.decide_many(8)))
+    exp.pause_arm("b")
+    found = exp.report()
+    assert found.stop and found.because == "a is the only arm in play"
+    exp.configure(stop_p_best=None)
+    assert exp.report().verdict == "a is the only arm in play; no stop rule was set"
+
+
+def test_before_the_arms_can_be_compared_it_is_too_early():
+    found = opened().report()
+    assert found.verdict == "too early to say which arm is best; no stop rule was set"
+    assert found.sentences == []
+
+
+def test_unmet_rules_have_their_targets():
+    exp, _, _ = rewarded(stop_p_best=0.999, stop_loss=1e-9, stop_error=0.05)
+    found = exp.report()
+    assert "(target: at least 0.999) and the lowest expected loss is" in found.because
+    assert found.because.endswith("(target: at most 1e-09)")
+    assert found.certainty in found.sentences
+
+
+def test_a_report_does_not_recommend_options_that_are_set():
+    exp = opened(["a", "b"], window=3600.0, missing=0.0)
+    made = exp.decide_many(40)
+    exp.reward_many((d.id, float(i % 3)) for i, d in enumerate(made[:10]))
+    (note,) = (note for note in exp.report().notes if "no reward yet" in note)
+    assert note.endswith("wait until they arrive or their window has passed")
+    exp.configure(missing=None)
+    assert exp.report().notes[0].endswith("set missing")

@@ -1,6 +1,7 @@
 """What a report shows: estimates within their intervals, the best first, what is beside them."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import varts
 from tests.tiers import examples
 from varts import ArmStats, NormalGamma
 from varts.cli.experiment_text import show_report
-from varts.live.report import ARMS_SHOWN, report
-from varts.live.state import State
+from varts.live.core.state import State
+from varts.live.report.report import ARMS_SHOWN, report_of
+from varts.live.store.transaction import Traffic
 
 values = st.one_of(
     st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda x: round(x, 6)),
@@ -31,21 +33,30 @@ priors = st.one_of(
 )
 
 
-class Told(State):
-    """A state whose statistics are given, whatever the events of a log would come to."""
+class Given(State):
+    """A state with given statistics, instead of those that the events of a log add up to."""
+
+    given_holdout = None
+    given_metrics: ClassVar = {}
 
     def statistics(self):
-        return self.told
+        return self.given
 
     def counts(self):
-        return self.told.n.astype(np.int64)
+        return self.given.n.astype(np.int64)
+
+    def holdout_statistics(self):
+        return self.given_holdout
+
+    def metric_statistics(self):
+        return self.given_metrics
 
 
 def with_stats(stats, **options):
     names = [f"arm {i}" for i in range(stats.K)]
     exp = varts.open("table", names, store="memory://", seed=1, **options)
-    state = Told(exp.state.config, rewards=int(stats.n.sum()))
-    state.told = stats
+    state = Given(exp.state.config, rewards=int(stats.n.sum()))
+    state.given = stats
     return state
 
 
@@ -53,8 +64,16 @@ def with_rewards(rewards, **options):
     return with_stats(ArmStats.from_rewards(rewards), **options)
 
 
-def reported(state, level=0.95, **beside):
-    return report("table", state, {}, {}, level, **beside)
+def reported(state, level=0.95):
+    return report_of("table", state, Traffic({}, {}), level)
+
+
+def with_everything(**options):
+    """Sales with a holdout, two metrics and a guardrail."""
+    guards = {"refund": ("below", 0.05)}
+    state = with_rewards(SALES, metrics=list(METRICS), guards=guards, **options)
+    state.given_holdout, state.given_metrics = GROUPS, METRICS
+    return state
 
 
 @examples(150)
@@ -113,7 +132,7 @@ def test_thousands_of_arms_are_printed_in_part():
     assert sum("┆" in line for line in lines) == 1 + ARMS_SHOWN
     assert len(found.frame) == 2004
     likeliest = ", ".join(found.ranking["arm"].head(5))
-    assert found.certainty.startswith(f"{likeliest} and 1,999 more may still be best")
+    assert found.certainty.startswith(f"can't rule out {likeliest} or 1,999 others yet (5 % error")
 
 
 @pytest.mark.when_changed("src/varts/live")
@@ -133,27 +152,23 @@ RNG = np.random.default_rng(2)
 SALES = [RNG.normal(mean, 2, 900) for mean in (5.0, 6.0, 5.2)]
 GROUPS = ArmStats.from_rewards([RNG.normal(5.9, 2, 2400), RNG.normal(5.3, 2, 600)])
 REFUNDS = ArmStats.from_rewards([(RNG.random(2000) < p) * 1.0 for p in (0.01, 0.1, 0.05)])
-BESIDE = {
-    "holdout": GROUPS,
-    "metrics": {"refund": REFUNDS, "basket": ArmStats.from_rewards(SALES)},
-    "guards": {"refund": ("below", 0.05)},
-}
+METRICS = {"refund": REFUNDS, "basket": ArmStats.from_rewards(SALES)}
 
 
-def test_gain_and_guards_are_told_above_the_notes(capsys):
-    found = reported(with_rewards(SALES), **BESIDE)
-    assert str(found.gain).startswith("learning earned +0.596 a decision")
+def test_gain_and_guardrails_are_printed_above_the_notes(capsys):
+    found = reported(with_everything())
+    assert str(found.gain).startswith("learning earned +0.596 per decision")
     (broken,) = found.guards
-    assert broken.startswith("guard: refund of arm 1 is 0.1")
+    assert broken.startswith("guardrail broken by arm 1: refund is 0.1")
     assert found.metrics["flag"].to_list() == ["kept", "broken", "unclear", None, None, None]
-    said = [str(found.gain), broken, "note: so it is"]
+    said = [found.certainty, str(found.gain), broken, "note: so it is"]
     noted = replace(found, notes=("so it is",))
     assert noted.sentences == said
     for line in said:
         assert line in str(noted).splitlines()
     show_report(noted, [], 2)
     out = capsys.readouterr().out.splitlines()
-    assert out[-3:] == said
+    assert out[-4:] == said
     at = next(i for i, line in enumerate(out) if line.startswith("refund"))
     assert out[at].endswith("  below 0.05")
     assert [line.split()[1] for line in out[at + 1 : at + 3]] == [
@@ -166,33 +181,34 @@ def test_gain_and_guards_are_told_above_the_notes(capsys):
 
 
 def test_scripts_get_gain_metrics_and_guards():
-    body = reported(with_rewards(SALES), **BESIDE).to_dict()
+    body = reported(with_everything()).to_dict()
     assert body["gain"]["estimate"] == pytest.approx(GROUPS.mean[0] - GROUPS.mean[1])
     assert body["gain"]["sentence"].startswith("learning earned")
     assert [row["flag"] for row in body["metrics"][:3]] == ["kept", "broken", "unclear"]
     assert len(body["guards"]) == 1
 
 
-def test_lower_rewards_are_saved_and_a_half_life_promises_nothing_at_any_look():
-    found = reported(with_rewards(SALES, goal="min", half_life=1e5), **BESIDE)
-    assert str(found.gain).startswith("learning cost 0.596") and "any look" not in str(found.gain)
+def test_lower_rewards_are_saved_and_a_half_life_has_no_anytime_intervals():
+    found = reported(with_everything(goal="min", half_life=1e5))
+    assert str(found.gain).startswith("learning probably cost 0.596")
+    assert "anytime" not in str(found.gain)
     assert found.metrics["anytime_low"].null_count() == 6
     assert found.metrics["low"].null_count() == 0
-    assert found.guards[0].endswith("not below 0.05; as of this look")
+    assert found.guards[0].endswith("should be below 0.05 (at this look only)")
 
 
-def test_nothing_is_said_of_paused_arms_that_break_a_guard():
-    state = with_rewards(SALES)
+def test_paused_arms_that_break_a_guardrail_get_no_sentence():
+    state = with_everything()
     state.config = replace(state.config, paused=frozenset({1}))
-    found = reported(state, **BESIDE)
+    found = reported(state)
     assert found.guards == ()
     assert found.metrics["flag"][1] == "broken"
 
 
 def test_reports_differ_if_what_is_beside_the_arms_does():
-    plain, full = (reported(with_rewards(SALES), **some) for some in ({}, BESIDE))
+    plain, full = reported(with_rewards(SALES)), reported(with_everything())
     assert (plain.gain, plain.metrics, plain.guards) == (None, None, ())
-    again = reported(with_rewards(SALES), **BESIDE)
+    again = reported(with_everything())
     assert replace(again, state=full.state) == full
     assert replace(plain, state=full.state) != full
     assert replace(again, state=full.state, metrics=full.metrics.head(2)) != full

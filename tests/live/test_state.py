@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import varts
+from varts.live.core.state import Config, State
+from varts.live.core.sums import Sums
 from varts.live.options import Options
-from varts.live.report import report
-from varts.live.row import Row
-from varts.live.state import Config, State
+from varts.live.report.report import report_of
+from varts.live.store.transaction import Traffic
 
 CLOSE = Fraction(1, 10**9)
 ARMS = ["a", "b", "c"]
@@ -110,7 +111,7 @@ def test_a_million_rewards(order):
     parts = np.random.default_rng(4).integers(-(2**20), 2**20, size)
     if order == "rising":
         parts.sort()
-    row = Row()
+    row = Sums()
     for at, value in enumerate((1e9 + parts * 2.0**-20).tolist(), 1):
         row = row.observe(value, at, None)
     total, squares = int(parts.sum()), int((parts * parts).sum())
@@ -118,7 +119,7 @@ def test_a_million_rewards(order):
     variance = (squares - Fraction(total**2, size)) / ((size - 1) * 2**40)
     assert abs(unrounded(row) - mean) <= CLOSE * Fraction(math.sqrt(variance))
     state = State(Config(("only",), Options.made(), 1), 1, size, {("", 0, 1): row})
-    line = report("million", state, {}, {}, 0.95).frame.row(0, named=True)
+    line = report_of("million", state, Traffic({}, {})).frame.row(0, named=True)
     assert line["n"] == size
     assert agrees(line["mean"], line["sd"], (mean, variance))
 

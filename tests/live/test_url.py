@@ -14,7 +14,7 @@ import varts
 from tests.live.chaos import ARMS
 from tests.live.stores import refused
 from varts.live import Store, StoreError, UnknownExperiment
-from varts.live.url import read_url
+from varts.live.store.url import read_url
 
 SECRET = "hunter2-never-shown"
 

@@ -13,8 +13,9 @@ import pytest
 import varts
 from tests.live import chaos
 from tests.live.stores import refused, rewards, shared, with_rewards
-from varts.live import Store, connections
-from varts.live.locks import FairQueue
+from varts.live import Store
+from varts.live.store import postgres as postgresql
+from varts.live.store.queue import FileQueue
 
 SLACK = 20  # seconds that a busy machine may take on top of a limit of one or two
 
@@ -32,7 +33,7 @@ def paused_in_a_transaction(url, attempt=lambda change: change()):
         exp = varts.open("carousel", store=url)
 
         def change():
-            with exp._snapshot.changing():
+            with exp._session.changing():
                 os.kill(os.getpid(), signal.SIGSTOP)
 
         attempt(change)
@@ -105,7 +106,7 @@ def test_a_place_that_was_given_up_serves_the_next_caller(url):
     exp = with_rewards(limited(url, 0.2))
     with paused_in_a_transaction(url):
         refused(exp.decide, "waited 0.2 s")
-        exp.store.timeout = SLACK
+        exp.store.engine.timeout = SLACK
         answers = []
         thread = threading.Thread(target=lambda: answers.append(exp.decide()))
         thread.start()
@@ -116,7 +117,7 @@ def test_a_place_that_was_given_up_serves_the_next_caller(url):
 
 def test_postgresql_ends_the_session_of_a_paused_process(postgres, monkeypatch):
     """While it is paused others go on; when it wakes up it is told, and nothing is written."""
-    monkeypatch.setattr(connections, "SHORTEST_PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr(postgresql, "SHORTEST_PAUSE_SECONDS", 0.5)
     url = postgres()
     with with_rewards(url) as exp:
         id = exp.decide().id
@@ -131,7 +132,7 @@ def test_postgresql_ends_the_session_of_a_paused_process(postgres, monkeypatch):
 def test_threads_wait_for_a_store_in_memory_as_long_as_it_says():
     exp = with_rewards("memory://waits?timeout=0.2")
     assert varts.open("carousel", store="memory://waits").store is exp.store
-    with exp._snapshot.writing():
+    with exp._session.writing():
         for call in (exp.decide, exp.report):
             in_thread = []
             thread = threading.Thread(
@@ -148,8 +149,8 @@ def test_threads_wait_for_a_store_in_memory_as_long_as_it_says():
 def test_threads_wait_for_a_connection_as_long_as_the_store_says(postgres):
     exp = with_rewards(limited(postgres(), 1))
     with ExitStack() as stack:
-        for _ in range(connections.POSTGRES_CONNECTIONS):
-            stack.enter_context(exp._snapshot.reading())
+        for _ in range(postgresql.MOST_CONNECTIONS):
+            stack.enter_context(exp._session.reading())
         refused(exp.decide, "waited 1 s for other threads of this process", "nothing was written")
     assert exp.decide().arm in chaos.ARMS
     exp.close()
@@ -159,8 +160,8 @@ def test_a_statement_has_a_limit(postgres):
     exp = with_rewards(limited(postgres(), 0.1))
 
     def sleep():
-        with exp._snapshot.reading() as transaction:
-            transaction.connection.exec_driver_sql("SELECT pg_sleep(1.5)")
+        with exp._session.reading() as transaction:
+            transaction.connection.execute("SELECT pg_sleep(1.5)")
 
     refused(sleep, "statement timeout", "nothing was written")
     exp.close()
@@ -181,18 +182,21 @@ def test_a_server_that_never_answers_is_given_up():
 def test_the_timeout_of_the_url_is_the_one_that_counts(url, postgres):
     """And does not switch the fair queue off."""
     exp = with_rewards(limited(url, 5))
-    assert isinstance(exp.store._queue, FairQueue)
+    assert isinstance(exp.store.engine._queue, FileQueue)
     assert exp.store.name == exp.store.address == f"{url}?timeout=5"
-    with exp._snapshot.writing() as transaction:
-        found = transaction.connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+    with exp._session.writing() as transaction:
+        (found,) = transaction.connection.execute("PRAGMA busy_timeout").fetchone()
         assert 0 < found <= 5000
     exp.close()
     exp = with_rewards(limited(postgres(), 5))
-    with exp._snapshot.writing() as transaction:
-        asked = transaction.connection.exec_driver_sql
-        assert asked("SHOW lock_timeout").scalar() == "5s"
-        assert asked("SHOW statement_timeout").scalar() == "6s"
-        assert asked("SHOW idle_in_transaction_session_timeout").scalar() == "10s"
+    with exp._session.writing() as transaction:
+
+        def shown(setting):
+            return transaction.connection.execute(f"SHOW {setting}").fetchone()[0]
+
+        assert shown("lock_timeout") == "5s"
+        assert shown("statement_timeout") == "6s"
+        assert shown("idle_in_transaction_session_timeout") == "10s"
     exp.close()
 
 

@@ -7,7 +7,7 @@ import threading
 
 import httpx
 
-from varts.live.store import Store, open_store
+from varts.live.store.store import Store, open_store
 from varts.serve.admission import Admission
 from varts.serve.app import make_app
 from varts.serve.logs import begin_logging

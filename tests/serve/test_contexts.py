@@ -16,7 +16,7 @@ from tests.serve.test_views import error_of, see, send
 from varts.context import text
 from varts.features import MOST_COLUMNS
 from varts.live import Experiment
-from varts.live.report import posterior
+from varts.live.report.estimates import posterior
 from varts.serve.pages import listing
 from varts.serve.pages.listing import BY_FEATURES, Listed
 from varts.serve.tokens import new_token

@@ -131,7 +131,7 @@ def test_nothing_secret_is_in_logs_answers_or_metrics(tmp_path):
         answers.append(made.ask("POST", f"{path}/stop", {"why": why}, headers=stop))
         made.ask("GET", path, token=None, headers={"Authorization": f"Basic {secret}"})
         with varts.open("price", store=url) as exp:
-            seed = str(exp._snapshot.seed)
+            seed = str(exp._session.seed)
         metrics = made.ask("GET", "/metrics").text
         log = made.lines.getvalue()
     said = "\n".join(answer.text for answer in answers)

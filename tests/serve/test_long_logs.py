@@ -55,7 +55,7 @@ def test_what_goes_wrong_there_is_told_here(exp):
         reading(exp, version, fail)()
     with pytest.raises(RuntimeError, match="has ended before its time"):
         reading(exp, version, die)()
-    exp.store.engine.dispose()
+    exp.store.close()
     assert multiprocessing.active_children() == []
 
 

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 import varts
 from tests.serve.clients import Serving
 from varts.live import StoreError
-from varts.live.report import report
-from varts.live.url import read_url
+from varts.live.report.report import report_of
+from varts.live.store.transaction import Traffic
+from varts.live.store.url import read_url
 from varts.serve import reading, standings
 from varts.serve.endpoints import ENDPOINTS
 from varts.serve.metrics import MOST_ARMS_COUNTED
@@ -63,7 +64,7 @@ def test_a_leader_is_the_one_of_the_report_whatever_the_goal_and_who_is_paused(t
                 exp.reward(made.id, float(made.arm) + n % 7)
                 if n % 10 == 9:
                     exp.pause_arm("9") if n == 19 else exp.resume_arm("9")
-                expected = report("p", exp.state, {}, {}, 0.95)
+                expected = report_of("p", exp.state, Traffic({}, {}))
                 found = standings.Standings(exp.store).p_best("p", exp.state)
                 frame = zip(expected.frame["arm"], expected.frame["p_best"], strict=True)
                 assert found == {arm: chance for arm, chance in frame if chance is not None}
@@ -74,11 +75,11 @@ def test_a_leader_is_the_one_of_the_report_whatever_the_goal_and_who_is_paused(t
 def test_p_best_is_computed_once_for_every_state(shared, monkeypatch):
     computed = []
 
-    def counted(state, compute=standings.chances):
+    def counted(state, compute=standings.p_best_in_play):
         computed.append(state.version)
         return compute(state)
 
-    monkeypatch.setattr(standings, "chances", counted)
+    monkeypatch.setattr(standings, "p_best_in_play", counted)
     first = shared.ok("GET", "/v1/experiments")
     assert shared.ok("GET", "/v1/experiments") == first and len(computed) == 1
     shared.ask("GET", "/metrics")

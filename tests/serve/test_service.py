@@ -10,7 +10,7 @@ import sqlalchemy as sa
 import varts
 from tests.serve.clients import Serving
 from varts.live import Experiment, StoreError
-from varts.live.url import read_url
+from varts.live.store.url import read_url
 from varts.serve import service
 from varts.serve.tokens import Tokens, new_token
 
@@ -269,7 +269,8 @@ def test_overdue_decisions_are_settled_without_being_asked(serving):
     while "missing" not in kinds and time.monotonic() < until:
         time.sleep(0.05)
         with serving.service.store._reading() as connection:
-            kinds = connection.exec_driver_sql("SELECT kind FROM varts_events").scalars().all()
+            rows = connection.execute("SELECT kind FROM varts_events").fetchall()
+        kinds = [kind for (kind,) in rows]
     assert kinds == ["create", "missing"]
     found = serving.ok("GET", f"{E}/decisions/late")
     assert (found["settled"], found["reward"]) == ("missing", None)

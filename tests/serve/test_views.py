@@ -189,7 +189,7 @@ def test_readers_see_no_buttons_and_lists_only_what_they_may(shop):
 
 def test_a_service_that_only_reads_has_no_buttons(shop, monkeypatch):
     assert "Stop…" in see(shop, E)
-    monkeypatch.setattr(shop.service.store, "read_only", True)
+    monkeypatch.setattr(shop.service.store.engine, "read_only", True)
     assert set(re.findall(r'action="(.*?)"', see(shop, E))) == {"/logout"}
     assert send(shop, f"{E}/stop", revision="1").status_code == 403
 
@@ -203,7 +203,7 @@ def test_the_page_of_an_experiment_is_its_report_and_history(shop):
     assert f"{found.state.rewards} rewards · 0 pending" in page
     assert page.count('role="img"') == 3  # no holdout, no gain
     assert "created with 3 arms" in page and "unit-" not in page
-    assert str(shop.exp._snapshot.seed) not in page
+    assert str(shop.exp._session.seed) not in page
     assert 'aria-current="true">time' in see(shop, f"{E}?by=time")
     answer = shop.ask("GET", f"{E}?by=arms", token=None, headers=shop.cookie)
     assert answer.status_code == 422 and "known: rewards, time" in answer.text

@@ -14,7 +14,7 @@ from tests.endings import endings_of
 from tests.naive import highest, normal_gamma_draw
 from tests.seeds import fresh
 from varts import Cycle, Fading, Steps, Walk
-from varts.live.row import Row
+from varts.live.core.sums import Sums
 from varts.simulation.engine.blocks import Prepared, Work
 from varts.simulation.engine.compilation import compiled_loop
 from varts.simulation.engine.kernel import kernel_of
@@ -255,7 +255,7 @@ def test_statistics_fade_as_those_of_live_experiments_do(problem, half_life):
             return reward
 
     varts.simulate(problem, Fading(Diary(), half_life), 120, 1, threads=1)
-    rows = [Row() for _ in range(4)]
+    rows = [Sums() for _ in range(4)]
     for at in range(1, 120):
         (_, _, arm), reward, (stats, t, _) = pages[2 * at - 2 : 2 * at + 1]
         rows[arm] = rows[arm].observe(reward, at, half_life)
@@ -435,7 +435,7 @@ def test_a_policy_with_memory_cannot_fade():
 
 
 def test_a_live_experiment_has_an_option_instead():
-    with pytest.raises(ValueError, match="half_life"):
+    with pytest.raises(ValueError, match="half-life"):
         varts.open("x", ["a", "b"], store="memory://", policy=Fading("VarTS", 5))
 
 

@@ -1,6 +1,6 @@
 """Live experiments on the command line: `varts experiment create`, `decide`, `reward` and so on.
 
-For people by default; `--json` prints one JSON object a line, for scripts.
+The output is for people. With `--json`, commands print one JSON object per line, for scripts.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ from varts.cli.experiment_history import history
 from varts.cli.experiment_store import is_absent, open_experiment, open_store
 from varts.cli.experiment_text import show_report
 from varts.cli.reward_file import ColumnNames, open_lines, record_file
-from varts.live.report import ARMS_SHOWN
-from varts.live.typed_options import read_context
-from varts.live.wording import status
+from varts.live.options import read_context
+from varts.live.report.report import ARMS_SHOWN
+from varts.live.report.text import status
 
 EXAMPLES = """\
 Examples:
@@ -69,7 +69,7 @@ Examples:
     varts experiment report price
     varts experiment stop price --winner 12
 
-The store is --store, else the environment variable VARTS_STORE, else sqlite:///varts.db.
+The store is --store, or the environment variable VARTS_STORE, or sqlite:///varts.db.
 """
 
 experiment = App(
@@ -96,9 +96,9 @@ def create(
     seed: Whole | None = None,
     store: Url = STORE,
 ) -> None:
-    """Create an experiment; one that exists and agrees is left as it is.
+    """Create an experiment. If it exists already, arms and options must be the same.
 
-    The defaults are in parentheses, and `none` stands for them.
+    Defaults are in parentheses. The value `none` sets an option to its default.
 
     Example: varts experiment create price 9 12 15 --prior prior.json --floor 0.05
 
@@ -111,17 +111,17 @@ def create(
     arms_file
         A file with the name of an arm on each line; - is standard input.
     seed
-        For tests and simulations: same seed and name, same decisions. Else leave it out, and one
-        is drawn that nobody knows: who knows it knows which arm an id will get.
+        For tests and simulations: the same seed and name give the same decisions. Otherwise leave
+        it out, and a secret one is drawn: anybody who knows the seed can predict the arm of an id.
     """
     given = options.given() | {"groups": read_arm_groups(arm_groups), "seed": seed}
     names = read_lines("names of arms and --arms-file", list(arms) or None, arms_file)
-    if names and is_absent(store):  # tried out first: a mistake leaves no file behind
+    if names and is_absent(store):  # try it in memory first, so that a mistake leaves no file
         varts.open(name, names, store="memory://", **given)
     with closing(open_store(store, create=True)) as place:
         before = place.has(name)
         made = varts.open(name, names, store=place, **given)
-        what = "is there already, and agrees" if before else "created"
+        what = "already exists, unchanged" if before else "created"
         say(f"{name}: {what}; {len(made.arms)} arms in {place.name}")
 
 
@@ -139,7 +139,7 @@ def decide(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Choose an arm; prints the arm and the decision's id, which the reward will need.
+    """Choose an arm. Prints the arm and the id of the decision, which you need for its reward.
 
     Example: varts experiment decide price --unit user-42
 
@@ -152,18 +152,19 @@ def decide(
     Parameters
     ----------
     unit
-        Who it is for (a user, a session). Several --unit are decided in one transaction.
+        The user or session that the decision is for. Repeat the flag for several decisions, which
+        are written together or not at all.
     id
-        An id of your own, one a unit: the same id gets the same decision again.
+        Your own id for the decision, one per unit. The same id gets the same decision again.
     context
-        What is known of the unit, if the experiment has features: NAME=VALUE,NAME=VALUE, or a JSON
-        object; one a unit. A value that is left empty is missing.
+        The features of the unit, if the experiment has features: NAME=VALUE,NAME=VALUE, or a JSON
+        object; one per unit. An empty value counts as missing.
     units
-        A file with a unit a line, for hundreds of them; - is standard input.
+        A file with one unit per line; - is standard input.
     ids
-        A file with an id a line.
+        A file with one id per line; - is standard input.
     contexts
-        A file with a context a line.
+        A file with one context per line; - is standard input.
     """
     who, own = read_lines("--unit and --units", unit, units), read_lines("--id and --ids", id, ids)
     known = read_lines("--context and --contexts", context, contexts)
@@ -192,11 +193,11 @@ def reward(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Record what decisions earned: prints `applied`, or `duplicate` if it was there already.
+    """Record rewards. Prints `applied`, or `duplicate` for a reward that was recorded before.
 
-    Typed ones are recorded in one transaction: all, or none if one is refused. Of a file every
-    line counts by itself, once however often the file is read; if some are refused, the first of
-    them are named on standard error, and the exit code is 1.
+    Rewards on the command line are recorded together: if one is refused, none is recorded. In a
+    file, each line is recorded by itself, and once, no matter how often you send the file. If lines
+    are refused, the first ones are listed on standard error, and the exit code is 1.
 
     Example: varts experiment reward price visit-1 11.70
 
@@ -213,17 +214,17 @@ def reward(
     Parameters
     ----------
     rewards
-        A decision's id and its reward, as often as you like: ID VALUE ID VALUE ...
+        The id of a decision and its reward, for any number of decisions: ID VALUE ID VALUE ...
     file
-        A CSV, TSV or NDJSON file with a reward a line; - is standard input. Columns that are named
-        as the experiment's metrics are read, too.
+        A CSV, TSV or NDJSON file with one reward per line; - is standard input. Columns with the
+        names of metrics are read, too.
     metric
-        What else was measured of the one decision that is typed, NAME=VALUE.
+        A metric of the decision, as NAME=VALUE, if you give a single reward.
     key
-        Makes the one reward that is typed a part, to be added to what the decision has: a second
-        order, or a refund, which is negative. Every key counts once for a decision.
+        Add the reward to what the decision has already, as a part: a second order, or a refund,
+        which is negative. Needs a single reward. A decision counts each key once.
     key_column
-        With --file: the column of keys, if its rewards are parts.
+        With --file: the column of keys, if the rewards are parts.
     id_column
         With --file: the column of ids; "id" by default.
     reward_column
@@ -265,9 +266,9 @@ def report(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """A row per arm, which is best and how sure that is, and whether the stop rule is met.
+    """Show the results: a row per arm, which arm is best so far, and whether the stop rule is met.
 
-    The arms that are most likely the best come first, paused ones last.
+    Arms are ranked by their probability of being best. Paused arms come last.
 
     Example: varts experiment report price
 
@@ -278,9 +279,9 @@ def report(
     Parameters
     ----------
     level
-        Of the credible intervals.
+        Probability of the credible intervals.
     top
-        How many arms the table shows; --json has all.
+        Number of arms in the table; --json prints all of them.
     """
     top = integer("--top", top, at_least=1)
     with open_experiment(name, store) as exp:
@@ -294,14 +295,14 @@ def report(
 
 @experiment.command(help_epilogue="")
 def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
-    """Write the log, a row per decision with its reward.
+    """Write the log to a file, with a row per decision and its reward.
 
     Example: varts experiment export price log.parquet
 
     Parameters
     ----------
     file
-        Ends in .parquet, .csv or .ndjson.
+        The file to write; its name ends in .parquet, .csv or .ndjson.
     """
     with open_experiment(name, store) as exp:
         say(f"{exp.export(file, progress=None):,} decisions written to {file}")
@@ -309,7 +310,7 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
 
 @experiment.command(name="list", help_epilogue="")
 def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
-    """The experiments of a store; with --json, also their arms and options.
+    """List the experiments in a store; with --json, also their arms and options.
 
     Example: varts experiment list --store postgresql://varts@localhost/varts
     """

@@ -1,4 +1,4 @@
-"""The commands that read the whole log of an experiment: is it sound, and what else does it say?"""
+"""The commands that look into the log: changes, decision, check, evaluate, verify."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from varts.cli.app import Json, Whole, print_json, say
 from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
 from varts.cli.experiment_flags import STORE, Name, Url
 from varts.cli.experiment_store import open_experiment, open_store
-from varts.live.repair import repair_caches
+from varts.live.audit.verify import repair_caches
 
-MOST_CHANGES = 10_000  # printed at a time
+MOST_CHANGES = 10_000  # in one call
 
 
 def changes(name: Name, /, *, after: Whole = 0, as_json: Json = False, store: Url = STORE) -> None:
-    """What was done to an experiment, by whom and why: options, arms, its end, corrections.
+    """List the changes and corrections of an experiment, with who made them and why.
 
     Example: varts experiment changes price
 
     Parameters
     ----------
     after
-        The version of the last change that is known already.
+        Only list changes after this version.
     """
     with open_experiment(name, store) as exp:
         for one in exp.changes(after=after, limit=MOST_CHANGES):
             if as_json:
                 print_json({**one._asdict(), "time": one.time.isoformat()})
                 continue
-            said = [f"by {one.by}"] if one.by else []
-            said += [one.why] if one.why else []
-            words = "; ".join([one.kind, *said])
+            note = [f"by {one.by}"] if one.by else []
+            note += [one.why] if one.why else []
+            words = "; ".join([one.kind, *note])
             print(f"{one.version}\t{one.time:%Y-%m-%d %H:%M:%S}\t{printable(words)}")
 
 
 def decision(name: Name, id: str, /, *, as_json: Json = False, store: Url = STORE) -> None:
-    """One decision, with its reward as it is now.
+    """Show one decision with its current reward.
 
     Example: varts experiment decision price visit-1
 
     Parameters
     ----------
     id
-        The decision's.
+        The id of the decision.
     """
     with open_experiment(name, store) as exp:
         found = exp.decision(id)._asdict()
@@ -62,7 +62,7 @@ def decision(name: Name, id: str, /, *, as_json: Json = False, store: Url = STOR
 
 
 def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
-    """Check rewards and decisions: do they suit the model, and is every one accounted for?
+    """Check whether rewards and decisions are what the model expects.
 
     Example: varts experiment check price
     """
@@ -83,7 +83,7 @@ def evaluate(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Say what another way of deciding would have earned a decision, from the log.
+    """Estimate from the log what another policy would have earned per decision.
 
     Example: varts experiment evaluate price --always 12
 
@@ -92,7 +92,7 @@ def evaluate(
     Parameters
     ----------
     level
-        Of the intervals.
+        Confidence of the intervals.
     """
     policy, against = target.policy(), target.compared()
     with open_experiment(name, store) as exp:
@@ -108,19 +108,20 @@ def verify(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Rebuild the statistics from the log and compare; exit code 1 if something differs.
+    """Compare the stored statistics with the log. The exit code is 1 if they differ.
 
     Example: varts experiment verify price --replay
 
     Parameters
     ----------
     replay
-        Also make every decision again from the log.
+        Also make every decision again, and compare.
     repair
-        Make statistics and configuration anew from the log if they differ, and note that in it.
+        If they differ, rebuild statistics and configuration from the log, and record the repair in
+        the log.
     """
     repaired = []
-    if repair:  # before it is opened: it may be such that it cannot be
+    if repair:  # first, because a damaged experiment may not open
         with closing(open_store(store)) as place:
             repaired = repair_caches(name, place)
     with open_experiment(name, store) as exp:

@@ -1,4 +1,4 @@
-"""The commands that change an experiment: its arms, its options, its end."""
+"""The commands that change an experiment: arms, options, stop and restart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from varts.cli.app import ArmGroups, parse_prior, read_arm_groups, say
 from varts.cli.experiment_flags import NO_OPTIONS, STORE, By, Name, OptionFlags, Url, Why
 from varts.cli.experiment_store import open_experiment
-from varts.live.wording import option_text, status
+from varts.live.report.text import option_text, status
 
 
 def add_arm(
@@ -30,9 +30,9 @@ def add_arm(
     Parameters
     ----------
     arm
-        Its name.
+        The name of the new arm.
     prior
-        A file or numbers, as for create; needed if every arm has a prior of its own.
+        Its prior, a file or numbers as for create. Required if every arm has its own prior.
     """
     with open_experiment(name, store) as exp:
         made = None if prior is None else parse_prior(prior)
@@ -43,14 +43,14 @@ def add_arm(
 def pause_arm(
     name: Name, arm: str, /, *, by: By = None, why: Why = None, store: Url = STORE
 ) -> None:
-    """Take an arm out of play; rewards of its decisions still count.
+    """Take an arm out of play. Rewards of its earlier decisions still count.
 
     Example: varts experiment pause-arm price 15
 
     Parameters
     ----------
     arm
-        Its name.
+        The name of the arm.
     """
     with open_experiment(name, store) as exp:
         exp.pause_arm(arm, by=by, why=why)
@@ -60,18 +60,18 @@ def pause_arm(
 def resume_arm(
     name: Name, arm: str, /, *, by: By = None, why: Why = None, store: Url = STORE
 ) -> None:
-    """Bring a paused arm back.
+    """Put a paused arm back into play.
 
     Example: varts experiment resume-arm price 15
 
     Parameters
     ----------
     arm
-        Its name.
+        The name of the arm.
     """
     with open_experiment(name, store) as exp:
         exp.resume_arm(arm, by=by, why=why)
-        say(f"{name}: {arm} is back; {len(exp.state.config.active)} arms in play")
+        say(f"{name}: {arm} resumed; {len(exp.state.config.active)} arms in play")
 
 
 def configure(
@@ -85,9 +85,9 @@ def configure(
     options: OptionFlags = NO_OPTIONS,
     store: Url = STORE,
 ) -> None:
-    """Change options from here on; a new epoch begins. What is not given stays as it is.
+    """Change options from now on, and start a new epoch. Other options stay as they are.
 
-    `none` puts an option back to its default, which is in parentheses.
+    Defaults are in parentheses. The value `none` sets an option to its default.
 
     Example: varts experiment configure price --floor 0.02 --half-life none
 
@@ -96,11 +96,11 @@ def configure(
     Parameters
     ----------
     recount
-        Count the rewards so far by the new clip range, too.
+        Also apply the new clip range to the rewards so far.
     """
     given = options.given()
     if not given:
-        raise ValueError("configure must be given an option to change, got none")
+        raise ValueError("configure needs an option to change, such as --floor 0.02")
     with open_experiment(name, store) as exp:
         groups = read_arm_groups(arm_groups)
         exp.configure(**given, groups=groups, recount=recount, by=by, why=why)
@@ -108,7 +108,7 @@ def configure(
         changes = ", ".join(f"{option} {option_text(now[option])}" for option in given)
         say(f"{name}: {changes}; epoch {exp.state.config.epoch}")
         if "clip" in given and not recount and exp.state.rewards:
-            say("rewards so far stay as they were counted; --recount counts them anew")
+            say("rewards so far are counted as before; --recount applies the new clip to them")
 
 
 def stop(
@@ -120,16 +120,16 @@ def stop(
     why: Why = None,
     store: Url = STORE,
 ) -> None:
-    """End an experiment: everybody gets the winner from now on, or no more is decided.
+    """Stop an experiment. From now on everybody gets the winner, or nobody gets a decision.
 
-    Rewards of earlier decisions still count. `restart` goes on with it.
+    Rewards of earlier decisions still count. `restart` continues the experiment.
 
     Example: varts experiment stop price --winner 12
 
     Parameters
     ----------
     winner
-        The arm to serve; without one, decide refuses from now on.
+        The arm that everybody gets. Without a winner, decide refuses from now on.
     """
     with open_experiment(name, store) as exp:
         exp.stop(winner, by=by, why=why)
@@ -137,7 +137,7 @@ def stop(
 
 
 def restart(name: Name, /, *, by: By = None, why: Why = None, store: Url = STORE) -> None:
-    """Go on with an experiment that was stopped; it knows all that it has learnt.
+    """Continue a stopped experiment with everything it has learned.
 
     Example: varts experiment restart price --why "a new season"
     """

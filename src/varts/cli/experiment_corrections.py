@@ -1,4 +1,4 @@
-"""The commands that correct what is in a log, or take it out."""
+"""The commands that correct rewards or delete data: amend, void, forget-unit, delete."""
 
 from __future__ import annotations
 
@@ -26,26 +26,28 @@ def amend(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Put other rewards in the place of those that decisions have: all of them, or none.
+    """Replace rewards, all of them or none.
 
-    Prints `applied`, or `duplicate` if it was that already. The statistics are as if the reward had
-    been right from the start.
+    Prints `applied`, or `duplicate` for a reward that has this value already. The statistics come
+    out exactly as if the reward had been right the first time.
 
     Example: varts experiment amend price visit-1 10.70 --why "typed wrong"
 
     Parameters
     ----------
     rewards
-        A decision's id and what it earned in all, as often as you like: ID VALUE ID VALUE ...
+        The id of a decision and its total reward, for any number of decisions: ID VALUE ID VALUE
+        ...
     metric
-        Another value of a metric, NAME=VALUE; the others stay.
+        A new value of a metric, as NAME=VALUE, if you amend a single reward. Other metrics stay as
+        they are.
     """
     pairs, metrics = read_pairs(rewards), read_metrics(metric)
     if len(pairs) > 1 and metrics:
-        raise ValueError(f"--metric must be that of one reward, got {len(pairs)}")
+        raise ValueError(f"--metric must be given with a single reward, got {len(pairs)}")
     with open_experiment(name, store) as exp:
         given = [(id, value, metrics) for id, value in pairs]
-        tell_applied([id for id, _ in pairs], exp.amend_many(given, by=by, why=why), as_json)
+        print_applied([id for id, _ in pairs], exp.amend_many(given, by=by, why=why), as_json)
 
 
 def void(
@@ -57,21 +59,22 @@ def void(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Take rewards back, as if the decisions had never been made: tests, bots.
+    """Remove rewards of tests or bots, as if they had never arrived: all of them or none.
 
-    Prints `applied`, or `duplicate` if it was voided already; `amend` gives it a reward again.
+    Prints `applied`, or `duplicate` for a reward that was voided before. `amend` gives the decision
+    a reward again.
 
     Example: varts experiment void price visit-7 visit-8 --why "our own test"
 
     Parameters
     ----------
     ids
-        The decisions'.
+        The ids of the decisions.
     """
     if not ids:
         raise ValueError("ids must be given, got none")
     with open_experiment(name, store) as exp:
-        tell_applied(ids, exp.void_many(ids, by=by, why=why), as_json)
+        print_applied(ids, exp.void_many(ids, by=by, why=why), as_json)
 
 
 def forget_unit(
@@ -84,24 +87,24 @@ def forget_unit(
     why: Why = None,
     store: Url = STORE,
 ) -> None:
-    """Take the name of a unit, a person for example, out of the log for good, and its contexts.
+    """Remove the name of a unit, such as a person, and its contexts from the log for good.
 
-    Its rewards are kept. Ids of your own, exported files and backups stay as they are.
+    Its rewards are kept. The name stays in your own ids, in exported files and in backups.
 
     Example: varts experiment forget-unit price user-42 --why "asked us to"
 
     Parameters
     ----------
     unit
-        As it was given to decide.
+        The unit as you gave it to decide.
     keep_numbers
-        In an experiment with features: keep the numbers that its contexts were made into, so that
-        what they have taught is kept.
+        In an experiment with features: keep the numbers that its contexts were converted to, so
+        that nothing is unlearned.
     """
     with open_experiment(name, store) as exp:
         count = exp.forget_unit(unit, keep_numbers=keep_numbers, by=by, why=why)
-        what = "decision has" if count == 1 else "decisions have"
-        say(f"{name}: {count:,} {what} a random name instead")
+        what = "decision now has" if count == 1 else "decisions now have"
+        say(f"{name}: {count:,} {what} a random name")
 
 
 def delete(
@@ -113,18 +116,18 @@ def delete(
     no_export: Annotated[bool, Parameter(negative=())] = False,
     store: Url = STORE,
 ) -> None:
-    """Delete an experiment, after its log has been written to a file.
+    """Delete an experiment, after writing its log to a file.
 
     Example: varts experiment delete price --confirm price
 
     Parameters
     ----------
     confirm
-        The name once more: there is no way back.
+        Repeat the name to confirm. You can't undo this.
     export
         The file for the log; NAME-DATE.parquet by default.
     no_export
-        Write none.
+        Don't write the log to a file.
     """
     if confirm != name:
         typed = "none" if confirm is None else repr(confirm)
@@ -142,14 +145,14 @@ def delete(
 
 
 def read_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
-    """Ids and rewards, as they are typed."""
+    """Read ids and rewards from the command line."""
     if not words or len(words) % 2:
         raise ValueError(f"rewards must be pairs, ID VALUE, got {len(words)} words")
     return list(zip(words[::2], map(read_number, words[1::2]), strict=True))
 
 
 def read_metrics(texts: Sequence[str] | None) -> dict[str, Any]:
-    """Numbers by name, as they are typed.
+    """Read metrics from the command line.
 
     >>> read_metrics(["latency=0.31"])
     {'latency': 0.31}
@@ -161,8 +164,8 @@ def read_metrics(texts: Sequence[str] | None) -> dict[str, Any]:
     return {name: read_number(value) for name, _, value in pairs}
 
 
-def tell_applied(ids: Sequence[str], applied: Sequence[bool], as_json: bool) -> None:
-    """A line per decision: whether something was new."""
+def print_applied(ids: Sequence[str], applied: Sequence[bool], as_json: bool) -> None:
+    """Print a line per decision: whether the call changed anything."""
     for id, new in zip(ids, applied, strict=True):
         if as_json:
             print_json({"id": id, "applied": new})
@@ -178,10 +181,10 @@ def reward_typed(
     as_json: bool,
     store: str,
 ) -> None:
-    """Record rewards that were typed, all or none."""
+    """Record rewards from the command line, all or none."""
     pairs = read_pairs(rewards)
     if len(pairs) > 1 and (metrics or key is not None):
-        raise ValueError(f"--metric and --key must be those of one reward, got {len(pairs)}")
+        raise ValueError(f"--metric and --key must be given with a single reward, got {len(pairs)}")
     with open_experiment(name, store) as exp:
         given = [(id, value, metrics, key) for id, value in pairs]
-        tell_applied([id for id, _ in pairs], exp.reward_many(given), as_json)
+        print_applied([id for id, _ in pairs], exp.reward_many(given), as_json)

@@ -1,4 +1,4 @@
-"""The flags of `varts experiment`; those for options are made of `varts.live.Options`."""
+"""The flags of `varts experiment`. Those for options are built from `varts.live.Options`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from cyclopts import Parameter
 
 from varts.cli.app import parse_prior, prior_file
 from varts.live import Options
-from varts.live.typed_options import TYPED_OPTIONS, read_features
-from varts.live.wording import option_text
+from varts.live.options import TYPED_OPTIONS
+from varts.live.options import parse_features as read_features
+from varts.live.report.text import option_text
 
 STORE = "sqlite:///varts.db"
 
-Name = Annotated[str, Parameter(help="The experiment's name.")]
+Name = Annotated[str, Parameter(help="The name of the experiment.")]
 Url = Annotated[
     str,
     Parameter(
@@ -27,8 +28,8 @@ Url = Annotated[
 ]
 
 
-By = Annotated[str | None, Parameter(help="Who does it; the log keeps it.")]
-Why = Annotated[str | None, Parameter(help="For what reason; the log keeps it.")]
+By = Annotated[str | None, Parameter(help="Who does this; kept in the log.")]
+Why = Annotated[str | None, Parameter(help="The reason; kept in the log.")]
 
 
 def _read_prior(name: str, text: str) -> Any:
@@ -53,10 +54,10 @@ TYPED = {
 
 
 class GivenFlags:
-    """The flags of a call that are options of the experiment; what was not typed is None."""
+    """The flags that are options of the experiment; None for those that weren't given."""
 
     def given(self) -> dict[str, Any]:
-        """The options that were typed; `none` is an option's default."""
+        """The options that were given. The value `none` stands for the default."""
         out: dict[str, Any] = {}
         for name in (field.name for field in fields(Options)):
             typed = getattr(self, name)
@@ -70,7 +71,7 @@ class GivenFlags:
 
 
 def _flag(name: str, default: Any) -> Any:
-    """The type of a flag, with its help: the option's description and default."""
+    """The type of a flag, with the option's description and default as its help."""
     text = Options.descriptions().get(name, "").removesuffix(".")
     if name not in TYPED:
         negative = f"--no-{name.replace('_', '-')}"
@@ -92,7 +93,7 @@ else:
         "Flags",
         [(name, _flag(name, default), None) for name, default in vars(Options()).items()],
         bases=(GivenFlags,),
-        namespace={"__module__": __name__},  # cyclopts leaves the classes of the language alone
+        namespace={"__module__": __name__},  # without it, cyclopts takes this for a built-in class
         frozen=True,
         kw_only=True,
     )

@@ -1,4 +1,4 @@
-"""`varts experiment history`: what was known and done in the course of an experiment."""
+"""`varts experiment history`: an experiment over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from varts.cli.experiment_store import open_experiment
 if TYPE_CHECKING:
     from varts.live import History
 
-TABLE_POINTS = 10  # that a person reads
+TABLE_POINTS = 10  # checkpoints in a table, by default
 
 
 def history(
@@ -34,7 +34,7 @@ def history(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """How the experiment came to where it is: a row per checkpoint and arm, or a picture.
+    """Show the experiment over time: a row per checkpoint and arm, or a picture.
 
     Example: varts experiment history price --every 1d
 
@@ -43,17 +43,18 @@ def history(
     Parameters
     ----------
     points
-        How many checkpoints, evenly spaced by rewards (10; 50 with --plot or --json).
+        Number of checkpoints, evenly spaced by rewards (10; 50 with --plot or --json).
     every_rewards
-        Or a checkpoint every so many rewards.
+        Number of rewards between two checkpoints, instead of --points.
     every
-        Or one at every full hour, at midnight UTC and so on.
+        Time between two checkpoints, instead of --points: 1h is every full hour, 1d is midnight
+        UTC.
     level
-        Of the credible intervals.
+        Probability of the credible intervals.
     plot
         Draw traffic, P(best), rewards and beliefs into this file (.png, .svg or .pdf).
     """
-    if plot is not None:  # before the work, not after it
+    if plot is not None:  # check the name before the work, not after it
         from varts.plotting import FIGURE_SUFFIXES
 
         check_file("plot", plot, FIGURE_SUFFIXES)

@@ -1,4 +1,4 @@
-"""A live experiment as a person reads it, on a terminal."""
+"""The report of a live experiment on a terminal."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from rich.cells import cell_len
 from varts._text import printable
 from varts.cli.app import say
 from varts.context.text import by_context_text
-from varts.live.report import and_more
-from varts.live.wording import arm_cells, interval_titles, metric_cells, status, verdict
+from varts.live.report.report import and_more
+from varts.live.report.text import arm_cells, interval_titles, metric_cells, status
 
 if TYPE_CHECKING:
     from varts.live import Report
 
 
 def show_report(found: Report, store_flag: list[str], top: int) -> None:
-    """A report as a table of the first arms, with a line above and a verdict below."""
+    """Print a report: a headline, a table of the best arms, the verdict and further sentences."""
     state, ranking = found.state, found.ranking
     label = state.config.options.policy["label"]
+    goal = "maximize" if found.goal == "max" else "minimize"
     say(
-        f"{found.name}: {label}, goal {found.goal}, {state.counted:,} rewards, "
+        f"{found.name}: {label}, goal: {goal}, {state.counted:,} rewards, "
         f"{ranking['pending'].sum():,} pending, epoch {state.config.epoch}, {status(state)}"
     )
     intervals, rows = interval_titles(found), arm_cells(found, top)
@@ -35,8 +36,6 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     say(*and_more(len(ranking) - top))
     _show_metrics(found, [row.arm for row in rows])
     say(_advice(found, store_flag))
-    if found.certainty != found.because and found.best is not None:
-        say(found.certainty)
     say(*found.sentences)
     if found.context is not None:
         print()
@@ -44,7 +43,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
 
 
 def _show_metrics(found: Report, arms: list[str]) -> None:
-    """The secondary metrics of these arms, a table each."""
+    """Print a table for each secondary metric."""
     if found.metrics is None:
         return
     for metric in metric_cells(found, arms):
@@ -56,9 +55,9 @@ def _show_metrics(found: Report, arms: list[str]) -> None:
 
 
 def show_aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table that is never cut, with the first column to the left and others to the right.
+    """Print a table that is never cut: the first column aligned left, the others right.
 
-    A table of rich's takes ten seconds for ten thousand rows, and this one less than one.
+    Rich takes ten seconds for a table of ten thousand rows, this function less than one.
     """
     lines = [[printable(cell) for cell in row] for row in (titles, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -72,11 +71,12 @@ def show_aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _advice(found: Report, store_flag: list[str]) -> str:
-    """What the numbers say, with the command that follows from it."""
-    said = verdict(found)
-    if found.state.config.stopped or not found.stop:
-        return said
+    """The verdict, and the command that stops with the winner, if there is reason to run it."""
+    verdict = found.verdict
+    met = found.stop and not found.state.config.stopped
+    if not met or found.depends_on_context or not found.has_enough_rewards:
+        return verdict
     winner = str(found.winner)
     chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
     command = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *store_flag])
-    return f"{said}; to follow it: {command}"
+    return f"{verdict}; to stop with this arm, run: {command}"

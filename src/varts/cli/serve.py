@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from varts._validation import real
 from varts.cli.app import FilePath, Whole
 from varts.cli.experiment_flags import STORE, Url
-from varts.live.validation import read_seconds
+from varts.live.arguments import read_seconds
 
 NOTES = """\
 One process is enough: requests that arrive together share a transaction, and

@@ -10,19 +10,18 @@ from varts.client.messages import Conversation, Request, path_of
 from varts.client.notes import check_why
 from varts.client.questions import Questions
 from varts.client.reading import SeenState
-from varts.live.administration import changed_since, check_confirmation, known_arm
+from varts.live.arguments import check_new_arms, check_text, match_priors
 from varts.live.errors import Changed
-from varts.live.forgetting import used_meanwhile
-from varts.live.option_values import check_flag
-from varts.live.options import GivenOptions, Options, stored_prior
-from varts.live.validation import check_new_arms, check_text, match_priors
+from varts.live.experiment import changed_since, check_confirmation, known_arm
+from varts.live.options import GivenOptions, Options, check_flag, stored_prior
+from varts.live.settle import used_meanwhile
 from varts.priors import PriorLike
 
 LOOKS = 5  # at an experiment that others keep changing, before one of our own changes gives up
 
 
-class Known(TypedDict, total=False):
-    """What every change may say: see `Changes.stop`."""
+class Note(TypedDict, total=False):
+    """Why an experiment is changed, and based on which revision; see `Changes.stop`."""
 
     by: None
     why: str | None
@@ -41,51 +40,54 @@ class Changes(Questions):
         arm: str,
         prior: PriorLike | None = None,
         groups: Mapping[str, str] | None = None,
-        **known: Unpack[Known],
+        paused: bool = False,
+        **note: Unpack[Note],
     ) -> Conversation[None]:
         """Add an arm.
 
         Args:
             arm: Its name, a new one.
-            prior: Its prior; needed if every arm has its own, else it gets the shared one.
+            prior: Its prior. Required if every arm has its own; otherwise it gets the shared one.
             groups: The group of the arm, for a prior that was fitted by group.
-            known: `why` and `expected`, as for `stop`.
+            paused: Whether it gets no traffic until `resume_arm`.
+            note: `why` and `expected`, as for `stop`.
         """
         (name,) = check_new_arms([arm])
         given = stored_prior(match_priors({"prior": prior}, [name], groups).get("prior"))
+        out_of_play = {"paused": True} if check_flag("paused", paused) else {}
 
         def added(state: SeenState) -> dict[str, Any]:
             if name in state.config.arms:
                 raise ValueError(f"arm must be a new one, got {name!r}")
-            return {} if given is None else {"prior": given}
+            return out_of_play if given is None else {"prior": given, **out_of_play}
 
         # The service would take an arm that somebody else has just added for the same one.
-        yield from self._change("PUT", ("arms", name), added, known, only_if_seen=True)
+        yield from self._change("PUT", ("arms", name), added, note, only_if_seen=True)
 
-    def pause_arm(self, arm: str, **known: Unpack[Known]) -> Conversation[None]:
+    def pause_arm(self, arm: str, **note: Unpack[Note]) -> Conversation[None]:
         """Take an arm out of play; rewards of its decisions still count.
 
         Args:
             arm: Its name.
-            known: `why` and `expected`, as for `stop`.
+            note: `why` and `expected`, as for `stop`.
         """
-        yield from self._change("PUT", ("arms", arm), _paused(arm, True), known)
+        yield from self._change("PUT", ("arms", arm), _paused(arm, True), note)
 
-    def resume_arm(self, arm: str, **known: Unpack[Known]) -> Conversation[None]:
+    def resume_arm(self, arm: str, **note: Unpack[Note]) -> Conversation[None]:
         """Bring a paused arm back.
 
         Args:
             arm: Its name.
-            known: `why` and `expected`, as for `stop`.
+            note: `why` and `expected`, as for `stop`.
         """
-        yield from self._change("PUT", ("arms", arm), _paused(arm, False), known)
+        yield from self._change("PUT", ("arms", arm), _paused(arm, False), note)
 
-    def stop(self, winner: str | None = None, **known: Unpack[Known]) -> Conversation[None]:
+    def stop(self, winner: str | None = None, **note: Unpack[Note]) -> Conversation[None]:
         """End the experiment; `restart` goes on with it.
 
         Args:
             winner: The arm that everybody gets from now on; without one, `decide` refuses.
-            known: `why`, for what reason; `expected`, the `revision` that it rests on: if somebody
+            note: `why`, for what reason; `expected`, the `revision` that it rests on: if somebody
                 has changed the configuration since, nothing is done. `by` is the token's name, and
                 not to be given.
 
@@ -97,15 +99,15 @@ class Changes(Questions):
         def stopped(state: SeenState) -> dict[str, Any]:
             return {} if winner is None else {"winner": known_arm(state.config, winner)}
 
-        yield from self._change("POST", ("stop",), stopped, known)
+        yield from self._change("POST", ("stop",), stopped, note)
 
-    def restart(self, **known: Unpack[Known]) -> Conversation[None]:
+    def restart(self, **note: Unpack[Note]) -> Conversation[None]:
         """Go on with an experiment that was stopped: what it has learnt is still there.
 
         Args:
-            known: `why` and `expected`, as for `stop`.
+            note: `why` and `expected`, as for `stop`.
         """
-        yield from self._change("POST", ("restart",), lambda state: {}, known)
+        yield from self._change("POST", ("restart",), lambda state: {}, note)
 
     def configure(
         self,
@@ -136,8 +138,8 @@ class Changes(Questions):
             body = write_options(state.config.options.reconfigured(given), given)
             return {**body, "recount": True} if recount else body
 
-        known: Known = {"by": by, "why": why, "expected": expected}
-        yield from self._change("PATCH", (), changed, known)
+        note: Note = {"by": by, "why": why, "expected": expected}
+        yield from self._change("PATCH", (), changed, note)
 
     def forget_unit(
         self,
@@ -201,7 +203,7 @@ class Changes(Questions):
         method: str,
         path: tuple[str, ...],
         body_for: Callable[[SeenState], dict[str, Any]],
-        known: Known,
+        note: Note,
         only_if_seen: bool = False,
     ) -> Conversation[None]:
         """Look, and change what was seen; if others change it in between, look again.
@@ -209,10 +211,10 @@ class Changes(Questions):
         A change that names what it expects, and whose answer is lost, cannot be repeated: it would
         be refused for itself.
         """
-        note, expected = check_why(known.get("by"), known.get("why")), known.get("expected")
+        reason, expected = check_why(note.get("by"), note.get("why")), note.get("expected")
         for left in reversed(range(LOOKS)):
             state = yield from self.look()
-            body = {**body_for(state), **note}
+            body = {**body_for(state), **reason}
             revision = state.revision if only_if_seen and expected is None else expected
             request = Request(
                 method=method,

@@ -12,7 +12,7 @@ from varts._validation import refusal
 from varts.client.frames import read_frame
 from varts.context import ContextReport, Worth
 from varts.features import A_CONTEXT, NUMBER, Features
-from varts.live.validation import check_text
+from varts.live.arguments import check_text
 
 # The columns of the tables that are no fractions; all others are Float64.
 TYPES = {

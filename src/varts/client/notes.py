@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from varts._validation import abbreviate
-from varts.live.validation import check_note
+from varts.live.arguments import check_note
 
 
 def check_why(by: None, why: str | None) -> dict[str, str]:

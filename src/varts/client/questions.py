@@ -24,12 +24,11 @@ from varts.client.reading import (
     read_time,
 )
 from varts.client.targets import write_targets
-from varts.live.checkpoints import check_spacing
-from varts.live.export import check_suffix
-from varts.live.history import History
-from varts.live.records import ChangeRecord, DecisionRecord
-from varts.live.report import Report
-from varts.live.validation import check_text
+from varts.live.arguments import check_text
+from varts.live.audit.export import check_suffix
+from varts.live.audit.history import History, check_spacing
+from varts.live.audit.records import ChangeRecord, DecisionRecord
+from varts.live.report.report import Report
 
 if TYPE_CHECKING:
     from varts.checks import Checks

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from varts.client.context import ToldContext
 from varts.client.frames import read_frame
 from varts.evaluation.result import ArmMean, Estimate, Evaluation
-from varts.live.assignment import Decision
-from varts.live.checkpoints import Spacing
-from varts.live.export import log_schema, write_log
-from varts.live.gain import Gain
-from varts.live.guards import COLUMNS as METRIC_COLUMNS
-from varts.live.history import COLUMNS as HISTORY_COLUMNS
-from varts.live.history import History
+from varts.live.audit.export import log_schema, write_log
+from varts.live.audit.history import COLUMNS as HISTORY_COLUMNS
+from varts.live.audit.history import History, Spacing
+from varts.live.audit.records import ChangeRecord, DecisionRecord
+from varts.live.core.state import Config, State
+from varts.live.decide import Decision
 from varts.live.options import Options
-from varts.live.records import ChangeRecord, DecisionRecord
-from varts.live.report import Report
-from varts.live.state import Config, State
+from varts.live.report.gain import Gain
+from varts.live.report.guardrails import METRIC_COLUMNS as METRIC_COLUMNS
+from varts.live.report.report import Report
 
 if TYPE_CHECKING:
     from varts.checks import Checks

@@ -14,9 +14,7 @@ from varts.client.messages import Conversation, Request, batches, path_of
 from varts.client.notes import check_why
 from varts.client.problems import outcome_of
 from varts.client.reading import read_decision
-from varts.live.assignment import Decision, new_ids
-from varts.live.clock import process_clock
-from varts.live.validation import (
+from varts.live.arguments import (
     Rewards,
     check_contexts,
     check_each,
@@ -27,6 +25,8 @@ from varts.live.validation import (
     check_units,
     list_rewards,
 )
+from varts.live.decide import Decision, new_ids
+from varts.live.store.engine import process_clock
 
 
 class Talk(Changes):

@@ -1,20 +1,21 @@
 """Live experiments: decide, reward, report, on a file or on PostgreSQL.
 
-From the bottom up: `schema` has the tables and `migrations` the steps to them, `options` and
-`state` are what the events of a log add up to (a `row` is the sums of one arm), `allocation` turns
-a state into an arm and its probability. `database` has transactions, with its `url`, `connections`,
-`locks` and what happens at `forks`; `transaction` has the queries about one experiment, `log` reads
-all of it, `clock` tells the time, and `store` puts them together. `snapshot` is what this process
-knows of an experiment, and the one place where it is changed. On it rest `assignment` (decisions),
-`rewards` and their corrections, `expiry`, `report` (with the `stop_rule`, the `gain` over a holdout
-and the `guards` of metrics), `records`, `export`, `check`, `evaluate`, `verify`, `repair` and
-`forgetting`; `timeline` follows the log from one of the `checkpoints` of a `history` to the next.
-`inspection` has the questions, `administration` the changes, and `experiment` puts them together;
-`opening` makes one, and `validation` checks what it is given.
+`experiment` has the whole interface. Each call goes down from there:
+
+- `decide`, `rewards` and `settle` do the work of a call; `session` is what this process knows about
+  the experiment, and the only place that changes it;
+- `options` and `arguments` check what callers pass, and `errors` has what they get back;
+- `core` is the log's meaning without any I/O: events, the state that they add up to, the sums of
+  rewards, and the arm that a state chooses;
+- `store` is the database: tables, migrations, connections, transactions and every query;
+- `report` turns a state into tables and sentences;
+- `audit` reads whole logs: verify and repair, history, export, evaluation.
 """
 
-from varts.live.assignment import Decision
-from varts.live.comparison import Verification
+from varts.live.audit.comparison import Verification
+from varts.live.audit.history import History
+from varts.live.audit.records import ChangeRecord, DecisionRecord
+from varts.live.decide import Decision
 from varts.live.errors import (
     Changed,
     ConnectionLost,
@@ -28,17 +29,14 @@ from varts.live.errors import (
     UnknownDecision,
     UnknownExperiment,
 )
-from varts.live.experiment import Experiment
-from varts.live.gain import Gain
-from varts.live.history import History
-from varts.live.opening import open_experiment
+from varts.live.experiment import Experiment, open_experiment
 from varts.live.options import Options
-from varts.live.records import ChangeRecord, DecisionRecord
-from varts.live.report import Report
-from varts.live.store import Store
+from varts.live.report.gain import Gain
+from varts.live.report.report import Report
+from varts.live.store.store import Store
 
 open = open_experiment
-__all__ = [  # but `open`: `from varts.live import *` must not replace the builtin
+__all__ = [  # without `open`: `from varts.live import *` must not replace the builtin
     "ChangeRecord",
     "Changed",
     "ConnectionLost",

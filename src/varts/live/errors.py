@@ -1,54 +1,57 @@
-"""What can go wrong with a live experiment; every message is one sentence.
+"""The errors of live experiments. Every message is one sentence.
 
-A call that asked for something impossible is refused with a ValueError, a store that cannot be
-used is a ConnectionError; all of them are a LiveError.
+A refused call raises a ValueError, and a store that can't be used raises a ConnectionError. Both
+are a LiveError.
 """
+
+from __future__ import annotations
 
 
 class LiveError(Exception):
-    """The base of all errors of live experiments; nothing was written when one is raised.
+    """The base class of all errors of live experiments. The call wrote nothing.
 
-    Only when a connection to PostgreSQL breaks is that not known, and the message says so.
+    The exception is `ConnectionLost`: when the connection to PostgreSQL breaks, the call may or may
+    not have taken effect.
     """
 
 
 class UnknownExperiment(LiveError, ValueError):  # noqa: N818  the name says what it is
-    """The store has no experiment of this name, and no arms were given to create it."""
+    """The store has no experiment with this name, and no arms were given to create it."""
 
 
 class UnknownArm(LiveError, ValueError):  # noqa: N818
-    """The experiment has no arm of this name."""
+    """The experiment has no arm with this name."""
 
 
 class UnknownDecision(LiveError, ValueError):  # noqa: N818
-    """A reward for a decision that was never made, or whose reward window has passed."""
+    """The decision was never made, or its reward window has passed."""
 
 
 class ExpiredDecision(UnknownDecision):
-    """A reward for a decision whose reward window has passed."""
+    """The reward window of the decision has passed."""
 
 
 class RewardConflict(LiveError, ValueError):  # noqa: N818
-    """A second reward, different from the first, for the same decision."""
+    """The decision already has a different reward."""
 
 
 class InvalidReward(LiveError, ValueError):  # noqa: N818
-    """A reward that is not a finite number, or none that the policy can count."""
+    """The reward isn't a finite number, or the policy can't use it."""
 
 
 class Changed(LiveError, ValueError):  # noqa: N818
-    """Somebody else was first: the configuration is no longer the one that was looked at."""
+    """Somebody else changed the configuration since the expected revision."""
 
 
 class ExperimentStopped(LiveError, ValueError):  # noqa: N818
-    """A decision asked of an experiment that was stopped without a winner."""
+    """The experiment was stopped without a winner, so it makes no decisions."""
 
 
 class StoreError(LiveError, ConnectionError):
-    """The database cannot be used: lost, damaged, full, read-only, from a newer version, or in use
-    by somebody else for longer than its timeout."""
+    """The database can't be used: it is lost, damaged, full, read-only, of a newer version, or was
+    locked by another process for longer than the timeout."""
 
 
 class ConnectionLost(StoreError):  # noqa: N818
-    """The connection to PostgreSQL broke: what was asked for may have been done or not, and to
-    repeat the call with the same ids does it once."""
+    """The connection to PostgreSQL broke. The call may or may not have taken effect; retrying with
+    the same ids is safe."""

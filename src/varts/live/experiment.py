@@ -1,39 +1,137 @@
-"""A live experiment: decide, reward, report. What each of them does is in the other modules."""
+"""A live experiment: decide, reward, report.
+
+`Experiment` is all of its interface. Each method checks its arguments and calls the module that
+does the work: `decide`, `rewards`, `settle`, `report` and `audit`. `open_experiment` is
+`varts.open`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from varts.live.administration import Administration
-from varts.live.assignment import Decision, decide
-from varts.live.expiry import expire
-from varts.live.rewards import Correction, Reward, record, record_each
-from varts.live.validation import (
+from varts._intervals import CONFIDENCE
+from varts._progress import Progress, show_progress
+from varts._text import printable
+from varts._validation import abbreviate, integer, unknown
+from varts.features import Features
+from varts.live.arguments import (
     Rewards,
+    check_arms,
     check_contexts,
     check_each,
     check_list,
+    check_new_arms,
     check_note,
     check_pair,
     check_part,
     check_text,
     check_units,
     list_rewards,
+    match_priors,
 )
+from varts.live.audit.comparison import Verification, compare_traffic
+from varts.live.audit.export import export_decisions
+from varts.live.audit.history import History, check_spacing, history
+from varts.live.audit.offline import check, evaluate
+from varts.live.audit.records import (
+    ChangeRecord,
+    DecisionRecord,
+    find_changes,
+    find_decision,
+    find_place,
+)
+from varts.live.audit.verify import repair_caches, verify
+from varts.live.core.allocation import seed_for
+from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
+from varts.live.core.state import Config, State
+from varts.live.decide import Decision, decide
+from varts.live.errors import Changed, StoreError, UnknownArm, UnknownExperiment
+from varts.live.options import GivenOptions, Options, check_flag, stored_prior
+from varts.live.report.report import Report, report_of
+from varts.live.rewards import Correction, Reward, count_again, record, record_each
+from varts.live.session import Session
+from varts.live.settle import delete, forget, settle_all, settle_some, some_were_missed
+from varts.live.store.log import Log
+from varts.live.store.store import Store, open_store
+from varts.live.store.transaction import Traffic, Transaction
+from varts.priors import PriorLike
+
+if TYPE_CHECKING:
+    from varts.checks import Checks
+    from varts.evaluation import Evaluation
+    from varts.evaluation.targets import Target
+
+MOST_CONTEXTS = 1000  # of a sample: enough for shares to a percent or two
+CONTEXTS_PER_CHECKPOINT = 200  # of a history, which has many: shares to three percent
+LARGEST_VERSION = 2**63 - 1
 
 
-class Experiment(Administration):
-    """A live experiment in a store; any number of them, in any process, may share it.
+class Note(TypedDict, total=False):
+    """Who changes an experiment, why, and based on which revision; see `Experiment.stop`."""
 
-    `varts.open` makes it. Safe to use from several threads, and as a context manager that closes
-    its store. Whatever changes the experiment or corrects it takes `by` and `why`, who did it and
-    why, and the log keeps them.
+    by: str | None
+    why: str | None
+    expected: int | None
+
+
+class Experiment:
+    """A live experiment in a store; any number of processes may use it at once.
+
+    `varts.open` creates or opens one. Threads may share it. As a context manager it closes its
+    store. Methods that change or correct something take `by` and `why`, and the log keeps them.
 
     Args:
-        name: That of an experiment in the store.
+        name: The name of an experiment in the store.
         store: The database.
+
+    Raises:
+        UnknownExperiment: The store has no experiment of this name.
     """
+
+    def __init__(self, name: str, store: Store) -> None:
+        self.name, self.store = name, store
+        self._session = Session(name, store)
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.name!r}, {len(self.arms)} arms, {self.store.name})"
+
+    def __enter__(self) -> Experiment:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store's connections."""
+        self.store.close()
+
+    @property
+    def state(self) -> State:
+        """Configuration and statistics as of the last call. Don't change it."""
+        return self._session.state
+
+    @property
+    def revision(self) -> int:
+        """The version of the last change of configuration, as of the last call."""
+        return self.state.revision
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms' names, paused ones included, as of the last call."""
+        return list(self.state.config.arms)
+
+    @property
+    def options(self) -> Options:
+        """The options in force, as of the last call."""
+        return self.state.config.options
+
+    @property
+    def features(self) -> Features | None:
+        """What a context must have; None if the experiment has no features."""
+        return self.state.config.features
 
     # ------------------------------------------------------------------ decisions
 
@@ -46,10 +144,10 @@ class Experiment(Administration):
         """Choose the arm for one unit.
 
         Args:
-            unit: Who it is for (a user, a session); sticky experiments refuse to do without.
-            id: One of your own; the same id gets the same decision again. Made by default.
-            context: What is known of the unit, by the names of the option `features`: needed with
-                features, refused without.
+            unit: Who the decision is for (a user, a session); sticky experiments need it.
+            id: An id of your own. The same id gets the same decision again. By default a new one.
+            context: What you know about the unit, by the names of the option `features`. Required
+                with features, refused without.
 
         >>> import varts
         >>> features = {"country": ["NL", "BE"], "visits": "number"}
@@ -70,59 +168,64 @@ class Experiment(Administration):
         ids: Iterable[str] | None = None,
         contexts: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[Decision]:
-        """Make several decisions in one transaction.
+        """Make several decisions, which are written together or not at all.
 
         Args:
-            units: Who they are for, or how many without a unit; by default as many as ids, or as
-                contexts.
-            ids: One per unit; made by default.
-            contexts: What is known of each unit, as for `decide`.
+            units: Who the decisions are for, or how many without a unit; by default as many as
+                there are ids or contexts.
+            ids: One per unit; by default new ones.
+            contexts: What you know about each unit, as for `decide`.
         """
         if contexts is not None:
             contexts = list(check_list("contexts", contexts))
         whom, own = check_units(units, ids, contexts)
-        known = check_contexts(self.name, self.features, contexts, len(whom))
+        known = check_contexts(self.name, self.state.config.features, contexts, len(whom))
         if not whom:
             return []
-        expire(self._snapshot, beside=len(whom))
-        return decide(self._snapshot, whom, own, known)
+        if self.state.config.options.window is not None:
+            settle_some(self._session, beside=len(whom))
+        return decide(self._session, whom, own, known)
 
     # ------------------------------------------------------------------ rewards
 
     def reward(self, id: str, value: float, **metrics: float | None) -> bool:
-        """Record what a decision earned: True if applied, False if it was there already.
+        """Record the reward of a decision.
 
         Args:
-            id: The decision's.
+            id: The decision's id.
             value: Any finite number.
-            metrics: What else was measured of it, by the names of the option `metrics`.
+            metrics: Other measurements, by the names of the option `metrics`.
+
+        Returns:
+            True if the reward is new, False if it was recorded before.
 
         Raises:
-            UnknownDecision: It was never made, or its window has passed (ExpiredDecision).
-            RewardConflict: It has another reward already; `amend` changes it.
-            InvalidReward: The value is not a finite number, or the policy cannot count it.
+            UnknownDecision: The decision was never made, or its window has closed
+                (ExpiredDecision).
+            RewardConflict: The decision has another reward; `amend` changes it.
+            InvalidReward: The value is not a finite number, or the policy can't count it.
         """
         return self.reward_many([(id, value, metrics)])[0]
 
     def reward_many(self, rewards: Rewards) -> list[bool]:
-        """Record several rewards in one transaction; if one is refused, none is applied.
+        """Record several rewards in one transaction; if one is refused, none is recorded.
 
         Args:
-            rewards: Decisions' ids with their rewards; where there are metrics, (id, reward,
-                {metric: number}), and for a part, as of `add_reward`, (id, reward, metrics, key).
+            rewards: Ids with rewards: a mapping, or tuples (id, reward), (id, reward, {metric:
+                number}), or for a part as of `add_reward` (id, reward, metrics, key).
         """
         checked = [Reward(*check_part(pair)) for pair in list_rewards(rewards)]
         return self._record(checked)
 
     def reward_each(self, rewards: Rewards) -> list[bool | Exception]:
-        """Record several rewards in one transaction; one that is refused keeps none from counting.
+        """Record several rewards in one transaction; a refused one doesn't affect the others.
 
         Args:
             rewards: As for `reward_many`.
 
         Returns:
-            For each of them True if it was applied, False if it was there already, or the error
-            that `reward` would have raised.
+            For each of them True if it is new, False if it was recorded before, or the error that
+            `reward` would have raised.
 
         >>> import varts
         >>> exp = varts.open("price", ["9", "12"], store="memory://")
@@ -133,24 +236,27 @@ class Experiment(Administration):
         checked, outcomes = check_each(list_rewards(rewards), lambda one: Reward(*check_part(one)))
         if not checked:
             return outcomes([])
-        expire(self._snapshot, beside=len(checked))
-        return outcomes(record_each(self._snapshot, checked))
+        self._settle_some(len(checked))
+        return outcomes(record_each(self._session, checked))
 
     def add_reward(self, id: str, value: float, key: str, **metrics: float | None) -> bool:
-        """Add a part to what a decision earned: a second order, or a refund, which is negative.
+        """Add a part to the reward of a decision: a second order, or a refund, which is negative.
 
-        Every part counts once, by its key: True if it was applied, False if it was there already.
-        The first one may come instead of `reward`, and then within the window; later ones may come
-        at any time.
+        Each part counts once, by its key. The first part may take the place of `reward`, and must
+        then arrive within the window; later ones may arrive at any time.
 
         Args:
-            id: The decision's.
-            value: What is added to its reward.
-            key: One of your own for this part, such as the order's number.
-            metrics: What is added to its metrics.
+            id: The decision's id.
+            value: What to add to its reward.
+            key: A key of your own for this part, such as the order number.
+            metrics: What to add to its metrics.
+
+        Returns:
+            True if the part is new, False if it was recorded before.
 
         Raises:
-            RewardConflict: The part of this key is another one, or the reward was voided.
+            RewardConflict: There is another part with this key, or the reward was voided.
+            InvalidReward: The sum is too large for a number.
 
         >>> import varts
         >>> exp = varts.open("price", ["9", "12"], store="memory://")
@@ -171,20 +277,23 @@ class Experiment(Administration):
         why: str | None = None,
         **metrics: float | None,
     ) -> bool:
-        """Put another reward in the place of the one that a decision has.
+        """Replace the reward of a decision.
 
-        True if it was another one, False if it was the same. The statistics are as if it had been
-        right from the start; decisions that were made meanwhile stay as they are.
+        The statistics come out exactly as if the reward had been right the first time. Decisions
+        that were made meanwhile stay as they are.
 
         Args:
-            id: The decision's.
-            value: What it earned in all.
-            by: Who says so.
-            why: For what reason.
+            id: The decision's id.
+            value: The right reward, in all.
+            by: Who corrects it.
+            why: The reason.
             metrics: Metrics to change; the others stay as they are.
 
+        Returns:
+            True if the reward was different, False if it was the same.
+
         Raises:
-            UnknownDecision: It was never made, or has no reward that could be amended.
+            UnknownDecision: The decision was never made, or has no reward to amend.
         """
         return self.amend_many([(id, value, metrics)], by=by, why=why)[0]
 
@@ -195,36 +304,39 @@ class Experiment(Administration):
 
         Args:
             rewards: As for `reward_many`.
-            by: Who says so.
-            why: For what reason.
+            by: Who corrects them.
+            why: The reason.
         """
         checked = [Correction(*check_pair(pair)) for pair in list_rewards(rewards)]
         return self._record(checked, check_note(by, why))
 
     def void(self, id: str, *, by: str | None = None, why: str | None = None) -> bool:
-        """Take the reward of a decision back, as if it had never been made: a test, a bot.
+        """Remove the reward of a decision, as if it had never arrived: a test, a bot.
 
-        True if it had one, False if it was voided already. `amend` gives it one again.
+        `amend` gives the decision a reward again.
 
         Args:
-            id: The decision's.
-            by: Who says so.
-            why: For what reason.
+            id: The decision's id.
+            by: Who removes it.
+            why: The reason.
+
+        Returns:
+            True if the decision had a reward, False if it was voided before.
 
         Raises:
-            UnknownDecision: It was never made, or has no reward.
+            UnknownDecision: The decision was never made, or has no reward.
         """
         return self.void_many([id], by=by, why=why)[0]
 
     def void_many(
         self, ids: Iterable[str], *, by: str | None = None, why: str | None = None
     ) -> list[bool]:
-        """Void several rewards in one transaction; if one is refused, none is.
+        """Void several rewards in one transaction; if one is refused, none is voided.
 
         Args:
-            ids: The decisions'.
-            by: Who says so.
-            why: For what reason.
+            ids: The decisions' ids.
+            by: Who removes them.
+            why: The reason.
         """
         checked = [Correction(check_text("id", id), None) for id in check_list("ids", ids)]
         return self._record(checked, check_note(by, why))
@@ -234,15 +346,555 @@ class Experiment(Administration):
     ) -> list[bool]:
         if not items:
             return []
-        expire(self._snapshot, beside=len(items))
-        return record(self._snapshot, items, note)
+        self._settle_some(len(items))
+        return record(self._session, items, note)
 
-    def close(self) -> None:
-        """Give the store's connections back."""
-        self.store.close()
+    def _settle_some(self, beside: int) -> None:
+        if self.state.config.options.window is not None:
+            settle_some(self._session, beside)
 
-    def __enter__(self) -> Experiment:
-        return self
+    # ------------------------------------------------------------------ what is known
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def report(self, level: float = CONFIDENCE, settle: bool = True) -> Report:
+        """Report which arm is best, how sure that is, and whether the stop rule is met.
+
+        Args:
+            level: The probability of the credible intervals.
+            settle: Whether to first settle decisions whose window has closed, which writes.
+                Otherwise they count as pending.
+        """
+        if settle:
+            settle_all(self._session)
+        state, traffic, missed = self._counts()
+        if missed and settle:
+            settle_all(self._session, again=True)
+            state, traffic, _ = self._counts()
+        contexts = self.contexts() if state.config.options.contextual else ()
+        return report_of(self.name, state, traffic, level, contexts)
+
+    def decision(self, id: str) -> DecisionRecord:
+        """Look up one decision, with its reward as it is now.
+
+        Args:
+            id: The decision's id.
+
+        Raises:
+            UnknownDecision: It was never made.
+        """
+        with self._session.reading() as transaction:
+            state, _ = self._session.catch_up(transaction)
+            return find_decision(transaction, check_text("id", id), state.config.arms)
+
+    def contexts(self, limit: int = MOST_CONTEXTS) -> list[dict[str, float | str]]:
+        """Return contexts of settled decisions, evenly spaced over the log.
+
+        Reads no more of the log than it returns. Forgotten contexts are left out.
+
+        Args:
+            limit: How many at most.
+
+        >>> import varts
+        >>> features = {"visits": "number"}
+        >>> exp = varts.open("price", ["9", "12"], store="memory://", features=features)
+        >>> for visits in range(10):
+        ...     made = exp.decide(id=f"visit-{visits}", context={"visits": visits})
+        ...     applied = exp.reward(made.id, 9.0)
+        >>> exp.contexts(limit=3)
+        [{'visits': 2.0}, {'visits': 6.0}, {'visits': 9.0}]
+        """
+        limit = integer("limit", limit, 1, MOST_CONTEXTS)
+        with self._session.reading() as transaction:
+            state, _ = self._session.catch_up(transaction)
+            return transaction.contexts(state.version, limit)
+
+    def changes(self, after: int = 0, limit: int = 1000) -> list[ChangeRecord]:
+        """List the changes of the experiment, by whom and why, oldest first.
+
+        Args:
+            after: The version of the last change that you know.
+            limit: How many at most.
+        """
+        after = integer("after", after, 0, LARGEST_VERSION)
+        limit = integer("limit", limit, 1, LARGEST_VERSION)
+        with self._session.reading() as transaction:
+            self._session.catch_up(transaction)
+            return find_changes(transaction, after, limit)
+
+    def history(
+        self,
+        points: int | None = None,
+        *,
+        every_rewards: int | None = None,
+        every: str | float | None = None,
+        level: float = CONFIDENCE,
+        settle: bool = True,
+    ) -> History:
+        """Show how the experiment developed: what was known and done at checkpoints.
+
+        Reads the whole log, page by page. The last checkpoint is the present.
+
+        Args:
+            points: How many checkpoints, evenly spaced by rewards; 50 by default.
+            every_rewards: Or how many rewards lie between two checkpoints.
+            every: Or how much time: seconds, or "30m", "1h", "1d" for full hours or midnight UTC.
+            level: The probability of the credible intervals.
+            settle: As for `report`.
+        """
+        spacing = check_spacing(points, every_rewards, every)
+        state, _, log, _ = self._whole_log(settle)
+        contextual = state.config.options.contextual
+        contexts = self.contexts(CONTEXTS_PER_CHECKPOINT) if contextual else ()
+        return history(self.name, log, state, self._session.seed, spacing, level, contexts)
+
+    def check(self, settle: bool = True, progress: bool | Progress | None = False) -> Checks:
+        """Check the rewards and decisions: do they fit the model, and are they all there?
+
+        Reads the whole log, page by page.
+
+        Args:
+            settle: As for `report`.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Returns:
+            A finding per check: `print` them.
+        """
+        state, traffic, log, now = self._whole_log(settle)
+        with show_progress(progress) as shown:
+            shown.stage("checking decisions", sum(traffic.decided.values()))
+            return check(self.name, log, state.config, now, shown)
+
+    def evaluate(
+        self,
+        policy: Target,
+        against: Target | None = None,
+        level: float = CONFIDENCE,
+        settle: bool = True,
+    ) -> Evaluation:
+        """Estimate what another way of deciding would have earned per decision.
+
+        Reads the whole log, page by page.
+
+        Args:
+            policy: `always("12")`, shares of the arms such as `{"9": 0.2, "12": 0.8}`,
+                `EvenSplit()` or `with_floor(0.05)`; the last one takes as long as
+                `verify(replay=True)`.
+            against: What to compare with; by default the rewards that were collected.
+            level: The probability of the intervals.
+            settle: As for `report`.
+        """
+        state, _, log, _ = self._whole_log(settle)
+        arms = state.config.arms
+        return evaluate(self.name, log, self._session.seed, arms, policy, against, level)
+
+    def settle(self) -> None:
+        """Settle all decisions whose window has closed.
+
+        `decide` and `reward` do this little by little. This also finds decisions that were stamped
+        with an earlier time than the last ones settled.
+        """
+        settle_all(self._session)
+        if self.options.window is not None and self._counts()[-1]:
+            settle_all(self._session, again=True)
+
+    def export(
+        self,
+        path: str | Path,
+        after: str | None = None,
+        limit: int | None = None,
+        progress: bool | Progress | None = False,
+    ) -> int:
+        """Write the log to a file, a row per decision with its reward.
+
+        Args:
+            path: A file that ends in .parquet, .csv or .ndjson.
+            after: The id of a decision: only later ones are written, by time.
+            limit: How many at most, the first ones; all by default.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            UnknownDecision: There is no decision with the id `after`.
+        """
+        limit = None if limit is None else integer("limit", limit, 1)
+        start = -1, -1
+        with self._session.reading(still=True) as transaction:
+            state, _ = self._session.reload(transaction)
+            decided = sum(self._traffic(transaction, state).decided.values())
+            log = self._session.log(transaction)
+            if after is not None:
+                start = find_place(transaction, check_text("after", after))
+        with show_progress(progress) as shown:
+            shown.stage(f"writing {path}", min(decided, limit or decided))
+            return export_decisions(log, state.config, Path(path), shown, start, limit)
+
+    def verify(
+        self, replay: bool = False, repair: bool = False, progress: bool | Progress | None = False
+    ) -> Verification:
+        """Compute the statistics again from the log and compare.
+
+        Args:
+            replay: Also make every decision again.
+            repair: Restore the caches from the log if they differ; an event in the log says how.
+                Decisions from before a repair are not made again: the statistics that they were
+                made from may have been wrong.
+            progress: Whether to show progress on standard error; None shows it only on a terminal.
+
+        Raises:
+            StoreError: There is something to repair, but the log itself is damaged.
+        """
+        repaired = repair_caches(self.name, self.store) if repair else []
+        with self._session.reading(still=True) as transaction:
+            cached, _ = self._session.reload(transaction)
+            log = self._session.log(transaction)
+            traffic = transaction.traffic(), transaction.count_traffic()
+        with show_progress(progress) as shown:
+            decided = sum(traffic[1].decided.values())
+            found = verify(log, cached, self._session.seed, replay, shown, decided)
+        compare_traffic(*traffic, found)
+        found.repaired = repaired
+        return found
+
+    def _whole_log(self, settle: bool) -> tuple[State, Traffic, Log, int]:
+        """The state, the traffic, the log and the time of one moment."""
+        if settle:
+            settle_all(self._session)
+        with self._session.reading(still=True) as transaction:
+            state, head = self._session.reload(transaction)
+            traffic = self._traffic(transaction, state)
+            return state, traffic, self._session.log(transaction), head.time
+
+    def _counts(self) -> tuple[State, Traffic, bool]:
+        """The state, the traffic, and whether decisions were missed when others were settled."""
+        with self._session.reading() as transaction:
+            state, head = self._session.reload(transaction)
+            traffic = self._traffic(transaction, state)
+            pending = sum(traffic.decided.values()) - sum(traffic.settled.values())
+            missed = some_were_missed(transaction, state.config.options, head.time, pending)
+            return state, traffic, missed
+
+    def _traffic(self, transaction: Transaction, state: State) -> Traffic:
+        counts, K = transaction.traffic(), len(state.config.arms)
+        for arm in counts.decided:
+            if not 0 <= arm < K:
+                raise StoreError(
+                    f"experiment {self.name!r} in store {self.store.name} has {K} arms but "
+                    f"decisions for arm number {arm}; run verify to learn more"
+                )
+        return counts
+
+    # ------------------------------------------------------------------ changes
+
+    def add_arm(
+        self,
+        arm: str,
+        prior: PriorLike | None = None,
+        groups: Mapping[str, str] | None = None,
+        paused: bool = False,
+        **note: Unpack[Note],
+    ) -> None:
+        """Add an arm.
+
+        Args:
+            arm: Its name, a new one.
+            prior: Its prior. Required if every arm has its own; otherwise it gets the shared one.
+            groups: The group of the arm, for a prior that was fitted by group.
+            paused: Whether it gets no traffic until `resume_arm`.
+            note: `by`, `why` and `expected`, as for `stop`.
+        """
+        (name,) = check_new_arms([arm])
+        given = stored_prior(match_priors({"prior": prior}, [name], groups).get("prior"))
+        out_of_play = {"paused": True} if check_flag("paused", paused) else {}
+
+        def added(config: Config) -> dict[str, Any]:
+            if name in config.arms:
+                raise ValueError(f"arm must be a new one, got {name!r}")
+            return {"arm": name, "prior": given, **out_of_play}
+
+        self._change(ADD_ARM, added, **note)
+
+    def pause_arm(self, arm: str, **note: Unpack[Note]) -> None:
+        """Take an arm out of play. Rewards of its decisions still count.
+
+        Args:
+            arm: Its name.
+            note: `by`, `why` and `expected`, as for `stop`.
+        """
+        self._change(PAUSE, lambda config: {"arm": known_arm(config, arm)}, **note)
+
+    def resume_arm(self, arm: str, **note: Unpack[Note]) -> None:
+        """Bring a paused arm back into play.
+
+        Args:
+            arm: Its name.
+            note: `by`, `why` and `expected`, as for `stop`.
+        """
+        self._change(RESUME, lambda config: {"arm": known_arm(config, arm)}, **note)
+
+    def stop(self, winner: str | None = None, **note: Unpack[Note]) -> None:
+        """End the experiment; `restart` continues it.
+
+        Args:
+            winner: The arm that everybody gets from now on. Without one, `decide` refuses.
+            note: `by`, who does it; `why`, the reason; `expected`, the `revision` that you saw: if
+                somebody has changed the configuration since, nothing is done.
+
+        Raises:
+            Changed: The configuration is not the expected one.
+            ValueError: It has a winner already, and nobody would get it any more.
+        """
+
+        def stopped(config: Config) -> dict[str, Any]:
+            if winner is not None:
+                return {"winner": known_arm(config, winner)}
+            if config.winner is not None:
+                raise ValueError(
+                    f"winner must be given: everybody gets {config.arms[config.winner]!r} now and "
+                    "would get nothing; restart the experiment to continue it"
+                )
+            return {"winner": None}
+
+        self._change(STOP, stopped, **note)
+
+    def restart(self, **note: Unpack[Note]) -> None:
+        """Continue an experiment that was stopped. It still knows what it has learned.
+
+        Args:
+            note: `by`, `why` and `expected`, as for `stop`.
+        """
+        self._change(RESTART, lambda config: {}, **note)
+
+    def configure(
+        self,
+        *,
+        groups: Mapping[str, str] | None = None,
+        recount: bool = False,
+        by: str | None = None,
+        why: str | None = None,
+        expected: int | None = None,
+        **options: Unpack[GivenOptions],
+    ) -> None:
+        """Change options from here on; a new epoch begins.
+
+        Rewards that were counted stay as they are: a new `clip` applies to those to come.
+
+        Args:
+            groups: The group of each arm, for a prior that was fitted by group.
+            recount: Also count all earlier rewards by the new `clip`; the log gets an amendment for
+                each one that changes.
+            by: Who does it.
+            why: The reason.
+            expected: As for `stop`.
+            options: Options of `varts.live.Options`; those that you leave out stay as they are.
+        """
+
+        def changed(config: Config) -> dict[str, Any]:
+            given = match_priors(options, config.arms, groups)
+            return {"options": config.options.reconfigured(given).to_json()}
+
+        self._change(CONFIGURE, changed, by, why, expected, recounted=recount)
+
+    def _change(
+        self,
+        kind: str,
+        body_for: Callable[[Config], dict[str, Any]],
+        by: str | None = None,
+        why: str | None = None,
+        expected: int | None = None,
+        recounted: bool = False,
+    ) -> None:
+        """Append an event of this kind, unless it would change nothing."""
+        note = check_note(by, why)
+        if expected is not None:
+            expected = integer("expected", expected, 0)
+        settle_all(self._session)  # by the options that the decisions were made under
+        with self._session.changing() as write:
+            before, revision = write.state.config, write.state.revision
+            if expected is not None and expected != revision:
+                raise changed_since(self.name, expected, revision)
+            body = body_for(before)
+            after = before.changed(kind, body)
+            if after != before:
+                after.check(before)
+                write.apply(kind, body={**body, **note})
+            if recounted:
+                count_again(self._session, write, note)
+
+    # ------------------------------------------------------------------ deleting data
+
+    def forget_unit(
+        self,
+        unit: str,
+        *,
+        keep_numbers: bool = False,
+        by: str | None = None,
+        why: str | None = None,
+    ) -> int:
+        """Remove the name of a unit and its contexts from the log; its rewards are kept.
+
+        A random name takes its place in every decision, and nobody can tell whose they were. (Ids
+        of your own stay as they are: don't put anything personal into them.) A sticky experiment
+        treats the unit as a new one from now on.
+
+        In an experiment with features, its rewards no longer count for the effects of features. The
+        statistics are computed again without them, and `verify` doesn't make earlier decisions
+        again.
+
+        Args:
+            unit: The unit as you gave it to `decide`.
+            keep_numbers: Whether to keep the numbers that its contexts were encoded as, with its
+                rewards. Then nothing is unlearned, and only its own decisions are not made again.
+            by: Who asks for it.
+            why: The reason.
+
+        Returns:
+            The number of its decisions.
+        """
+        keep = check_flag("keep_numbers", keep_numbers)
+        return forget(self._session, check_text("unit", unit), check_note(by, why), keep)
+
+    def delete(self, confirm: str, *, export: str | Path | None) -> int:
+        """Delete the experiment with its whole log.
+
+        Args:
+            confirm: The experiment's name once more.
+            export: The file to write the log to first, as by `export`; None deletes it for good.
+
+        Returns:
+            How many decisions it had.
+
+        Raises:
+            Changed: Somebody used the experiment while its log was written: stop it first.
+        """
+        check_confirmation(self.name, confirm)
+        if export is None:
+            return delete(self._session, None)
+        state, _, log, _ = self._whole_log(settle=False)
+        export_decisions(log, state.config, Path(export), Progress())
+        return delete(self._session, log)
+
+
+def changed_since(name: str, expected: int, revision: int) -> Changed:
+    """The error when somebody else changed the configuration first."""
+    return Changed(
+        f"somebody else has changed experiment {name!r}: it is at revision {revision}, "
+        f"got {expected}"
+    )
+
+
+def check_confirmation(name: str, confirm: str) -> None:
+    """Refuse to delete an experiment unless its name was given once more."""
+    if confirm != name:
+        raise ValueError(f"confirm must be the experiment's name, {name!r}, got {confirm!r}")
+
+
+def known_arm(config: Config, arm: str) -> str:
+    """Return an arm of the experiment; raises UnknownArm for any other."""
+    if arm not in config.arms:
+        raise UnknownArm(unknown("arm", arm, config.arms))
+    return arm
+
+
+# ------------------------------------------------------------------------------ opening
+
+
+def open_experiment(
+    name: str,
+    arms: Sequence[str] | None = None,
+    *,
+    store: str | Store = "sqlite:///varts.db",
+    seed: int | None = None,
+    groups: Mapping[str, str] | None = None,
+    **options: Unpack[GivenOptions],
+) -> Experiment:
+    """Create an experiment, or open the one of that name.
+
+    An existing experiment keeps its arms, seed and options. Those that you give must agree.
+
+    Args:
+        name: The experiment's name.
+        arms: The arms' names; required to create it.
+        store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://).
+        seed: For tests that repeat an experiment. Anybody who knows the seed knows which arm an id
+            will get.
+        groups: The group of each arm, for a prior that was fitted by group.
+        options: Options of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
+            window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
+            client_ids, metrics, guards, features.
+
+    Raises:
+        UnknownExperiment: There is no experiment of that name, and no arms to create it with.
+        StoreError: The database can't be used.
+        ImportError: The store is on PostgreSQL, and psycopg is not installed.
+
+    >>> exp = open_experiment("price", arms=["9", "12"], store="memory://")
+    >>> decision = exp.decide(unit="user-42")
+    >>> exp.reward(decision.id, 11.70), exp.reward(decision.id, 11.70)
+    (True, False)
+    """
+    if not check_text("name", name).strip():
+        raise ValueError(f"name must be text that is not blank, got {name!r}")
+    place = open_store(store)
+    try:
+        experiment = Experiment(name, place)
+    except UnknownExperiment:
+        if arms is None:
+            raise UnknownExperiment(
+                f"unknown experiment {name!r} in store {place.name}; give its arms to create it"
+            ) from None
+        names = check_new_arms(arms)
+        made = Options.made(**match_priors(options, names, groups))
+        config = Config(tuple(names), made, initial=len(names))
+        config.check()
+        own = secrets.randbits(63) if seed is None else seed_for(name, seed)
+        created = place.create(name, own, config.to_json())
+        experiment = Experiment(name, place)
+        if created:
+            return experiment
+    _check_agreement(experiment, arms, seed, groups, options)
+    return experiment
+
+
+def _check_agreement(
+    experiment: Experiment,
+    arms: Sequence[str] | None,
+    seed: int | None,
+    groups: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Refuse to open an experiment as something that it isn't."""
+    config, name = experiment.state.config, experiment.name
+    names = config.arms if arms is None else tuple(check_arms(arms))
+    if names != config.arms[: len(names)] or len(names) < config.initial:
+        both = printable(f"{', '.join(config.arms)}, got {', '.join(names)}")
+        raise ValueError(f"arms must be those of the experiment {name!r}, {both}")
+    if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
+        raise ValueError(f"seed must be that of the experiment {name!r}, got another")
+    check_options(name, config, names, groups, options)
+
+
+def check_options(
+    name: str,
+    config: Config,
+    arms: Sequence[str],
+    groups: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Refuse options that differ from those of an experiment.
+
+    Args:
+        name: The experiment's name.
+        config: Its configuration, which may have more arms.
+        arms: The arms that the caller named.
+        groups: The group of each arm.
+        options: The options that the caller gave.
+    """
+    if not options:  # always allowed, even if this process doesn't know the policy
+        return
+    found = config.options.differences(match_priors(options, arms, groups), len(arms))
+    for option, (stored, asked) in found.items():
+        raise ValueError(
+            f"{option} of the experiment {name!r} is {abbreviate(stored)}, "
+            f"got {abbreviate(asked)}; change it with configure"
+        )

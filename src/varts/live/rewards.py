@@ -1,16 +1,15 @@
-"""Rewards: each is counted once, and only for a decision whose window is open."""
+"""Rewards and corrections: each counts once, and only for a decision whose window is open."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+import math
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from varts._validation import unknown
-from varts.live.allocation import clipped, counted, holdout_mark
-from varts.live.contextual_allocation import features_marks
+from varts.live.core.allocation import clipped, counted, features_marks, holdout_mark
+from varts.live.core.events import AMEND, EXPIRED, PART, REWARD, VOID, Event, Outcome
 from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
@@ -18,20 +17,18 @@ from varts.live.errors import (
     RewardConflict,
     UnknownDecision,
 )
-from varts.live.expiry import is_late
-from varts.live.log import Log
-from varts.live.snapshot import Change, Snapshot
-from varts.live.state import AMEND, EXPIRED, PART, REWARD, VOID, Event
+from varts.live.session import Session, Write
+from varts.live.settle import is_late
 from varts.policies import BernoulliTS
 
-IDS_PER_LOOK = 1000  # looked up in one statement
+IDS_PER_QUERY = 1000
 
-# Why one item is refused, whatever becomes of the others.
+# Errors that refuse one item and leave the others alone.
 REFUSALS = (UnknownDecision, RewardConflict, InvalidReward)
 
 
 class Reward(NamedTuple):
-    """What a decision earned, and what else was measured of it; with a key, one part of it."""
+    """A reward with its metrics; with a key, one part of a reward."""
 
     id: str
     value: float
@@ -40,7 +37,7 @@ class Reward(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """What a decision earned instead; None is nothing that may be counted."""
+    """The right reward of a decision; None voids it."""
 
     id: str
     value: float | None
@@ -51,77 +48,53 @@ Item = Reward | Correction
 Note = Mapping[str, str]  # who, and why
 
 
-def record(snapshot: Snapshot, items: Sequence[Item], note: Note | None = None) -> list[bool]:
-    """Whether each item was new; if one is refused, none is recorded."""
-    with snapshot.changing() as change:
-        enter = _entering(snapshot, change, items, note or {})
-        return [enter(item) for item in items]
+def record(session: Session, items: Sequence[Item], note: Note | None = None) -> list[bool]:
+    """Record rewards or corrections; if one is refused, none is recorded.
+
+    Returns:
+        Whether each of them was new.
+    """
+    with session.changing() as write:
+        recorder = _Recorder(session, write, [item.id for item in items], note or {})
+        return [recorder.record(item) for item in items]
 
 
-def record_each(snapshot: Snapshot, items: Sequence[Item]) -> list[bool | LiveError]:
-    """The same, but one that is refused keeps no other from being recorded: its entry is why."""
+def record_each(session: Session, items: Sequence[Item]) -> list[bool | LiveError]:
+    """Record rewards; a refused one doesn't keep the others from being recorded.
+
+    Returns:
+        Whether each of them was new, or why it was refused.
+    """
     outcomes: list[bool | LiveError] = []
-    with snapshot.changing() as change:
-        enter = _entering(snapshot, change, items, {})
+    with session.changing() as write:
+        recorder = _Recorder(session, write, [item.id for item in items], {})
         for item in items:
             try:
-                outcomes.append(enter(item))
+                outcomes.append(recorder.record(item))
             except REFUSALS as error:
                 outcomes.append(error)
     return outcomes
 
 
-def _entering(
-    snapshot: Snapshot, change: Change, items: Sequence[Item], note: Note
-) -> Callable[[Any], bool]:
-    """What enters one of them after the other into the book of the decisions that they name."""
-    book = _Book(snapshot, change, [item.id for item in items], note)
+class _Recorder:
+    """Records rewards and corrections of the decisions that it has looked up."""
 
-    def enter(item: Any) -> bool:
-        if isinstance(item, Correction):
-            return book.correct(item)
-        return book.reward(item) if item.key is None else book.add_part(item)
-
-    return enter
-
-
-class _Entry:
-    """The reward of one decision, as events have left it."""
-
-    def __init__(self, settled: Any, corrections: Sequence[Any]) -> None:
-        self.kind, self.raw, self.version = settled.kind, settled.raw, settled.version
-        first = _read(settled.body)
-        self.first_metrics: dict[str, float] = first.get("metrics", {})
-        self.in_parts = "key" in first
-        self.held: bool | None = first.get("held")  # as it was then: a unit may be forgotten since
-        self.x: list[float] | None = first.get("x")
-        bodies = [first, *(_read(one.body) for one in corrections)]
-        last = corrections[-1] if corrections else settled
-        self.total, self.counted = last.raw, last.value
-        self.metrics: dict[str, float] = bodies[-1].get("metrics", {})
-        # Every part by its key: what it added.
-        self.parts: dict[str, tuple[float, dict[str, float]]] = {
-            body["key"]: (body["part"], body.get("part_metrics", {}))
-            for body in bodies
-            if "key" in body
-        }
-
-
-class _Book:
-    """What a change knows of the decisions whose rewards it is about to record or correct."""
-
-    def __init__(self, snapshot: Snapshot, change: Change, ids: Sequence[str], note: Note) -> None:
-        self._snapshot, self._change, self._note = snapshot, change, note
-        transaction = change.transaction
+    def __init__(self, session: Session, write: Write, ids: Sequence[str], note: Note) -> None:
+        self._session, self._write, self._note = session, write, note
+        transaction = write.transaction
         self._decided = transaction.decided(ids)
-        self._features = features_marks(change.state.config, self._decided.values())
+        self._features = features_marks(write.state.config, self._decided.values())
         settled = transaction.settled(ids)
-        # Whose reward is new, has not been corrected.
+        # A decision that isn't settled has no corrections.
         corrections = transaction.corrections(list(settled)) if settled else {}
-        self._entries = {id: _Entry(row, corrections.get(id, ())) for id, row in settled.items()}
-        self._just_settled: dict[str, Event] = {}  # most are not asked about again
+        self._entries = {id: Outcome(row, corrections.get(id, ())) for id, row in settled.items()}
+        self._just_settled: dict[str, Event] = {}  # few are asked about again
 
-    # Each of these says whether the item was new; one that is refused leaves no trace.
+    def record(self, item: Any) -> bool:
+        """Record one item; True if it was new. A refused one leaves no trace."""
+        if isinstance(item, Correction):
+            return self.correct(item)
+        return self.reward(item) if item.key is None else self.add_part(item)
 
     def reward(self, item: Reward) -> bool:
         """The whole reward of a decision."""
@@ -130,9 +103,9 @@ class _Book:
             raise RewardConflict(
                 f"decision {item.id!r} has its reward in parts; add_reward adds one more"
             )
-        if entry is not None and entry.kind == REWARD:
+        if entry is not None and entry.settled_by == REWARD:
             known = ((entry.raw, entry.first_metrics), (entry.total, entry.metrics))
-            if (item.value, dict(item.metrics)) in known:  # as it came first, or as it is by now
+            if (item.value, dict(item.metrics)) in known:  # as it first was, or as it is now
                 return False
             now = f"already has the reward {_shown(entry.total, entry.metrics)}"
             if entry.counted is None:
@@ -151,7 +124,7 @@ class _Book:
         part: dict[str, Any] = {"key": item.key, "part": item.value}
         if item.metrics:
             part["part_metrics"] = dict(item.metrics)
-        if entry is None or (entry.kind != REWARD and entry.total is None):
+        if entry is None or (entry.settled_by != REWARD and entry.total is None):
             self._check_open(item.id, row, entry)
             self._settle(row, item, part)
             return True
@@ -168,18 +141,23 @@ class _Book:
                 f"the reward of decision {item.id!r} was voided, so nothing can be added to it; "
                 "amend gives it one again"
             )
+        total = entry.total + item.value
+        if not math.isfinite(total):
+            raise InvalidReward(
+                f"reward of decision {item.id!r} must be a finite number in all, got {total}"
+            )
         metrics = dict(entry.metrics)
         for name, value in item.metrics.items():
             metrics[name] = metrics.get(name, 0.0) + value
-        self._correct(PART, row, entry, item.id, entry.total + item.value, metrics, part)
+        self._correct(PART, row, entry, item.id, total, metrics, part)
         return True
 
     def correct(self, item: Correction) -> bool:
-        """Another reward, or none, for a decision that has one."""
+        """Replace or void the reward of a decision."""
         row, entry = self._find(item)
         if entry is None:
             raise UnknownDecision(f"decision {item.id!r} has no reward yet that could be corrected")
-        if entry.kind == EXPIRED:
+        if entry.settled_by == EXPIRED:
             raise ExpiredDecision(
                 f"decision {item.id!r} expired without a reward that could be corrected"
             )
@@ -195,56 +173,56 @@ class _Book:
         return True
 
     def count_again(self, id: str) -> None:
-        """The same reward as the options of now count it."""
+        """Count the same reward by the present options."""
         entry = self._entries[id]
         self._correct(AMEND, self._decided[id], entry, id, entry.total, entry.metrics, {})
 
-    def _find(self, item: Reward | Correction) -> tuple[Any, _Entry | None]:
-        row, metrics = self._decided.get(item.id), self._change.state.config.options.metrics
+    def _find(self, item: Reward | Correction) -> tuple[Any, Outcome | None]:
+        row, metrics = self._decided.get(item.id), self._write.state.config.options.metrics
         if row is None:
-            name = self._snapshot.name
+            name = self._session.name
             raise UnknownDecision(f"unknown decision {item.id!r} in experiment {name!r}")
         for name in item.metrics:
             if name not in metrics:
                 raise InvalidReward(unknown("metric", name, metrics))
         just_settled = self._just_settled.pop(item.id, None)
         if just_settled is not None:
-            self._entries[item.id] = _Entry(just_settled, ())
+            self._entries[item.id] = Outcome(just_settled)
         return row, self._entries.get(item.id)
 
-    def _check_open(self, id: str, row: Any, entry: _Entry | None) -> None:
-        now, options = self._change.time, self._change.state.config.options
+    def _check_open(self, id: str, row: Any, entry: Outcome | None) -> None:
+        now, options = self._write.time, self._write.state.config.options
         if entry is not None or is_late(now, row.time, options):
             raise ExpiredDecision(
                 f"decision {id!r} expired: its reward came {(now - row.time) / 1e6:.0f} s after it"
             )
 
     def _settle(self, row: Any, item: Reward, part: dict[str, Any]) -> None:
-        """The first that is heard of a decision's reward."""
-        snapshot, change = self._snapshot, self._change
-        config = change.state.config
-        held = holdout_mark(snapshot.seed, config, row)
+        """Settle a decision by its first reward."""
+        session, write = self._session, self._write
+        config = write.state.config
+        held = holdout_mark(session.seed, config, row)
         body = {**part, **held, **self._features.get(item.id, {})}
         if item.metrics:
             body["metrics"] = dict(item.metrics)
         value = self._count(item.id, item.value)
-        change.apply(REWARD, item.id, row.arm, row.epoch, item.value, value, body=body or None)
-        self._just_settled[item.id] = change.events[-1]
+        write.apply(REWARD, item.id, row.arm, row.epoch, item.value, value, body=body or None)
+        self._just_settled[item.id] = write.events[-1]
 
     def _correct(
         self,
         kind: str,
         row: Any,
-        entry: _Entry,
+        entry: Outcome,
         id: str,
         raw: float | None,
         metrics: dict[str, float],
         part: dict[str, Any],
     ) -> None:
-        """Another reward in the place of what a decision has."""
-        change = self._change
+        """Replace the reward of a decision."""
+        write = self._write
         body = {"before": entry.counted, **part, **self._note}
-        if entry.held is not None and row.epoch >= change.state.config.holdout_since:
+        if entry.held is not None and row.epoch >= write.state.config.holdout_since:
             body["held"] = entry.held
         if entry.x is not None:
             body["x"] = entry.x
@@ -252,49 +230,43 @@ class _Book:
             body["metrics"] = metrics
         if entry.metrics:
             body["metrics_before"] = entry.metrics
-        if change.state.config.options.half_life is not None:
-            body["number"] = change.number_of(entry.version)
+        if write.state.config.options.half_life is not None:
+            body["number"] = write.number_of(entry.version)
         value = None if raw is None else self._count(id, raw)
-        change.apply(kind, None, row.arm, row.epoch, raw, value, corrects=id, body=body)
+        write.apply(kind, None, row.arm, row.epoch, raw, value, corrects=id, body=body)
         entry.total, entry.counted, entry.metrics = raw, value, metrics
         if part:
             entry.parts[part["key"]] = part["part"], part.get("part_metrics", {})
 
     def _count(self, id: str, raw: float) -> float:
-        """A reward as the statistics count it, if the policy can."""
-        config, policy = self._change.state.config, self._change.state.config.policy
+        """The reward as the statistics count it; refuses one that the policy can't count."""
+        config, policy = self._write.state.config, self._write.state.config.policy
         if isinstance(policy, BernoulliTS):
             value = clipped(config, raw)
-            # Only here: logs from before this was refused have such rewards, and must still add up.
+            # Only here: older logs have such rewards and must still add up.
             if policy.clip(value) != value:
                 raise InvalidReward(
-                    f"reward must be from 0 to 1 for {policy.label}, got {raw!r}; the option "
-                    "clip may count others as the nearer end"
+                    f"reward must be from 0 to 1 for {policy.label}, got {raw!r}; set the "
+                    "option clip to count others as the nearer end"
                 )
-        return counted(self._snapshot.seed, config, id, raw)
+        return counted(self._session.seed, config, id, raw)
 
 
-def count_again(snapshot: Snapshot, change: Change, note: Note) -> None:
-    """Amend all rewards that the configuration of a change counts otherwise than they were counted.
+def count_again(session: Session, write: Write, note: Note) -> None:
+    """Amend all rewards that the new configuration counts differently.
 
-    Those of decisions whose reward went missing have no raw value, and stay.
+    Rewards that went missing have no raw value and stay as they are.
     """
-    config, transaction = change.state.config, change.transaction
-    log = Log(transaction, lambda: nullcontext(transaction))
+    config = write.state.config
     different = (
         row.id
-        for row in log.decisions()
-        if row.raw is not None and counted(snapshot.seed, config, row.id, row.raw) != row.value
+        for row in write.log().decisions()
+        if row.raw is not None and counted(session.seed, config, row.id, row.raw) != row.value
     )
-    while ids := list(islice(different, IDS_PER_LOOK)):
-        book = _Book(snapshot, change, ids, note)
+    while ids := list(islice(different, IDS_PER_QUERY)):
+        recorder = _Recorder(session, write, ids, note)
         for id in ids:
-            book.count_again(id)
-
-
-def _read(body: Any) -> dict[str, Any]:
-    """What an event says, in the log or just written."""
-    return json.loads(body) if isinstance(body, str) else body or {}
+            recorder.count_again(id)
 
 
 def _shown(value: float | None, metrics: Mapping[str, float]) -> str:

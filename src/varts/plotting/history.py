@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from varts.live.history import History
+    from varts.live.audit.history import History
 
 ARMS_DRAWN = 12  # if there are more, those who matter least are drawn as one
 # Okabe & Ito's colours, then darker ones of Paul Tol's, whose lines are dashed.

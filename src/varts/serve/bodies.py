@@ -16,8 +16,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from varts._intervals import CONFIDENCE
 from varts.features import MOST_COLUMNS
+from varts.live.arguments import LONGEST_TEXT
 from varts.live.options import GivenOptions
-from varts.live.validation import LONGEST_TEXT
 from varts.priors import NormalGamma
 
 MOST_ITEMS = 1_000  # in one request

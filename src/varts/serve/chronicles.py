@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from varts.live import ChangeRecord, Experiment
-from varts.live.state import CORRECTIONS
+from varts.live.core.events import CORRECTIONS
 
 MOST_CORRECTIONS = 100  # of an experiment that are kept, the latest
 MOST_KEPT = 256  # experiments

@@ -7,8 +7,8 @@ from typing import Any
 
 from varts.features import NUMBER
 from varts.live import Decision, Experiment
-from varts.live.assignment import new_ids
-from varts.live.clock import process_clock
+from varts.live.decide import new_ids
+from varts.live.store.engine import process_clock
 from varts.serve.bodies import (
     Body,
     Corrected,

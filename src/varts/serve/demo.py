@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varts.live import Experiment, ExperimentStopped, Store
-from varts.live.opening import open_experiment
+from varts.live.experiment import open_experiment
 from varts.priors import NormalGamma
 from varts.serve.logs import tell_error
 

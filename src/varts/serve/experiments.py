@@ -10,8 +10,7 @@ from typing import Any, Unpack
 
 from varts._validation import abbreviate
 from varts.live import Experiment, Store, UnknownExperiment
-from varts.live.administration import Known
-from varts.live.opening import open_experiment
+from varts.live.experiment import Note, open_experiment
 from varts.serve.bodies import (
     ArmShown,
     Body,
@@ -86,7 +85,7 @@ async def configure_experiment(call: Call) -> Reply:
     """Change options from here on; a new epoch begins."""
     given, recount = given_options(call.body), call.body.recount
 
-    def configure(experiment: Experiment, **known: Unpack[Known]) -> None:
+    def configure(experiment: Experiment, **known: Unpack[Note]) -> None:
         experiment.configure(recount=recount, **known, **given)
 
     return await _change(call, "configure", configure)
@@ -96,14 +95,14 @@ async def change_arm(call: Call) -> Reply:
     """Add an arm, pause it or bring it back."""
     arm, body, status = call.path["arm"], call.body, 200
 
-    def change(experiment: Experiment, **known: Unpack[Known]) -> None:
+    def change(experiment: Experiment, **known: Unpack[Note]) -> None:
         nonlocal status
         if arm not in experiment.arms:
             prior = None if body.prior is None else read_prior(body.prior)
-            experiment.add_arm(arm, prior, **known)
-            known.pop("expected", None)  # that was this one
+            experiment.add_arm(arm, prior, paused=body.paused, **known)
             status = 201
-        elif body.prior is not None:
+            return
+        if body.prior is not None:
             raise ValueError(
                 f"prior must be left out for an arm that is there, got one for {arm!r}"
             )
@@ -121,7 +120,7 @@ async def stop_experiment(call: Call) -> Reply:
     """End an experiment, with an arm for everybody or without."""
     winner = call.body.winner
 
-    def stop(experiment: Experiment, **known: Unpack[Known]) -> None:
+    def stop(experiment: Experiment, **known: Unpack[Note]) -> None:
         experiment.stop(winner, **known)
 
     return await _change(call, "stop", stop)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from varts.live import ExperimentStopped, UnknownExperiment
-from varts.live.validation import check_text
+from varts.live.arguments import check_text
 from varts.serve.bodies import Answer
 from varts.serve.calls import Call, Reply
 from varts.serve.decisions import decide_fresh

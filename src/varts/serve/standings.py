@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from varts.live import Store
-from varts.live.report import chances
-from varts.live.state import State
+from varts.live.core.state import State
+from varts.live.report.estimates import p_best_in_play
 
 STATES_PER_PAGE = 1_000  # held in memory at a time
 
@@ -85,7 +85,9 @@ class Standings:
         if known is not None and known[0] == state:
             return known[1]
         arms, active = state.config.arms, state.config.active
-        found = dict(zip((arms[at] for at in active), map(float, chances(state)), strict=False))
+        found = dict(
+            zip((arms[at] for at in active), map(float, p_best_in_play(state)), strict=False)
+        )
         self._known[name] = state, found
         return found
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import varts
 from varts.live import Store
-from varts.live.schema import SCHEMA_VERSION
+from varts.live.store.schema import SCHEMA_VERSION
 
 HERE = Path(__file__).parent
 
@@ -95,7 +95,7 @@ def fill(url):
     asked = varts.open("asked", ["a", "bb"], store=store, client_ids=True, skew=3.0, window=60.0)
     play(asked, 12)
     with store._writing() as connection:
-        connection.exec_driver_sql("UPDATE varts_statistics SET n = n + 1 WHERE experiment = 4")
+        connection.execute("UPDATE varts_statistics SET n = n + 1 WHERE experiment = 4")
     assert asked.verify(repair=True).repaired
     play(asked, 12)
     made.append(asked)

@@ -6,19 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from varts.live.audit.records import ChangeRecord
+from varts.live.core.events import ADD_ARM, CONFIGURE, CREATE, PAUSE, RESTART, RESUME, STOP
+from varts.live.core.state import Config
 from varts.live.options import Options
-from varts.live.records import ChangeRecord
-from varts.live.state import (
-    ADD_ARM,
-    CONFIGURE,
-    CREATE,
-    PAUSE,
-    RESTART,
-    RESUME,
-    STOP,
-    Config,
-)
-from varts.live.wording import option_text
+from varts.live.report.text import option_text
 
 RECONFIGURES = (CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP, RESTART)
 

@@ -11,8 +11,14 @@ import numpy as np
 from varts._validation import Floats, choice
 from varts.checks import Checks
 from varts.context import text
-from varts.live.report import Report, posterior
-from varts.live.wording import arm_cells, interval_titles, metric_cells, separates, status, verdict
+from varts.live.report.estimates import posterior
+from varts.live.report.report import Report
+from varts.live.report.text import (
+    arm_cells,
+    interval_titles,
+    metric_cells,
+    status,
+)
 from varts.serve.charts import (
     Band,
     Chart,
@@ -77,9 +83,9 @@ def page(
         found=found,
         config=config,
         status=status(found.state),
-        better="higher is better" if found.goal == "max" else "lower is better",
+        goal="goal: maximize" if found.goal == "max" else "goal: minimize",
         pending=int(found.frame["pending"].sum()),
-        verdict=verdict(found),
+        verdict=found.verdict,
         tone=_tone(found),
         cells=arm_cells(found),
         intervals=interval_titles(found),
@@ -110,7 +116,7 @@ def _metrics(found: Report) -> list[Table]:
     return [
         Table(
             metric.name,
-            [*heads, f"Guard: {metric.guard}"] if metric.guard else heads,
+            [*heads, f"Guardrail: {metric.guard}"] if metric.guard else heads,
             metric.rows,
         )
         for metric in metric_cells(found, list(found.ranking["arm"]))
@@ -146,7 +152,7 @@ def _tone(found: Report) -> str:
         return "ended"
     if found.stop:
         return "done"
-    return "ahead" if found.best is not None and separates(found) else "early"
+    return "ahead" if found.best is not None and found.has_leader else "early"
 
 
 def _charts(

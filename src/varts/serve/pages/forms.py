@@ -17,8 +17,7 @@ from urllib.parse import quote
 from varts._validation import choice, integer, unknown
 from varts.evaluation import always
 from varts.evaluation.targets import Target
-from varts.live.options import Options
-from varts.live.typed_options import TYPED_OPTIONS, features_text
+from varts.live.options import TYPED_OPTIONS, Options, features_text
 from varts.policies import EvenSplit
 from varts.priors import NormalGamma, Prior
 
@@ -72,8 +71,8 @@ LABELS = {
     "stop_error": "Stop when certain, with error",
     "hash_units": "Hashed units",
     "client_ids": "Ids from clients",
-    "metrics": "What else is measured",
-    "guards": "Limits for it",
+    "metrics": "Names of the metrics",
+    "guards": "Guardrails",
     "features": "Features",
 }
 SHOWN = tuple(name for group in GROUPS for name in group.options)
@@ -88,7 +87,7 @@ _words = {
     "mean": "An arm's mean is about this.",
     "mean_sd": "Give or take this.",
     "reward_sd": "Single rewards scatter by this.",
-    "worth": "As well known as if so many rewards had been seen.",
+    "worth": "How many observations this guess is worth.",
 }
 _change = {
     "revision": "The revision of the experiment that the page showed; another one is refused.",

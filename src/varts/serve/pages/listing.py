@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from varts._text import decimal, places_for
-from varts.live.report import Report
-from varts.live.wording import separates, status
+from varts.live.report.report import Report
+from varts.live.report.text import status
 from varts.serve.pages.rendering import Viewer, render
 
 MAY_STOP = "may stop"
@@ -36,7 +36,7 @@ class Listed(NamedTuple):
             last_reward: When the last one came.
         """
         config = found.state.config
-        named = None if config.stopped or not separates(found) else found.best
+        named = None if config.stopped or not found.has_leader else found.best
         chances = dict(zip(found.frame["arm"], found.frame["p_best"], strict=True))
         p_best = None if named is None else chances[named]
         may_stop = found.stop and not config.stopped

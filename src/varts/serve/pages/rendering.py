@@ -17,7 +17,7 @@ from varts._caching import computed_once
 from varts._text import printable
 from varts.checks.finding import plural
 from varts.live.options import Options
-from varts.live.wording import option_text
+from varts.live.report.text import option_text
 from varts.serve.charts.course import moment_text
 from varts.serve.pages.forms import FLAGS, FORMS, LABELS, NAME_RULE, is_filled
 
@@ -76,10 +76,10 @@ _hashes: dict[str, str] = {}
 
 
 def sentence(text: str, names: Iterable[str] = ()) -> str:
-    """Words of the library as a sentence of a page; a name that it begins with stays as it is.
+    """A text of the library as a sentence: capitalized, unless it begins with one of these names.
 
-    >>> sentence("no stop rule was set"), sentence("blue, red may still be best", ["blue", "red"])
-    ('No stop rule was set.', 'blue, red may still be best.')
+    >>> sentence("no stop rule was set"), sentence("blue is the only arm in play", ["blue", "red"])
+    ('No stop rule was set.', 'blue is the only arm in play.')
     """
     named = any(text.startswith((f"{name} ", f"{name},")) for name in names)
     return (text if named else title(text)).rstrip(".") + "."

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 
 from varts.live import Experiment
-from varts.live.options import Options
-from varts.live.typed_options import TYPED_OPTIONS
+from varts.live.options import TYPED_OPTIONS, Options
 from varts.serve.calls import Call, Reply
 from varts.serve.pages import what_if
 from varts.serve.pages.forms import FORMS, Sent, read_target, read_text

@@ -11,7 +11,7 @@ from functools import partial
 
 from varts._validation import integer
 from varts.live import Changed, Experiment
-from varts.live.administration import Known
+from varts.live.experiment import Note
 from varts.serve.calls import Call, Reply, tell_change
 from varts.serve.endpoint import Handler
 from varts.serve.pages.forms import Sent, read_options, read_text
@@ -22,15 +22,15 @@ from varts.serve.views.overview import show_with_error
 FIRST = "somebody was first: the experiment was changed after this page was made; look again"
 
 
-def _stop(experiment: Experiment, sent: Sent, known: Known) -> None:
+def _stop(experiment: Experiment, sent: Sent, known: Note) -> None:
     experiment.stop(sent.get("winner") or None, **known)
 
 
-def _configure(experiment: Experiment, sent: Sent, known: Known) -> None:
+def _configure(experiment: Experiment, sent: Sent, known: Note) -> None:
     experiment.configure(**read_options(sent, "configure"), **known)
 
 
-CHANGES: dict[str, Callable[[Experiment, Sent, Known], None]] = {
+CHANGES: dict[str, Callable[[Experiment, Sent, Note], None]] = {
     "pause": lambda experiment, sent, known: experiment.pause_arm(sent.get("arm", ""), **known),
     "resume": lambda experiment, sent, known: experiment.resume_arm(sent.get("arm", ""), **known),
     "add": lambda experiment, sent, known: experiment.add_arm(read_text(sent, "arm"), **known),
@@ -54,7 +54,7 @@ async def _change(call: Call, form: str) -> Reply:
     name, sent = call.path["name"], call.body
     running = await call.service.running(name)
     try:
-        known = Known(
+        known = Note(
             by=call.caller.name,
             why=read_text(sent, "why") or None,
             expected=read_revision(sent),

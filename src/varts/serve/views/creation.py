@@ -6,7 +6,7 @@ import re
 
 from varts._validation import abbreviate
 from varts.live import Store
-from varts.live.opening import open_experiment
+from varts.live.experiment import open_experiment
 from varts.serve.calls import Call, Reply, tell_change
 from varts.serve.pages import create
 from varts.serve.pages.forms import NAME_RULE, NewExperiment, read_new

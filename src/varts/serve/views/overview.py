@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from varts.live import ChangeRecord, Experiment, History, Report, Store, UnknownExperiment
-from varts.live.inspection import report_of
-from varts.live.store import Activity
+from varts.live.report.report import report_of
+from varts.live.store.store import Activity
 from varts.serve.calls import Call, Reply
 from varts.serve.charts.course import Band, moment_text
 from varts.serve.long_logs import is_long, reading

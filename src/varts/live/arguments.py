@@ -1,0 +1,235 @@
+"""Arguments of calls to an experiment: validated, and converted to the form that it works with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from varts._validation import abbreviate, integer, is_real, scalar
+from varts.features import Features
+from varts.live.core.sums import limited
+from varts.live.errors import InvalidReward
+from varts.policies import Policy
+from varts.priors import Prior, PriorLike, prior_from
+
+LONGEST_TEXT = 255  # characters
+TEXT = f"text of 1 to {LONGEST_TEXT} characters"
+Item = TypeVar("Item")
+# By decision id; or tuples of an id, a reward and optionally metrics and a key.
+Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
+SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def check_reward(value: Any, name: str = "reward") -> float:
+    """Validate a reward, or the metric of this name, and return it as a float.
+
+    Any type of number will do, as long as it is finite.
+    """
+    number = math.nan
+    if type(value) is float:
+        number = value
+    else:
+        given = scalar(value)
+        if is_real(given) and not isinstance(given, bool):
+            with suppress(OverflowError, ValueError):  # too large for a float, or a signalling NaN
+                number = float(given)
+    if not math.isfinite(number):
+        raise InvalidReward(f"{name} must be a finite number, got {abbreviate(value)}")
+    return number
+
+
+def check_note(by: str | None, why: str | None) -> dict[str, str]:
+    """Validate who makes a change and why, and return it as the body of an event."""
+    given = {"by": by, "why": why}
+    return {name: check_text(name, text) for name, text in given.items() if text is not None}
+
+
+def check_list(name: str, values: Any) -> Iterable[Any]:
+    """Validate an iterable. A string is refused, since it would be read letter by letter."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list, got {abbreviate(values)}")
+    return values
+
+
+def check_units(
+    units: int | Sequence[str | None] | None, ids: Iterable[str] | None, contexts: Any = None
+) -> tuple[list[str | None], list[str] | None]:
+    """Return the unit of each decision, and the ids if the caller gave any."""
+    if units is None and ids is None and contexts is not None:
+        units = len(contexts)
+    own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
+    if units is None and own is not None:
+        units = [None] * len(own)
+    elif isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
+        units = [None] * integer("units", units, at_least=0)
+    if own is not None and len(own) != len(units):
+        raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
+    return [None if unit is None else check_text("unit", unit) for unit in units], own
+
+
+def check_contexts(
+    name: str, features: Features | None, contexts: Any, count: int
+) -> list[dict[str, float | str] | None]:
+    """Validate the context of each unit; None for each if the experiment has no features."""
+    if features is None:
+        if contexts is not None and any(one is not None for one in contexts):
+            raise ValueError(
+                f"context must be left out, since experiment {name!r} has no features, "
+                f"got {abbreviate(next(one for one in contexts if one is not None))}"
+            )
+        return [None] * count
+    given = [None] * count if contexts is None else list(contexts)
+    if len(given) != count:
+        raise ValueError(f"contexts must be one per unit ({count}), got {len(given)}")
+    if None in given:
+        raise ValueError(f"context must be given, since experiment {name!r} has features, got none")
+    checked = [features.check(one) for one in given]
+    for one in checked:
+        for feature, value in one.items():
+            if isinstance(value, str) and value:
+                check_text(feature, value)
+    return [*checked]
+
+
+def list_rewards(rewards: Rewards) -> Iterable[Any]:
+    """Return rewards one by one; `check_pair` or `check_part` validates each."""
+    return check_list("rewards", rewards.items() if isinstance(rewards, Mapping) else rewards)
+
+
+def check_pair(pair: Any) -> tuple[str, float, dict[str, float]]:
+    """Validate an id, its reward, and optionally its metrics by name."""
+    rule = "rewards must be pairs of an id and a number, optionally with metrics by name"
+    if not isinstance(pair, (tuple, list)):
+        raise TypeError(f"{rule}, got {abbreviate(pair)}")
+    if len(pair) not in (2, 3) or (len(pair) == 3 and not isinstance(pair[2], Mapping)):
+        raise ValueError(f"{rule}, got {abbreviate(pair)}")
+    metrics = check_metrics(pair[2]) if len(pair) == 3 else {}
+    return check_text("id", pair[0]), check_reward(pair[1]), metrics
+
+
+def check_part(pair: Any) -> tuple[str, float, dict[str, float], str | None]:
+    """Like `check_pair`, with an optional key of a part at the end."""
+    if isinstance(pair, (tuple, list)) and len(pair) == 4:
+        key = None if pair[3] is None else check_text("key", pair[3])
+        return (*check_pair(pair[:3]), key)
+    return (*check_pair(pair), None)
+
+
+def check_each(
+    rewards: Iterable[Any], read: Callable[[Any], Item]
+) -> tuple[list[Item], Callable[[Sequence[bool | Exception]], list[bool | Exception]]]:
+    """Validate rewards one by one, so that an invalid one doesn't affect the others.
+
+    Returns:
+        The valid rewards, and a function. The function takes their outcomes and returns the
+        outcomes of all rewards, in the given order, with an error for each invalid one.
+    """
+    checked: list[Item] = []
+    errors: list[Exception | None] = []
+    for one in rewards:
+        try:
+            checked.append(read(one))
+            errors.append(None)
+        except (TypeError, ValueError) as error:
+            errors.append(error)
+
+    def outcomes(found: Sequence[bool | Exception]) -> list[bool | Exception]:
+        rest = iter(found)
+        return [next(rest) if error is None else error for error in errors]
+
+    return checked, outcomes
+
+
+def check_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Validate metrics by name; None means that a metric wasn't measured."""
+    return {
+        name: limited(check_reward(value, name))
+        for name, value in metrics.items()
+        if value is not None
+    }
+
+
+def check_text(name: str, value: Any) -> str:
+    """Validate text that both databases can store."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be {TEXT}, got {abbreviate(value)}")
+    if not value or "\x00" in value or len(value) > LONGEST_TEXT:
+        raise ValueError(f"{name} must be {TEXT}, got {abbreviate(value)}")
+    if value.isascii():
+        return value
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        rule = f"{name} must be text that is valid Unicode"
+        raise ValueError(f"{rule}, got {abbreviate(value)}") from None
+    return value
+
+
+def read_seconds(name: str, value: Any) -> float:
+    """Read a duration: a number of seconds, or text such as `30m`, `24h` or `7d`.
+
+    >>> read_seconds("window", 90), read_seconds("window", "1.5h")
+    (90.0, 5400.0)
+    """
+    rule = f"{name} must be seconds or a time like 30m, 24h or 7d, got {abbreviate(value)}"
+    if isinstance(value, bool) or not (isinstance(value, str) or is_real(value)):
+        raise TypeError(rule)
+    seconds = SECONDS_PER_UNIT.get(value[-1:].casefold()) if isinstance(value, str) else None
+    try:
+        return float(value) if seconds is None else seconds * float(value[:-1])
+    except (ValueError, OverflowError):
+        raise ValueError(rule) from None
+
+
+def check_arms(arms: Any) -> list[str]:
+    """Validate the names of arms: at least one, and all different."""
+    if isinstance(arms, str) or not isinstance(arms, Sequence):
+        raise TypeError(f"arms must be a list of names, got {abbreviate(arms)}")
+    if not arms:
+        raise ValueError(f"arms must be a list of names, got {abbreviate(arms)}")
+    names = [check_text("arm", arm) for arm in arms]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"arms must have different names, got {twice!r} twice")
+    return names
+
+
+def check_new_arms(arms: Any) -> list[str]:
+    """Validate the names of new arms, which must not contain tabs or line breaks.
+
+    The command line prints one arm per line, with tabs between columns. Arms of older experiments
+    may have such names, so `check_arms` allows them.
+    """
+    names = check_arms(arms)
+    for name in names:
+        if "\t" in name or len(f"{name}.".splitlines()) > 1:
+            raise ValueError(
+                f"arm must be text without tabs and line breaks, got {abbreviate(name)}"
+            )
+    return names
+
+
+def match_priors(
+    options: Mapping[str, Any], arms: Sequence[str], groups: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the options with the entries of their prior in the order of these arms.
+
+    The prior may be an option itself or part of the policy.
+    """
+    out = dict(options)
+    policy = out.get("policy")
+    if out.get("prior") is not None:
+        out["prior"] = _matched(out["prior"], arms, groups)
+    if isinstance(policy, dict) and policy.get("prior") is not None:
+        out["policy"] = {**policy, "prior": _matched(policy["prior"], arms, groups)}
+    elif isinstance(policy, Policy):
+        out["policy"] = policy.for_arms(arms, groups)
+    return out
+
+
+def _matched(prior: PriorLike, arms: Sequence[str], groups: Mapping[str, str] | None) -> Prior:
+    """Match a prior to arms; a shared one stays shared, so that arms added later get it, too."""
+    made = prior_from(prior)
+    return made if made.K is None else made.for_arms(arms, groups)

@@ -1,0 +1,112 @@
+"""Single entries of a log: a decision with its reward, or a change, with its author and reason."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from varts.live.core.events import CORRECTIONS, Outcome
+from varts.live.errors import UnknownDecision
+from varts.live.store.engine import moment
+from varts.live.store.transaction import Transaction
+
+
+class DecisionRecord(NamedTuple):
+    """A decision and its reward.
+
+    Args:
+        id: The decision's id.
+        arm: The arm that was chosen.
+        probability: The probability with which it was chosen.
+        version: The version of the experiment that the decision saw.
+        reason: Why this arm: policy, forced, floor, holdout, sticky or winner.
+        time: When it was made.
+        unit: The unit, as it is stored.
+        settled: reward, missing, expired or void; None while the decision waits for its reward.
+        reward: The reward, corrections included.
+        value: The reward as the statistics count it, for example clipped.
+        metrics: Other measurements.
+        corrections: How often the reward was corrected.
+        context: What was known about the unit; None without features, or if it was forgotten.
+    """
+
+    id: str
+    arm: str
+    probability: float
+    version: int
+    reason: str
+    time: datetime
+    unit: str | None
+    settled: str | None
+    reward: float | None
+    value: float | None
+    metrics: dict[str, float]
+    corrections: int
+    context: dict[str, float | str] | None = None
+
+
+class ChangeRecord(NamedTuple):
+    """A change of an experiment, or a correction of a reward.
+
+    Args:
+        version: The version of the event.
+        time: When it was made.
+        kind: One of create, configure, add-arm, pause-arm, resume-arm, stop, restart,
+            amend, void, forget, erase or repair.
+        by: Who did it, if given.
+        why: The reason, if given.
+        change: The details, by name.
+    """
+
+    version: int
+    time: datetime
+    kind: str
+    by: str | None
+    why: str | None
+    change: dict[str, Any]
+
+
+def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> DecisionRecord:
+    """One decision, with its reward as it is now."""
+    row = transaction.decided([id]).get(id)
+    if row is None:
+        raise UnknownDecision(f"unknown decision {id!r}")
+    settled = transaction.settled([id]).get(id)
+    corrections = transaction.corrections([id]).get(id, [])
+    outcome = None if settled is None else Outcome(settled, corrections)
+    return DecisionRecord(
+        id,
+        arms[row.arm],
+        row.probability,
+        row.version,
+        row.reason,
+        moment(row.time),
+        row.unit,
+        None if outcome is None else outcome.kind,
+        None if outcome is None else outcome.total,
+        None if outcome is None else outcome.counted,
+        {} if outcome is None else outcome.metrics,
+        len(corrections),
+        None if row.context is None else json.loads(row.context),
+    )
+
+
+def find_place(transaction: Transaction, id: str) -> tuple[int, int]:
+    """The time and the number of a decision: its place in the log."""
+    row = transaction.decided([id]).get(id)
+    if row is None:
+        raise UnknownDecision(f"unknown decision {id!r}")
+    return row.time, row.seq
+
+
+def find_changes(transaction: Transaction, after: int, limit: int) -> list[ChangeRecord]:
+    """The first changes after a version, oldest first."""
+    out = []
+    for row in transaction.changes(after, limit):
+        body = json.loads(row.body or "{}")
+        by, why = body.pop("by", None), body.pop("why", None)
+        if row.kind in CORRECTIONS:
+            body = {"decision": row.corrects, "before": body["before"], "after": row.value}
+        out.append(ChangeRecord(row.version, moment(row.time), row.kind, by, why, body))
+    return out

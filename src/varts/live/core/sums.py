@@ -1,0 +1,333 @@
+"""The sums that an experiment keeps of an arm's rewards: the one place that adds rewards.
+
+`Sums` has the moments of the rewards, `RegressionSums` their products with the features of units.
+Both are relative to a fixed origin, the first reward, so that rewards like 1e9 + 0.001 keep all
+their digits. Both can be added to, merged, faded and corrected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varts._validation import Floats
+from varts.linear_stats import merged_products
+from varts.stats import faded, merged_moments
+
+LEAST_LEFT = 0.5  # of a sum or a weight: if a removal leaves less, it has cost digits
+FARTHEST_ORIGIN = 1e4  # standard deviations from the mean: costs four of sixteen digits
+NUMBER = np.dtype("<f8")  # how numbers are stored
+
+
+class RegressionSums(NamedTuple):
+    """Means and products of d features and the reward, which comes last.
+
+    Args:
+        rewards: How many rewards were added with their features.
+        n: Their total weight.
+        mean: The d + 1 means, relative to the origin.
+        products: The sums of products of deviations from these means.
+        origin: The first features and reward.
+    """
+
+    rewards: int
+    n: float
+    mean: Floats
+    products: Floats
+    origin: Floats
+
+    @classmethod
+    def first(cls, point: Floats) -> RegressionSums:
+        """Start with one reward and its features."""
+        D = point.size
+        return cls(1, 1.0, np.zeros(D), np.zeros((D, D)), point)
+
+    def observe(self, point: Floats) -> RegressionSums:
+        """Add one reward with its features.
+
+        >>> line = RegressionSums.first(np.array([1e9, 5.0])).observe(np.array([1e9 + 2, 9.0]))
+        >>> line.mean, line.products.tolist()
+        (array([1., 2.]), [[2.0, 4.0], [4.0, 8.0]])
+        """
+        if point.shape != self.origin.shape:
+            raise ValueError(
+                f"a reward must have {self.origin.size - 1} features, got {point.size - 1}"
+            )
+        sums = merged_products(self.n, self.mean, self.products, 1.0, point - self.origin, _NONE)
+        return RegressionSums(self.rewards + 1, *sums, self.origin)
+
+    def replaced(
+        self, before: Floats | None, after: Floats | None, weight: float
+    ) -> RegressionSums | None:
+        """Replace `before`, which has this weight, with `after`; None stands for no reward.
+
+        Returns None if that would lose digits; see `Sums.replaced`.
+
+        >>> line = RegressionSums.first(np.zeros(2))
+        >>> for x in (1.0, 2.0, 0.0, 1.0):
+        ...     line = line.observe(np.array([x, 3 * x]))
+        >>> line.replaced(np.array([1.0, 3.0]), np.array([1.0, 4.0]), 1.0).rewards
+        5
+        >>> line.observe(np.array([1e9, 3.0])).replaced(np.array([1e9, 3.0]), None, 1.0) is None
+        True
+        """
+        rewards, sums = self.rewards, (self.n, self.mean, self.products)
+        if before is not None:
+            sums = merged_products(*sums, -weight, before - self.origin, _NONE)
+            rewards -= 1
+        left, squares = np.diagonal(sums[2]), np.diagonal(self.products)
+        if not (rewards and sums[0] > LEAST_LEFT * weight and (left >= LEAST_LEFT * squares).all()):
+            return None
+        if after is not None:
+            sums = merged_products(*sums, weight, after - self.origin, _NONE)
+            rewards += 1
+        n, mean, products = sums
+        if (np.abs(mean) > FARTHEST_ORIGIN * np.sqrt(np.diagonal(products) / n)).any():
+            return None  # the origin was among the rewards that are gone
+        return RegressionSums(rewards, n, mean, products, self.origin)
+
+    def merge(self, other: RegressionSums) -> RegressionSums:
+        """Merge two sets of rewards, relative to this one's origin."""
+        mean = (other.origin - self.origin) + other.mean
+        sums = merged_products(self.n, self.mean, self.products, other.n, mean, other.products)
+        return RegressionSums(self.rewards + other.rewards, *sums, self.origin)
+
+    def faded(self, share: float) -> RegressionSums:
+        """Keep this share of the weight."""
+        return self._replace(n=self.n * share, products=self.products * share)
+
+    def to_bytes(self) -> bytes:
+        """Encode as numbers of eight bytes: 720 bytes with ten features.
+
+        >>> line = RegressionSums.first(np.arange(11.0))
+        >>> len(line.to_bytes()), RegressionSums.from_bytes(line.to_bytes()) == line
+        (720, True)
+        """
+        upper = self.products[_triangle(self.origin.size)]
+        numbers = np.concatenate([[self.rewards, self.n], self.origin, self.mean, upper])
+        return numbers.astype(NUMBER).tobytes()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> RegressionSums:
+        """Decode the result of `to_bytes`."""
+        numbers = np.frombuffer(stored, dtype=NUMBER).astype(np.float64)
+        # Two numbers, two more per column, and the upper triangle of the D x D products.
+        D = (math.isqrt(max(9 + 8 * numbers.size, 0)) - 5) // 2
+        if D < 1 or numbers.size != 2 + 2 * D + D * (D + 1) // 2:
+            raise ValueError(f"regression sums can't have {numbers.size} numbers")
+        origin, mean, upper = np.split(numbers[2:], [D, 2 * D])
+        products = np.zeros((D, D))
+        products[_triangle(D)] = upper
+        products.T[_triangle(D)] = upper
+        return cls(int(numbers[0]), float(numbers[1]), mean, products, origin)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RegressionSums) and self.to_bytes() == other.to_bytes()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+@cache
+def _triangle(D: int) -> Any:
+    return np.triu_indices(D)
+
+
+_NONE: Any = 0.0  # a single reward has no products
+
+
+def point_of(x: Sequence[float], value: float) -> Floats:
+    """Features and a reward as one point of `RegressionSums`."""
+    return np.array([*x, value], dtype=np.float64)
+
+
+LARGEST_REWARD = 1e70  # larger ones count as this: sums of fourth powers must fit into a float
+
+
+class Sums(NamedTuple):
+    """The rewards of one arm in one epoch.
+
+    Args:
+        rewards: How many there are.
+        n: Their total weight.
+        mean: Their mean, relative to the origin.
+        m2: The sum of squared deviations from the mean.
+        m3: The sum of third powers.
+        m4: The sum of fourth powers.
+        origin: The first reward.
+        at: The number of the experiment's reward at which these weights hold. With a half-life
+            they fade from there on.
+        line: Sums for the effects of features, if rewards came with features.
+    """
+
+    rewards: int = 0
+    n: float = 0.0
+    mean: float = 0.0
+    m2: float = 0.0
+    m3: float = 0.0
+    m4: float = 0.0
+    origin: float = 0.0
+    at: int = 0
+    line: RegressionSums | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[float], at: int) -> Sums:
+        """Sum up rewards, the last of which has the number `at`.
+
+        >>> Sums.of([1e9 + 1, 1e9 + 3], at=2) == Sums().observe(1e9 + 1, 1, None).observe(
+        ...     1e9 + 3, 2, None)
+        True
+        """
+        x = np.clip(np.array(values, dtype=np.float64), -LARGEST_REWARD, LARGEST_REWARD)
+        origin = float(x[0])
+        x -= origin
+        mean = float(x.mean())
+        x -= mean
+        square = x * x
+        m2, m3, m4 = float(square.sum()), float((square * x).sum()), float((square * square).sum())
+        return cls(len(x), float(len(x)), mean, m2, m3, m4, origin, at)
+
+    @property
+    def moments(self) -> tuple[float, float, float, float, float]:
+        """The moments that policies use: n, mean, m2, m3 and m4."""
+        return self.n, self.origin + self.mean, self.m2, self.m3, self.m4
+
+    def observe(
+        self, value: float, at: int, half_life: float | None, x: Sequence[float] | None = None
+    ) -> Sums:
+        """Add the experiment's reward number `at`, from a unit with features x.
+
+        >>> row = Sums().observe(1e9 + 1, 1, None).observe(1e9 + 3, 2, None)
+        >>> row.mean, row.m2, row.origin
+        (1.0, 2.0, 1000000001.0)
+        """
+        return self.observe_all([(value, at, x)], half_life)
+
+    def observe_all(
+        self, rewards: Iterable[tuple[float, int, Sequence[float] | None]], half_life: float | None
+    ) -> Sums:
+        """Add rewards in order, each with its number and the features of its unit."""
+        count, n, mean, m2, m3, m4, origin, last, line = self
+        for value, at, x in rewards:
+            value = limited(value)
+            if not count:
+                origin = value
+            if half_life is not None:
+                fade = faded(at - last, half_life)
+                n, m2, m3, m4 = n * fade, m2 * fade, m3 * fade, m4 * fade
+                line = line and line.faded(fade)
+            offset = value - origin
+            *_, m3, m4 = merged_moments(n, mean, m2, m3, m4, 1.0, offset, 0.0, 0.0, 0.0)
+            n += 1.0
+            gap = offset - mean
+            mean += gap / n
+            m2 += gap * (offset - mean)
+            if x is not None:
+                point = point_of(x, value)
+                line = RegressionSums.first(point) if line is None else line.observe(point)
+            count, last = count + 1, at
+        return Sums(count, n, mean, m2, m3, m4, origin, last, line)
+
+    def replaced(
+        self,
+        before: float | None,
+        after: float | None,
+        weight: float,
+        x: Sequence[float] | None = None,
+    ) -> Sums | None:
+        """Replace `before`, a reward with this weight, with `after`; None stands for no reward.
+
+        Returns None if that would lose digits. If a reward was typed as 1e9 instead of 11,
+        subtracting it leaves only rounding errors, and the sums must be rebuilt from the log.
+
+        >>> row = Sums()
+        >>> for at, value in enumerate([3.0, 5.0, 4.0, 3.0, 5.0], start=1):
+        ...     row = row.observe(value, at, None)
+        >>> row.replaced(4.0, 5.0, 1.0).rewards
+        5
+        >>> row.observe(1e9, 6, None).replaced(1e9, None, 1.0) is None
+        True
+        """
+        n, mean, m2, m3, m4 = self.n, self.mean, self.m2, self.m3, self.m4
+        rewards = self.rewards
+        if before is not None:
+            offset = limited(before) - self.origin
+            n, mean, m2, m3, m4 = merged_moments(
+                n, mean, m2, m3, m4, -weight, offset, 0.0, 0.0, 0.0
+            )
+            rewards -= 1
+        kept = m2 >= LEAST_LEFT * self.m2 and m4 >= LEAST_LEFT * self.m4
+        if not (rewards and n > LEAST_LEFT * weight and kept):
+            return None
+        if after is not None:
+            offset = limited(after) - self.origin
+            n, mean, m2, m3, m4 = merged_moments(n, mean, m2, m3, m4, weight, offset, 0.0, 0.0, 0.0)
+            rewards += 1
+        if abs(mean) > FARTHEST_ORIGIN * math.sqrt(m2 / n):
+            return None  # the origin was among the rewards that are gone
+        line = self.line
+        if x is not None:
+            if line is None:
+                return None
+            old, new = (
+                None if one is None else point_of(x, limited(one)) for one in (before, after)
+            )
+            line = line.replaced(old, new, weight)
+            if line is None:
+                return None
+        return Sums(rewards, n, mean, m2, m3, m4, self.origin, self.at, line)
+
+    def merge(self, other: Sums) -> Sums:
+        """Merge two sets of rewards (Chan's formula), relative to this one's origin."""
+        n = self.n + other.n
+        share = other.n / n if n > 0 else 0.0
+        gap = (other.origin - self.origin) + (other.mean - self.mean)
+        m2 = self.m2 + other.m2 + gap * gap * self.n * share
+        *_, m3, m4 = merged_moments(
+            self.n, 0.0, self.m2, self.m3, self.m4, other.n, gap, other.m2, other.m3, other.m4
+        )
+        rewards, mean = self.rewards + other.rewards, self.mean + gap * share
+        line = self.line if other.line is None else other.line
+        if self.line is not None and other.line is not None:
+            line = self.line.merge(other.line)
+        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4, line=line)
+
+    def settled(self, at: int, half_life: float | None) -> Sums:
+        """The same sums with weights as of reward number `at`."""
+        fade = faded(at - self.at, half_life)
+        sums = {name: getattr(self, name) * fade for name in ("n", "m2", "m3", "m4")}
+        return self._replace(**sums, at=at, line=self.line and self.line.faded(fade))
+
+
+NO_REWARDS = Sums()
+
+
+def read_sums(stored: Sequence[Any]) -> Sums:
+    """Decode the columns of a table. Damaged regression sums are dropped; `verify` reports them."""
+    row = Sums._make(stored)
+    if stored[-1] is None:
+        return row
+    try:
+        return row._replace(line=RegressionSums.from_bytes(stored[-1]))
+    except ValueError:
+        return row._replace(line=None)
+
+
+def stored_sums(row: Sums) -> tuple[Any, ...]:
+    """Encode for `read_sums`, in the order of the fields."""
+    return (*row[:-1], None if row.line is None else row.line.to_bytes())
+
+
+def limited(value: float) -> float:
+    """Limit a reward to a size whose powers can be added.
+
+    >>> limited(-1e300)
+    -1e+70
+    """
+    if -LARGEST_REWARD <= value <= LARGEST_REWARD:
+        return value
+    return min(max(value, -LARGEST_REWARD), LARGEST_REWARD)

@@ -1,0 +1,189 @@
+"""Decisions: read, choose, append.
+
+The write lock is held only to append. A decision is valid from any version of the experiment that
+it logs, so it doesn't matter what others have written since it was read. Only two things can be
+taken meanwhile: an id, and the arm of a sticky unit. Then everything is undone and done again.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from varts.live.core.allocation import FORGOTTEN, STICKY, Choice, Context
+from varts.live.core.state import State
+from varts.live.errors import ExperimentStopped
+from varts.live.session import Session
+from varts.live.store.transaction import Assigned, Decided, Gone, NewDecision
+
+
+class Decision(NamedTuple):
+    """An arm to play.
+
+    Args:
+        id: The id that you send the reward with.
+        arm: The arm's name.
+        probability: The probability with which this arm was chosen.
+        version: How many events the experiment had when the arm was chosen.
+        reason: Why this arm: policy, forced, floor, holdout, sticky or winner.
+        estimated: Whether the probability was estimated by drawing, for lack of a formula.
+    """
+
+    id: str
+    arm: str
+    probability: float
+    version: int
+    reason: str
+    estimated: bool = False
+
+
+class _Taken(Exception):  # noqa: N818  it says what happened
+    """Another process was first with the same id or the same unit."""
+
+
+def decide(
+    session: Session,
+    units: Sequence[str | None],
+    ids: Sequence[str] | None,
+    contexts: Sequence[Context | None],
+) -> list[Decision]:
+    """Choose an arm for every unit and log the decisions; a known id gets its decision again."""
+    fresh = ids is None
+    if ids is None:
+        ids = new_ids(time.time_ns() // 1000, len(units))
+    stored = [None if unit is None else stored_unit(session, unit) for unit in units]
+    while True:  # every repetition means that somebody else has made one of these decisions
+        try:
+            state, found = _decide_once(session, stored, ids, contexts, fresh)
+        except (_Taken, Gone):
+            continue  # if the experiment is gone, reading it says so
+        names = state.config.arms
+        return [
+            Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
+            for id, d in ((id, found[id]) for id in ids)
+        ]
+
+
+def _decide_once(
+    session: Session,
+    units: Sequence[str | None],
+    ids: Sequence[str],
+    contexts: Sequence[Context | None],
+    fresh: bool,
+) -> tuple[State, Mapping[str, Decided | NewDecision]]:
+    single = fresh and not session.state.config.options.sticky
+    with session.reading(single) as transaction:
+        found: dict[str, Any] = {} if fresh else transaction.decided(ids)
+        state, head = session.catch_up(transaction)
+        wanted: dict[str, str | None] = {}  # the unit of every id that has no decision yet
+        for id, unit in zip(ids, units, strict=True):
+            if id not in found:
+                wanted.setdefault(id, unit)
+        assigned: dict[str, Assigned] = {}
+        sticky = state.config.options.sticky and state.config.winner is None
+        if sticky and wanted:
+            names = {unit for unit in wanted.values() if unit is not None}
+            assigned = transaction.assigned(names)
+    if not wanted:
+        return state, found
+    asking = dict(zip(reversed(ids), reversed(contexts), strict=True))  # the first one counts
+    rows, new_units = _choose(session, state, wanted, asking, assigned, sticky)
+    if not (fresh or session.store.sqlite):  # two batches of the same ids must not deadlock
+        rows.sort(key=lambda row: row.id)
+    with session.writing(single=not new_units) as transaction:
+        # This process may have waited for others.
+        now = head.time if transaction.clock is None else transaction.clock()
+        if new_units and transaction.assign(new_units) < len(new_units):
+            raise _Taken
+        if transaction.add_decisions(rows, session.seed, now) < len(rows):
+            raise _Taken
+    return state, found | {row.id: row for row in rows}
+
+
+def _choose(
+    session: Session,
+    state: State,
+    wanted: Mapping[str, str | None],
+    contexts: Mapping[str, Context | None],
+    assigned: Mapping[str, Assigned],
+    sticky: bool,
+) -> tuple[list[NewDecision], list[dict[str, Any]]]:
+    """The decisions for these ids, and the sticky units that get an arm by them."""
+    config = state.config
+    if config.stopped and config.winner is None:
+        raise ExperimentStopped(f"experiment {session.name!r} is stopped and makes no decisions")
+    if sticky and None in wanted.values():
+        raise ValueError(
+            f"unit must be given, because experiment {session.name!r} is sticky, got none"
+        )
+    kept = {
+        unit: Choice(row.arm, row.probability, STICKY, bool(row.estimated))
+        for unit, row in assigned.items()
+        if row.arm not in config.paused
+    }
+    first: dict[str, str] = {}  # by unit, the id whose choice gives the unit its arm
+    for id, unit in wanted.items() if sticky else ():
+        if unit not in kept:
+            first.setdefault(str(unit), id)
+    choosing = [id for id, unit in wanted.items() if not sticky or first.get(str(unit)) == id]
+    salts = {id: secrets.token_hex(16) for id in choosing} if config.options.client_ids else {}
+    choices = session.allocation(state).choose(
+        [salts.get(id, id) for id in choosing],
+        [wanted[id] for id in choosing],
+        contexts=[contexts[id] for id in choosing],
+    )
+    chosen = dict(zip(choosing, choices, strict=True))
+    kept |= {unit: chosen[id]._replace(reason=STICKY) for unit, id in first.items()}
+    rows = []
+    for id, unit in wanted.items():
+        arm, probability, reason, estimated = chosen[id] if id in chosen else kept[str(unit)]
+        context = contexts[id]
+        rows.append(
+            NewDecision(
+                session.id,
+                id,
+                state.version,
+                config.epoch,
+                arm,
+                probability,
+                estimated,
+                reason,
+                unit,
+                salts.get(id),
+                None if context is None else json.dumps(context, separators=(",", ":")),
+            )
+        )
+    new_units = [
+        {
+            "unit": unit,
+            "arm": chosen[id].arm,
+            "probability": chosen[id].probability,
+            "estimated": chosen[id].estimated,
+            "decision": id,
+            "replaces": assigned[unit].decision if unit in assigned else None,
+        }
+        for unit, id in sorted(first.items())  # in one order, so that batches can't deadlock
+    ]
+    return rows, new_units
+
+
+def new_ids(now: int, count: int) -> list[str]:
+    """Random ids that sort by time."""
+    start, random = f"{now:014x}", secrets.token_hex(7 * count)
+    return [start + random[i : i + 14] for i in range(0, len(random), 14)]
+
+
+def stored_unit(session: Session, unit: str) -> str:
+    """The name of a unit as the log has it."""
+    if session.state.config.options.hash_units:
+        key = session.seed.to_bytes(8, "little")
+        return blake2b(unit.encode("utf-8"), key=key, digest_size=16).hexdigest()
+    if unit.startswith(FORGOTTEN):
+        raise ValueError(
+            f"unit must not begin with {FORGOTTEN!r}, which marks forgotten units, got {unit!r}"
+        )
+    return unit

@@ -1,0 +1,313 @@
+"""Every number that a report states about an arm, from the state and the traffic of an experiment.
+
+The numbers come from two sources. The reporting policy turns rewards into beliefs: credible
+intervals, P(best) and expected loss. `varts.anytime` adds the intervals that stay valid no matter
+how often you look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats
+from varts.anytime import Evidence
+from varts.anytime.evidence import ERROR
+from varts.beliefs import Belief
+from varts.context import Units
+from varts.context.overall import averaged
+from varts.linear_stats import LinearStats
+from varts.live.core.allocation import linear_statistics, seen_by
+from varts.live.core.state import Config, State
+from varts.policies import BernoulliTS, KnownVarianceTS, LinearVarTS, Policy, VarTS
+from varts.priors import LinearNormalGamma
+from varts.stats import ArmStats
+from varts.tails import Tails
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from varts.live.store.transaction import Traffic
+
+Contexts = Sequence[Mapping[str, Any]]
+# Policies whose own model of the rewards is reported. All others are reported by VarTS.
+REPORTED_AS_THEMSELVES = (VarTS, BernoulliTS, KnownVarianceTS, LinearVarTS)
+
+
+class ReportingPolicy:
+    """The policy whose beliefs a report states, with the statistics that it sees.
+
+    Bernoulli-TS knows that its rewards are 0 or 1, and KnownVarianceTS is given their variances, so
+    both report their own beliefs. For any other policy VarTS reports, because its `inference`
+    accounts for the tails of the rewards. If the policy chooses arms by features, LinearVarTS
+    reports: each arm's rewards then come from the units it seemed to suit.
+
+    With features, a belief is about the average unit so far, and P(best) is averaged over units.
+
+    Args:
+        state: The state of the experiment.
+        contexts: Contexts of some of its units, if arms are chosen by features.
+    """
+
+    def __init__(self, state: State, contexts: Contexts = ()) -> None:
+        config, goal = state.config, state.config.options.goal
+        self.policy = _reporting_policy(config)
+        #: Statistics in which a higher reward is better, whatever the goal.
+        self.seen: ArmStats = seen_by(self.policy, goal, state.statistics())
+        self.linear: LinearStats | None = None
+        if self.policy.contextual:
+            self.linear = seen_by(self.policy, goal, linear_statistics(state))
+        self.units: Units | None = None
+        if self.linear is not None and contexts:
+            self.units = Units.seen(config.features, contexts)
+        needed = self.seen if self.linear is None else self.linear
+        too_few: NDArray[np.bool_] = state.needs_pulls(self.policy, needed) | self._spread_unknown()
+        #: Arms with enough rewards for an estimate.
+        self.known: NDArray[np.int64] = np.flatnonzero(~too_few)
+        #: Whether every arm in play is known, so that the arms can be compared.
+        self.comparable = not too_few[config.active].any()
+
+    def belief(self, arms: NDArray[np.int64]) -> Belief:
+        """The belief about the mean rewards of these arms."""
+        if self.linear is not None:
+            average = self.linear.pooled().mean[0, :-1] if self.units is None else self.units.mean
+            return self.posterior(arms).belief(average)
+        policy, seen = self.policy.restricted(arms), self.seen.take(arms)
+        return policy.inferred(seen) if isinstance(policy, VarTS) else policy.believed(seen)
+
+    def compare(self, arms: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """P(best) and expected loss of these arms, averaged over units if there are contexts."""
+        if self.units is None:
+            belief = self.belief(arms)
+            return belief.p_best(), belief.expected_loss()
+        p_best, loss, _ = averaged(self.posterior(arms).belief, self.units)
+        return p_best, loss
+
+    def posterior(self, arms: NDArray[np.int64]) -> LinearNormalGamma:
+        """The posterior of these arms' regressions, if arms are chosen by features."""
+        policy = self.policy.restricted(arms)
+        assert isinstance(policy, LinearVarTS) and self.linear is not None
+        return policy.posterior(self.linear.take(arms))
+
+    def _spread_unknown(self) -> bool:
+        """Whether nothing is known about the variance: no prior, and no two different rewards."""
+        learns = isinstance(self.policy, (VarTS, LinearVarTS))
+        return learns and getattr(self.policy, "prior", None) is None and not self.seen.differ()
+
+
+def _reporting_policy(config: Config) -> Policy:
+    options = config.options
+    if options.policy_is_known and type(config.policy) in REPORTED_AS_THEMSELVES:
+        return config.policy
+    return LinearVarTS() if options.contextual else VarTS()
+
+
+@dataclass(frozen=True, eq=False)
+class ArmEstimates:
+    """The numbers of a report, one entry per arm; NaN where too little is known.
+
+    Args:
+        config: The configuration of the experiment.
+        stats: Moments of the rewards, weighted if there is a half-life.
+        counts: Number of rewards.
+        decided: Number of decisions.
+        pending: Number of decisions without a reward.
+        estimate: Median of the belief about the mean.
+        low: Lower end of the credible interval of the mean.
+        high: Upper end of that interval.
+        anytime_low: Lower end of the anytime-valid interval of the mean.
+        anytime_high: Upper end of that interval.
+        p_best: Probability that the arm is the best one in play.
+        loss: Expected loss per decision of playing this arm instead of the best one.
+        possible: Whether the anytime-valid comparison hasn't ruled the arm out as the best.
+        error: Probability that an anytime-valid statement is ever wrong.
+    """
+
+    config: Config
+    stats: ArmStats
+    counts: NDArray[np.int64]
+    decided: NDArray[np.int64]
+    pending: NDArray[np.int64]
+    estimate: Floats
+    low: Floats
+    high: Floats
+    anytime_low: Floats
+    anytime_high: Floats
+    p_best: Floats
+    loss: Floats
+    possible: NDArray[np.bool_]
+    error: float
+
+    @property
+    def best(self) -> int | None:
+        """The arm with the highest P(best); None if the arms can't be compared yet."""
+        return None if np.isnan(self.p_best).all() else int(np.nanargmax(self.p_best))
+
+    def frame(self) -> pl.DataFrame:
+        """The columns of `Report.frame`."""
+        import polars as pl
+
+        columns = {
+            "arm": list(self.config.arms),
+            "n": self.counts,
+            "mean": np.where(self.counts > 0, self.stats.mean, np.nan),
+            "sd": _sd(self.stats, self.counts),
+            "estimate": self.estimate,
+            "mean_low": self.low,
+            "mean_high": self.high,
+            "anytime_low": self.anytime_low,
+            "anytime_high": self.anytime_high,
+            "p_best": self.p_best,
+            "expected_loss": self.loss,
+            "may_be_best": self.possible,
+            "share": self.decided / max(self.decided.sum(), 1),
+            "pending": self.pending,
+        }
+        return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def estimate_arms(
+    state: State, traffic: Traffic, level: float, reporting: ReportingPolicy
+) -> ArmEstimates:
+    """Compute the numbers of a report.
+
+    Args:
+        state: The state of the experiment.
+        traffic: Its decisions by arm, and how many of them are settled.
+        level: Probability of the credible intervals.
+        reporting: The reporting policy of this state.
+    """
+    config, stats = state.config, state.statistics()
+    active = config.active
+    decided, settled = (
+        np.array([counts.get(arm, 0) for arm in range(stats.K)]) for counts in traffic
+    )
+    estimate, low, high, p_best, loss = np.full((5, stats.K), np.nan)
+    if reporting.known.size:
+        belief = reporting.belief(reporting.known)
+        estimate[reporting.known] = belief.quantile(0.5)
+        low[reporting.known], high[reporting.known] = belief.interval(level)
+    if reporting.comparable:
+        p_best[active], loss[active] = reporting.compare(active)
+    error = anytime_error(config)
+    anytime_low, anytime_high, possible = _anytime(reporting.seen, config, error)
+    if config.options.goal == "min":
+        mirror = reporting.policy.reflection
+        estimate, low, high = mirror - estimate, mirror - high, mirror - low
+        anytime_low, anytime_high = mirror - anytime_high, mirror - anytime_low
+    return ArmEstimates(
+        config=config,
+        stats=stats,
+        counts=state.counts(),
+        decided=decided,
+        pending=decided - settled,
+        estimate=estimate,
+        low=low,
+        high=high,
+        anytime_low=anytime_low,
+        anytime_high=anytime_high,
+        p_best=p_best,
+        loss=loss,
+        possible=possible,
+        error=error,
+    )
+
+
+def anytime_error(config: Config) -> float:
+    """The error of anytime-valid statements: `stop_error`, or 5 % if that isn't set."""
+    return config.options.stop_error or ERROR
+
+
+def anytime_unavailable(config: Config) -> str | None:
+    """The reason why there are no anytime-valid intervals, as a sentence; None if there are."""
+    if config.options.half_life is not None:
+        return (
+            "anytime-valid intervals are not available with a half-life, which weights rewards "
+            "unequally"
+        )
+    if config.options.contextual:
+        return (
+            "anytime-valid intervals are not available when features choose the arms: each arm's "
+            "rewards come from the units it seemed to suit"
+        )
+    return None
+
+
+def posterior(state: State, contexts: Contexts = ()) -> tuple[NDArray[np.int64], Belief | None]:
+    """The arms with an estimate, and the belief about their mean rewards that a report states.
+
+    Args:
+        state: The state of the experiment.
+        contexts: The contexts that the report was made from, if arms are chosen by features.
+
+    Returns:
+        The numbers of the arms, and the belief; None if no arm has an estimate.
+    """
+    reporting = ReportingPolicy(state, contexts)
+    if not reporting.known.size:
+        return reporting.known, None
+    belief = reporting.belief(reporting.known)
+    return reporting.known, belief if state.config.options.goal == "max" else belief.mirrored()
+
+
+def p_best_in_play(state: State) -> Floats:
+    """P(best) of the arms in play, as in a report without contexts.
+
+    Empty while the arms can't be compared, and if arms are chosen by features: the best arm then
+    depends on the unit.
+
+    Args:
+        state: The state of the experiment.
+    """
+    if state.config.options.contextual:
+        return np.empty(0)
+    reporting, active = ReportingPolicy(state), state.config.active
+    return reporting.belief(active).p_best() if reporting.comparable else np.empty(0)
+
+
+def _sd(stats: ArmStats, counts: NDArray[np.int64]) -> Floats:
+    """Standard deviations.
+
+    With a half-life, n is a sum of weights, and n - 1 may be negative. The divisor is then n, so
+    that the sd never exceeds the range of the rewards.
+    """
+    variance = stats.variance
+    weighted = (stats.n != counts) & (counts > 1) & (stats.n > 0)
+    np.divide(stats.m2, stats.n, out=variance, where=weighted)
+    return np.sqrt(variance)
+
+
+def _anytime(
+    seen: ArmStats, config: Config, error: float
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Anytime-valid intervals of the means, and the arms that they don't rule out as the best.
+
+    Paused arms aren't compared, but their pairs keep their part of the error: somebody may have
+    looked at the rewards to decide which arms to pause.
+    """
+    possible = np.zeros(seen.K, dtype=bool)
+    possible[config.active] = True
+    if anytime_unavailable(config) is not None:
+        return np.full(seen.K, np.nan), np.full(seen.K, np.nan), possible
+    low, high = anytime_intervals(seen, error)
+    pairs = (len(config.active) - 1) / max(seen.K - 1, 1)
+    if pairs > 0:
+        in_play = Evidence(seen.take(config.active), Tails.of(seen).kurtosis)
+        possible[config.active] = in_play.possible_best(error * pairs)
+    return low, high, possible
+
+
+def anytime_intervals(stats: ArmStats, error: float) -> Floats:
+    """Lower and upper ends of the arms' anytime-valid intervals; NaN if an arm has too few rewards.
+
+    Args:
+        stats: Moments of the rewards of every arm.
+        error: Probability that an interval ever misses its mean.
+    """
+    ends = np.array(Evidence(stats, Tails.of(stats).kurtosis).mean_intervals(1 - error))
+    ends[~np.isfinite(ends)] = np.nan
+    return ends

@@ -1,0 +1,330 @@
+"""The report of an experiment: a table of its arms, and sentences that sum it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from varts._intervals import CONFIDENCE
+from varts._text import printable
+from varts._validation import real
+from varts.beliefs.leader import REWARDS_PER_ARM, leads
+from varts.checks.finding import WARNING
+from varts.checks.rewards import RewardSummary, check_rewards
+from varts.context import ContextReport, report_on
+from varts.context.text import by_context_text
+from varts.live.core.state import State
+from varts.live.report.estimates import (
+    ArmEstimates,
+    Contexts,
+    ReportingPolicy,
+    anytime_error,
+    anytime_unavailable,
+    estimate_arms,
+)
+from varts.live.report.gain import Gain, gain
+from varts.live.report.guardrails import explain, measure
+from varts.live.report.rules import certainty, pending_note, stop_rule
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from varts.live.store.transaction import Traffic
+
+ARMS_SHOWN = 20  # in print; the frame has all
+NOT_PRINTED = ("mean", "anytime_low", "anytime_high", "may_be_best")
+AVERAGE_UNIT = (
+    "estimates, P(best) and expected loss are for the average unit so far; each decision uses the "
+    "features of its own unit"
+)
+
+
+@dataclass(frozen=True, eq=False)  # DataFrame.__eq__ compares elements, so __eq__ is written below
+class Report:
+    """The results of an experiment so far.
+
+    Args:
+        name: The name of the experiment.
+        frame: A row per arm; see below for the columns.
+        state: The configuration and statistics that the report is about.
+        level: Probability of the credible intervals.
+        best: The arm with the highest P(best); None while some arm has too few rewards.
+        stop: Whether the stop rule is met, or the experiment was stopped.
+        because: The reason, as a sentence.
+        winner: The arm that meets the stop rule, or that the experiment was stopped with.
+        error: Probability that an anytime-valid statement of the report is ever wrong.
+        certainty: A sentence about the arms that can't be ruled out as the best, valid no matter
+            how often you look.
+        notes: Sentences about the rewards; `Experiment.check` has more.
+        gain: The gain from learning, compared with the holdout; None without a holdout.
+        metrics: A row per secondary metric and arm, with a flag if the metric has a guardrail; None
+            without metrics.
+        guards: A sentence for each arm that breaks a guardrail.
+        context: Which arm is best for whom, if arms are chosen by features; None otherwise, and
+            while some arm has too few rewards.
+
+    Row i of `frame` is arm i of `Experiment.arms`. `ranking` has the same rows with the best arm
+    first, which is the order in print. If arms are chosen by features, an estimate is the mean
+    reward if every unit got that arm, and P(best) and expected loss are averages over units; both
+    use a sample of up to a thousand units. The columns besides `arm`:
+
+    - n: number of rewards;
+    - mean, sd: of these rewards, weighted if there is a half-life;
+    - estimate: the median of the belief about the arm's mean. It is close to `mean`, except with
+      few rewards, a prior or a half-life, and always within the interval;
+    - mean_low, mean_high: the credible interval of the arm's mean at `level`, for this look alone;
+    - anytime_low, anytime_high: the anytime-valid interval, with `error`; null while the arm has
+      too few rewards, with a half-life, and if arms are chosen by features;
+    - may_be_best: whether the arm can't be ruled out as the best one in play, with the same error;
+    - p_best, expected_loss: the probability that the arm is the best one in play, and the average
+      loss per decision of playing it instead of the best; null for paused arms, and until every arm
+      in play has the rewards that the policy needs;
+    - share, pending: the arm's share of all decisions, and its number of decisions without a
+      reward.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    state: State
+    level: float
+    best: str | None
+    stop: bool
+    because: str
+    winner: str | None
+    error: float
+    certainty: str
+    notes: tuple[str, ...]
+    gain: Gain | None = None
+    metrics: pl.DataFrame | None = None
+    guards: tuple[str, ...] = ()
+    context: ContextReport | None = None
+
+    @property
+    def ranking(self) -> pl.DataFrame:
+        """The rows of `frame`, the arm with the highest P(best) first.
+
+        Ties keep the order of the arms. Arms without a P(best), because they are paused or have too
+        few rewards, come last.
+        """
+        return self.frame.sort("p_best", descending=True, nulls_last=True, maintain_order=True)
+
+    @property
+    def possible(self) -> list[str]:
+        """The arms that can't be ruled out as the best, no matter how often you look."""
+        return self.frame.filter("may_be_best")["arm"].to_list()
+
+    @property
+    def version(self) -> int:
+        """The version of the state: the number of events in the log."""
+        return self.state.version
+
+    @property
+    def goal(self) -> str:
+        """`max` or `min`."""
+        return self.state.config.options.goal
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether there is enough data to name the best arm so far.
+
+        The arms in play need enough rewards, and one arm needs odds of being the best that are
+        three times as high as among equal arms.
+        """
+        if not self.has_enough_rewards:
+            return False
+        return bool(leads(self.frame["p_best"].drop_nulls().to_numpy()))
+
+    @property
+    def has_enough_rewards(self) -> bool:
+        """Whether the arms in play have ten rewards each, on average."""
+        compared = self.frame.filter(self.frame["p_best"].is_not_null())
+        return not compared.is_empty() and compared["n"].sum() >= REWARDS_PER_ARM * len(compared)
+
+    @property
+    def depends_on_context(self) -> bool:
+        """Whether choosing by features beats every single arm, by the whole interval."""
+        context = self.context
+        return context is not None and context.enough and context.worth.low > 0
+
+    @property
+    def verdict(self) -> str:
+        """The most important result, as a sentence."""
+        config = self.state.config
+        if config.stopped:
+            return self.because
+        if len(config.active) == 1:
+            only = f"{printable(config.arms[config.active[0]])} is the only arm in play"
+            return f"the stop rule is met: {only}" if self.stop else f"{only}; {self.because}"
+        if self.depends_on_context:
+            met = "the stop rule is met for the average unit: " if self.stop else ""
+            return f"which arm is best depends on the context; {met}{self.because}"
+        if self.stop and not self.has_enough_rewards:
+            few = f"fewer than {REWARDS_PER_ARM} rewards per arm"
+            return f"the stop rule is met, although with {few}: {self.because}"
+        if self.stop:
+            return f"the stop rule is met: {self.because}"
+        if self.best is None or not self.has_leader:
+            return f"too early to say which arm is best; {self.because}"
+        return f"best so far: {printable(self.best)}; {self.because}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences below the verdict: certainty, gain, broken guardrails and notes."""
+        verdict = self.verdict
+        certainty = [] if self.best is None or self.certainty in verdict else [self.certainty]
+        gain = [] if self.gain is None else [str(self.gain)]
+        notes = [f"note: {note}" for note in self.notes if note not in verdict]
+        return [*certainty, *gain, *self.guards, *notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: all arms, in their own order."""
+        names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
+        body = {name: getattr(self, name) for name in (*names, "winner", "certainty", "notes")}
+        return {
+            **body,
+            "gain": None if self.gain is None else self.gain.to_dict(),
+            "metrics": None if self.metrics is None else self.metrics.to_dicts(),
+            "guards": self.guards,
+            "context": None if self.context is None else self.context.to_dict(),
+            "arms": self.frame.to_dicts(),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Report):
+            return NotImplemented
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+        )
+
+    def __str__(self) -> str:
+        import polars as pl
+
+        shown = self.ranking.head(ARMS_SHOWN).drop(*NOT_PRINTED)
+        names = pl.Series("arm", map(printable, shown["arm"]), pl.String)
+        with pl.Config(
+            tbl_rows=-1,
+            tbl_cols=-1,
+            tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True,
+            tbl_width_chars=200,
+            float_precision=4,
+        ):
+            table = str(shown.with_columns(names))
+        lines = [f"{self.name}: {self.verdict}", *self.sentences]
+        more = and_more(len(self.frame) - len(shown))
+        context = [] if self.context is None else ["", by_context_text(self.context)]
+        return "\n".join([*map(printable, lines), table, *more, *context])
+
+
+def and_more(arms: int) -> list[str]:
+    """The line below a table that leaves out this number of arms; no line if that is 0."""
+    return [f"and {arms:,} more"] if arms > 0 else []
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two fields are equal; `==` of two DataFrames is a DataFrame."""
+    import polars as pl
+
+    if isinstance(one, pl.DataFrame) and isinstance(other, pl.DataFrame):
+        return one.equals(other)
+    return bool(type(one) is type(other) and one == other)
+
+
+def report_of(
+    name: str,
+    state: State,
+    traffic: Traffic,
+    level: float = CONFIDENCE,
+    contexts: Contexts = (),
+) -> Report:
+    """Make the report of an experiment.
+
+    Args:
+        name: The name of the experiment.
+        state: Its configuration and statistics.
+        traffic: Its decisions by arm, and how many of them are settled.
+        level: Probability of the credible intervals.
+        contexts: Contexts of some of its units, if arms are chosen by features.
+    """
+    level = real("level", level, above=0, below=1)
+    config = state.config
+    reporting = ReportingPolicy(state, contexts)
+    arms = estimate_arms(state, traffic, level, reporting)
+    winner, because = stop_rule(arms, reporting)
+    stop = winner is not None
+    if config.stopped:
+        winner, stop, because = config.winner, True, "the experiment was stopped"
+    metrics = _measure_metrics(state, level)
+    paused = [config.arms[arm] for arm in config.paused]
+    return Report(
+        name=name,
+        frame=arms.frame(),
+        state=state,
+        level=level,
+        best=None if arms.best is None else config.arms[arms.best],
+        stop=stop,
+        because=because,
+        winner=None if winner is None else config.arms[winner],
+        error=arms.error,
+        certainty=certainty(arms),
+        notes=_notes(arms, reporting),
+        gain=gain_over_holdout(state, level),
+        metrics=metrics,
+        guards=() if metrics is None else explain(metrics, paused),
+        context=_report_by_context(state, reporting, level),
+    )
+
+
+def gain_over_holdout(state: State, level: float) -> Gain | None:
+    """Estimate the gain from learning; None if the experiment has no holdout.
+
+    Args:
+        state: The state of the experiment.
+        level: Confidence of the interval for this look alone.
+    """
+    groups = state.holdout_statistics()
+    if groups is None:
+        return None
+    return gain(groups, state.config.options.goal, level, _error_if_available(state))
+
+
+def _measure_metrics(state: State, level: float) -> pl.DataFrame | None:
+    """The table of secondary metrics; None if the experiment has none."""
+    metrics, options = state.metric_statistics(), state.config.options
+    if not metrics:
+        return None
+    return measure(state.config.arms, metrics, options.guards, level, _error_if_available(state))
+
+
+def _error_if_available(state: State) -> float | None:
+    """The error of anytime-valid intervals; None if there are no such intervals."""
+    return None if anytime_unavailable(state.config) else anytime_error(state.config)
+
+
+def _notes(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[str, ...]:
+    """Sentences about pending decisions, and the warnings of the checks that need no log."""
+    contextual = arms.config.options.contextual
+    summary = RewardSummary(arms.config.arms, arms.stats, by_context=contextual)
+    warnings = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
+    average = [AVERAGE_UNIT] if contextual and reporting.units is None else []
+    pending = pending_note(arms)
+    return (*average, *([] if pending is None else [pending]), *warnings)
+
+
+def _report_by_context(
+    state: State, reporting: ReportingPolicy, level: float
+) -> ContextReport | None:
+    """Which of the arms in play is best for whom; None without contexts or with too few rewards."""
+    config, goal = state.config, state.config.options.goal
+    if reporting.units is None or reporting.linear is None or not reporting.comparable:
+        return None
+    posterior = reporting.posterior(config.active)
+    return report_on(
+        posterior if goal == "max" else posterior.mirrored(),
+        reporting.linear.n[config.active],
+        config.features,
+        reporting.units.contexts,
+        arms=[config.arms[arm] for arm in config.active],
+        goal=goal,
+        level=level,
+    )

@@ -1,0 +1,132 @@
+"""The stop rule of an experiment, and the sentences that say whether it is met and why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from varts._text import printable
+from varts.checks.finding import percent
+from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
+from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
+
+MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards may be a biased sample
+FEWEST_DECISIONS = 20  # before a share of pending decisions is worth a sentence
+LIKELY_SDS = 3.0  # a value this many sds from the mean of all rewards may still be a reward
+ARMS_NAMED = 5  # in a sentence
+
+
+def stop_rule(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[int | None, str]:
+    """Decide whether the stop rule is met.
+
+    Args:
+        arms: The numbers of the report.
+        reporting: The reporting policy that they come from.
+
+    Returns:
+        The arm that meets the rule, or None; and a sentence that gives the reason.
+    """
+    options, active = arms.config.options, arms.config.active
+    if all(one is None for one in (options.stop_p_best, options.stop_loss, options.stop_error)):
+        return None, "no stop rule was set"
+    if arms.best is None:
+        seen = reporting.seen.take(active)
+        if seen.n.sum() > 1 and not seen.differ():
+            return None, "all rewards so far are equal, so there is nothing to compare"
+        return None, "not every arm has enough rewards to compare yet"
+    winner, because = _check_rules(arms, arms.best)
+    if winner is not None and len(active) == 1:
+        because = f"{_name(arms, winner)} is the only arm in play"
+    doubt = None if winner is None else _pending_doubt(arms, reporting, winner)
+    return (winner, because) if doubt is None else (None, doubt)
+
+
+def _check_rules(arms: ArmEstimates, best: int) -> tuple[int | None, str]:
+    """The winner by the first rule that is met, and the reason."""
+    options, p_best, loss = arms.config.options, arms.p_best, arms.loss
+    unmet = []
+    if options.stop_p_best is not None:
+        target = f"(target: at least {options.stop_p_best:g})"
+        winner = StopAtPBest(options.stop_p_best).winner(p_best)
+        if winner is not None:
+            return winner, f"P(best) of {_name(arms, winner)} is {p_best[winner]:.4f} {target}"
+        unmet.append(f"the highest P(best) is {p_best[best]:.4f} {target}")
+    if options.stop_loss is not None:
+        target = f"(target: at most {options.stop_loss:g})"
+        winner = StopAtLoss(options.stop_loss).winner(loss)
+        if winner is not None:
+            return winner, f"expected loss of {_name(arms, winner)} is {loss[winner]:.4g} {target}"
+        unmet.append(f"the lowest expected loss is {np.nanmin(loss):.4g} {target}")
+    if options.stop_error is not None:
+        available = anytime_unavailable(arms.config) is None
+        winner = StopAtError.winner(arms.possible) if available else None
+        if winner is not None or not unmet:
+            return winner, certainty(arms)
+    return None, " and ".join(unmet)
+
+
+def certainty(arms: ArmEstimates) -> str:
+    """A sentence about the arms that the anytime-valid comparison hasn't ruled out."""
+    if (why_not := anytime_unavailable(arms.config)) is not None:
+        return why_not
+    left = np.flatnonzero(arms.possible)
+    if len(arms.config.active) == 1:
+        return f"{_name(arms, left[0])} is the only arm in play"
+    error = f"({100 * arms.error:g} % error, no matter how often you look)"
+    if len(left) == 1:
+        others = "all arms in play but" if arms.config.paused else "all arms but"
+        return f"{others} {_name(arms, left[0])} are ruled out {error}"
+    if len(left) > ARMS_NAMED:  # name those with the highest P(best); NaN comes last
+        left = left[np.argsort(-arms.p_best[left], kind="stable")]
+    names = [_name(arms, arm) for arm in left[:ARMS_NAMED]]
+    more = len(left) - len(names)
+    last = names.pop() if not more else "1 other" if more == 1 else f"{more:,} others"
+    hint = "; without a floor, that may never change" if arms.config.options.floor == 0 else ""
+    return f"can't rule out {', '.join(names)} or {last} yet {error}{hint}"
+
+
+def pending_note(arms: ArmEstimates) -> str | None:
+    """A sentence if more than half of the decisions have no reward; None otherwise."""
+    options, active = arms.config.options, arms.config.active
+    decided, pending = int(arms.decided[active].sum()), int(arms.pending[active].sum())
+    if decided < FEWEST_DECISIONS or pending <= MOST_PENDING * decided:
+        return None
+    if options.missing is not None:
+        advice = "wait until they arrive or their window has passed"
+    else:
+        unset = "missing" if options.window is not None else "window and missing"
+        advice = f"if no reward means that nothing was earned, set {unset}"
+    return (
+        f"{percent(pending / decided)} of the decisions have no reward yet, so the rewards so far "
+        f"may mislead; {advice}"
+    )
+
+
+def _pending_doubt(arms: ArmEstimates, reporting: ReportingPolicy, winner: int) -> str | None:
+    """The reason why pending rewards could change the winner; None if they couldn't.
+
+    Pending rewards may never arrive, because those visitors buy nothing. So count each of them as
+    `missing`, or as 0 if 0 is a plausible reward (0 stars aren't), and see whether another arm
+    would then have the highest mean.
+    """
+    options, active = arms.config.options, arms.config.active
+    if (note := pending_note(arms)) is not None:
+        return note
+    given = 0.0 if options.missing is None else options.missing
+    filled_in = given if options.goal == "max" else reporting.policy.reflection - given
+    seen, pending = reporting.seen.take(active), arms.pending[active]
+    pooled = seen.pooled()
+    sd = np.sqrt(pooled.m2[0] / pooled.n[0])
+    if options.missing is None and abs(filled_in - pooled.mean[0]) > LIKELY_SDS * sd:
+        return None
+    mean = (seen.n * seen.mean + pending * filled_in) / np.maximum(seen.n + pending, 1)
+    leader, leader_so_far = int(active[mean.argmax()]), int(active[seen.mean.argmax()])
+    if leader in (winner, leader_so_far):
+        return None
+    return (
+        f"{pending.sum():,} decisions have no reward yet; if each of them earned {given:g}, "
+        f"{_name(arms, leader)} would be ahead"
+    )
+
+
+def _name(arms: ArmEstimates, arm: int) -> str:
+    return printable(arms.config.arms[arm])

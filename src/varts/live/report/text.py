@@ -1,0 +1,134 @@
+"""The tables of a report as text, for the command line and the pages of the service.
+
+Both show the same words and the same digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from varts._text import decimal, places_for, range_text
+from varts.live.core.state import State
+from varts.live.options import GUARD_SIGNS, features_text
+from varts.live.report.report import Report
+
+
+class ArmCells(NamedTuple):
+    """The row of an arm, as text."""
+
+    arm: str
+    paused: bool
+    n: str
+    sd: str
+    estimate: str
+    interval: str
+    anytime: str
+    p_best: str
+    expected_loss: str
+    share: str
+    pending: str
+
+
+class MetricCells(NamedTuple):
+    """The table of a secondary metric, as text.
+
+    `rows` has no headings, and `left_out` is the number of arms that it doesn't show.
+    """
+
+    name: str
+    guard: str | None
+    rows: list[tuple[str, ...]]
+    left_out: int
+
+
+def status(state: State) -> str:
+    """Whether the experiment is running, in a few words."""
+    config = state.config
+    if config.winner is not None:
+        return f"stopped, {config.arms[config.winner]} for everybody"
+    if config.stopped:
+        return "stopped"
+    paused = len(config.paused)
+    return f"running, {paused} {'arm' if paused == 1 else 'arms'} paused" if paused else "running"
+
+
+def option_text(value: Any) -> str:
+    """The value of an option, as you type it on the command line.
+
+    >>> option_text({"label": "VarTS"}), option_text([0.0, 100.0]), option_text(None)
+    ('VarTS', '0,100', 'none')
+    >>> option_text({"refund": ("below", 0.05)})
+    'refund<0.05'
+    >>> option_text({"kinds": {"visits": "number"}, "interactions": [], "optional": []})
+    'visits=number'
+    """
+    if isinstance(value, dict) and "label" in value:
+        return str(value["label"])
+    if isinstance(value, dict) and "kinds" in value:
+        return features_text(value)
+    if isinstance(value, dict) and "mu" not in value:  # guardrails, not a prior
+        limits = (f"{name}{GUARD_SIGNS[side]}{limit:g}" for name, (side, limit) in value.items())
+        return ",".join(limits) or "none"
+    if isinstance(value, (list, tuple)):
+        texts = (one if isinstance(one, str) else f"{one:g}" for one in value)
+        return ",".join(texts) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def interval_titles(found: Report) -> tuple[str, str]:
+    """The headings of the two columns of intervals."""
+    return f"{100 * found.level:g} % interval", f"{100 * (1 - found.error):g} % anytime"
+
+
+def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
+    """The table of a report, a row per arm, the best first; only `top` rows if given."""
+    config = found.state.config
+    paused = {config.arms[arm] for arm in config.paused}
+    rows = (found.ranking if top is None else found.ranking.head(top)).to_dicts()
+    places = _places(rows, "mean_low", "mean_high")
+    return [
+        ArmCells(
+            arm=row["arm"],
+            paused=row["arm"] in paused,
+            n=f"{row['n']:,}",
+            sd=decimal(row["sd"], places),
+            estimate=decimal(row["estimate"], places),
+            interval=range_text(row["mean_low"], row["mean_high"], places),
+            anytime=range_text(row["anytime_low"], row["anytime_high"], places),
+            p_best="-" if row["p_best"] is None else f"{row['p_best']:.4f}",
+            expected_loss="-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
+            share=f"{row['share']:.1%}",
+            pending=f"{row['pending']:,}",
+        )
+        for row in rows
+    ]
+
+
+def metric_cells(found: Report, arms: list[str]) -> Iterator[MetricCells]:
+    """A table for each secondary metric, with these arms in this order."""
+    if found.metrics is None:
+        return
+    order = {arm: place for place, arm in enumerate(arms)}
+    for metric in found.metrics.partition_by("metric", maintain_order=True):
+        rows = [row for row in metric.to_dicts() if row["arm"] in order]
+        rows.sort(key=lambda row: order[row["arm"]])
+        guard, places = metric["guard"][0], _places(rows, "low", "high")
+        body = [
+            (
+                row["arm"],
+                f"{row['n']:,}",
+                decimal(row["estimate"], places),
+                range_text(row["low"], row["high"], places),
+                range_text(row["anytime_low"], row["anytime_high"], places),
+                *((row["flag"],) if guard else ()),
+            )
+            for row in rows
+        ]
+        yield MetricCells(metric["metric"][0], guard, body, len(metric) - len(rows))
+
+
+def _places(rows: list[dict[str, Any]], low: str, high: str) -> int:
+    """Decimals of a table: enough for its narrowest interval, or for its smallest mean."""
+    wide = [row[high] - row[low] for row in rows if row[low] is not None]
+    return places_for(wide or [abs(row["mean"]) for row in rows if row["mean"] is not None])

@@ -1,0 +1,182 @@
+"""A process's knowledge of an experiment: how it catches up with the log and appends to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from varts.live.audit.follower import rebuild
+from varts.live.core.allocation import Allocation, allocate
+from varts.live.core.events import CONFIGURE, CORRECTIONS, MISSING, REWARD, REWARDLIKE, Event
+from varts.live.core.state import Config, State
+from varts.live.errors import StoreError, UnknownExperiment
+from varts.live.store.log import Log
+from varts.live.store.store import Store
+from varts.live.store.transaction import Head, Transaction
+
+APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS))
+
+
+class Write:
+    """Events about to be written: applied to a copy of the state, all with the same time.
+
+    Rewards and corrections are applied together, when they are written or before the next change of
+    configuration.
+
+    Args:
+        transaction: The transaction that will write them.
+        state: A copy of the state that they are applied to.
+        head: Where the experiment is.
+
+    `swept` is set by a caller that has settled all decisions up to some time.
+    """
+
+    def __init__(self, transaction: Transaction, state: State, head: Head) -> None:
+        self.transaction, self.state, self.time = transaction, state, head.time
+        self.already_swept, self._rewards = head.swept, state.rewards
+        self.events: list[Event] = []
+        self._applied = 0  # how many of the events
+        self.swept: int | None = None
+
+    def apply(
+        self,
+        kind: str,
+        decision: str | None = None,
+        arm: int | None = None,
+        epoch: int | None = None,
+        raw: float | None = None,
+        value: float | None = None,
+        corrects: str | None = None,
+        body: dict[str, Any] | None = None,
+    ) -> None:
+        """Add the next event; raises ValueError if it is an impossible change of configuration."""
+        version = self.state.version + len(self.events) - self._applied + 1
+        batch = self.transaction.batch
+        event = Event(
+            version, kind, self.time, decision, arm, epoch, raw, value, batch, corrects, body
+        )
+        self.events.append(event)
+        if kind not in APPLIED_TOGETHER:
+            self._apply_all()
+
+    def _apply_all(self) -> None:
+        self.state.apply_many(self.events[self._applied :])
+        self._applied = len(self.events)
+
+    def number_of(self, version: int) -> int | None:
+        """The number of the reward that was counted at a version; None if the configuration has
+        changed since, and with it perhaps the weight of older rewards."""
+        if any(event.kind == CONFIGURE for event in self.events):
+            return None
+        if self.events and version >= self.events[0].version:
+            here = [event for event in self.events if event.version <= version]
+            return self._rewards + sum(event.kind in (REWARD, MISSING) for event in here)
+        return self.transaction.number_of(version, self._rewards)
+
+    def write(self) -> None:
+        """Append the events to the log and update the caches; raises ValueError if one of them is
+        impossible."""
+        self._apply_all()
+        if self.events:
+            self.transaction.add_events(self.events)
+        if self.state.stale:
+            rebuild(self.state, self.log())
+        if self.events or self.swept is not None:
+            self.transaction.save(self.state, self.swept)
+
+    def log(self) -> Log:
+        """The log as this transaction sees it."""
+        return Log(self.transaction, lambda: nullcontext(self.transaction))
+
+
+class Session:
+    """An experiment as this process last saw it; threads may share it.
+
+    Its memory is only a shortcut. Every call compares it with the database, and forgets what
+    belongs to another history: a restored backup, or a standby that had fallen behind.
+
+    Args:
+        name: The experiment's name.
+        store: The store that it is in.
+
+    Raises:
+        UnknownExperiment: There is no experiment of this name.
+    """
+
+    def __init__(self, name: str, store: Store) -> None:
+        self.name, self.store = name, store
+        self._allocation: Allocation | None = None
+        with store.finding(name) as (row, transaction):
+            if row is None:
+                raise UnknownExperiment(f"unknown experiment {name!r} in store {store.name}")
+            self.id, self.seed = row.id, row.seed
+            self.reload(transaction)
+
+    def reading(
+        self, single: bool = False, still: bool = False
+    ) -> AbstractContextManager[Transaction]:
+        """A transaction that sees one moment; see `Store.reading`."""
+        return self.store.reading(self.id, single, still)
+
+    def writing(
+        self, single: bool = False, lock: bool = False
+    ) -> AbstractContextManager[Transaction]:
+        """A transaction that may write; see `Store.writing`."""
+        return self.store.writing(self.id, single, lock)
+
+    @contextmanager
+    def changing(self) -> Iterator[Write]:
+        """Change the experiment while nobody else does, completely or not at all.
+
+        The events that the body applies are written when it ends. Later calls know them after the
+        commit. An error in the body leaves everything as it was.
+        """
+        with self.writing(lock=True) as transaction:
+            state, head = self.catch_up(transaction)
+            write = Write(transaction, state.copy(), head)
+            yield write
+            write.write()
+        self.state = write.state
+
+    def catch_up(self, transaction: Transaction) -> tuple[State, Head]:
+        """The state as the transaction sees it. Only what changed is read."""
+        known = self.state
+        head = transaction.head(self.name, self.seed, known.version)
+        if head.version < known.version or head.known_batch != known.batch:
+            return self.reload(transaction)  # the log that we know is not the beginning of this one
+        if head.config is not None:
+            # A new configuration, or a repair, which may have removed statistics.
+            return self.reload(transaction)
+        if head.version > known.version:
+            known = known.advanced(head.version, head.rewards, head.rows, head.batch)
+            self.state = known
+        return known, head
+
+    def reload(self, transaction: Transaction) -> tuple[State, Head]:
+        """The state, read from scratch."""
+        head = transaction.head(self.name, self.seed, -1)
+        config = self._read_config(head)
+        self.state = State(config, head.version, head.rewards, head.rows, head.batch, head.revision)
+        return self.state, head
+
+    def log(self, transaction: Transaction) -> Log:
+        """The whole log as of the moment that the transaction sees."""
+        return Log(transaction, self.reading)
+
+    def allocation(self, state: State) -> Allocation:
+        """The allocation of a state, kept until another one is asked for."""
+        allocation = self._allocation
+        if allocation is None or allocation.state is not state:
+            allocation = self._allocation = allocate(self.seed, state)
+        return allocation
+
+    def _read_config(self, head: Head) -> Config:
+        try:
+            return Config.from_json(json.loads(head.config or "{}"))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise StoreError(
+                f"the configuration of experiment {self.name!r} in store {self.store.name} is "
+                "damaged; verify --repair restores it from the log"
+            ) from None

@@ -1,0 +1,189 @@
+"""The whole log of an experiment as of one moment, read page by page.
+
+Every page is a transaction of its own, so that a long read holds nothing up: no fork, no checkpoint
+of SQLite, no vacuum of PostgreSQL. Rows of the log are never changed, so the moment is a bound on
+their numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from varts.live.core.events import ADD_ARM, CONFIGURE, CREATE, MISSING, REWARD, Event
+from varts.live.errors import StoreError
+from varts.live.store.transaction import (
+    BATCH,
+    BOUNDS,
+    DISORDER,
+    LATER,
+    LOOK_UP,
+    NUMBERED,
+    SEQS_BY_VERSION,
+    SETTLEMENTS,
+    SPAN,
+    UNITS,
+    Assigned,
+    Bounds,
+    LoggedDecision,
+    Query,
+    Transaction,
+    check_schema,
+    page_of_decisions,
+    page_of_events,
+    read_event,
+)
+
+Reading = Callable[[], AbstractContextManager[Transaction]]
+ROWS_PER_PAGE = 20_000  # held in memory at a time, and read in less than half a second
+
+
+class Log:
+    """Everything that had been written at the moment a transaction sees.
+
+    Args:
+        transaction: That transaction.
+        reading: Opens a transaction for every page.
+    """
+
+    def __init__(self, transaction: Transaction, reading: Reading) -> None:
+        self.reading = reading
+        self.sqlite = transaction.sqlite
+        bounds = Bounds._make(transaction.run(BOUNDS).fetchone())
+        self.version, self.batch, self.seq = bounds.version, bounds.batch, bounds.seq
+        self.repaired, self.erased = bounds.repaired, bounds.erased
+        self.corrected = bounds.corrected is not None
+
+    def events(self) -> Iterator[Event]:
+        """All events, in order."""
+        for page in self.event_pages():
+            yield from map(read_event, page)
+
+    def event_pages(self, names: tuple[str, ...] = Event._fields) -> Iterator[list[Any]]:
+        """All events in order, a page at a time, as plain tuples of these columns, the first of
+        which is the version."""
+        return self._event_pages(page_of_events(names), self.version)
+
+    def decisions(self, order: str = "time") -> Iterator[LoggedDecision]:
+        """Every decision with all that is known about it, as `decision_pages` returns them."""
+        for page in self.decision_pages(LoggedDecision._fields, order):
+            yield from (LoggedDecision._make(row[:-2]) for row in page)
+
+    def decision_pages(
+        self,
+        names: tuple[str, ...],
+        order: str = "time",
+        start: tuple[int, int] = (-1, -1),
+        limit: int | None = None,
+    ) -> Iterator[list[Any]]:
+        """Decisions a page at a time, as plain tuples.
+
+        Of a reward that was corrected, `raw`, `value` and `body` are as they are now, and `settled`
+        is "void" if the reward was voided.
+
+        Args:
+            names: Columns of `LoggedDecision`. The tuples have two more, which say where a page
+                ends. Events are looked up only if one of their columns is among them.
+            order: "time", or "version" for the version that a decision saw.
+            start: Time and number of the decision after which to begin.
+            limit: How many decisions at most.
+        """
+        if order == "version" and not self._versions_follow_times():
+            yield from self._sorted_pages(names)
+            return
+        query = page_of_decisions((*names, "time", "seq"), self.corrected, LATER)
+        (after, seq), left = start, math.inf if limit is None else limit
+        while left and (
+            page := self._page(
+                query,
+                after=after,
+                seq=seq,
+                last=self.seq,
+                version=self.version,
+                limit=min(left, ROWS_PER_PAGE),
+            )
+        ):
+            yield page
+            (after, seq), left = page[-1][-2:], left - len(page)
+
+    def _versions_follow_times(self) -> bool:
+        """Whether both orders are the same. They are, unless several processes decided at once, or
+        a clock was set back."""
+        return not self._page(DISORDER, last=self.seq, long=True)
+
+    def _sorted_pages(self, names: tuple[str, ...]) -> Iterator[list[Any]]:
+        """Decisions by version. No index has this order, so their numbers are sorted first: a
+        million take 8 MB."""
+        rows = self._page(SEQS_BY_VERSION, last=self.seq, long=True)
+        numbers = np.fromiter(chain.from_iterable(rows), np.int64)
+        query = page_of_decisions((*names, "version", "seq"), self.corrected, NUMBERED)
+        for first in range(0, numbers.size, ROWS_PER_PAGE):
+            given = json.dumps(numbers[first : first + ROWS_PER_PAGE].tolist())
+            yield self._page(query, given=given, version=self.version)
+
+    def counting_events(self, version: int, arms: Sequence[int] | None) -> Iterator[Event]:
+        """Events up to a version that count rewards, or that change how they count, in order."""
+        kinds = ", ".join(f"'{kind}'" for kind in (CREATE, CONFIGURE, ADD_ARM, REWARD, MISSING))
+        yield from self._some_events(version, arms, f"kind IN ({kinds})")
+
+    def latest_corrections(self, version: int, arms: Sequence[int] | None) -> dict[str, Event]:
+        """The last correction of every reward up to a version, by the decision's id."""
+        if not self.corrected:
+            return {}
+        found = self._some_events(version, arms, "corrects IS NOT NULL")
+        return {str(event.corrects): event for event in found}
+
+    def _some_events(self, version: int, arms: Sequence[int] | None, which: str) -> Iterator[Event]:
+        """Events of these arms, or of all; events without an arm are always included."""
+        which = f" AND {which}"
+        if arms is not None:
+            which += f" AND (arm IN ({', '.join(str(int(arm)) for arm in arms)}) OR arm IS NULL)"
+        query = page_of_events(Event._fields, which)
+        for page in self._event_pages(query, min(version, self.version)):
+            yield from map(read_event, page)
+
+    def _event_pages(self, query: Query, last: int) -> Iterator[list[Any]]:
+        after = 0
+        while page := self._page(query, after=after, last=last, limit=ROWS_PER_PAGE):
+            yield page
+            after = page[-1][0]
+
+    def span(self) -> tuple[int, int]:
+        """The times of the first event, and of the last event or decision."""
+        first, last, decided = self._page(SPAN, version=self.version, last=self.seq, long=True)[0]
+        return int(first or 0), max(last or 0, decided or 0)
+
+    def assigned(self) -> Iterator[Assigned]:
+        """The arms of sticky units as they are cached now, which may be later than this log."""
+        after = ""
+        while page := self._page(UNITS, after=after, limit=ROWS_PER_PAGE):
+            rows = [Assigned(*row) for row in page]
+            yield from rows
+            after = rows[-1].unit
+
+    def count_settlements(self) -> tuple[int, int]:
+        """How many events settle a decision, and how many decisions' rewards were corrected."""
+        settled, corrected = self._page(SETTLEMENTS, version=self.version, long=True)[0]
+        return int(settled), int(corrected)
+
+    def _page(self, query: Query, long: bool = False, **bounds: Any) -> list[Any]:
+        """Plain tuples, as they come from the driver."""
+        with self.reading() as transaction:
+            found = transaction.run(BATCH, version=self.version).fetchone()
+            if found is not None:
+                check_schema(found[1], transaction.store)
+            if (found and found[0]) != self.batch:
+                raise StoreError(
+                    f"store {transaction.store} was restored while its log was read; begin again"
+                )
+            if long:
+                transaction.allow_long_statements()
+            if not self.sqlite:
+                transaction.connection.execute(LOOK_UP)
+            return list(transaction.run(query, **bounds).fetchall())
