@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from varts.live import StoreError
-from varts.live.validation import check_text
+from varts.live.arguments import check_text
 from varts.serve.admission import Admission
 from varts.serve.calls import JSON, Call, Reply
 from varts.serve.endpoint import FORM, Endpoint
@@ -60,7 +60,11 @@ class Door:
         try:
             reply = await self._handle(scope, receive)
             body = reply.encode()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError):
+                if not self.service.draining:
+                    raise
+                error = Problem("draining", "the service ended before the store answered")
             problem = self._explain(error, scope[REQUEST])
             if self._for_browsers:
                 reply = refuse(problem, scope["method"], _asked_for(scope))

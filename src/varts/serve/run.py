@@ -1,7 +1,7 @@
 """A service from its start to its end: `varts serve`.
 
-On SIGTERM and Ctrl-C it takes no more connections, answers what it has taken, and ends with 0. On
-SIGHUP it reads its token file again.
+On SIGTERM and Ctrl-C it takes no more connections, answers what it has taken, and ends with 0. It
+doesn't wait for a store that doesn't answer. On SIGHUP it reads its token file again.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import multiprocessing
 import os
 import signal
 import socket
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +33,7 @@ from varts.serve.sessions import Sessions
 from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token, read_tokens
 
+STUCK_SECONDS = 1.0  # that threads get to end, when everything is over
 OWN_NAME = "operator"  # of the token that is made where there is no file
 
 
@@ -74,6 +79,7 @@ def serve(settings: Settings) -> None:
         settings: All that there is to know.
     """
     begin_logging(settings.log)
+    threads = set(threading.enumerate())
     admission, secret = open_admission(settings)
     with listen(settings) as listener:
         service = Service(Store(settings.store, read_only=settings.read_only))
@@ -91,6 +97,7 @@ def serve(settings: Settings) -> None:
         server = Server(config, begin_to_end, say_where)
         with demo.visited(service.store) if settings.demo else contextlib.nullcontext():
             asyncio.run(_serve(server, listener, settings, admission))
+    _leave_behind(set(threading.enumerate()) - threads)
 
 
 def configure(app: ASGIApp, settings: Settings) -> uvicorn.Config:
@@ -151,6 +158,24 @@ def _is_answered(path: Path) -> bool:
     """Whether somebody listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
+
+
+def _leave_behind(threads: set[threading.Thread]) -> None:
+    """End the process if a thread still waits for the store: Python would wait for the thread.
+
+    What it was doing is not acknowledged, and written completely or not at all.
+    """
+    until = time.monotonic() + STUCK_SECONDS
+    for thread in threads:
+        if not thread.daemon:
+            thread.join(max(until - time.monotonic(), 0.0))
+    if any(thread.is_alive() and not thread.daemon for thread in threads):
+        tell("ended without waiting for the store, which doesn't answer", logging.WARNING)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 async def _serve(

@@ -18,7 +18,7 @@ from varts.live import (
     StoreError,
     UnknownExperiment,
 )
-from varts.live.validation import check_contexts
+from varts.live.arguments import check_contexts
 from varts.serve.batching import Batcher
 from varts.serve.chronicles import Chronicles
 from varts.serve.jobs import Jobs
@@ -33,6 +33,7 @@ READERS = 4
 READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
 SCANNERS = 2  # of whole logs, for as long as it takes
 TICK_SECONDS = 1.0
+ENDING_SECONDS = 1.0  # for batches under way when the service ends: nobody waits for them any more
 
 T = TypeVar("T")
 Asked = tuple[str, str | None, Mapping[str, Any] | None]  # id, unit, context
@@ -125,7 +126,9 @@ class Service:
         if self._ticking is not None:
             self._ticking.cancel()
         await asyncio.gather(self.jobs.close(), self.readings.close())
-        await asyncio.gather(*(one.close() for one in self._running.values()))
+        closing = [asyncio.ensure_future(one.close()) for one in self._running.values()]
+        if closing:
+            await asyncio.wait(closing, timeout=ENDING_SECONDS)
         for pool in (self._batches, self._readers, self._scanners, self._writer):
             pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
