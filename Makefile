@@ -14,7 +14,7 @@ UV ?= $(shell command -v uv 2> /dev/null)
 install-into = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install -qq --disable-pip-version-check)
 failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the settings of pip: `make UV= $@` installs with pip)' >&2; exit 1; }
 
-.PHONY: help install browser constraints format check lint test test-full test-postgres test-seeds \
+.PHONY: help install browser pgbouncer constraints format check lint test test-full test-postgres test-seeds \
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
@@ -44,6 +44,13 @@ browser:  ## install a browser (on Debian, as root) and axe-core (with npm) for 
 	@if command -v npm > /dev/null; then \
 		npm install --silent --prefix .browser --no-save --no-package-lock axe-core@$(AXE); \
 	else echo 'no npm: axe-core cannot be fetched' >&2; exit 1; fi
+
+pgbouncer:  ## install PgBouncer (on Debian, as root or with sudo) for the tests of PostgreSQL behind it
+	@command -v pgbouncer && exit 0; \
+	if command -v apt-get > /dev/null; then \
+		sudo=$$([ "$$(id -u)" = 0 ] || command -v sudo); \
+		$$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends pgbouncer; \
+	else echo 'no PgBouncer: install it' >&2; exit 1; fi
 
 # soupsieve, which the theme of the documentation needs, has no release for Python before 3.11.5.
 constraints:  ## resolve constraints.txt again (needs uv); UPGRADE=--upgrade takes newer versions
