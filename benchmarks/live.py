@@ -19,10 +19,6 @@ import numpy as np
 
 import varts
 from benchmarks import report
-from varts.live.allocation import Allocation
-from varts.live.contextual_allocation import allocate
-from varts.live.options import Options
-from varts.live.state import REWARD, Config, Event, State
 
 HERE = Path(__file__).parent
 ARMS = (3, 10, 1000)
@@ -45,6 +41,11 @@ def say(text):
 
 def choosing(K):
     """us to choose an arm, in memory: no store, and with or without the probability."""
+    # Imported here, because versions.py runs `measured` with older versions of varts.
+    from varts.live.core.allocation import Allocation
+    from varts.live.core.state import Config, State
+    from varts.live.options import Options
+
     config = Config(tuple(map(str, range(K))), Options.made(prior=PRIOR), initial=K)
     state = State(config, version=1)
     rng = np.random.default_rng(1)
@@ -70,6 +71,10 @@ def choosing(K):
 
 def choosing_by_context(K):
     """The same with ten features."""
+    from varts.live.core.allocation import allocate
+    from varts.live.core.state import Config, State
+    from varts.live.options import Options
+
     options = Options.made(prior=LINE, features=FEATURES)
     state = State(Config(tuple(map(str, range(K))), options, initial=K), version=1)
     rng = np.random.default_rng(1)
@@ -98,6 +103,8 @@ def contexts(rng, count):
 
 
 def rewarded(state, arm, value, x=None):
+    from varts.live.core.events import REWARD, Event
+
     body, value = None if x is None else {"x": x}, float(value)
     return Event(state.version + 1, REWARD, 0, "d", int(arm), 1, value, value, body=body)
 

@@ -32,7 +32,9 @@ class Version:
     def ask(self, call, cache=None):
         """What a function of `waits.py` answers in a new process."""
         code = f"import json; from benchmarks import waits; print(json.dumps(waits.{call}))"
-        places = os.pathsep.join([str(self.source), str(ROOT)])
+        # The other version may need packages that this one doesn't: PYTHONPATH can add them.
+        more = filter(None, [os.environ.get("PYTHONPATH")])
+        places = os.pathsep.join([str(self.source), str(ROOT), *more])
         cache = cache or self.folder / "cache"
         environment = {**os.environ, "PYTHONPATH": places, "NUMBA_CACHE_DIR": str(cache)}
         done = subprocess.run(
@@ -102,16 +104,25 @@ def planning(versions, turns):
 
 def deciding(versions, turns, databases):
     say("live")
-    chosen = in_turns(versions, turns, lambda v: v.ask("choosing()"))
-    yield "choosing, same state, us", 15, only(chosen, "same state")
-    exact = "after a reward, with its probability"
-    yield f"choosing {exact}, us", None, only(chosen, exact)
     for store, new in databases.items():
         alone = in_turns(versions, turns, lambda v, new=new: v.ask(f"one_by_one({new()!r})"))
         yield f"{store}: a decision and its reward, us of CPU", 1200, alone
     for (store, new), limit in zip(databases.items(), (40_000, 15_000), strict=True):
         many = in_turns(versions, turns, lambda v, new=new: v.ask(f"in_batches({new()!r})"), max)
         yield f"{store}: batches of 500, pairs a second, at least", limit, many
+    for store, new in databases.items():
+        for arms in (10, 1000):
+            for how in ("one_by_one", "in_batches"):
+                for processes in (1, 4):
+                    call = f"together({{!r}}, {arms}, {processes}, {how!r})"
+
+                    def ask(version, new=new, call=call):
+                        return version.ask(call.format(new()))
+
+                    found = in_turns(versions, turns, ask, max)
+                    many = "1 process" if processes == 1 else f"{processes} processes"
+                    what = f"{arms:,} arms, {how.replace('_', ' ')}, {many}, pairs a second"
+                    yield f"{store}: {what}", None, found
 
 
 def big_logs(versions, pairs, databases):
@@ -126,10 +137,12 @@ def big_logs(versions, pairs, databases):
 
         opened = each("opened({})")
         reported = each("reported({})")
+        followed = each("history({})")
         verified = each("verified({})")
         exported = each("exported({}, '{}/log.parquet')")
         yield f"{store}, {pairs:,} decisions: open, s", 1, only(opened, "seconds")
         yield f"{store}, {pairs:,} decisions: report, s", 0.5, only(reported, "seconds")
+        yield f"{store}, {pairs:,} decisions: history, s", None, only(followed, "seconds")
         yield f"{store}, {pairs:,} decisions: verify, s", 10, only(verified, "seconds")
         yield f"{store}, {pairs:,} decisions: verify, peak MB", None, only(verified, "peak MB")
         yield f"{store}, {pairs:,} decisions: export, s", 10, only(exported, "seconds")
@@ -165,6 +178,7 @@ def main():
     options.add_argument("before", help="a revision of this repository to compare with")
     options.add_argument("--turns", type=int, default=2)
     options.add_argument("--pairs", type=int, default=1_000_000, help="decisions of a big log")
+    options.add_argument("--sections", nargs="*", help="first-use, plan, live, logs; default: all")
     options.add_argument("--trial", action="store_true", help="leave no trace")
     asked = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="varts-bench-"))
@@ -184,13 +198,14 @@ def main():
         files = (f"sqlite:///{folder}/bench-{i}.db" for i in range(10**9))
         with live.postgres(folder) as (database, _):
             databases = {"SQLite": lambda: next(files), "PostgreSQL": database}
-            for rows in (
-                first_use(versions, asked.turns),
-                planning(versions, asked.turns),
-                deciding(versions, asked.turns, databases),
-                big_logs(versions, asked.pairs, databases),
-            ):
-                for what, limit, values in rows:
+            sections = {
+                "first-use": lambda: first_use(versions, asked.turns),
+                "plan": lambda: planning(versions, asked.turns),
+                "live": lambda: deciding(versions, asked.turns, databases),
+                "logs": lambda: big_logs(versions, asked.pairs, databases),
+            }
+            for section in asked.sections or sections:
+                for what, limit, values in sections[section]():
                     say(f"{what}: {values}")
                     found["rows"].append({"what": what, "limit": limit, "values": values})
     finally:

@@ -129,10 +129,13 @@ def fill(exp, rng, pairs, batch):
         exp.reward_many([(d.id, value) for d, value in zip(decisions, values, strict=True)])
 
 
-def choosing():
+def together(url, arms, processes, how, seconds=4.0):
+    """Pairs a second of several processes: `how` is one_by_one or in_batches of `live`."""
     from benchmarks import live
 
-    return live.choosing(K)
+    found = live.measured(url, arms, processes, getattr(live, how), seconds)
+    assert not found["errors"]
+    return found["pairs a second"]
 
 
 # ------------------------------------------------------------------------------ big logs
@@ -154,6 +157,14 @@ def reported(url):
 
     with varts.open("bench", store=url) as exp:
         return spent(exp.report)
+
+
+def history(url):
+    import varts
+
+    with varts.open("bench", store=url) as exp, contextlib.redirect_stderr(io.StringIO()):
+        took = spent(exp.history)
+    return took | {"peak MB": ours.peak_memory()}
 
 
 def verified(url):
