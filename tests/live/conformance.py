@@ -41,7 +41,7 @@ from varts.live.arguments import check_arms
 from varts.live.core.allocation import Allocation
 from varts.live.core.events import CONFIGURE, MISSING, REWARD, Event
 from varts.live.core.state import State
-from varts.live.store.transaction import NewDecision
+from varts.live.store.transaction import NewDecision, query
 
 ARMS = ["9", "12", "15"]
 START = 1_700_000_000_000_000  # microseconds: 14 November 2023
@@ -1026,10 +1026,10 @@ class StoreConformance(CorrectionConformance):
         exp = begin()
         arm = {"arm": 1, "epoch": 0, "no such arm": 99}[wrong]
         epoch = 2 if wrong == "epoch" else 1
+        batch = exp.state.batch
         with exp._session.changing() as change:
-            change.transaction.add_decisions(
-                [decision_row(exp, arm=arm, epoch=epoch)], exp._session.seed, START
-            )
+            row = decision_row(exp, arm=arm, epoch=epoch)
+            change.transaction.add_decisions([row], exp._session.seed, batch, START)
             change.apply(REWARD, "d", 0, 1, 1.0, 1.0)
         problems = begin().verify().problems
         assert problems[-1] == (
@@ -1065,15 +1065,18 @@ class StoreConformance(CorrectionConformance):
         version = exp.state.version
         row = decision_row(
             exp,
-            version=version if wrong != "version" else version + 5,
+            version=version,
             arm=(choice.arm + (wrong == "arm")) % 3,
             probability=choice.probability + 0.01 * (wrong == "probability"),
             reason=choice.reason,
         )
         with exp._session.writing() as transaction:
-            given = [row], exp._session.seed, START
+            given = [row], exp._session.seed, exp.state.batch, START
             assert transaction.add_decisions(*given) == 1
             assert transaction.add_decisions(*given) == 0  # its id is taken
+            if wrong == "version":
+                later = query("UPDATE varts_decisions SET version = version + 5 WHERE id = 'd'")
+                transaction.run(later)
         assert begin().verify()  # the statistics are what they should be
         found = begin().verify(replay=True)
         assert len(found.problems) == 1 and found.problems[0].startswith("decision 'd' ")

@@ -75,7 +75,7 @@ def test_sticky_units_are_one_draw():
     found = exp.evaluate(varts.EvenSplit())
     assert found.used == 300
     assert found.worth <= 60
-    assert any(note.startswith("the log cannot tell") for note in found.notes)
+    assert any(note.startswith("the log says too little") for note in found.notes)
     # Also with the probabilities made again: those with which a unit first got its arm.
     assert exp.evaluate(varts.with_floor(0.0)).largest_weight == pytest.approx(1, abs=1e-9)
 

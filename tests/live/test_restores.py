@@ -11,7 +11,7 @@ from varts.live import StoreError, UnknownDecision
 from varts.live.core.events import CONFIGURE, REPAIR, REWARD, Event
 from varts.live.store import log
 from varts.live.store.store import Store
-from varts.live.store.transaction import Transaction
+from varts.live.store.transaction import Gone, Transaction
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def again(store, store_url):
 
     def open_again(**more):
         own = store if store.memory else Store(store_url)
-        return open_in(own, name="restored", floor=0.3, sticky=True, **more)
+        return open_in(own, **{"name": "restored", "floor": 0.3, "sticky": True, **more})
 
     return open_again
 
@@ -67,6 +67,32 @@ def test_a_process_that_slept_through_the_restore_recognises_another_history(sto
     agrees(awake, 64)
 
 
+@pytest.mark.gate
+@pytest.mark.parametrize("sticky", [False, True], ids=["plain", "sticky"])
+@pytest.mark.parametrize("grown", [0, 20])
+def test_a_restore_while_an_arm_is_chosen(store, again, monkeypatch, sticky, grown):
+    """The decision must not be logged with a version of the lost history."""
+    exp, other = again(sticky=sticky), again(sticky=sticky)
+    earn(exp, 10)
+    backup = contents(store)
+    earn(exp, 10)
+    choose, restored = exp._session.allocation, []
+
+    def slowly(state):
+        if not restored:
+            restored.append(1)
+            restore(store, backup)
+            earn(other, grown)
+        return choose(state)
+
+    monkeypatch.setattr(exp._session, "allocation", slowly)
+    made = exp.decide("somebody")
+    monkeypatch.undo()
+    assert restored and made.version <= exp.state.version
+    assert exp.reward(made.id, 1.0)
+    agrees(exp, 11 + grown)
+
+
 def test_without_the_batches_another_history_is_not_recognised(store, again, monkeypatch):
     """The control of the test above."""
     exp, other = again(), again()
@@ -82,9 +108,20 @@ def test_without_the_batches_another_history_is_not_recognised(store, again, mon
 
     monkeypatch.setattr(Transaction, "head", trusting)
     for i in range(5):
-        exp.reward(exp.decide(f"guest {i}").id, 1.0)
+        exp.reward(other.decide(f"guest {i}").id, 1.0)
     monkeypatch.undo()
     assert not again().verify()
+
+
+def test_a_decision_that_can_never_be_appended_ends(store_url, monkeypatch):
+    exp = open_in(Store(f"{store_url}{'&' if '?' in store_url else '?'}timeout=0.3"), name="short")
+
+    def gone(*given):
+        raise Gone
+
+    monkeypatch.setattr(Transaction, "add_decisions", gone)
+    with pytest.raises(StoreError, match=r"waited 0\.3 s for other processes"):
+        exp.decide()
 
 
 def test_options_and_arms_of_the_lost_history_are_forgotten(store, again):

@@ -18,6 +18,7 @@ from varts.live.core.allocation import FORGOTTEN, STICKY, Choice, Context
 from varts.live.core.state import State
 from varts.live.errors import ExperimentStopped
 from varts.live.session import Session
+from varts.live.store.queue import Deadline
 from varts.live.store.transaction import Assigned, Decided, Gone, NewDecision
 
 
@@ -56,11 +57,14 @@ def decide(
     if ids is None:
         ids = new_ids(time.time_ns() // 1000, len(units))
     stored = [None if unit is None else stored_unit(session, unit) for unit in units]
-    while True:  # every repetition means that somebody else has made one of these decisions
+    deadline = Deadline(session.store.timeout)
+    while True:  # a repetition means that others made one of these decisions, or restored the store
         try:
             state, found = _decide_once(session, stored, ids, contexts, fresh)
         except (_Taken, Gone):
-            continue  # if the experiment is gone, reading it says so
+            if not deadline.left:
+                raise session.store.engine.waited("other processes") from None
+            continue  # if the experiment was deleted, reading it raises an error
         names = state.config.arms
         return [
             Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
@@ -99,7 +103,7 @@ def _decide_once(
         now = head.time if transaction.clock is None else transaction.clock()
         if new_units and transaction.assign(new_units) < len(new_units):
             raise _Taken
-        if transaction.add_decisions(rows, session.seed, now) < len(rows):
+        if transaction.add_decisions(rows, session.seed, state.batch, now) < len(rows):
             raise _Taken
     return state, found | {row.id: row for row in rows}
 

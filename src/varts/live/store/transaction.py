@@ -274,7 +274,13 @@ LOCK_OUT = query(  # in the order in which a decision uses them, or there would 
     "LOCK TABLE varts_units, varts_decisions, varts_traffic IN SHARE ROW EXCLUSIVE MODE",
 )
 FIND = query(f"SELECT {_listed(ExperimentRow._fields)} FROM varts_experiments WHERE name = :name")
-IS_THERE = query("SELECT 1 FROM varts_experiments WHERE id = :x AND seed = :seed")
+# Whether the log still has the event that a decision was made after, with its batch number. It
+# doesn't if the experiment was deleted, or an older state of the store was restored.
+_SAME = (
+    "SELECT 1 FROM varts_experiments AS e JOIN varts_events AS v ON v.experiment = e.id "
+    "WHERE e.id = :x AND e.seed = :seed AND v.version = :version AND v.batch IS {}"
+)
+IS_SAME = query(_SAME.format(":batch"), _SAME.format("NOT DISTINCT FROM CAST(:batch AS BIGINT)"))
 DECIDED = _found_by(decisions, Decided._fields)
 SETTLED = _found_by(events, Settled._fields)
 CORRECTIONS = _found_by(events, Corrected._fields)
@@ -456,7 +462,7 @@ def insertion(sqlite: bool, table: Table, names: tuple[str, ...]) -> str:
 def append_decisions(names: tuple[str, ...]) -> str:
     """PostgreSQL: adds decisions and counts them, in one statement.
 
-    Adds nothing unless the experiment and the schema are still the ones that the caller knew. Two
+    Adds nothing unless the log and the schema are still the ones that the caller knew. Two
     statements that count in the same slot lock its rows in the same order, so they can't deadlock.
     """
     insert = insertion(False, decisions, names)
@@ -466,8 +472,7 @@ def append_decisions(names: tuple[str, ...]) -> str:
         "GROUP BY experiment, arm ORDER BY arm"
     )
     return (
-        "WITH same AS (SELECT 1 FROM varts_experiments WHERE id = %(x)s AND seed = %(seed)s "
-        f"AND ({FIND_SCHEMA}) = '{SCHEMA_VERSION}'), "
+        f"WITH same AS ({IS_SAME.postgres} AND ({FIND_SCHEMA}) = '{SCHEMA_VERSION}'), "
         f"new AS ({insert} WHERE EXISTS (SELECT 1 FROM same) "
         "ON CONFLICT DO NOTHING RETURNING experiment, arm), "
         f"counted AS ({counted}) SELECT (SELECT count(*) FROM same), (SELECT count(*) FROM new)"
@@ -620,7 +625,7 @@ _STATISTIC = ("experiment", "metric", "arm", "epoch", "version", *Sums._fields)
 
 
 class Gone(Exception):  # noqa: N818  it says what happened
-    """The experiment or the schema is not the one that the caller knew."""
+    """The log or the schema is not the one that the caller knew."""
 
 
 class Transaction:
@@ -734,27 +739,32 @@ class Transaction:
         given = [{"replaces": None, **row, "x": self.experiment} for row in rows]
         return self.connection.execute_many(text, given)
 
-    def add_decisions(self, rows: Sequence[NewDecision], seed: int, time: int) -> int:
+    def add_decisions(
+        self, rows: Sequence[NewDecision], seed: int, batch: int | None, time: int
+    ) -> int:
         """Append decisions; returns how many were added: an id that is taken is left alone.
 
         If some were taken, roll back: which ones is not known, so they can't be counted.
 
         Args:
-            rows: The decisions.
+            rows: The decisions, all made from the same version.
             seed: The experiment's seed. A later experiment with the same id has another seed.
+            batch: The batch number of the event at that version.
             time: When they were made.
 
         Raises:
-            Gone: The experiment was deleted, or a newer version of varts has changed the schema.
+            Gone: The log no longer has that event, because the experiment was deleted or the store
+                was restored; or a newer version of varts has changed the schema.
         """
+        made_from = {"seed": seed, "batch": batch, "version": rows[0].version}
         names, values = with_values(NewDecision._fields, rows, time=time)
         if not self.sqlite:
-            given = {"rows": as_json(names, values), "x": self.experiment, "seed": seed}
+            given = {"rows": as_json(names, values), "x": self.experiment, **made_from}
             there, added = self.connection.execute(append_decisions(names), given).fetchone()
             if not there:
                 raise Gone
             return int(added)
-        if self.run(IS_THERE, seed=seed).fetchone() is None:
+        if self.run(IS_SAME, **made_from).fetchone() is None:
             raise Gone
         text = f"{insertion(True, decisions, names)} ON CONFLICT DO NOTHING"
         added = self.connection.execute_many(text, values)
