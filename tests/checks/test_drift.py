@@ -131,8 +131,8 @@ def test_the_order_of_the_log_must_be_that_of_time():
     rng = np.random.default_rng(2)
     log = pl.DataFrame({"arm": "a", "reward": rng.standard_normal(400), "time": np.arange(400)})
     assert varts.check(log)["drift"].verdict == "ok"
-    assert "not in the order of its times" in varts.check(log.reverse())["drift"].sentence
+    assert "the rows are not in time order" in varts.check(log.reverse())["drift"].sentence
     by_size = log.drop("time").sort("reward")
-    assert "come sorted by their size" in varts.check(by_size)["drift"].sentence
-    assert "come sorted by their size" in varts.check(by_size.reverse())["drift"].sentence
+    assert "the rewards are sorted by size" in varts.check(by_size)["drift"].sentence
+    assert "the rewards are sorted by size" in varts.check(by_size.reverse())["drift"].sentence
     assert "too few rewards of any arm to tell: 63" in varts.check(log[:63])["drift"].sentence

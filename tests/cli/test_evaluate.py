@@ -82,4 +82,4 @@ def test_policies_that_depend_on_the_context(call, tmp_path):
         assert (code, out) == (2, "")
         assert err.startswith("varts: ") and err.count("\n") == 1 and said in err
     code, out, err = call("evaluate", "contexts.csv", "--greedy", "belief.json")
-    assert code == 2 and "features must be given for the best expected arm" in err
+    assert code == 2 and "features must be given for greedy with" in err

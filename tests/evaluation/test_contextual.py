@@ -63,7 +63,7 @@ def test_functions_and_beliefs_say_the_same(log):
     assert one.estimates == two.estimates
     worst = varts.evaluate(table, varts.greedy(LINES, goal="min"), features=features)
     assert worst.value < one.value - 1
-    assert "the best expected arm by a fixed belief" in str(two)
+    assert "greedy with a fixed posterior" in str(two)
 
 
 def test_thompson_shares_are_the_chances_of_being_best(log):
@@ -200,7 +200,7 @@ def test_mistakes(log):
             varts.evaluate(table, policy, **options)
 
     refused("features must be given for by_age, got none", by_age)
-    refused("features must be given for Thompson sampling by a", varts.thompson(LINES))
+    refused("features must be given for Thompson sampling with a", varts.thompson(LINES))
     refused("unknown column 'size'", by_age, features=["size"])
     refused("features must be those of the posterior", varts.greedy(LINES), features=["age"])
     refused(

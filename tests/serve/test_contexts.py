@@ -329,7 +329,7 @@ def test_the_hills_are_of_the_units_that_the_table_is_about(scene):
 def test_a_page_without_rewards_says_that_it_is_too_early():
     exp = varts.open("mug", ["<b>", "12"], store="memory://", features=FEATURES)
     page = checked(experiment_page(exp))
-    assert "Not enough yet to say which arm is best for whom." in page.text
+    assert "Not enough data yet to say which arm is best for whom." in page.text
     plain = varts.open("price", ["9", "12"], store="memory://")
     assert "for whom" not in checked(experiment_page(plain)).text
 

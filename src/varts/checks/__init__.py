@@ -1,9 +1,9 @@
-"""Do the rewards suit the model, and is the log sound? One definition of every check.
+"""Checks of a log: do the rewards suit the model, and are the decisions sound?
 
-`finding` is what a check says. `rewards` has the checks on rewards by arm, `decisions` those on
-decisions and what became of them; both work on summaries, wherever these come from. `tally` makes
-the summaries of a log of any length, batch by batch, and `log` reads one: `varts.check`. A live
-experiment hands its own log to the same tally.
+A check returns a `finding`. `rewards` has the checks on the rewards of each arm, and `decisions`
+the checks on decisions. Both work on summaries. `tally` computes the summaries of a log of any
+length, batch by batch, and `log` reads one (`varts.check`). A live experiment passes its own log to
+the same tally.
 """
 
 from varts.checks.finding import Checks, Finding

@@ -1,4 +1,4 @@
-"""Checks on decisions: what has no reward, units, probabilities, ids, rows left out."""
+"""Checks on decisions: missing rewards, units, probabilities, ids, rows left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from varts.checks.finding import (
 FEWEST_DECISIONS = 100
 FEWEST_OF_AN_ARM = 50  # decisions, before its share of rewards is compared with the others'
 NOTED_MISSING, MUCH_MISSING = 0.05, 0.5
-NOTED_GAP = 0.1  # between arms, in the share of decisions that have a reward
+NOTED_GAP = 0.1  # between arms, in the share of decisions with a reward
 GAP_FALSE_ALARMS = 0.001
 SMALL_PROBABILITY, TINY_PROBABILITY = 0.01, 0.001
 SECONDS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -32,11 +32,11 @@ SECONDS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 
 @dataclass(frozen=True)
 class Waiting:
-    """Decisions that are older than nearly all rewards were when they came.
+    """Decisions so old that nearly all of their rewards should have arrived.
 
     Args:
-        seconds: Within this time 99 % of the rewards came.
-        decided: How many decisions of each arm are older.
+        seconds: The time within which 99 % of the rewards came.
+        decided: How many decisions of each arm are older than that.
         rewarded: How many of these have a reward.
     """
 
@@ -50,12 +50,12 @@ class Probabilities:
     """The logged probabilities of the arms that were chosen.
 
     Args:
-        smallest: The smallest of them.
+        smallest: The smallest probability.
         small: How many are below 0.01.
-        invalid: How many decisions have none, or one that is not in (0, 1].
-        worth: For each arm, how many decisions its evaluation is worth: the weights are 1 over the
-            probability, and n of them are worth (sum of weights)^2 / sum of squared weights.
-        estimated: How many were estimated; None if the log does not say.
+        invalid: How many decisions have no probability in (0, 1].
+        worth: The effective sample size of each arm in an off-policy evaluation: (sum of weights)^2
+            / sum of squared weights, with the weights 1 / probability.
+        estimated: How many were estimated; None if the log doesn't say.
     """
 
     smallest: float
@@ -67,12 +67,12 @@ class Probabilities:
 
 @dataclass(frozen=True)
 class Keys:
-    """Units, or ids, of which some occur more than once.
+    """Counts of units or ids.
 
     Args:
         all: How many different ones there are.
-        several: How many of them are on several arms, or occur several times.
-        sampled: Whether both were counted on a sample and scaled up.
+        several: How many units got several arms, or how many ids occur several times.
+        sampled: Whether both counts were scaled up from a sample.
     """
 
     all: float
@@ -82,20 +82,20 @@ class Keys:
 
 @dataclass(frozen=True)
 class DecisionSummary:
-    """What the checks need to know of decisions.
+    """The numbers that the checks on decisions need.
 
     Args:
         labels: A name for every arm.
         decided: How many decisions each arm has.
         rewarded: How many of them have a reward.
-        waiting: None if the log has no times.
-        probabilities: None if it has none.
-        units: None if it has none.
-        ids: None if it has none, or they cannot be repeated.
-        left_out: Rows that could not be used, by reason.
-        word: One of the rewards that are not numbers, as it stands there.
-        sticky: Whether a unit is meant to keep its arm; None if that is not known.
-        window: Whether decisions are settled after a while; None if that is not known.
+        waiting: Old decisions; None if the log has no times.
+        probabilities: The logged probabilities; None if the log has none.
+        units: How many units got several arms; None if the log has no units.
+        ids: How many ids are repeated; None if the log has no ids, or none can be repeated.
+        left_out: How many rows could not be used, by reason.
+        word: An example of a reward that is not a number.
+        sticky: Whether a unit should keep its arm; None if unknown.
+        window: Whether decisions have a reward window; None if unknown.
     """
 
     labels: Sequence[str]
@@ -112,7 +112,7 @@ class DecisionSummary:
 
 
 def check_decisions(summary: DecisionSummary) -> list[Finding]:
-    """All checks on decisions that the summary has the numbers for."""
+    """Run all checks on decisions for which the summary has the numbers."""
     found = [check_missing(summary), check_arms_without_reward(summary)]
     if summary.units is not None:
         found.append(check_units(summary.units, summary.sticky))
@@ -122,25 +122,25 @@ def check_decisions(summary: DecisionSummary) -> list[Finding]:
             found.append(check_estimated(summary, summary.probabilities.estimated))
     if summary.ids is not None:
         found.append(check_ids(summary.ids))
-    if summary.left_out:  # first: what the others say is without them
+    if summary.left_out:  # first, because the other checks don't see these rows
         found.insert(0, check_left_out(summary.left_out, summary.word))
     return found
 
 
-# ------------------------------------------------------------------------------ rewards that lack
+# ------------------------------------------------------------------------------ missing rewards
 
 
 def check_missing(summary: DecisionSummary) -> Finding:
-    """How many decisions have no reward, and how many of them are too old to get one."""
+    """Decisions without a reward, and how many of them are too old to get one."""
     name, total = "missing rewards", float(summary.decided.sum())
     if total < FEWEST_DECISIONS:
         return too_few(name, "decisions", total, FEWEST_DECISIONS)
     share = float((summary.decided - summary.rewarded).sum()) / total
     if share == 0:
-        return Finding(name, OK, share, f"each of {plural(total, 'decision')} has its reward")
+        return Finding(name, OK, share, f"all {plural(total, 'decision')} have a reward")
     text = f"{percent(share)} of {plural(total, 'decision')} have no reward"
     cure = "set window and missing" if summary.window is not True else "set missing"
-    advice = f"if that means that nothing was earned, {cure}: as it is, they do not count"
+    advice = f"if no reward means that nothing was earned, {cure} to count them"
     late = summary.waiting
     if late is not None and late.decided.sum() > 0:
         old = float((late.decided - late.rewarded).sum())
@@ -150,11 +150,13 @@ def check_missing(summary: DecisionSummary) -> Finding:
                 name,
                 WARNING,
                 share,
-                f"{text}, and {percent(old / total)} will hardly get one: {when}, and they are "
-                f"older; {advice}",
+                f"{text}, and {percent(old / total)} probably never will: {when}, and these "
+                f"decisions are older; {advice}",
             )
         verdict = NOTE if share >= NOTED_MISSING else OK
-        return Finding(name, verdict, share, f"{text} yet; {when}, and most of them are younger")
+        return Finding(
+            name, verdict, share, f"{text} yet; {when}, and most of these decisions are younger"
+        )
     if share < NOTED_MISSING:
         return Finding(name, OK, share, text)
     return Finding(name, WARNING if share >= MUCH_MISSING else NOTE, share, f"{text}; {advice}")
@@ -163,9 +165,9 @@ def check_missing(summary: DecisionSummary) -> Finding:
 def check_arms_without_reward(summary: DecisionSummary) -> Finding:
     """Whether some arms get rewards for fewer of their decisions than others do.
 
-    With times, only decisions are compared that are old enough to have a reward: an arm that came
-    up lately has more that wait. Each arm is compared with all others together; false alarms in
-    one log of a thousand.
+    If the log has times, only decisions that are old enough to have a reward are compared, because
+    a new arm has more pending ones. Each arm is compared with all others together. At most one log
+    in a thousand raises a false alarm.
     """
     name, late = "rewards by arm", summary.waiting
     decided, rewarded = summary.decided, summary.rewarded
@@ -185,20 +187,20 @@ def check_arms_without_reward(summary: DecisionSummary) -> Finding:
     gap = float(share[high] - share[low])
     if gap < NOTED_GAP or p.min() > GAP_FALSE_ALARMS:
         ends = dict.fromkeys(percent(float(share[i])) for i in (low, high))
-        return Finding(name, OK, gap, f"{' to '.join(ends)} of an arm's decisions have one")
+        return Finding(name, OK, gap, f"{' to '.join(ends)} of each arm's decisions have one")
     few, many = (summary.labels[enough[i]] for i in (low, high))
     return Finding(
         name,
         WARNING,
         gap,
         f"{percent(float(share[high]))} of the decisions of {many!r} have a reward and "
-        f"{percent(float(share[low]))} of those of {few!r}: if what was earned decides whether it "
-        "is recorded, means cannot be compared; record a reward, or missing, for every decision",
+        f"{percent(float(share[low]))} of those of {few!r}: means can't be compared if the size of "
+        "a reward affects whether it is recorded; record one for every decision, or set missing",
     )
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it.
+    """A time as text.
 
     >>> duration(7000), duration(0.4), duration(90)
     ('1.9 hours', '0.4 seconds', '1.5 minutes')
@@ -211,7 +213,7 @@ def duration(seconds: float) -> str:
 
 
 def check_units(units: Keys, sticky: bool | None) -> Finding:
-    """Units that got several arms."""
+    """Whether units got several arms."""
     name, about = "units", "about " if units.sampled else ""
     if units.several == 0:
         text = f"each of {about}{plural(units.all, 'unit')} has one arm"
@@ -222,30 +224,30 @@ def check_units(units: Keys, sticky: bool | None) -> Finding:
             name,
             WARNING,
             units.several,
-            f"{text}, although the experiment is sticky: units from before it was, or whose arm "
-            "was paused, have seen both; leave them out of comparisons",
+            f"{text}, although the experiment is sticky: they came before it was sticky, or their "
+            "arm was paused; leave them out of comparisons",
         )
     return Finding(
         name,
         NOTE,
         units.several,
-        f"{text}: fine if every decision counts by itself; if a unit should keep what it has seen, "
+        f"{text}: fine if decisions are independent; if a unit should always see the same arm, "
         "make the experiment sticky",
     )
 
 
 def check_ids(ids: Keys) -> Finding:
-    """Ids that occur more than once."""
+    """Whether ids occur more than once."""
     name, about = "ids", "about " if ids.sampled else ""
     if ids.several == 0:
-        which = "of a sample " if ids.sampled else ""
+        which = "in a sample " if ids.sampled else ""
         return Finding(name, OK, 0.0, f"no id {which}occurs more than once")
     text = f"{about}{plural(ids.several, 'id')} of {ids.all:,.0f} occur more than once"
     return Finding(
         name,
         WARNING,
         ids.several,
-        f"{text}: their rewards count twice; leave repeated rows out before you fit or evaluate",
+        f"{text}: their rewards count twice; remove repeated rows before you fit or evaluate",
     )
 
 
@@ -253,15 +255,15 @@ def check_ids(ids: Keys) -> Finding:
 
 
 def check_probabilities(summary: DecisionSummary, found: Probabilities) -> Finding:
-    """The smallest probability, and what is left of the arms in an evaluation."""
+    """The smallest probability, and its effect on an off-policy evaluation."""
     name, total = "probabilities", float(summary.decided.sum())
     if found.invalid:
         return Finding(
             name,
             WARNING,
             float(found.invalid),
-            f"{plural(found.invalid, 'decision')} of {total:,.0f} have no probability above 0 and "
-            "up to 1: without it their rewards cannot be weighted",
+            f"{plural(found.invalid, 'decision')} of {total:,.0f} without a probability above 0 "
+            "and up to 1: their rewards can't be weighted",
         )
     text = f"the smallest logged probability is {found.smallest:.2g}"
     if found.smallest >= SMALL_PROBABILITY:
@@ -274,29 +276,29 @@ def check_probabilities(summary: DecisionSummary, found: Probabilities) -> Findi
         name,
         WARNING if found.smallest < TINY_PROBABILITY else NOTE,
         found.smallest,
-        f"{text}: such a reward weighs {1 / found.smallest:,.0f} in an evaluation of other "
-        f"policies, and {plural(summary.decided[arm], 'decision')} for {summary.labels[arm]!r} are "
-        f"worth {found.worth[arm]:,.0f} there; a floor of 0.05 would prevent that",
+        f"{text}: in an off-policy evaluation such a reward has weight {1 / found.smallest:,.0f}, "
+        f"and {plural(summary.decided[arm], 'decision')} for {summary.labels[arm]!r} have an "
+        f"effective sample size of {found.worth[arm]:,.0f}; a floor of 0.05 would prevent that",
     )
 
 
 def check_estimated(summary: DecisionSummary, estimated: int) -> Finding:
-    """Probabilities that come from draws, for lack of a formula."""
+    """Whether probabilities were estimated from draws, because the policy has no formula."""
     total = float(summary.decided.sum())
     share = estimated / total if total else 0.0
     if not estimated:
-        return Finding("estimated", OK, 0.0, "no probability is an estimate")
+        return Finding("estimated", OK, 0.0, "no probability is estimated")
     return Finding(
         "estimated",
         NOTE,
         share,
-        f"{percent(share)} of the probabilities are estimated from draws: the small ones among "
-        "them may be off by a factor; a floor bounds that, and VarTS has a formula",
+        f"{percent(share)} of the probabilities are estimated from draws: small ones may be "
+        "several times too large or too small; a floor limits that, and VarTS has a formula",
     )
 
 
 def check_left_out(left_out: Mapping[str, int], word: str | None = None) -> Finding:
-    """Rows that could not be used, and one of the rewards that are not numbers."""
+    """Rows that could not be used; `word` is an example of a reward that is not a number."""
     reasons = list_reasons(left_out, word)
     total = sum(left_out.values())
     return Finding(ROWS, WARNING, float(total), f"{plural(total, 'row')} left out: {reasons}")

@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from varts._text import printable
 from varts._validation import abbreviate
 
 OK, NOTE, WARNING = "ok", "note", "warning"
-VERDICTS = (OK, NOTE, WARNING)  # from good to bad
-ROWS = "rows"  # the check of what was left out
-WORD = "reward not a number"  # why a row is left out
-LINE = 100  # characters; longer sentences go on in the next line
+VERDICTS = (OK, NOTE, WARNING)  # from best to worst
+ROWS = "rows"  # the check on rows left out
+WORD = "reward not a number"  # a reason to leave a row out
+LINE = 100  # characters; longer sentences are wrapped
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One check with what it found.
+    """The result of one check.
 
     Args:
-        name: What was looked at, such as "drift".
-        verdict: "ok", "note" (know it, or too little to tell) or "warning" (do something).
-        number: What was measured; None if there was too little to measure.
-        sentence: What follows, and what to do.
+        name: The name of the check, such as "drift".
+        verdict: "ok", "note" (for your information, or too little data) or "warning" (do
+            something).
+        number: The measured number; None if there was too little data.
+        sentence: The conclusion, and what to do.
     """
 
     name: str
@@ -39,11 +40,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Checks:
-    """All checks of a log; `print` them, or go through them.
+    """All checks of a log. `print` them, or iterate over them.
 
     Args:
-        name: What was checked.
-        findings: What each check found, in a fixed order.
+        name: The name of the log or experiment.
+        findings: The result of each check, in a fixed order.
 
     >>> found = Checks("log.csv", (Finding("zeros", "ok", 0.0, "0 % of the rewards are 0"),))
     >>> print(found)
@@ -58,7 +59,7 @@ class Checks:
 
     @property
     def verdict(self) -> str:
-        """The worst of all."""
+        """The worst verdict of all checks."""
         return max((one.verdict for one in self.findings), key=VERDICTS.index, default=OK)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ class Checks:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The checks as plain values, for JSON."""
         findings = [asdict(one) for one in self.findings]
         return {"name": self.name, "verdict": self.verdict, "checks": findings}
 
@@ -94,16 +95,16 @@ class Checks:
 
 
 def too_few(name: str, what: str, got: float, needed: int) -> Finding:
-    """Nothing confident is said on thin data.
+    """The finding of a check that needs more data.
 
     >>> too_few("zeros", "rewards", 12, 100).sentence
-    'too few rewards to tell: 12, and it takes 100'
+    'too few rewards to tell: 12 of the 100 needed'
     """
-    return Finding(name, NOTE, None, f"too few {what} to tell: {got:,.0f}, and it takes {needed:,}")
+    return Finding(name, NOTE, None, f"too few {what} to tell: {got:,.0f} of the {needed:,} needed")
 
 
 def percent(share: float) -> str:
-    """A share as a person says it: neither all nor none unless it is.
+    """A share as text, rounded to 0 % or 100 % only if it is exactly that.
 
     >>> [percent(x) for x in (0.0, 0.0004, 0.137, 0.9996, 1.0)]
     ['0 %', 'less than 1 %', '14 %', 'more than 99 %', '100 %']
@@ -116,7 +117,7 @@ def percent(share: float) -> str:
 
 
 def plural(count: float, word: str) -> str:
-    """A number of things.
+    """A count with its noun.
 
     >>> plural(1, "arm"), plural(2000, "arm")
     ('1 arm', '2,000 arms')
@@ -125,7 +126,7 @@ def plural(count: float, word: str) -> str:
 
 
 def list_reasons(left_out: Mapping[str, int], word: str | None = None) -> str:
-    """How many rows are left out for which reason; words that stand for rewards come first.
+    """The numbers of rows left out, by reason; rewards that are not numbers come first.
 
     >>> list_reasons({"arm missing": 1200, "reward not a number": 3}, "1,5")
     "3 reward not a number, such as '1,5', 1,200 arm missing"

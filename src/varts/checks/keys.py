@@ -1,4 +1,4 @@
-"""Units and ids of a log of any length: how many there are, and how many occur several times."""
+"""Count the units or ids of a log of any length, and those that occur several times."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import polars as pl
 
 from varts.checks.decisions import Keys
 
-MOST_KEYS = 2_000_000  # that are kept
+MOST_KEYS = 2_000_000  # kept in memory
 
 
 class KeySample:
-    """Hashes of units or ids with their arms; all of them, or those below a limit."""
+    """Hashes of units or ids with their arms. If there are too many, only those below a limit."""
 
     def __init__(self) -> None:
         self.limit, self.parts, self.size = 2**64 - 1, list[pl.DataFrame](), 0
 
     def add(self, part: pl.DataFrame) -> None:
-        """Take in rows with experiment, arm and key; the arm becomes a hash, too."""
+        """Add rows with experiment, arm and key. Of the arm, too, only a hash is kept."""
         part = part.select("key", arm=pl.col("arm").hash()).filter(pl.col("key") <= self.limit)
         self.parts.append(part)
         self.size += part.height
@@ -27,15 +27,15 @@ class KeySample:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """What there is."""
+        """All keys kept so far, with their arms."""
         return pl.concat(self.parts)
 
     def several_arms(self) -> Keys:
-        """Keys with more than one arm."""
+        """Count the keys with more than one arm."""
         return self._count(pl.col("arm").n_unique())
 
     def repeated(self) -> Keys:
-        """Keys that occur more than once."""
+        """Count the keys that occur more than once."""
         return self._count(pl.len())
 
     def _count(self, what: pl.Expr) -> Keys:

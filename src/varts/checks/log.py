@@ -1,4 +1,4 @@
-"""`check`: the checks of a log in a table or in files."""
+"""`check`: run all checks on a log in a table or in files."""
 
 from __future__ import annotations
 
@@ -33,31 +33,32 @@ def check(
     separator: str | None = None,
     progress: bool | Progress | None = None,
 ) -> Checks:
-    """Check a log: do its rewards suit the model, and is every decision accounted for?
+    """Check whether the rewards of a log suit the model, and whether its decisions are sound.
 
-    Rows must be in the order of time, as `Experiment.export` writes them. Beside arm and reward it
-    looks at what it finds of the columns id, unit, probability, estimated, time and settled_time.
-    Logs larger than memory are read in batches.
+    Rows must be in time order, as `Experiment.export` writes them. Besides arm and reward, the
+    checks use the columns id, unit, probability, estimated, time and settled_time if they exist.
+    The log may be larger than memory: it is read in batches.
 
     Args:
         log: A polars or pandas DataFrame, a LazyFrame, or a path to CSV, TSV, Parquet or NDJSON
             files (a file, a folder or a pattern), with a row per decision or reward.
-        experiment: The column that names the experiment; a log without it, or None, is of one.
+        experiment: The column that names the experiment; None, or a log without this column, means
+            a single experiment.
         arm: The column that names the arm.
-        reward: The column of rewards; null where there is none.
-        separator: What stands between the cells of CSV files; found by default.
+        reward: The column of rewards; null means no reward.
+        separator: The separator of CSV files; detected by default.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
 
     Returns:
-        A finding per check: `print` them.
+        A finding per check. `print` them.
 
     >>> log = pl.DataFrame({"arm": ["a", "b"] * 100, "reward": [0.0, 1.0] * 90 + [None] * 20})
     >>> found = check(log)
     >>> found["missing rewards"].number, found["missing rewards"].verdict
     (0.1, 'note')
     >>> print(found["values"])
-    values: note: rewards are only 0 and 1: their mean says what their variance is; Bernoulli-TS
-    uses that, and VarTS needs tails=True to be as careful where 1 is rare
+    values: note: rewards are only 0 and 1, so their mean determines their variance; Bernoulli-TS
+    uses that, and VarTS needs tails=True to be as careful when 1 is rare
     """
     with show_progress(progress) as shown:
         sources = find_tables(log, separator)
@@ -85,7 +86,7 @@ def check(
 def summarise(
     name: str, tally: Tally, sticky: bool | None = None, window: bool | None = None
 ) -> Checks:
-    """All checks of what a tally has counted."""
+    """Run all checks on a tally."""
     paid = check_rewards(tally.reward_summary())
     decided = check_decisions(tally.decision_summary(sticky, window))
     lost = [one for one in decided if one.name == ROWS]
@@ -93,7 +94,7 @@ def summarise(
 
 
 def _select(source: Source, experiment: str | None, arm: str, reward: str) -> pl.LazyFrame:
-    """The columns of a log that the tally takes, under its names."""
+    """The columns of a log that the tally needs, under its names."""
     schema = source.table.collect_schema()
     own = experiment if experiment in schema else None
     if experiment not in (None, "experiment") and own is None:
@@ -117,9 +118,9 @@ def _select(source: Source, experiment: str | None, arm: str, reward: str) -> pl
 def read_column(
     name: str, dtype: pl.DataType, csv: bool, called: str | None = None
 ) -> pl.Expr | None:
-    """An optional column as the tally takes it; None if it holds something else.
+    """An optional column as the tally needs it; None if its type doesn't fit.
 
-    `called` is the log's own name for it.
+    `called` is the column's name in the log.
     """
     column = pl.col(called or name)
     if name in ("id", "unit"):
@@ -144,7 +145,7 @@ def read_column(
 
 
 def _read_time(column: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
-    """Microseconds since 1970; numbers are taken for seconds."""
+    """Microseconds since 1970. Numbers count as seconds."""
     if is_text(dtype):
         text = column.cast(pl.String)
         moment = text.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)

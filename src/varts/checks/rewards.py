@@ -1,4 +1,4 @@
-"""Checks on rewards by arm: zeros, tails, values, variances that go with means, drift."""
+"""Checks on the rewards of each arm: zeros, values, tails, variance and mean, drift."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ from varts.checks.finding import NOTE, OK, WARNING, Finding, percent, plural, to
 from varts.stats import ArmStats
 from varts.tails import Tails
 
-FEWEST_REWARDS = 100  # of all arms together, before anything is said about their shape
-FEWEST_PER_ARM = 30  # before anything is said about an arm
+FEWEST_REWARDS = 100  # of all arms together, to judge the shape of their distribution
+FEWEST_PER_ARM = 30  # to judge an arm
 NOTED_ZEROS = 0.9
-NOTED_KURTOSIS, MUCH_KURTOSIS = 6.0, 20.0  # a reward is worth 0.4, or 0.1, for a variance
-NOTED_SKEWNESS = 1.0  # 4 standard errors of 100 Gaussian rewards
-MOST_VALUES = 12  # more different rewards are not few
-FEWEST_EQUAL = 10  # rewards of an arm that has shown one value only
+NOTED_KURTOSIS, MUCH_KURTOSIS = 6.0, 20.0  # for a variance, one reward counts as 0.4 or 0.1
+NOTED_SKEWNESS = 1.0  # 4 standard errors with 100 Gaussian rewards
+MOST_VALUES = 12  # different rewards that still count as few
+FEWEST_EQUAL = 10  # rewards of an arm that are all the same
 NOTED_CORRELATION = 0.3  # of means and variances; a smaller one hardly moves mu
 FEWEST_ARMS_FOR_TREND = 15
-TREND_SDS = 3.3  # of the correlation, which is 1 to 1.25/sqrt(J - 1): 1 % of false alarms at most
-DRIFT_FALSE_ALARMS = 0.01  # of all arms together
-SMALLEST_HALF = 32  # rewards of an arm, before its halves are compared
-NAMED = 3  # arms that a sentence names
+TREND_SDS = 3.3  # the correlation's sd is 1 to 1.25/sqrt(J - 1), so at most 1 % false alarms
+DRIFT_FALSE_ALARMS = 0.01  # for all arms together
+SMALLEST_HALF = 32  # rewards in each of the halves that are compared
+NAMED = 3  # arms in a sentence
 
-CHOOSE = "take VarTS(tails=True), or clip rewards or take logarithms"
+CHOOSE = "use VarTS(tails=True), clip rewards or take logarithms"
 ALLOWED_FOR = (
-    "reports allow for that, and VarTS(tails=True) does when it chooses; or clip rewards, or take "
-    "logarithms"
+    "reports account for that, and so do the choices of VarTS(tails=True); you can also clip "
+    "rewards or take logarithms"
 )
 GAUSSIAN_REGRESSIONS = (
-    "reports by context do not allow for that, and are too sure: clip rewards, or take logarithms"
+    "reports by context don't account for that and are overconfident: clip rewards or take "
+    "logarithms"
 )
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The first m and the next m rewards of some arms, m one of four sizes for each doubling.
+    """The first m and the next m rewards of some arms, for four values of m per doubling.
 
-    How many rewards an arm has depends on its rewards. What follows for m of them does not, so the
-    test corrects for every m that there could have been (`levels`), and may look at all of them.
+    The number of rewards of an arm depends on the rewards themselves, but a fixed m doesn't. So the
+    test corrects for every m that could have occurred (`levels`), and may use all of them.
 
     Args:
-        arms: Which of the arms of the summary they are; one may be there for several m.
+        arms: The index of the arm of each pair of halves; an arm may occur with several m.
         first: The statistics of the first halves.
-        second: Those of the second halves.
-        levels: How many sizes there could have been.
+        second: The statistics of the second halves.
+        levels: How many values of m could have occurred.
     """
 
     arms: NDArray[np.int64]
@@ -59,16 +60,16 @@ class Halves:
 
 @dataclass(frozen=True)
 class RewardSummary:
-    """What the checks need to know of rewards.
+    """The numbers that the checks on rewards need.
 
     Args:
         labels: A name for every arm.
-        stats: The statistics of the arms, those without a reward included.
-        zeros: How many rewards of each arm are 0; None if that is not known.
-        values: All different rewards, if they are few; None if they are many, or not known.
-        halves: None if it is not known in which order the rewards came.
-        disorder: Why the order of the log is not that of time; None as far as it tells.
-        by_context: Whether arms are chosen by features, and reported on by regressions.
+        stats: The statistics of all arms, including those without a reward.
+        zeros: How many rewards of each arm are 0; None if unknown.
+        values: All different rewards if there are few; None if there are many, or if unknown.
+        halves: The halves to compare; None if the order of the rewards is unknown.
+        disorder: Why the rows can't be in time order; None if they may be.
+        by_context: Whether features choose the arms, so that reports use regressions.
     """
 
     labels: Sequence[str]
@@ -81,7 +82,7 @@ class RewardSummary:
 
 
 def check_rewards(summary: RewardSummary) -> list[Finding]:
-    """All checks on rewards that the summary has the numbers for."""
+    """Run all checks on rewards for which the summary has the numbers."""
     found = []
     if summary.zeros is not None:
         found += [check_zeros(summary, summary.zeros), check_values(summary)]
@@ -98,7 +99,7 @@ def check_rewards(summary: RewardSummary) -> list[Finding]:
 
 
 def check_zeros(summary: RewardSummary, zeros: Floats) -> Finding:
-    """How many rewards are 0, and whether every arm has enough that are not."""
+    """The share of rewards that are 0, and whether every arm has enough others."""
     name, n = "zeros", summary.stats.n
     total = float(n.sum())
     if total < FEWEST_REWARDS:
@@ -115,12 +116,12 @@ def check_zeros(summary: RewardSummary, zeros: Floats) -> Finding:
             name,
             WARNING,
             share,
-            f"{text}, and {_those(rare.size, n.size)} fewer than {FEWEST_PER_ARM} that are not "
-            f"({summary.labels[arm]!r} {paying[arm]:,.0f} of {n[arm]:,.0f}): their means and "
-            f"variances are not known yet; let them run on, and {CHOOSE}",
+            f"{text}, and {_those(rare.size, n.size)} fewer than {FEWEST_PER_ARM} nonzero "
+            f"ones ({summary.labels[arm]!r}: {paying[arm]:,.0f} of {n[arm]:,.0f}), too few to know "
+            f"a mean or a variance; collect more, and {CHOOSE}",
         )
     return Finding(
-        name, NOTE, share, f"{text}: variances are learnt from the others alone; {CHOOSE}"
+        name, NOTE, share, f"{text}, so the few others determine the variances; {CHOOSE}"
     )
 
 
@@ -137,16 +138,16 @@ def check_values(summary: RewardSummary) -> Finding:
         return Finding(name, WARNING, count, text)
     if values == (0.0, 1.0):
         text = (
-            "rewards are only 0 and 1: their mean says what their variance is; Bernoulli-TS uses "
-            "that, and VarTS needs tails=True to be as careful where 1 is rare"
+            "rewards are only 0 and 1, so their mean determines their variance; Bernoulli-TS uses "
+            "that, and VarTS needs tails=True to be as careful when 1 is rare"
         )
         return Finding(name, NOTE, count, text)
-    text = f"{count:.0f} different rewards, from {values[0]:g} to {values[-1]:g}: as they are"
-    return Finding(name, OK, count, f"{text}, they will do")
+    text = f"{count:.0f} different rewards, from {values[0]:g} to {values[-1]:g}"
+    return Finding(name, OK, count, f"{text}; use them as they are")
 
 
 def check_tails(tails: Tails, by_context: bool = False) -> tuple[Finding, Finding]:
-    """How far rewards are from Gaussian within their arms: kurtosis and skewness."""
+    """The kurtosis and skewness of rewards within their arms."""
     if tails.n < FEWEST_REWARDS:
         what = f"rewards of arms with {FEWEST_PER_ARM} or more"
         return too_few("kurtosis", what, tails.n, FEWEST_REWARDS), too_few(
@@ -164,7 +165,7 @@ def _judge_kurtosis(tails: Tails, by_context: bool) -> Finding:
         "kurtosis",
         WARNING if k >= MUCH_KURTOSIS else NOTE,
         k,
-        f"{text}: of an arm's variance, 1,000 such rewards tell as much as "
+        f"{text}: 1,000 such rewards say as much about an arm's variance as "
         f"{1000 * tails.worth:.0f} Gaussian ones; "
         f"{GAUSSIAN_REGRESSIONS if by_context else ALLOWED_FOR}",
     )
@@ -174,33 +175,33 @@ def _judge_skewness(tails: Tails) -> Finding:
     text = f"skewness {tails.skewness:.2g}"
     if abs(tails.skewness) < NOTED_SKEWNESS:
         return Finding("skewness", OK, tails.skewness, text)
-    way = "more" if tails.slope > 0 else "less"
+    way = "higher" if tails.slope > 0 else "lower"
     return Finding(
         "skewness",
         NOTE,
         tails.skewness,
-        f"{text}: an arm that pays more also varies {way}, its variance by about "
-        f"{abs(tails.slope):.3g} for each unit of its mean; {CHOOSE}",
+        f"{text}: an arm with a higher mean has a {way} variance, by about "
+        f"{abs(tails.slope):.3g} per unit of the mean; {CHOOSE}",
     )
 
 
 def check_equal(summary: RewardSummary) -> Finding:
-    """Arms that have paid the same every time."""
+    """Whether arms have paid the same reward every time."""
     name, stats = "equal rewards", summary.stats
     seen = stats.n >= FEWEST_EQUAL
     if not seen.any():
         return too_few(name, "rewards of any arm", stats.n.max(initial=0), FEWEST_EQUAL)
     same = np.flatnonzero(seen & (stats.m2 == 0))
     if not same.size:
-        return Finding(name, OK, 0.0, "every arm has paid different rewards")
+        return Finding(name, OK, 0.0, "no arm has paid the same reward every time")
     arm = same[stats.n[same].argmax()]
     return Finding(
         name,
         NOTE,
         float(same.size),
-        f"{_those(same.size, stats.K)} one reward only ({summary.labels[arm]!r} "
-        f"{stats.n[arm]:,.0f} times {stats.mean[arm]:g}), which says next to nothing about a "
-        "variance: VarTS takes that of all arms, or of its prior, until another reward comes",
+        f"{_those(same.size, stats.K)} paid the same reward every time ({summary.labels[arm]!r}: "
+        f"{stats.n[arm]:,.0f} times {stats.mean[arm]:g}), which says almost nothing about a "
+        "variance: VarTS uses that of all arms, or its prior, until a different reward arrives",
     )
 
 
@@ -208,7 +209,7 @@ def check_equal(summary: RewardSummary) -> Finding:
 
 
 def variance_trend(variance: Floats, location: Floats) -> tuple[float, int]:
-    """The rank correlation of the arms' variances with their means, and of how many arms.
+    """The rank correlation of the arms' variances with their means, and the number of arms.
 
     >>> variance_trend(np.array([1.0, 2.0, 5.0, np.nan]), np.array([0.0, 1.0, 7.0, 3.0]))
     (1.0, 3)
@@ -221,12 +222,12 @@ def variance_trend(variance: Floats, location: Floats) -> tuple[float, int]:
 
 
 def is_trend(correlation: float, arms: int, sds: float) -> bool:
-    """Whether a correlation is large, and beyond chance by so many standard deviations."""
+    """Whether a correlation is large, and more than `sds` standard deviations from 0."""
     return bool(abs(correlation) > max(NOTED_CORRELATION, sds / np.sqrt(max(arms - 1, 1))))
 
 
 def describe_trend(correlation: float) -> str:
-    """What it means if variances go with means, and what to do."""
+    """A sentence for variances that rise or fall with the means, and what to do."""
     return (
         f"the arms' variances {'rise' if correlation > 0 else 'fall'} with their means (rank "
         f"correlation {correlation:.2f}), which the model does not expect: {CHOOSE}, and plan "
@@ -235,7 +236,7 @@ def describe_trend(correlation: float) -> str:
 
 
 def check_trend(stats: ArmStats) -> Finding:
-    """Whether arms that pay more also vary more."""
+    """Whether the arms' variances rise or fall with their means."""
     name, enough = "variance and mean", stats.n >= FEWEST_PER_ARM
     if enough.sum() < FEWEST_ARMS_FOR_TREND:
         what = f"arms with {FEWEST_PER_ARM} rewards or more"
@@ -243,7 +244,7 @@ def check_trend(stats: ArmStats) -> Finding:
     some = stats.take(np.flatnonzero(enough))
     related, arms = variance_trend(some.variance, some.mean)
     if not is_trend(related, arms, TREND_SDS):
-        text = f"no connection beyond chance (rank correlation {related:.2f} over {arms:,} arms)"
+        text = f"no correlation beyond chance (rank correlation {related:.2f} over {arms:,} arms)"
         return Finding(name, OK, related, text)
     return Finding(name, WARNING, related, describe_trend(related))
 
@@ -269,7 +270,7 @@ def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
     )
     sds = gap / np.sqrt(variance) if variance > 0 else 0.0
     if not changed.size:
-        text = f"no arm pays more or less than at first, beyond chance ({_tested(halves)})"
+        text = f"no arm's rewards changed over time, beyond chance ({_tested(halves)})"
         return Finding(name, OK, sds, text)
     which = _those(changed.size, np.unique(halves.arms).size)
     return Finding(
@@ -286,10 +287,10 @@ def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
 def drift_p_values(halves: Halves) -> Floats:
     """A p-value per pair of halves, corrected for the number of arms and of sizes.
 
-    If nothing changes, x_j - y_j of a pair from both halves is as likely positive as negative,
-    whatever the rewards are, so that their sum S and the sum V^2 of their squares satisfy
-    P(|S|/V > z) <= 2 exp(-z^2/2) (Hoeffding's inequality for random signs). V^2 is taken over all
-    ways to pair the halves, on average.
+    If nothing changes, the difference x_j - y_j of two rewards, one from each half, is as likely
+    positive as negative, whatever the distribution. So the sum S of the differences and the sum V^2
+    of their squares satisfy P(|S|/V > z) <= 2 exp(-z^2/2) (Hoeffding's inequality for random
+    signs). V^2 is the average over all ways to pair the halves.
     """
     first, second = halves.first, halves.second
     gap = second.mean - first.mean
@@ -299,17 +300,17 @@ def drift_p_values(halves: Halves) -> Floats:
     return np.asarray(np.minimum(2 * np.exp(-z2 / 2) * tests, 1.0))
 
 
-# ------------------------------------------------------------------------------ words
+# ------------------------------------------------------------------------------ helpers
 
 
 def _with_enough(stats: ArmStats) -> ArmStats:
-    """The arms whose shape can be told; of one arm without rewards if there are none."""
+    """The arms with enough rewards to judge; if no arm has, one arm without rewards."""
     enough = np.flatnonzero(stats.n >= FEWEST_PER_ARM)
     return stats.take(enough) if enough.size else ArmStats.empty(1)
 
 
 def _tested(halves: Halves) -> str:
-    return f"{plural(np.unique(halves.arms).size, 'arm')}; 1 % of false alarms at most"
+    return f"{plural(np.unique(halves.arms).size, 'arm')}; at most 1 % false alarms"
 
 
 def _those(some: int, all: int) -> str:

@@ -1,7 +1,7 @@
-"""A log of any length -> the summaries that the checks need, batch by batch.
+"""Summarize a log of any length for the checks, batch by batch.
 
-What is kept grows with the number of arms, not of rows. Units and ids are counted on a sample if
-they are many: those whose hash is below a limit, so that all rows of one are in it or none is.
+Memory grows with the number of arms, not of rows. If there are many units or ids, only a sample is
+counted: those whose hash is below a limit, so that either all rows of a unit are in it or none.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from varts.fitting.columns import MOMENTS, STATISTICS
 from varts.stats import ArmStats
 
 ARM = ["experiment", "arm"]
-BINS_PER_OCTAVE = 4  # of times: they are known up to a factor of 1.2
-FEWEST_CHANGES = 20  # all up or all down, before rewards are taken to be sorted
-LATE = 0.99  # of the rewards have come when one is late
+BINS_PER_OCTAVE = 4  # times are kept to within a factor of 1.2
+FEWEST_CHANGES = 20  # all up or all down, for rewards to count as sorted
+LATE = 0.99  # share of the rewards that come faster than a late one
 MICROSECONDS = 1_000_000
 
 
 class Tally:
-    """Takes in batches of a log, in its order.
+    """Counts and moments of a log, from batches of its rows in order.
 
-    A batch has the columns `experiment`, `arm` (text), `given`, `value` and `infinite` (as
-    `select_rewards` and FINITE make them), and may have `id` and `unit` (text), `probability`,
-    `estimated`, `time` and `settled_time` (microseconds).
+    A batch must have the columns `experiment`, `arm` (text), `given`, `value` and `infinite` (see
+    `select_rewards` and FINITE). It may have `id` and `unit` (text), `probability`, `estimated`,
+    `time` and `settled_time` (microseconds).
 
     Args:
-        now: The time, in microseconds, that the age of a decision is counted to.
+        now: The present time in microseconds, for the age of decisions.
     """
 
     def __init__(self, now: int | None = None) -> None:
@@ -52,10 +52,10 @@ class Tally:
         self.last_time: int | None = None
         self.ordered = True
         self.unnamed = 0
-        self.word: str | None = None  # one of the rewards that are not numbers
+        self.word: str | None = None  # an example of a reward that is not a number
 
     def add(self, batch: pl.DataFrame) -> None:
-        """Take in the next rows."""
+        """Add the next rows."""
         self.rows += batch.height
         self.columns |= set(batch.columns)
         named = batch.drop_nulls(ARM)
@@ -74,7 +74,7 @@ class Tally:
     # ------------------------------------------------------------------ rewards
 
     def _add_rewards(self, batch: pl.DataFrame) -> None:
-        """Moments by arm and block of the arm's rewards, so that its halves can be told later."""
+        """Add moments by arm and block of rewards, from which `_halves` are built later."""
         paid = batch.select(*ARM, "given", "value", "infinite").drop_nulls("value")
         if not paid.height:
             return
@@ -102,7 +102,7 @@ class Tally:
         return self.blocks[0].group_by(ARM).agg(seen=pl.col("n").sum().cast(pl.Int64))
 
     def reward_summary(self) -> RewardSummary:
-        """What is known of the rewards."""
+        """The summary for the checks on rewards."""
         arms = self._arms()
         if not self.blocks:
             nothing = np.zeros(max(arms.height, 1))
@@ -123,15 +123,15 @@ class Tally:
         return RewardSummary(_labels(arms), stats, zeros, values, halves, self._disorder(totals))
 
     def _disorder(self, totals: pl.DataFrame) -> str | None:
-        """Why the rows cannot be in the order of time: they go back, or only up, or only down."""
+        """Why the rows can't be in time order: times go back, or rewards only rise or only fall."""
         if not self.ordered:
-            return "the log is not in the order of its times"
+            return "the rows are not in time order"
         changes = totals.select(
             low=pl.min_horizontal("rises", "falls"), high=pl.max_horizontal("rises", "falls")
         )
         telling = changes.filter(pl.col("high") >= FEWEST_CHANGES)
         if telling.height and telling["low"].sum() == 0:
-            return "the rewards of an arm come sorted by their size"
+            return "the rewards are sorted by size"
         return None
 
     # ------------------------------------------------------------------ decisions
@@ -189,7 +189,7 @@ class Tally:
             self.delays.update(dict(counted.iter_rows()))
 
     def decision_summary(self, sticky: bool | None, window: bool | None) -> DecisionSummary:
-        """What is known of the decisions."""
+        """The summary for the checks on decisions."""
         arms = self._arms()
         number = {name: arms[name].to_numpy().astype(np.float64) for name in arms.columns[2:]}
         reasons = {
@@ -256,7 +256,7 @@ def _hashed(name: str) -> pl.Expr:
 
 
 def block_of(place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The block that an arm's reward number `place` falls into; four of them for each doubling.
+    """The block of an arm's reward number `place`; there are four blocks per doubling.
 
     >>> block_of(np.array([0, 3, 4, 7, 8, 9, 10, 16, 1000])).tolist()
     [0, 3, 4, 7, 8, 8, 9, 12, 35]
@@ -266,7 +266,7 @@ def block_of(place: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def block_start(block: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first place of a block; four blocks on, it is twice that.
+    """The first place of a block. Four blocks later, it is twice as large.
 
     >>> block_start(np.array([3, 8, 9, 12, 35])).tolist()
     [3, 8, 10, 16, 896]
@@ -276,7 +276,7 @@ def block_start(block: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _bin(time: pl.Expr) -> pl.Expr:
-    """The logarithm of a time in microseconds, in steps; what lies ahead counts as now."""
+    """The logarithm of a time in microseconds, rounded down to a bin. Negative times count as 0."""
     return (time.clip(1).cast(pl.Float64).log(2) * BINS_PER_OCTAVE).floor().cast(pl.Int64)
 
 
@@ -286,13 +286,13 @@ def _added_up(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _aligned(blocks: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """Means as deviations from one origin per arm."""
+    """Shift the means to one origin per arm."""
     origin = pl.col("origin").first().over(keys)
     return blocks.with_columns(mean=pl.col("mean") + (pl.col("origin") - origin), origin=origin)
 
 
 def _statistics(arms: pl.DataFrame) -> ArmStats:
-    """With m3 and m4 unless some are too large for a number."""
+    """The statistics of the arms, without m3 and m4 if some overflow."""
     numbers = [arms[name].to_numpy() for name in (*STATISTICS, *MOMENTS)]
     known = 5 if np.isfinite(numbers[3:]).all() else 3
     return ArmStats(*numbers[:known])
@@ -304,13 +304,13 @@ def _labels(arms: pl.DataFrame) -> list[str]:
 
 
 def _halves(blocks: pl.DataFrame, arms: pl.DataFrame, stats: ArmStats) -> Halves:
-    """For every arm its first m rewards and the next m, for every m that its rewards allow."""
+    """The first m and the next m rewards of every arm, for every m that its rewards allow."""
     levels = max(int(4 * np.log2(max(float(stats.n.sum()), 1) / (2 * SMALLEST_HALF))) + 1, 1)
     enough = np.flatnonzero(stats.n >= 2 * SMALLEST_HALF)
     if not enough.size:
         return Halves(enough, ArmStats.empty(1), ArmStats.empty(1), levels)
-    # Sums over the blocks up to each one, of deviations from the arm's mean: any two differ by the
-    # sums of what lies between.
+    # Cumulative sums over blocks, of deviations from the arm's mean: the difference of two of them
+    # is the sum over the blocks between.
     some = arms.select(ARM)[enough].with_columns(
         row=pl.int_range(enough.size), center=pl.Series(stats.mean[enough])
     )
@@ -321,7 +321,7 @@ def _halves(blocks: pl.DataFrame, arms: pl.DataFrame, stats: ArmStats) -> Halves
     place = joined["row"].to_numpy(), joined["block"].to_numpy() + 1
     for total, added in zip(sums, (n, n * gap, m2 + n * gap**2), strict=True):
         total[place] = added
-    sums = sums.cumsum(axis=2)  # [:, arm, b]: of the blocks before b
+    sums = sums.cumsum(axis=2)  # [:, arm, b]: over the blocks before b
     found = []
     for begin in range(int(block_of(np.array([SMALLEST_HALF]))[0]), int(last.max()) - 3):
         rows = np.flatnonzero(last >= begin + 4)

@@ -1,13 +1,13 @@
-"""Which arm for whom: what a regression per arm says about the units that were seen.
+"""Which arm is best for which units, from a regression per arm.
 
-Everything here follows from the posterior of the arms (`LinearNormalGamma`), in the rewards' own
-unit, and a sample of contexts. The mean reward of a group of units is linear in level and slopes,
-so its belief is a Student t like that of a single unit, and P(best) of a group is exact.
+Everything here is computed from the posterior of the arms (`LinearNormalGamma`), in the rewards'
+own unit, and a sample of contexts. The mean reward of a group of units is linear in intercept and
+slopes, so its posterior is a Student t, as for a single unit, and P(best) of a group is exact.
 
-- `overall`: every arm for everybody;
-- `by_value`: for each value of a feature, which arm;
-- `coefficients`: what a feature does to the mean of an arm;
-- `worth_of_context`: what choosing by context gains over the best single arm;
+- `overall`: every arm, averaged over all units;
+- `by_value`: the best arm for each value of a feature;
+- `coefficients`: the effect of each feature on the mean of an arm;
+- `worth_of_context`: the gain of choosing by context over the best single arm;
 - `context_report`: all of these.
 """
 

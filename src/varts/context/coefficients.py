@@ -1,4 +1,4 @@
-"""What a feature does to the mean reward of an arm, in words and on its own scale."""
+"""The effect of each feature on the mean reward of an arm, in the feature's own unit."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from varts.priors import LinearNormalGamma
 if TYPE_CHECKING:
     import polars as pl
 
-LEVEL = "average unit"  # the mean reward there stands above the effects
+LEVEL = "average unit"  # its mean reward is listed above the effects
 
 
 def coefficients(
     posterior: LinearNormalGamma, units: Units, arms: list[str], level: float = 0.95
 ) -> pl.DataFrame:
-    """Return a row per arm and effect; the first of an arm is its mean for the average unit.
+    """Return a row per arm and effect; the first row of an arm is its mean for the average unit.
 
-    `estimate`, `low` and `high` are per step of the column, the category against the first one;
-    `sd` is the column's standard deviation among the units, and `per_sd` the estimate times that:
-    how much of the difference between units the column makes. They are null for a column in which
-    no unit with a reward has differed from the others.
+    `estimate`, `low` and `high` are per unit of a number, or compare a category with the first one.
+    `sd` is the column's standard deviation among the units. `per_sd` is the estimate times that,
+    which shows how much the column contributes to the differences between units. All but `sd` are
+    null for a column that was the same for all units with a reward.
 
     Args:
-        posterior: What is known of every arm, in the rewards' unit.
+        posterior: The posterior of every arm's regression, in the rewards' unit.
         units: The units.
         arms: The arms' names.
-        level: The probability of the intervals.
+        level: The probability of the credible intervals.
     """
     import polars as pl
 
@@ -64,10 +64,10 @@ def coefficients(
 
 
 def describe_columns(features: Features) -> list[str]:
-    """Return in words what each column of the regression says.
+    """Return a description of each column of the regression.
 
     Args:
-        features: What a context has.
+        features: The features of a context.
 
     >>> describe_columns(Features({"country": ["NL", "BE"], "visits": "number"}))
     ['country BE against NL', 'country other against NL', 'visits, per 1']

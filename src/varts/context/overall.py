@@ -1,4 +1,4 @@
-"""Every arm for everybody: what it pays, how often it is best, what it loses."""
+"""Every arm for all units: its mean reward, how often it is best, and its expected loss."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def ranked_at(posterior: LinearNormalGamma, x: Floats, goal: str) -> StudentT:
-    """Return the belief about the means at x with the best arm highest, whatever the goal.
+    """Return the belief about the means at x, mirrored for goal "min" so that higher is better.
 
     Args:
-        posterior: What is known of every arm.
-        x: A row of numbers per unit.
+        posterior: The posterior of every arm's regression.
+        x: The encoded contexts, a row per unit.
         goal: "max" or "min".
     """
     belief = posterior.belief(x)
@@ -32,12 +32,12 @@ def ranked_at(posterior: LinearNormalGamma, x: Floats, goal: str) -> StudentT:
 def averaged(
     belief_at: Callable[[Floats], StudentT], units: Units
 ) -> tuple[Floats, Floats, Floats]:
-    """Return P(best), the expected loss and the share of units whose best estimate is the arm's.
+    """Return P(best), expected loss and the share of units for which an arm has the best estimate.
 
-    The first two are those of each unit, averaged over the units.
+    The first two are computed for each unit and averaged over the units.
 
     Args:
-        belief_at: The belief about the arms' means at rows of numbers, the best arm highest.
+        belief_at: The belief about the arms' means at encoded contexts, where higher is better.
         units: The units.
     """
     p_best: Floats = np.zeros(1)
@@ -56,18 +56,18 @@ def overall(
 ) -> pl.DataFrame:
     """Return a row per arm, averaged over the units.
 
-    The columns are `estimate`, `mean_low` and `mean_high`: the expected mean reward if all units
-    got the arm, and its interval; `p_best`: the average of P(best) at each unit, which is the share
-    of units that the arm is best for, in expectation; `expected_loss`: what the arm would lose per
-    unit if all got it, against the best arm for each of them; `gets`: the share of units for which
-    it has the best estimate.
+    `estimate`, `mean_low` and `mean_high` are the mean reward if all units got the arm, with its
+    interval. `p_best` is the average of P(best) over the units: the expected share of units for
+    which the arm is best. `expected_loss` is the expected loss per unit if all units got the arm
+    instead of the best arm for each. `gets` is the share of units for which it has the best
+    estimate.
 
     Args:
-        posterior: What is known of every arm, in the rewards' unit.
+        posterior: The posterior of every arm's regression, in the rewards' unit.
         units: The units.
         arms: The arms' names.
         goal: "max" or "min".
-        level: The probability of the intervals.
+        level: The probability of the credible intervals.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""All that a regression per arm says about the units that were seen, as one value."""
+"""`context_report`: which arm is best for which units."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ GOALS = ("max", "min")
 
 @dataclass(frozen=True, eq=False)
 class ContextReport:
-    """Which arm for whom; `context_report` makes one, `print` shows it.
+    """A report of which arm is best for which units; `context_report` returns one. `print` it.
 
     Args:
         arms: The arms' names.
         goal: "max" if higher rewards are better, "min" if lower ones are.
-        level: The probability of the intervals.
-        units: The units that it is about.
-        posterior: What is known of every arm, in the rewards' unit.
+        level: The probability of the credible intervals.
+        units: The units of the report.
+        posterior: The posterior of every arm's regression, in the rewards' unit.
         frame: A row per arm: `n` rewards, `share` of all rewards, and the columns of
             `varts.context.overall`.
         segments: A row per value of a feature and arm, see `varts.context.by_value`.
         coefficients: A row per arm and effect, see `varts.context.coefficients`.
-        worth: What choosing by context gains over the best single arm.
+        worth: The gain of choosing by context over the best single arm.
     """
 
     arms: list[str]
@@ -57,39 +57,40 @@ class ContextReport:
 
     @property
     def unit_count(self) -> int:
-        """How many units it is about."""
+        """The number of units."""
         return len(self.units)
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough units, and rewards for each arm on average, to say anything."""
+        """Whether units, and rewards per arm on average, are enough to draw conclusions."""
         rewards = float(self.frame["n"].sum()) >= REWARDS_PER_ARM * len(self.arms)
         return rewards and self.unit_count >= FEWEST_UNITS
 
     @property
     def rule_loss(self) -> float:
-        """What the rule still loses per unit, in expectation, against the best arm for each."""
+        """The expected loss per unit of the rule, compared with the best arm for each unit."""
         single = self.arms.index(self.worth.single)
         return max(float(self.frame["expected_loss"][single]) - self.worth.gain, 0.0)
 
     @property
     def unknown(self) -> float:
-        """The share of units that differ from all with rewards in something never seen before.
+        """The share of units with a feature value that no unit with a reward has had.
 
-        What a policy without a prior says of them is a convention: that it makes no difference.
+        Without a prior, a policy assumes that such a value makes no difference. That is a
+        convention, not something it learned.
         """
         return float(self.beyond_data(self.units.x).mean())
 
     def beyond_data(self, x: Floats) -> NDArray[np.bool_]:
-        """Return which rows of numbers have something that no unit with a reward has had.
+        """Return which rows have a feature value that no unit with a reward has had.
 
         Args:
-            x: The rows.
+            x: The encoded contexts, a row per unit.
         """
         return beyond_data(self.posterior, x)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the report as plain values, for JSON."""
         return {
             "goal": self.goal,
             "level": self.level,
@@ -106,10 +107,10 @@ class ContextReport:
     def plot(
         self, path: str | Path | None = None, x: str | None = None, y: str | None = None
     ) -> Figure:
-        """Draw who gets which arm: the best arm over two features, stronger where it is surer.
+        """Plot the best arm over two features. Stronger colors mean a higher P(best).
 
         Args:
-            path: A file to write the picture to, which ends in .png, .svg or .pdf.
+            path: A file to write the picture to: .png, .svg or .pdf.
             x: The feature along the horizontal axis; by default one that matters most.
             y: The feature along the vertical axis; by default the next one.
         """
@@ -139,20 +140,20 @@ def context_report(
     goal: str = "max",
     level: float = 0.95,
 ) -> ContextReport:
-    """Report which arm is best for whom, and what choosing by context is worth.
+    """Report which arm is best for which units, and the value of context.
 
-    What is believed is the posterior of each arm's regression, with its noise variance unknown,
-    whichever policy chose the arms. All numbers are in the rewards' unit.
+    The report uses the posterior of each arm's regression, with an unknown noise variance, no
+    matter which policy chose the arms. All numbers are in the rewards' unit.
 
     Args:
-        policy: A policy for contexts, such as `LinearVarTS`, or the prior of one.
-        stats: The arms' statistics, of the rewards as they are, also where lower is better.
-        features: What a context has: a `Features`, or what stands for one.
-        contexts: The units to report on, a context each, or a polars data frame of them. Time
-            and memory go with their number: give a sample of thousands, not a log of millions.
-        arms: The arms' names; by default their numbers.
+        policy: A policy for contexts, such as `LinearVarTS`, or its prior.
+        stats: The arms' statistics. Don't negate the rewards if lower is better.
+        features: The features of a context: a `Features`, its dict, or kinds by name.
+        contexts: The context of every unit to report on, as mappings or a polars data frame. Time
+            and memory grow with their number: give a sample of thousands, not a log of millions.
+        arms: The arms' names; by default their indices.
         goal: "max" if higher rewards are better, "min" if lower ones are.
-        level: The probability of the intervals.
+        level: The probability of the credible intervals.
 
     >>> from varts import Features, LinearStats, LinearVarTS
     >>> rng = np.random.default_rng(1)
@@ -168,7 +169,7 @@ def context_report(
     """
     if not isinstance(policy, (LinearPolicy, LinearNormalGamma)):
         raise TypeError(
-            "policy must be a policy for contexts, such as LinearVarTS, or the prior of one, "
+            "policy must be a policy for contexts, such as LinearVarTS, or its prior, "
             f"got {abbreviate(policy)}"
         )
     if not isinstance(stats, LinearStats):
@@ -189,16 +190,16 @@ def report_on(
     goal: str = "max",
     level: float = 0.95,
 ) -> ContextReport:
-    """Report on a posterior that is there already, see `context_report`.
+    """Report on a posterior that you already have; see `context_report`.
 
     Args:
-        posterior: What is known of every arm, of the rewards as they are.
+        posterior: The posterior of every arm's regression. Don't negate rewards if lower is better.
         n: How many rewards each arm has had.
-        features: What a context has.
+        features: The features of a context.
         contexts: The units to report on.
-        arms: The arms' names; by default those of the posterior, or their numbers.
+        arms: The arms' names; by default those of the posterior, or else their indices.
         goal: "max" or "min".
-        level: The probability of the intervals.
+        level: The probability of the credible intervals.
     """
     import polars as pl
 

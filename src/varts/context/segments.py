@@ -1,4 +1,4 @@
-"""Which arm for whom: by each value of a category, and for low, middle and high numbers."""
+"""The best arm for each value of a category, and for low, middle and high numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from varts.priors import LinearNormalGamma
 if TYPE_CHECKING:
     import polars as pl
 
-FEWEST_UNITS = 10  # of a group, before an arm is named for it
+FEWEST_UNITS = 10  # in a group, to name an arm for it
 
 
 def by_value(
@@ -22,26 +22,26 @@ def by_value(
 ) -> pl.DataFrame:
     """Return a row per group of units and arm.
 
-    A group (`feature`, `value`) has `units` members, and every column is about the mean reward of
-    the group as a whole: `estimate`, `mean_low` and `mean_high`; `worth`, how many rewards of the
-    group's average unit the estimate is worth; `p_best`, the probability that the arm is the best
-    one for the group if all of it gets the same; `expected_loss`, what it then loses per unit.
-    `named` is true for the best arm of a group of which enough is known: ten units, estimates worth
-    ten rewards on average over the arms, odds three times those among equal arms, and no column
-    that the rewards could not say anything about.
+    A group (`feature`, `value`) has `units` members, and all columns are about its mean reward if
+    the whole group gets the same arm: `estimate`, `mean_low` and `mean_high`; `worth`, the
+    effective number of rewards of the group's average unit behind the estimate; `p_best`, the
+    probability that the arm is the best one for the group; and `expected_loss` per unit. `named`
+    is true for the best arm of a group if there is enough data: ten units, ten effective rewards
+    per arm on average, odds three times those among equal arms, and only feature values that units
+    with a reward have had.
 
     Args:
-        posterior: What is known of every arm, in the rewards' unit.
+        posterior: The posterior of every arm's regression, in the rewards' unit.
         units: The units.
         arms: The arms' names.
         goal: "max" or "min".
-        level: The probability of the intervals.
+        level: The probability of the credible intervals.
     """
     import polars as pl
 
     groups, K = units.groups(), len(arms)
     x = np.array([mean_rows(units.x[group.members]) for group in groups])
-    x = x.reshape(len(groups), posterior.d)  # there may be none of either
+    x = x.reshape(len(groups), posterior.d)  # also without groups or features
     size = np.array([int(group.members.sum()) for group in groups], dtype=np.int64)
     belief, (estimate, worth) = ranked_at(posterior, x, goal), posterior.at(x)
     low, high = posterior.belief(x).interval(level)

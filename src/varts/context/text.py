@@ -1,4 +1,4 @@
-"""A `ContextReport` as text: what `print(report)` shows."""
+"""A `ContextReport` as text, for `print(report)`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from varts._text import align_columns, decimal, places_for, printable, range_tex
 if TYPE_CHECKING:
     from varts.context.report import ContextReport
 
-NOT_ENOUGH = "not enough yet"
+NOT_ENOUGH = "not enough data yet"
 MOST_ARMS_LISTED = 12  # more would fill the screen
 
 
 def report_text(report: ContextReport) -> str:
-    """Return the tables and sentences of a report: all units, by value, effects, what it is worth.
+    """Return the tables and sentences of a report: all units, groups, effects, value of context.
 
     Args:
         report: The report.
@@ -23,7 +23,7 @@ def report_text(report: ContextReport) -> str:
 
 
 def by_context_text(report: ContextReport) -> str:
-    """Return all but the arms as a whole: by value, effects, what it is worth.
+    """Return all but the table of all units: groups, effects, value of context.
 
     Args:
         report: The report.
@@ -35,7 +35,7 @@ def by_context_text(report: ContextReport) -> str:
 
 
 def sentences(report: ContextReport) -> list[str]:
-    """Return what stands below the tables: what context is worth, and what nobody could learn.
+    """Return the sentences below the tables: the value of context, and values without rewards.
 
     Args:
         report: The report.
@@ -44,25 +44,25 @@ def sentences(report: ContextReport) -> list[str]:
         return [verdict(report)]
     return [
         verdict(report),
-        f"{report.unknown:.1%} of the units have something that no unit with a reward has had: "
-        "it is taken to make no difference",
+        f"{report.unknown:.1%} of the units have a feature value that no unit with a reward has "
+        "had: it is assumed to make no difference",
     ]
 
 
 def headline(report: ContextReport) -> str:
-    """Return what was reported on, in a sentence.
+    """Return the first line: the size of the data, and the goal.
 
     Args:
         report: The report.
     """
-    better = "higher" if report.goal == "max" else "lower"
+    goal = "maximize" if report.goal == "max" else "minimize"
     rewards = report.frame["n"].sum()
     counts = f"{len(report.arms)} arms, {rewards:,.10g} rewards, {report.unit_count:,} units"
-    return f"{counts}, {better} is better"
+    return f"{counts}, goal: {goal}"
 
 
 def overall_table(report: ContextReport) -> str:
-    """Return the arms, the one that is best most often first, each as if all units got it.
+    """Return a table of the arms, sorted by P(best), each as if all units got it.
 
     Args:
         report: The report.
@@ -89,7 +89,7 @@ def overall_table(report: ContextReport) -> str:
 
 
 def segment_cells(report: ContextReport) -> list[list[str]]:
-    """Return the heads of a table, and the best arm of every group where one can be named.
+    """Return the header of a table, and a row per group with its best arm if there is enough data.
 
     Args:
         report: The report.
@@ -120,16 +120,16 @@ def segment_cells(report: ContextReport) -> list[list[str]]:
 
 
 def effects_title(report: ContextReport) -> str:
-    """Return what the table of effects is called.
+    """Return the title of the table of effects.
 
     Args:
         report: The report.
     """
-    return f"What features do, {_interval(report)}s"
+    return f"Effects of features, {_interval(report)}s"
 
 
 def coefficient_cells(report: ContextReport) -> list[list[str]]:
-    """Return the heads and rows of the effects in which units differ, an arm beside the other.
+    """Return the header and rows of the effects in which units differ, with columns for each arm.
 
     Args:
         report: The report.
@@ -153,7 +153,7 @@ def coefficient_cells(report: ContextReport) -> list[list[str]]:
 
 
 def verdict(report: ContextReport) -> str:
-    """Return what choosing by context is worth, in a sentence.
+    """Return a sentence about the value of context.
 
     Args:
         report: The report.
@@ -162,17 +162,17 @@ def verdict(report: ContextReport) -> str:
     if not report.enough:
         return f"{NOT_ENOUGH} to say whether the best arm depends on the context"
     if worth.gain == 0:
-        return f"{single} has the best estimate for every unit: context is worth nothing so far"
+        return f"{single} has the best estimate for every unit: context adds nothing so far"
     places = places_for([worth.high - worth.low])
-    size = f"{decimal(worth.gain, places)} a unit"
-    between = f"{_interval(report)} {range_text(worth.low, worth.high, places)}"
+    size = f"{decimal(worth.gain, places)} per unit"
+    between = f"({_interval(report)} {range_text(worth.low, worth.high, places)})"
     rest = f"; perfect knowledge would add {report.rule_loss:.3g}"
     if worth.low <= 0:
         return (
             f"{NOT_ENOUGH} to say that choosing by context beats {single} for everybody: "
-            f"it is expected to gain {size}, {between}{rest}"
+            f"the expected gain is {size} {between}{rest}"
         )
-    return f"choosing by context gains {size} over {single} for everybody, {between}{rest}"
+    return f"choosing by context gains {size} over {single} for everybody {between}{rest}"
 
 
 def _interval(report: ContextReport) -> str:

@@ -1,4 +1,4 @@
-"""The units that a report is about: their contexts, their numbers, and groups of them."""
+"""The units of a report: their contexts, encoded contexts, and groups."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from varts.features import MISSING, OTHER, Features, features_from
 from varts.policies.unit_free_line import NO_EFFECT
 from varts.priors import LinearNormalGamma
 
-FEW_VALUES = 3  # of a number: each is a group of its own; of more values, each third is
-SAME = 1e-12  # relative: numbers that differ by less are the same, but for rounding
-ROWS_AT_ONCE = 1000  # units whose beliefs are in memory together
+FEW_VALUES = 3  # a number with at most this many values has a group per value, else three
+SAME = 1e-12  # a smaller relative difference is rounding
+ROWS_AT_ONCE = 1000  # units whose beliefs are in memory at once
 
 
 class Group(NamedTuple):
-    """Units that have a value of a feature in common."""
+    """Units with the same value of a feature."""
 
     feature: str
     value: str
@@ -29,12 +29,12 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A sample of contexts and the numbers that a regression takes.
+    """A sample of contexts, as given and as encoded for a regression.
 
     Args:
-        features: What a context has.
+        features: The features of a context.
         contexts: The contexts, as `Features.check` returns them.
-        x: A row of numbers per context.
+        x: The encoded contexts, a row per unit.
     """
 
     features: Features
@@ -46,7 +46,7 @@ class Units:
         """Return the units with these contexts.
 
         Args:
-            features: A `Features`, or what stands for one.
+            features: A `Features`, its dict, or kinds by name.
             contexts: Mappings from features to values, or a polars data frame of them.
 
         >>> Units.seen({"visits": "number"}, [{"visits": 1}, {"visits": 3}]).mean
@@ -67,11 +67,11 @@ class Units:
 
     @property
     def mean(self) -> Floats:
-        """The average numbers of all units."""
+        """The average encoded context."""
         return mean_rows(self.x)
 
     def parts(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the different rows of numbers, some at a time, and the share of units with each."""
+        """Yield the distinct encoded contexts, in chunks, and the share of units with each."""
         rows, count = np.unique(self.x, axis=0, return_counts=True)
         for at in range(0, len(rows), ROWS_AT_ONCE):
             part = slice(at, at + ROWS_AT_ONCE)
@@ -80,7 +80,7 @@ class Units:
     def groups(self) -> list[Group]:
         """Return the units by each value of each category, and by low, middle and high numbers.
 
-        Values that nobody has are left out.
+        Values that no unit has are left out.
 
         >>> units = Units.seen({"visits": "number"}, [{"visits": v} for v in (1, 2, 3, 4, 5, 6)])
         >>> [(group.value, int(group.members.sum())) for group in units.groups()]
@@ -99,7 +99,7 @@ class Units:
 
 
 def mean_rows(x: Floats) -> Floats:
-    """Return the average row, to the last digits of features like 1e9 +/- 1.
+    """Return the average row, accurate even for features like 1e9 +/- 1.
 
     Args:
         x: The rows.
@@ -108,26 +108,26 @@ def mean_rows(x: Floats) -> Floats:
 
 
 def unlearnt(posterior: LinearNormalGamma) -> NDArray[np.bool_]:
-    """Return the columns that no reward could say anything about, as no unit has differed in them.
+    """Return the columns that were the same for all units with a reward.
 
-    Without a prior a policy gives them no effect, which is a convention and not knowledge.
+    Nothing could be learned about them. Without a prior, a policy assumes that they have no effect.
 
     Args:
-        posterior: What is known of every arm.
+        posterior: The posterior of every arm's regression.
     """
     precision = np.diagonal(np.asarray(posterior.precision), axis1=-2, axis2=-1)
     return np.asarray((np.atleast_2d(precision) >= NO_EFFECT).any(axis=0))
 
 
 def beyond_data(posterior: LinearNormalGamma, x: Floats) -> NDArray[np.bool_]:
-    """Return which rows differ from all units with rewards in a column that is `unlearnt`.
+    """Return which rows differ from all units with rewards in an `unlearnt` column.
 
     Args:
-        posterior: What is known of every arm.
-        x: The rows.
+        posterior: The posterior of every arm's regression.
+        x: The encoded contexts, a row per unit.
     """
     column = unlearnt(posterior)
-    center = np.atleast_2d(posterior.center)[0, column]  # the one value that all have had
+    center = np.atleast_2d(posterior.center)[0, column]  # the value of all units with a reward
     return np.asarray((np.abs(x[:, column] - center) > SAME * np.abs(center)).any(axis=1))
 
 

@@ -1,13 +1,13 @@
-"""What choosing by context gains over the best single arm.
+"""The value of context: the gain of choosing by context over the best single arm.
 
-The rule plays for each unit the arm with the best estimate there; the single arm is the one with
-the best estimate for all units together. Given the data, both are fixed, so what the rule gains
-per unit is linear in the arms' levels and slopes: a sum of one independent Student t per arm. Its
-expectation is exact, its interval comes from draws.
+The rule plays for each unit the arm with the best estimate for that unit. The single arm has the
+best estimate for all units together. Given the data, both are fixed, so the gain per unit is linear
+in the arms' intercepts and slopes: a sum of one independent Student t per arm. Its expectation is
+exact, and its interval comes from draws.
 
-The estimate is never negative: rule and single arm are chosen by the same estimates that judge
-them. If the prior is right this is no bias, because the posterior has shrunk the estimates already.
-If slopes are given more room by the prior than they have, it is too high.
+The estimate is never negative, because the same estimates select the rule and the single arm and
+then judge them. If the prior is right, this isn't a bias: the posterior has already shrunk the
+estimates. If the prior allows larger slopes than there are, the estimate is too high.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from varts.context.units import Units
 from varts.priors import LinearNormalGamma
 from varts.priors.regression import inverse_root
 
-DRAWS = 40_000  # of the gain: they place the ends of an interval to some 1 % of its width
+DRAWS = 40_000  # of the gain: the ends of its interval are off by about 1 % of its width
 SEED = 0
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What choosing by context is worth, per unit.
+    """The value of context per unit.
 
     Args:
-        gain: How much better the mean reward is expected to be than with the best single arm.
+        gain: The expected gain in mean reward over the best single arm.
         low: The lower end of the gain's interval.
-        high: Its upper end.
+        high: The upper end.
         p_gain: The probability that the gain is above 0.
         single: The best single arm.
     """
@@ -46,21 +46,21 @@ class Worth:
     single: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the gain as plain values, for JSON."""
         return asdict(self)
 
 
 def worth_of_context(
     posterior: LinearNormalGamma, units: Units, arms: list[str], goal: str, level: float = 0.95
 ) -> Worth:
-    """Return what the arm with the best estimate for each unit gains over the best single arm.
+    """Return the gain of playing the best estimate for each unit over the best single arm.
 
     Args:
-        posterior: What is known of every arm, in the rewards' unit.
+        posterior: The posterior of every arm's regression, in the rewards' unit.
         units: The units.
         arms: The arms' names.
         goal: "max" or "min".
-        level: The probability of the interval.
+        level: The probability of the credible interval.
     """
     single = int(best_of(posterior.at(units.mean)[0], goal))
     gain = gain_of_rule(posterior, units, goal, single)
@@ -71,7 +71,7 @@ def worth_of_context(
 
 
 def best_of(estimates: Floats, goal: str) -> Any:
-    """Return the arm with the best estimate, in each row if there are several.
+    """Return the arm with the best estimate, in each row if there are several rows.
 
     Args:
         estimates: One per arm, arms last.
@@ -81,10 +81,10 @@ def best_of(estimates: Floats, goal: str) -> Any:
 
 
 def gain_of_rule(posterior: LinearNormalGamma, units: Units, goal: str, single: int) -> StudentT:
-    """Return the belief about what each arm adds to the rule's gain over a single arm.
+    """Return the belief about each arm's contribution to the rule's gain over a single arm.
 
     Args:
-        posterior: What is known of every arm, in the rewards' unit.
+        posterior: The posterior of every arm's regression, in the rewards' unit.
         units: The units.
         goal: "max" or "min".
         single: The arm that the rule is compared with.
@@ -94,7 +94,7 @@ def gain_of_rule(posterior: LinearNormalGamma, units: Units, goal: str, single: 
     weight, away = np.zeros(K), np.zeros((K, posterior.d))
     for x, share in units.parts():
         rule = best_of(posterior.at(x)[0], goal)
-        switched = rule != single  # the others gain nothing, to the last bit
+        switched = rule != single  # the others gain exactly 0
         taken = np.where(np.arange(K)[:, None] == rule, share, 0.0)
         taken[single] = np.where(switched, -share, 0.0)
         weight += taken.sum(axis=1)
@@ -105,15 +105,15 @@ def gain_of_rule(posterior: LinearNormalGamma, units: Units, goal: str, single: 
 def sum_beliefs(
     posterior: LinearNormalGamma, weight: Floats, away: Floats, origin: Floats
 ) -> StudentT:
-    """Return the belief about a weighted sum of each arm's means at several places.
+    """Return the belief about a weighted sum of each arm's means at several points.
 
-    It is a Student t as at one place: the sum is linear in level and slopes.
+    It is a Student t, as at one point, because the sum is linear in intercept and slopes.
 
     Args:
-        posterior: What is known of every arm.
+        posterior: The posterior of every arm's regression.
         weight: The sum of each arm's weights.
-        away: The sum of its weights times the distances of the places from the origin.
-        origin: Where these are counted from.
+        away: The sum of its weights times the distances of the points from the origin.
+        origin: The point from which these distances are measured.
     """
     mu, kappa, alpha, beta, slopes, precision, center = posterior.regression(len(weight))
     step = away + weight[:, None] * (origin - center)

@@ -1,10 +1,10 @@
-"""What another way of deciding would have earned, from the log of an experiment that has run.
+"""Off-policy evaluation: what another policy would have earned, from the log of an experiment.
 
-`targets` says what a way of deciding is: shares of the arms that do not depend on rewards;
-`contextual` has those that depend on the context, and `reward_model` what a regression expects.
-`decisions` is a log as arrays, and `log` reads one. `scores` has the estimators, each a weighted
-mean of scores; `evaluate` puts them together into the `Evaluation` of `result`. A live experiment
-hands its own log to the same estimators.
+A target policy gives each arm a share of the decisions and doesn't learn. `targets` defines them;
+those in `contextual` depend on the context. `decisions` is a log as arrays, and `log` reads one.
+`scores` has the estimators, each a weighted mean of scores, and `reward_model` the regression that
+they use with features. `evaluate` combines them into an `Evaluation` (`result`). A live experiment
+passes its own log to the same estimators.
 """
 
 from varts.evaluation.contextual import greedy, thompson

@@ -1,4 +1,4 @@
-"""Ways of deciding that depend on the context: what share each arm gets, decision by decision."""
+"""Target policies that depend on the context: the share of each arm, decision by decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ByContext: TypeAlias = "Callable[[dict[str, float | str]], str | Mapping[str, fl
 
 @dataclass(frozen=True, eq=False)
 class ByBelief:
-    """Deciding by a fixed belief about the arms' regressions: see `greedy` and `thompson`."""
+    """A policy with a fixed posterior of the arms' regressions; see `greedy` and `thompson`."""
 
     posterior: LinearNormalGamma
     sampled: bool
@@ -29,40 +29,42 @@ class ByBelief:
     goal: str
 
     def __str__(self) -> str:
-        what = "Thompson sampling" if self.sampled else "the best expected arm"
+        what = "Thompson sampling" if self.sampled else "greedy"
         floor = f", floor {100 * self.floor:g} %" if self.floor else ""
-        return f"{what} by a fixed belief{floor}"
+        return f"{what} with a fixed posterior{floor}"
 
 
 def greedy(posterior: PriorLike, floor: float = 0.0, goal: str = "max") -> ByBelief:
-    """The policy that plays the arm which a fixed belief expects most of for the unit.
+    """A target policy that plays the arm with the best expected reward for each unit.
 
-    It is for `evaluate`. The belief must not have learnt from the log that it is evaluated on: a
-    policy looks better on the rewards that made it.
+    Pass it to `evaluate`. The posterior stays fixed. It must not have learned from the log that it
+    is evaluated on: a policy looks better on the rewards it was fitted to.
 
     Args:
-        posterior: A LinearNormalGamma with an entry for each arm, by name, or what stands for one.
-        floor: The share of the traffic that every arm gets beside.
-        goal: Whether higher or lower rewards are better, "max" or "min".
+        posterior: A LinearNormalGamma with an entry for each arm, by name; its fields or its JSON
+            file will do.
+        floor: The share of the traffic that every arm gets in any case.
+        goal: "max" if higher rewards are better, "min" if lower ones are.
 
     >>> line = LinearNormalGamma([1.0, 1.0], 9, 9, 9, slopes=[[1.0], [-1.0]], precision=[9.0],
     ...                          names=["up", "down"])
     >>> print(greedy(line))
-    the best expected arm by a fixed belief
+    greedy with a fixed posterior
     """
     return _by_belief(posterior, False, floor, goal)
 
 
 def thompson(posterior: PriorLike, floor: float = 0.0, goal: str = "max") -> ByBelief:
-    """The policy that plays every arm as often as a fixed belief has it the best for the unit.
+    """A target policy that plays each arm with its probability of being best for the unit.
 
-    It is for `evaluate`: Thompson sampling that learns no more. The probabilities are exact, and
-    take about a millisecond a decision.
+    Pass it to `evaluate`. It is Thompson sampling with a fixed posterior, which no longer learns.
+    The probabilities are exact and take about a millisecond per decision.
 
     Args:
-        posterior: A LinearNormalGamma with an entry for each arm, by name, or what stands for one.
-        floor: The share of the traffic that every arm gets beside.
-        goal: Whether higher or lower rewards are better, "max" or "min".
+        posterior: A LinearNormalGamma with an entry for each arm, by name; its fields or its JSON
+            file will do.
+        floor: The share of the traffic that every arm gets in any case.
+        goal: "max" if higher rewards are better, "min" if lower ones are.
     """
     return _by_belief(posterior, True, floor, goal)
 
@@ -74,14 +76,14 @@ def _by_belief(posterior: Any, sampled: bool, floor: Any, goal: Any) -> ByBelief
     if belief.names is None or belief.group is not None:
         raise ValueError(
             "posterior must have an entry for each arm, by name, got none; prior.for_arms(names) "
-            "makes them"
+            "adds them"
         )
     share = real("floor", floor, at_least=0, below=1)
     return ByBelief(belief, sampled, share, choice("goal", goal, ("max", "min")))
 
 
 def belief_shares(policy: ByBelief, log: Decisions) -> Floats:
-    """The share of every arm at every decision, by a belief."""
+    """The share of every arm at every decision, from a fixed posterior."""
     if log.features is None or log.x is None:
         raise ValueError(no_features(str(policy)))
     belief, columns = policy.posterior, log.features.columns
@@ -109,7 +111,7 @@ def belief_shares(policy: ByBelief, log: Decisions) -> Floats:
 
 
 def function_shares(policy: ByContext, log: Decisions, rounding: float) -> Floats:
-    """The same by a function of the context, which returns an arm or shares of the arms."""
+    """The same from a function that returns an arm, or shares of the arms, for a context."""
     if log.features is None or log.contexts is None:
         raise ValueError(no_features(describe_function(policy)))
     place = {name: i for i, name in enumerate(log.arms)}
@@ -132,7 +134,7 @@ def function_shares(policy: ByContext, log: Decisions, rounding: float) -> Float
 
 
 def describe_function(policy: Any) -> str:
-    """Its name, if it has one.
+    """The function's name, if it has one.
 
     >>> describe_function(lambda context: "a")
     'a function of the context'
@@ -142,5 +144,5 @@ def describe_function(policy: Any) -> str:
 
 
 def no_features(target: str) -> str:
-    """The sentence for a log without contexts."""
+    """The error message for a log without contexts."""
     return f"features must be given for {target}, got none: name the columns of the contexts"

@@ -1,4 +1,4 @@
-"""A log as arrays: a row per decision that has a reward and a probability, in their order."""
+"""A log as arrays: a row per decision with a reward and a probability, in order."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 from varts._validation import Floats
 from varts.features import Features
 
-# A probability that was estimated by a thousand draws is no smaller than one of them.
+# A probability estimated from a thousand draws counts as at least one of them.
 SMALLEST_ESTIMATE = 1e-3
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What was decided, how likely that was, and what it earned.
+    """The chosen arm, its probability and its reward, for every decision of a log.
 
     Args:
         arms: The arms' names.
-        arm: The number of the arm of every decision.
-        reward: What it earned.
-        probability: How likely that arm was.
-        known: Up to which point of the log the decision could know rewards.
-        settled: At which point its own reward became known.
-        unit: A number for whom it was for; every decision its own where that is not known.
-        chances: How likely every arm was, a row per decision; None if the log does not say.
-        in_play: Whether every arm was in play, a row per decision; None if the log does not say.
-        after_end: How many decisions an experiment made after it had ended with a winner.
+        arm: The index of the chosen arm.
+        reward: The reward.
+        probability: The probability of the chosen arm.
+        known: The point in the log up to which rewards were known when the arm was chosen.
+        settled: The point at which the decision's own reward became known.
+        unit: A number per unit; a decision without a unit has its own.
+        chances: The probability of every arm, a row per decision; None if the log lacks them.
+        in_play: Whether each arm was in play, a row per decision; None if the log doesn't say.
+        after_end: How many decisions came after the experiment had ended with a winner.
         estimated: How many probabilities were estimated.
         rows: How many rows the log has.
         left_out: Rows that could not be used, by reason.
-        features: What the contexts have; None if the log was read without them.
-        x: The numbers of every decision's context.
-        contexts: Makes the contexts themselves, a mapping per decision.
+        features: The features of the contexts; None if the log was read without them.
+        x: The encoded context of every decision.
+        contexts: Returns the contexts themselves, a mapping per decision.
     """
 
     arms: tuple[str, ...]
@@ -61,8 +61,8 @@ class Decisions:
     def first_of_unit(self) -> NDArray[np.int64]:
         """The row of the first decision for the same unit.
 
-        What may enter the score of a decision is what was known when its arm was drawn. A unit that
-        keeps its arm had it drawn at its first decision; its later ones may not use rewards since.
+        A decision's score may only use what was known when its arm was drawn. The arm of a sticky
+        unit was drawn at its first decision, so its later decisions may not use later rewards.
         """
         _, first, back = np.unique(self.unit, return_index=True, return_inverse=True)
         return np.asarray(first[back], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""`evaluate`: what another way of deciding would have earned."""
+"""`evaluate`: off-policy evaluation of a log."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from varts.fitting.contexts import FeaturesLike
     from varts.fitting.sources import Table
 
-FEWEST_WORTH = 100  # decisions of the target that a log must be worth
-MOST_ERRORS = 4  # standard errors that the mean weight may be from 1
-MOST_CERTAIN = 0.5  # of the decisions that chance had no part in
-ARMS_NAMED = 5  # in a note; more are counted
+FEWEST_WORTH = 100  # effective sample size; with less there is a note
+MOST_ERRORS = 4  # standard errors by which the mean weight may differ from 1
+MOST_CERTAIN = 0.5  # share of the decisions that may have probability 1
+ARMS_NAMED = 5  # in a note; more are only counted
 ADAPTIVE, DOUBLY_ROBUST = "adaptive", "doubly robust"
 SELF_NORMALISED, INVERSE_PROBABILITY = "self-normalised", "inverse probability"
 
@@ -47,12 +47,12 @@ def evaluate(
     chances: Mapping[str, str] | None = None,
     features: FeaturesLike | None = None,
 ) -> Evaluation:
-    """Say what another way of deciding would have earned, from the log of one experiment.
+    """Estimate what another policy would have earned, from the log of one experiment.
 
-    Every row of the log has the probability that its arm had. Beside the columns that are named it
-    uses what it finds of time, settled_time, version, settled_version, estimated, reason and
-    settled, as `Experiment.export` writes them; without any of these, rows must be in their order
-    and every reward known before the next row. The log is read into memory.
+    Every row of the log needs the probability of its arm. Besides the columns that you name, the
+    estimate uses time, settled_time, version, settled_version, estimated, reason and settled if
+    they exist, as `Experiment.export` writes them. Without any of these, rows must be in order, and
+    every reward must have been known before the next row. The log is read into memory.
 
     Args:
         log: A polars or pandas DataFrame, a LazyFrame, or a path to CSV, TSV, Parquet or NDJSON
@@ -60,19 +60,19 @@ def evaluate(
         policy: `always("12")`, shares of the arms such as `{"9": 0.2, "12": 0.8}`, `EvenSplit()` or
             `with_floor(0.05)`; with features also `greedy(posterior)`, `thompson(posterior)` or a
             function that returns an arm, or shares of the arms, for a context. A policy that learns
-            is refused: simulate it on the log's rewards.
-        against: The same, to compare with; None compares with what was collected.
-        level: The probability of the intervals.
+            is refused: simulate it on the log's rewards instead.
+        against: A policy to compare with; None compares with the rewards in the log.
+        level: The confidence of the intervals.
         arm: The column that names the arm.
-        reward: The column of rewards; None is `value` where there is one, else `reward`.
+        reward: The column of rewards; by default `value` if it exists, else `reward`.
         probability: The column of the chosen arm's probability.
-        unit: The column that names who a decision was for; a log may do without.
-        chances: The column of every arm's probability, where the log has them all.
+        unit: The column that names the unit (user, session) of a decision, if there is one.
+        chances: For every arm the column of its probability, if the log has them all.
         features: The columns of the contexts: a `Features`, kinds by name, or the names of columns.
-            The doubly robust estimate then expects of an arm what a regression does.
+            The doubly robust estimate then uses a regression per arm.
 
     Returns:
-        The estimates, the means of all arms, and what makes them doubtful: `print` it.
+        The estimates, the means of all arms, and notes on what makes them doubtful. `print` it.
 
     >>> import polars as pl
     >>> from varts.evaluation import always
@@ -98,7 +98,7 @@ def evaluate(
 
 
 def check_targets(policy: object, against: object) -> None:
-    """Before anything is read."""
+    """Check both policies before the log is read."""
     check_target("policy", policy)
     if against is not None:
         check_target("against", against)
@@ -107,7 +107,7 @@ def check_targets(policy: object, against: object) -> None:
 def evaluate_decisions(
     name: str, log: Decisions, policy: Target, against: Target | None, level: float
 ) -> Evaluation:
-    """The same for decisions that have been read."""
+    """Evaluate a policy on decisions that have already been read."""
     z = float(special.ndtri((1 + real("level", level, above=0, below=1)) / 2))
 
     def bounded(found: Estimated) -> Estimate:
@@ -124,7 +124,7 @@ def evaluate_decisions(
         other_shares = shares_of(against, log)
         _refuse_blindness(log, other_shares, scores.weights(other_shares), describe_target(against))
         others = _estimate(scores, other_shares)
-        # The difference of two arms' means is adaptive, too; mixtures are compared unweighted.
+        # Two single arms are compared by their adaptive means, mixtures by unweighted scores.
         alike = headline if headline in others and other_shares.max() == 1 else DOUBLY_ROBUST
         found_alike, other = found[alike], others[alike]
     else:
@@ -158,10 +158,10 @@ def evaluate_decisions(
 
 
 def _estimate(scores: Scores, shares: Floats) -> dict[str, Estimated]:
-    """By every estimator.
+    """The estimate of every estimator.
 
-    Shares that differ from decision to decision have no adaptive one, and where there are contexts
-    nothing has: weights by probabilities would count some units more than others.
+    There is no adaptive estimate if shares differ between decisions. Nor is there one with
+    contexts: weights by probabilities would count some units more than others.
     """
     weighted = shares.ndim == 1 and scores.log.x is None
     found = {ADAPTIVE: scores.adaptive(shares)} if weighted else {}
@@ -182,26 +182,26 @@ def _arm_mean(scores: Scores, arm: int, bounded: Callable[[Estimated], Estimate]
 
 
 def _refuse_blindness(log: Decisions, shares: Floats, weights: Floats, target: str) -> None:
-    """Without chance in the choices, or without the arm, nothing can be weighed."""
+    """Refuse a log without random choices, or without random choices of an arm of the target."""
     sure = log.probability == 1
     certain, others = int(sure.sum()) - log.after_end, len(log) - log.after_end
-    same = shares.ndim == 1 and bool((shares[log.arm[sure]] == 1).all())  # as the target decides
+    same = shares.ndim == 1 and bool((shares[log.arm[sure]] == 1).all())  # as the target does
     if certain > MOST_CERTAIN * others and not same:
         raise ValueError(
-            f"the log cannot tell what {target} would have earned: {certain:,} of {others:,} "
-            "decisions were certain (probability 1), as those of index policies are; a floor "
-            "makes them comparable"
+            f"the log can't show what {target} would have earned: {certain:,} of {others:,} "
+            "decisions were certain (probability 1), as those of index policies are; collect a log "
+            "with a floor"
         )
     for arm in played_arms(shares):
         if not (weights[log.arm == arm] > 0).any():
             raise ValueError(
-                f"the log cannot tell what {target} would have earned: it has no reward of arm "
-                f"{log.arms[arm]!r} that was left to chance"
+                f"the log can't show what {target} would have earned: it has no reward from a "
+                f"random choice of arm {log.arms[arm]!r}"
             )
 
 
 def _note_tails(found: Evaluation, log: Decisions) -> Iterator[str]:
-    """Normal intervals of skewed rewards hold once there are enough of them."""
+    """Note if rewards are too few, for their kurtosis, for normal intervals to hold."""
     by_arm = [log.reward[log.arm == arm] for arm in range(len(log.arms))]
     kurtosis = Tails.of(ArmStats.from_rewards(by_arm)).kurtosis
     _, needed = burn_in(kurtosis)
@@ -213,34 +213,34 @@ def _note_tails(found: Evaluation, log: Decisions) -> Iterator[str]:
         elif few:
             who.append(f"arm{'s' if len(few) > 1 else ''} {', '.join(few)}")
         yield (
-            f"the intervals of {' and '.join(who)} may hold less often than they say: rewards of "
-            f"kurtosis {kurtosis:.3g} (3 is Gaussian) take {needed:,.0f} of them"
+            f"the intervals of {' and '.join(who)} may miss more often than they claim: with "
+            f"kurtosis {kurtosis:.3g} (3 is Gaussian) they need {needed:,.0f} rewards"
         )
 
 
 def _notes(found: Evaluation, log: Decisions) -> Iterator[str]:
     if found.worth < FEWEST_WORTH:
         yield (
-            f"the log cannot tell: it is worth {plural(round(found.worth), 'decision')} of this "
-            f"policy, and it takes {FEWEST_WORTH}"
+            "the log says too little about this policy: its effective sample size is "
+            f"{plural(round(found.worth), 'decision')}, and {FEWEST_WORTH} are needed"
         )
     if found.smallest_probability < SMALL_PROBABILITY:
         yield (
             f"the smallest probability is {found.smallest_probability:.2g}: one such decision "
-            f"stands for {1 / found.smallest_probability:,.0f}; a floor of "
+            f"counts as {1 / found.smallest_probability:,.0f}; a floor of "
             f"{percent(SMALL_PROBABILITY)} or more from the start avoids that"
         )
     yield from _note_tails(found, log)
     if abs(found.mean_weight - 1) > MOST_ERRORS * found.mean_weight_se + ROUNDING:
         yield (
-            f"the mean weight is {found.mean_weight:.3f} and should be 1: the probabilities are "
-            "not those of the choices, or an arm was not in play all the time"
+            f"the mean weight is {found.mean_weight:.3f} and should be 1: the logged "
+            "probabilities are wrong, or an arm was not always in play"
         )
     waiting = sum(log.left_out.get(why, 0) for why in ("pending", "expired", "reward missing"))
     if waiting > NOTED_MISSING * log.rows:
         yield (
             f"{percent(waiting / log.rows)} of the decisions have no reward and were left out, "
-            "which is right only if rewards do not depend on whether they come"
+            "which is right only if rewards are missing at random"
         )
     if log.estimated:
         yield f"{log.estimated:,} of the probabilities were estimated from draws"

@@ -1,4 +1,4 @@
-"""A log in a table or in files -> decisions."""
+"""Read the decisions of a log from a table or from files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from varts.fitting.contexts import (
 )
 from varts.fitting.sources import Source, Table, find_tables
 
-WINNER = "winner"  # the reason of a decision after the end
+WINNER = "winner"  # the reason of decisions after the end
 NUMBERS = ("version", "settled_version")
 OPTIONAL = ("unit", "time", "settled_time", "estimated")
 
@@ -43,7 +43,7 @@ def read_decisions(
     chances: Mapping[str, str] | None = None,
     features: FeaturesLike | None = None,
 ) -> Decisions:
-    """The decisions of a log; `chances` has the column of each arm's probability."""
+    """Read the decisions of a log; see `evaluate` for the arguments."""
     sources = find_tables(log)
     try:
         found = None if features is None else find_features(features, sources)
@@ -64,11 +64,11 @@ def read_decisions(
 def make_decisions(
     table: pl.DataFrame, arms: Sequence[str] | None = None, features: Features | None = None
 ) -> Decisions:
-    """The rows that can be used, in the order of their decisions.
+    """Turn the usable rows of a table into decisions, in order.
 
-    Columns are arm, given, value and probability, and what there is of unit, time, settled_time,
-    version, settled_version, estimated, reason, settled, chance_0, chance_1, ... and in_play_0, ...
-    With features also those of `select_contexts`.
+    The table must have the columns arm, given, value and probability, and with features also those
+    of `select_contexts`. It may have unit, time, settled_time, version, settled_version, estimated,
+    reason, settled, chance_0, chance_1, ... and in_play_0, ...
     """
     has = set(table.columns)
     order = next((name for name in ("version", "time") if name in has), None)
@@ -115,7 +115,7 @@ def make_decisions(
 
 
 def _by_arm(used: pl.DataFrame, columns: list[str]) -> Any:
-    """A column per arm, if there is one for each, and a value in every row."""
+    """The columns as an array; None if one of them, or one of its values, is missing."""
     if not set(columns) <= set(used.columns):
         return None
     values = used.select(columns)
@@ -123,7 +123,7 @@ def _by_arm(used: pl.DataFrame, columns: list[str]) -> Any:
 
 
 def _left_out(has: set[str]) -> pl.Expr:
-    """Why a row cannot be used; null if it can."""
+    """The reason to leave a row out; null if it can be used."""
     value, chance = pl.col("value"), pl.col("probability")
     missing: Any = pl.lit("reward missing")
     if "settled" in has:
@@ -153,10 +153,10 @@ def _left_out(has: set[str]) -> pl.Expr:
 
 
 def _moments(used: pl.DataFrame) -> tuple[Floats, Floats]:
-    """What each decision could know, and when its own reward became known.
+    """`known` and `settled` of `Decisions`.
 
-    By the versions of a live log, which count its events; else by times; else every reward is known
-    before the next row.
+    They come from the versions of a live log, which count its events, or else from times. Without
+    either, every reward counts as known before the next row.
     """
     for now, then, instant in (("version", "settled_version", 0), ("time", "settled_time", 1)):
         if {now, then} <= set(used.columns) and not any(used.select(now, then).null_count().row(0)):
@@ -167,7 +167,7 @@ def _moments(used: pl.DataFrame) -> tuple[Floats, Floats]:
 
 
 def _units(used: pl.DataFrame) -> Any:
-    """A number per unit; a decision without one is its own."""
+    """A number per unit; a decision without a unit has its own."""
     row = np.arange(used.height, dtype=np.int64)
     if "unit" not in used.columns:
         return row
@@ -188,9 +188,9 @@ def _select(
     chances: Mapping[str, str],
     features: Features | None,
 ) -> pl.LazyFrame:
-    """The columns that `make_decisions` takes, under its names."""
+    """The columns that `make_decisions` needs, under its names."""
     schema = source.table.collect_schema()
-    if reward is None:  # what counts, in our own logs
+    if reward is None:  # our own logs have both, and `value` is what counted
         reward = "value" if "value" in schema else "reward"
     needed = [("arm", arm), ("reward", reward), ("probability", probability)]
     if unit != "unit":

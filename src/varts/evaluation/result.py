@@ -1,4 +1,4 @@
-"""What an evaluation says."""
+"""The result of an evaluation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from varts._text import decimal, places_for, printable
 
 
 class Estimate(NamedTuple):
-    """A number with its standard error and the ends of its interval.
+    """An estimate with its standard error and its interval.
 
     Args:
-        value: The number.
+        value: The estimate.
         se: Its standard error.
-        low: Where the interval begins.
-        high: Where it ends.
+        low: The lower end of its interval.
+        high: The upper end.
     """
 
     value: float
@@ -26,13 +26,13 @@ class Estimate(NamedTuple):
 
 
 class ArmMean(NamedTuple):
-    """What an arm pays.
+    """The mean reward of an arm.
 
     Args:
-        arm: Its name.
-        n: How many of its rewards the log has.
-        naive: Their plain mean, which adaptive sampling biases.
-        mean: The mean corrected for it; None if there is nothing to correct with.
+        arm: The arm's name.
+        n: How many rewards it has in the log.
+        naive: The plain mean of its rewards, which adaptive sampling biases; None without rewards.
+        mean: The mean, corrected for that bias; None without rewards.
     """
 
     arm: str
@@ -43,28 +43,28 @@ class ArmMean(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What another way of deciding would have earned a decision; `print` it.
+    """The reward per decision that a target policy would have earned. `print` it.
 
     Args:
         name: The log.
-        target: The way of deciding, in words.
-        against: What `difference` compares it with, in words.
-        level: The probability of the intervals.
+        target: The target policy, as text.
+        against: The policy that `difference` compares it with, as text.
+        level: The confidence of the intervals.
         headline: Which of the estimates to quote.
-        estimates: By each estimator: adaptive, doubly robust, self-normalised and inverse
-            probability.
-        difference: What it would have earned more than `against`.
+        estimates: The estimate of each estimator: adaptive, doubly robust, self-normalised and
+            inverse probability.
+        difference: How much more the target would have earned than `against`.
         arms: The means of all arms.
-        worth: How many decisions of the target the log is worth: (sum of weights)^2 / sum of
-            squared weights, those of a unit added up.
-        largest_weight: The weight of the heaviest decision.
-        largest_share: Its share of all weights.
-        mean_weight: It should be 1.
-        mean_weight_se: Its standard error.
-        smallest_probability: Of the decisions with a weight.
+        worth: The effective sample size for the target: (sum of weights)^2 / sum of squared
+            weights, with the weights of each unit added up.
+        largest_weight: The largest weight of a decision.
+        largest_share: That weight's share of the sum of all weights.
+        mean_weight: The mean of the inverse propensity weights, which should be 1.
+        mean_weight_se: The standard error of that mean.
+        smallest_probability: The smallest probability of a decision with a weight above 0.
         used: How many decisions were used.
         rows: How many rows the log has.
-        left_out: Rows that were not used, by reason.
+        left_out: How many rows were left out, by reason.
         notes: A sentence for everything that makes the numbers doubtful.
     """
 
@@ -94,21 +94,21 @@ class Evaluation:
 
     @property
     def se(self) -> float:
-        """Its standard error."""
+        """The standard error of `value`."""
         return self.estimates[self.headline].se
 
     @property
     def low(self) -> float:
-        """Where its interval begins."""
+        """The lower end of its interval."""
         return self.estimates[self.headline].low
 
     @property
     def high(self) -> float:
-        """Where its interval ends."""
+        """The upper end of its interval."""
         return self.estimates[self.headline].high
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The evaluation as plain values, for JSON."""
         estimates = {name: one._asdict() for name, one in self.estimates.items()}
         arms = [{**one._asdict(), "mean": one.mean and one.mean._asdict()} for one in self.arms]
         plain = asdict(self) | {"estimates": estimates, "arms": arms}
@@ -120,7 +120,7 @@ class Evaluation:
         places = places_for(one.high - one.low for one in known)
         lines = [
             f"{self.name}: {self.target}: {shown(self.estimates[self.headline], places)} "
-            f"a decision ({interval}, {self.headline})",
+            f"per decision ({interval}, {self.headline})",
             f"against {self.against}: {shown(self.difference, places, '+')}",
             "",
             *columns(
@@ -136,9 +136,9 @@ class Evaluation:
                 ],
             ),
             "",
-            f"{self.used:,} of {self.rows:,} decisions used, worth {self.worth:,.0f} of this policy"
-            f"; weights: mean {self.mean_weight:.3f} ± {self.mean_weight_se:.3f}, "
-            f"largest {self.largest_weight:.3g} ({self.largest_share:.1%} of all)",
+            f"{self.used:,} of {self.rows:,} decisions used, effective sample size "
+            f"{self.worth:,.0f}; weights: mean {self.mean_weight:.3f} ± {self.mean_weight_se:.3f}, "
+            f"largest {self.largest_weight:.3g} ({self.largest_share:.1%} of the total)",
         ]
         if self.left_out:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
@@ -148,7 +148,7 @@ class Evaluation:
 
 
 def cells(estimate: Estimate | None, places: int) -> list[str]:
-    """Value, standard error and interval."""
+    """Value, standard error and interval as the cells of a row."""
     if estimate is None:
         return ["-", "-", "-"]
     value, se, low, high = (decimal(part, places) for part in estimate)
@@ -156,7 +156,7 @@ def cells(estimate: Estimate | None, places: int) -> list[str]:
 
 
 def shown(estimate: Estimate, places: int, sign: str = "") -> str:
-    """Value and interval.
+    """Value and interval as text.
 
     >>> shown(Estimate(5.25, 0.5, 4.25, 6.25), 1, "+")
     '+5.2 [+4.2, +6.2]'
@@ -166,7 +166,7 @@ def shown(estimate: Estimate, places: int, sign: str = "") -> str:
 
 
 def columns(heads: list[str], rows: list[list[str]]) -> list[str]:
-    """Lines of a table: names to the left, numbers to the right."""
+    """The lines of a table: the first column aligned to the left, the others to the right."""
     table = [[printable(cell) for cell in row] for row in (heads, *rows)]
     wide = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [

@@ -1,10 +1,9 @@
-"""What an arm is expected to pay for a unit, from rewards that were known in time: a regression.
+"""The reward model: a regression per arm, from the rewards that were known when an arm was drawn.
 
-Slopes start as those of LinearVarTS without a prior do, from 0, worth one reward of units as the
-log has them; the level is that of the arm's own rewards, and before the first of them the mean of
-all. Which rewards it has seen is what matters: none that came after the arm was drawn. It need not
-have seen all of them, so with many rewards it is made again only where they have become one in a
-hundred more.
+Slopes start at 0 with a weight of one reward, as in LinearVarTS without a prior. The intercept
+comes from the arm's own rewards; before its first reward it is the mean of all rewards. The model
+must not see rewards from after the draw, but it need not see all earlier ones. So with many rewards
+it is refitted only when their number has grown by 1 %.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from varts.linear_stats import LinearStats, merged_products, row_moments
 from varts.policies.unit_free_line import unit_free_linear_prior
 from varts.priors.regression import regress
 
-EVERY_REWARD = 100  # so many rewards of an arm are taken in one by one
+EVERY_REWARD = 100  # up to this many rewards of an arm, the model is refitted after each one
 
 
 def expected_rewards(
@@ -27,14 +26,15 @@ def expected_rewards(
 
     Args:
         x: The features of every decision.
-        reward: What every decision earned.
-        mine: The decisions for the arm, in the order in which their rewards became known.
-        count: How many of these rewards were known when each decision was drawn.
+        reward: The reward of every decision.
+        mine: The decisions for this arm, in the order in which their rewards became known.
+        count: How many of their rewards were known when the arm of each decision was drawn.
     """
     rows = np.column_stack([x, reward])
     n, mean, products = row_moments(rows)
     pooled = LinearStats(np.array([n]), mean[None], products[None])
-    # Level worth nothing: the mean of all rewards, later ones too, is gone with the first reward.
+    # The prior's intercept is the mean of all rewards, later ones too, so it gets no weight: the
+    # first reward replaces it.
     prior = unit_free_linear_prior(pooled).regression(1)._replace(kappa=np.zeros(1))
     stops = taken_in(len(mine))
     step = np.searchsorted(stops, count, side="right") - 1
@@ -55,7 +55,7 @@ def expected_rewards(
 
 
 def taken_in(rewards: int) -> NDArray[np.int64]:
-    """After how many rewards the regression is made again.
+    """The numbers of rewards at which the model is refitted.
 
     >>> taken_in(3), taken_in(204)[-4:]
     (array([0, 1, 2, 3]), array([199, 200, 202, 204]))

@@ -1,8 +1,8 @@
-"""The estimators, all of one form: a weighted mean of scores, with a standard error by units.
+"""The estimators. Each is a weighted mean of scores with a standard error clustered by unit.
 
 A score of an arm is a number per decision whose expectation, given everything known before the arm
-was drawn, is the arm's mean. Weights may depend on what was known then and on nothing later. Then
-the errors of the weighted mean add up like those of a martingale, however the experiment adapted:
+was drawn, is the arm's mean. Weights, too, may only depend on what was known then. The errors of
+the weighted mean then form a martingale, however the experiment adapted:
 Hadad, Hirshberg, Zhan, Wager and Athey, Confidence intervals for policy evaluation in adaptive
 experiments, PNAS 118 (2021).
 """
@@ -20,7 +20,7 @@ from varts.evaluation.reward_model import expected_rewards
 
 
 class Estimated(NamedTuple):
-    """A number, and what every decision contributes to its error."""
+    """An estimate, and the contribution of every decision to its error."""
 
     value: float
     errors: Floats
@@ -30,12 +30,12 @@ class Estimated(NamedTuple):
         return Estimated(self.value - other.value, self.errors - other.errors)
 
     def standard_error(self, unit: NDArray[np.int64]) -> float:
-        """The decisions of a unit are added up first: they may depend on each other."""
+        """The standard error, clustered by unit: a unit's decisions may depend on each other."""
         return float(np.sqrt(np.square(np.bincount(unit, self.errors)).sum()))
 
 
 def weighted_mean(scores: Floats, weights: Floats) -> Estimated:
-    """Their mean, and each one's part of its error.
+    """The weighted mean of scores, with the contribution of each score to its error.
 
     >>> found = weighted_mean(np.array([1.0, 2.0, 6.0]), np.ones(3))
     >>> found.value, round(found.standard_error(np.arange(3)), 4)    # sqrt(14) / 3
@@ -47,7 +47,7 @@ def weighted_mean(scores: Floats, weights: Floats) -> Estimated:
 
 
 def played_arms(shares: Floats) -> list[int]:
-    """The arms that have a share, at some decision at least."""
+    """The arms that have a share of at least one decision."""
     found: list[int] = np.flatnonzero(shares.reshape(-1, shares.shape[-1]).any(axis=0)).tolist()
     return found
 
@@ -57,8 +57,8 @@ class Scores:
 
     Args:
         log: The decisions.
-        start: What an arm is taken to pay before its first reward is known; by default the mean of
-            all rewards, so that a shift of all rewards shifts all estimates.
+        start: The expected reward of an arm before its first reward is known; by default the mean
+            of all rewards, so that a shift of all rewards shifts all estimates alike.
     """
 
     def __init__(self, log: Decisions, start: float | None = None) -> None:
@@ -68,9 +68,9 @@ class Scores:
         self._known: dict[int, Floats] = {}
 
     def known_means(self, arm: int) -> Floats:
-        """The mean of the arm's rewards that were known when each decision was drawn; with features
-        what their regression expects for its unit."""
-        if arm not in self._known:  # every estimator asks, and a regression takes a while
+        """The mean of the arm's rewards that were known when each decision was drawn; or, with
+        features, the prediction of a regression on these rewards."""
+        if arm not in self._known:  # several estimators need it, and a regression is slow
             self._known[arm] = self._know(arm)
         return self._known[arm]
 
@@ -87,10 +87,10 @@ class Scores:
         return np.asarray(means[count])
 
     def known_chances(self, arm: int) -> Floats:
-        """How likely the arm was at each decision, as far as was known before it was drawn.
+        """The probability of the arm at each decision, as far as it was known before the draw.
 
-        Where a log has the probability of the chosen arm alone, it is the arm's last one in the log
-        so far: a weight may be any number that was known in time.
+        If the log has only the chosen arm's probability, this is the last one logged for the arm.
+        That is allowed because a weight may be any number that was known before the draw.
         """
         log = self.log
         if log.chances is not None:
@@ -102,7 +102,7 @@ class Scores:
         return np.where(self.possible(arm), guess, 0.0)
 
     def possible(self, arm: int) -> NDArray[np.bool_]:
-        """Where the arm could have been chosen, as far as the log tells."""
+        """The decisions at which the arm could have been chosen, as far as the log shows."""
         log = self.log
         if log.chances is not None:
             return np.asarray(log.chances[:, arm] > 0)
@@ -110,33 +110,33 @@ class Scores:
         return left_to_chance if log.in_play is None else left_to_chance & log.in_play[:, arm]
 
     def of_arm(self, arm: int) -> Floats:
-        """The known mean, corrected by 1 / probability of its error where the arm was chosen."""
+        """The known mean, plus its error divided by the probability if the arm was chosen."""
         log, means = self.log, self.known_means(arm)
         surprise = (log.reward - means) / log.probability
         return means + np.where(log.arm == arm, surprise, 0.0)
 
     def adaptive_mean(self, arm: int) -> Estimated:
-        """Scores weighted by the root of the arm's probability, if that depends on no context.
+        """The mean of scores weighted by the root of the arm's probability; only without contexts.
 
-        A score's variance goes as 1 / probability: decisions that hardly ever choose the arm count
-        less, and the sum of squares of the weighted scores grows evenly.
+        The variance of a score is proportional to 1 / probability. So decisions that rarely choose
+        the arm count less, and all weighted scores have about the same variance.
         """
         return weighted_mean(self.of_arm(arm), np.sqrt(self.known_chances(arm)))
 
     def plain_mean(self, arm: int) -> Estimated:
-        """Scores without weights: the arm's mean over all units, whoever it was played for."""
+        """The mean of unweighted scores: the arm's mean over all units, not just its own."""
         return weighted_mean(self.of_arm(arm), self.possible(arm).astype(np.float64))
 
-    # ------------------------------------------------------------------ of shares of the arms
+    # ------------------------------------------------------------------ target policies
 
     def weights(self, shares: Floats) -> Floats:
-        """How much more often the shares choose what was chosen; 0 where the log cannot tell."""
+        """Inverse propensity weights of the chosen arms; 0 for decisions that aren't comparable."""
         log = self.log
         of_chosen = shares[log.arm] if shares.ndim == 1 else shares[np.arange(len(log)), log.arm]
         return np.where(self.comparable(shares), of_chosen / log.probability, 0.0)
 
     def comparable(self, shares: Floats) -> NDArray[np.bool_]:
-        """Where every arm that has a share could have been chosen."""
+        """The decisions at which every arm with a share could have been chosen."""
         played = shares.reshape(-1, shares.shape[-1]) > 0
         out = np.ones(len(self.log), dtype=bool)
         for arm in played_arms(shares):
@@ -144,7 +144,7 @@ class Scores:
         return out
 
     def adaptive(self, shares: Floats) -> Estimated:
-        """The arms' adaptive means, in these shares."""
+        """The average of the arms' adaptive means, weighted by the shares."""
         value, errors = 0.0, np.zeros(len(self.log))
         for arm in played_arms(shares):
             one = self.adaptive_mean(arm)
@@ -153,21 +153,21 @@ class Scores:
         return Estimated(value, errors)
 
     def doubly_robust(self, shares: Floats) -> Estimated:
-        """The mean of the arms' scores in these shares (AIPW): unbiased."""
+        """The mean of the arms' scores, weighted by the shares (AIPW). It is unbiased."""
         total: Floats = np.zeros(len(self.log))
         for arm in played_arms(shares):
             total = total + shares[..., arm] * self.of_arm(arm)
         return weighted_mean(total, self.comparable(shares).astype(np.float64))
 
     def self_normalised(self, shares: Floats) -> Estimated:
-        """The mean of the rewards by their weights (SNIPS)."""
+        """The mean of the rewards, weighted and divided by the sum of weights (SNIPS)."""
         return weighted_mean(self.log.reward, self.weights(shares))
 
     def inverse_probability(self, shares: Floats) -> Estimated:
-        """The mean of the weighted rewards (IPS)."""
+        """The plain mean of rewards times weights (IPS)."""
         weights, comparable = self.weights(shares), self.comparable(shares)
         return weighted_mean(weights * self.log.reward, comparable.astype(np.float64))
 
     def collected(self, shares: Floats) -> Estimated:
-        """What the log's own decisions earned, where the shares can be compared with them."""
+        """The mean reward in the log, over the decisions comparable with the shares."""
         return weighted_mean(self.log.reward, self.comparable(shares).astype(np.float64))

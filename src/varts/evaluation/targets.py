@@ -1,4 +1,4 @@
-"""Ways of deciding that do not learn: what share each arm gets; `contextual` has more of them."""
+"""Target policies: the share of each arm. `contextual` has those that depend on the context."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from varts.evaluation.decisions import Decisions
 from varts.policies import EvenSplit, Policy
 from varts.policies.evaluation import name_of
 
-ROUNDING = 1e-9  # by which shares may differ from 1 in all
+ROUNDING = 1e-9  # allowed difference between the sum of shares and 1
 
 
 @dataclass(frozen=True)
 class WithFloor:
-    """The logged policy with a floor on top: see `with_floor`."""
+    """The logged policy with an added floor; see `with_floor`."""
 
     floor: float
 
@@ -35,10 +35,10 @@ Target: TypeAlias = "Mapping[str, float] | EvenSplit | WithFloor | ByBelief | By
 
 
 def always(arm: str) -> dict[str, float]:
-    """The policy that always plays one arm, for `evaluate`.
+    """A target policy for `evaluate` that always plays one arm.
 
     Args:
-        arm: Its name.
+        arm: The arm's name.
 
     >>> always("12")
     {'12': 1.0}
@@ -49,13 +49,13 @@ def always(arm: str) -> dict[str, float]:
 
 
 def with_floor(floor: float) -> WithFloor:
-    """The policy that was logged, with a floor on top, for `evaluate`.
+    """A target policy for `evaluate`: the logged policy with an added floor.
 
-    Every arm in play gets this share, and the logged probabilities divide the rest. The beliefs are
-    those of the log: what they would have become with other rewards is for a simulation to say.
+    Every arm in play gets this share, and the logged probabilities divide the rest. The policy's
+    beliefs stay those of the log. To see how it would have learned with the floor, simulate it.
 
     Args:
-        floor: The share of the traffic that every arm in play gets beside.
+        floor: The share of the traffic that every arm in play gets in any case.
 
     >>> with_floor(0.05)
     WithFloor(floor=0.05)
@@ -64,13 +64,13 @@ def with_floor(floor: float) -> WithFloor:
 
 
 def check_target(name: str, policy: object) -> None:
-    """Refuse what is no way of deciding that a log can be weighed for."""
+    """Raise unless this is a target policy that a log can be evaluated for."""
     if isinstance(policy, (Mapping, EvenSplit, WithFloor, ByBelief)):
         return
     if isinstance(policy, Policy):
         raise ValueError(
-            f"{name} must not learn, got {name_of(policy)}, which would have decided by other "
-            "rewards than these; play it on the log's rewards instead: "
+            f"{name} must not learn, got {name_of(policy)}, which would have seen other rewards "
+            "than the log has; simulate it on the log's rewards instead: "
             "varts.simulate(varts.EmpiricalBandit(log), policy, horizon=...)"
         )
     if callable(policy) and not isinstance(policy, type):
@@ -82,7 +82,7 @@ def check_target(name: str, policy: object) -> None:
 
 
 def shares_of(policy: Target, log: Decisions) -> Floats:
-    """The share of every arm, or a row of them per decision."""
+    """The share of every arm, or a row of shares per decision."""
     if isinstance(policy, Mapping):
         return _fixed_shares(policy, log.arms)
     if isinstance(policy, WithFloor):
@@ -95,7 +95,7 @@ def shares_of(policy: Target, log: Decisions) -> Floats:
 
 
 def describe_target(policy: object) -> str:
-    """A way of deciding in a few words.
+    """A short description of a target policy.
 
     >>> describe_target({"9": 0.2, "12": 0.8}), describe_target(always("12"))
     ('20 % 9, 80 % 12', 'always 12')
@@ -106,7 +106,7 @@ def describe_target(policy: object) -> str:
             return printable(f"always {next(iter(played))}")
         return printable(", ".join(f"{100 * share:g} % {arm}" for arm, share in played.items()))
     if isinstance(policy, WithFloor):
-        return f"a floor of {100 * policy.floor:g} % on top"
+        return f"the logged policy with a floor of {100 * policy.floor:g} %"
     if isinstance(policy, ByBelief):
         return str(policy)
     if not isinstance(policy, EvenSplit):
@@ -130,7 +130,7 @@ def _floored_shares(floor: float, log: Decisions) -> Floats:
     if log.chances is None:
         raise ValueError(
             "another floor needs the probabilities of all arms at every decision, and this log has "
-            "that of the chosen arm alone"
+            "only those of the chosen arms; in Python, chances names the columns of all arms"
         )
     in_play = log.chances > 0
     count = in_play.sum(axis=1, keepdims=True)
