@@ -70,6 +70,7 @@ def fill_pool(exp, count):
         begun = [stack.enter_context(exp._session.reading()) for _ in range(count)]
         drivers = [transaction.connection.driver.connection for transaction in begun]
     assert exp.store.engine._pool.pool.checkedin() == count
+    time.sleep(2 * postgresql.FRESH_SECONDS)  # so that they are tested before they are used
     return drivers
 
 

@@ -26,6 +26,7 @@ from tests.live import chaos
 from tests.live.chaos import ARMS, in_new_process, say_last, start_in_new_process
 from tests.live.stores import refused, rewards, shared, with_rewards
 from varts.live import Store, StoreError, UnknownExperiment
+from varts.live.store import postgres as postgresql
 from varts.live.store.engine import Connection
 from varts.live.store.schema import SCHEMA_VERSION
 from varts.live.store.transaction import Transaction
@@ -535,14 +536,14 @@ def test_a_lost_connection_is_told_and_the_next_call_works(postgres, monkeypatch
     assert rewards(url) == 6
 
 
-def test_a_connection_that_ends_between_two_calls_in_a_row_is_noticed(postgres):
-    """It is asked whether it is there before it is used."""
+def test_a_connection_that_ends_between_two_calls_in_a_row_is_noticed(postgres, monkeypatch):
+    """It is tested before it is used, unless it was used just now."""
     url = postgres()
     with with_rewards(url) as exp, ending_connections(url) as end_all:
         end_all()
         assert exp.decide().arm in ARMS
         end_all()
-        exp.store.engine._pool.pool._pre_ping = False
+        monkeypatch.setattr(postgresql, "FRESH_SECONDS", 60.0)
         refused(exp.decide, "lost the connection", "same id")  # who does not ask is told so
         assert exp.decide().arm in ARMS
     assert rewards(url) == 5

@@ -10,8 +10,7 @@ from cyclopts import Parameter
 
 from varts.cli.app import parse_prior, prior_file
 from varts.live import Options
-from varts.live.options import TYPED_OPTIONS
-from varts.live.options import parse_features as read_features
+from varts.live.options import TYPED_OPTIONS, parse_features
 from varts.live.report.text import option_text
 
 STORE = "sqlite:///varts.db"
@@ -39,9 +38,9 @@ def _read_prior(name: str, text: str) -> Any:
 def _read_features(name: str, text: str) -> Any:
     file = None if text.lstrip().startswith("{") else prior_file(text)
     if file is None:
-        return read_features(name, text)
+        return parse_features(name, text)
     try:
-        return read_features(name, Path(file).read_text(encoding="utf-8"))
+        return parse_features(name, Path(file).read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise ValueError(f"{file} must be JSON, got binary data") from None
 

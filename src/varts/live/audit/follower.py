@@ -45,8 +45,8 @@ TIME = attrgetter("time")
 # Events that exist at the same time. With more of them, collecting garbage takes longer than
 # everything else.
 EVENTS_PER_PAGE = 1000
-# The columns of events, without two long ones that only checks need.
-WITHOUT_CHECKS = tuple("NULL" if name in ("decision", "raw") else name for name in Event._fields)
+# Columns of events that only checks need, and those that only corrections need.
+UNREAD, UNCORRECTED = {"decision", "raw"}, {"batch", "corrects"}
 
 
 def describe(error: Exception) -> str:
@@ -77,7 +77,10 @@ class Follower:
         self.time = 0  # of the latest event; a clock that was set back doesn't turn it back
         self.broken = False  # whether an event can't be applied; nothing after it was
         self._state: State | None = None
-        columns = Event._fields if found is not None else WITHOUT_CHECKS
+        columns: tuple[str, ...] = Event._fields
+        if found is None:
+            unread = UNREAD if log.corrected or log.erased is not None else UNREAD | UNCORRECTED
+            columns = tuple("NULL" if name in unread else name for name in columns)
         self._rows = itertools.chain.from_iterable(log.event_pages(columns))
         self._page: list[Event] = []
         self._plain = False  # whether the page has rewards only, and no gap
