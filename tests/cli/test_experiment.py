@@ -510,7 +510,9 @@ def test_report_for_people(done, price):
         ({"a": [0, 1] * 3, "b": [5, 6] * 3}, "too early to say which arm is best"),  # six are few
         ({"a": [0, 1] * 8, "b": [5, 6] * 8}, "best so far: b"),
         ({"a": [0, 1] * 8, "b": [0, 1] * 8}, "too early to say which arm is best"),  # even odds
-        ({"a": [0, 1] * 2, "b": [5, 6] * 20}, "best so far: b"),  # a has been given up
+        ({"a": [0, 1] * 3, "b": [5, 6] * 20}, "best so far: b"),  # a has been given up
+        ({"a": [0, 1] * 2, "b": [5, 6] * 20}, "too early to say which arm is best"),  # too soon
+        ({"a": [0] * 9, "b": [5, 6] * 20}, "too early to say which arm is best"),  # all equal
         ({arm: [0, 1] * 8 for arm in "abcdefg"}, "too early to say which arm is best"),
         ({"a": [1, 2] * 8, **{arm: [0, 1] * 8 for arm in "bcdefg"}}, "best so far: a"),
     ],

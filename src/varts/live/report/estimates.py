@@ -147,6 +147,11 @@ class ArmEstimates:
         """The arm with the highest P(best); None if the arms can't be compared yet."""
         return None if np.isnan(self.p_best).all() else int(np.nanargmax(self.p_best))
 
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations of the rewards."""
+        return _sd(self.stats, self.counts)
+
     def frame(self) -> pl.DataFrame:
         """The columns of `Report.frame`."""
         import polars as pl
@@ -155,7 +160,7 @@ class ArmEstimates:
             "arm": list(self.config.arms),
             "n": self.counts,
             "mean": np.where(self.counts > 0, self.stats.mean, np.nan),
-            "sd": _sd(self.stats, self.counts),
+            "sd": self.sd,
             "estimate": self.estimate,
             "mean_low": self.low,
             "mean_high": self.high,

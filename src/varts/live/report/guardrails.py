@@ -136,6 +136,25 @@ def explain(frame: pl.DataFrame, paused: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def violations(frame: pl.DataFrame | None) -> dict[str, str]:
+    """By the name of an arm, the first guardrail that it breaks.
+
+    Args:
+        frame: The result of `measure`; None without metrics.
+
+    >>> refunds = ArmStats.from_rewards([[0.0] * 1980 + [1.0] * 20, [0.0] * 1840 + [1.0] * 160])
+    >>> violations(measure(["9", "15"], {"refund": refunds}, {"refund": ("below", 0.05)}))
+    {'15': 'refund is 0.0800, should be below 0.05'}
+    """
+    out: dict[str, str] = {}
+    broken = [] if frame is None else frame.filter(frame["flag"] == BROKEN).to_dicts()
+    for row in broken:
+        value = decimal(row["estimate"], places_for([row["high"] - row["low"]]))
+        said = f"{printable(row['metric'])} is {value}, should be {row['guard']}"
+        out.setdefault(row["arm"], said)
+    return out
+
+
 def _credible_intervals(stats: ArmStats, level: float) -> tuple[Floats, Floats, Floats]:
     """Estimates with their intervals; NaN for arms with too few rewards."""
     estimate, low, high = np.full((3, stats.K), np.nan)

@@ -23,8 +23,8 @@ from varts.live.report.estimates import (
     estimate_arms,
 )
 from varts.live.report.gain import Gain, gain
-from varts.live.report.guardrails import explain, measure
-from varts.live.report.rules import certainty, pending_note, stop_rule
+from varts.live.report.guardrails import explain, measure, violations
+from varts.live.report.rules import certainty, pending_note, stop_rule, thin_arms, thin_note
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,7 +130,8 @@ class Report:
         The arms in play need enough rewards, and one arm needs odds of being the best that are
         three times as high as among equal arms.
         """
-        if not self.has_enough_rewards:
+        rows = self.frame
+        if not self.has_enough_rewards or thin_arms(self.state.config, rows["n"], rows["sd"]):
             return False
         return bool(leads(self.frame["p_best"].drop_nulls().to_numpy()))
 
@@ -250,11 +251,11 @@ def report_of(
     config = state.config
     reporting = ReportingPolicy(state, contexts)
     arms = estimate_arms(state, traffic, level, reporting)
-    winner, because = stop_rule(arms, reporting)
+    metrics = _measure_metrics(state, level)
+    winner, because = stop_rule(arms, reporting, violations(metrics))
     stop = winner is not None
     if config.stopped:
         winner, stop, because = config.winner, True, "the experiment was stopped"
-    metrics = _measure_metrics(state, level)
     paused = [config.arms[arm] for arm in config.paused]
     return Report(
         name=name,
@@ -307,8 +308,11 @@ def _notes(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[str, ...]:
     summary = RewardSummary(arms.config.arms, arms.stats, by_context=contextual)
     warnings = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
     average = [AVERAGE_UNIT] if contextual and reporting.units is None else []
-    pending = pending_note(arms)
-    return (*average, *([] if pending is None else [pending]), *warnings)
+    few = None
+    if arms.best is not None and not arms.config.stopped:
+        few = thin_note(arms.config, arms.counts, arms.sd)
+    said = [one for one in (pending_note(arms), few) if one is not None]
+    return (*average, *said, *warnings)
 
 
 def _report_by_context(

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from varts._text import printable
 from varts.checks.finding import percent
+from varts.live.core.state import Config
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
+from varts.policies import BernoulliTS, KnownVarianceTS
 from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards may be a biased sample
 FEWEST_DECISIONS = 20  # before a share of pending decisions is worth a sentence
 LIKELY_SDS = 3.0  # a value this many sds from the mean of all rewards may still be a reward
 ARMS_NAMED = 5  # in a sentence
+FEWEST_REWARDS = 5  # of an arm before it can be compared with others
+KNOW_THE_SPREAD = (BernoulliTS.label, KnownVarianceTS.label)
 
 
-def stop_rule(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[int | None, str]:
+def thin_arms(config: Config, counts: Any, sd: Any) -> list[int]:
+    """Arms in play with too little data for a conclusion about any arm.
+
+    They have a handful of rewards, or only equal ones, and so borrow their variance from the other
+    arms. An expensive offer that nobody has bought yet would seem as certain as a cheap one that
+    many have bought. Arms with a prior, and policies that know the spread, don't have to borrow.
+
+    Args:
+        config: The configuration of the experiment.
+        counts: How many rewards each arm has.
+        sd: The standard deviation of each arm's rewards; NaN or None if unknown.
+    """
+    options = config.options
+    known = options.prior is not None or options.policy["label"] in KNOW_THE_SPREAD
+    if known or len(config.active) == 1:
+        return []
+    return [
+        arm
+        for arm in config.active.tolist()
+        if counts[arm] < FEWEST_REWARDS or not (sd[arm] or 0.0) > 0
+    ]
+
+
+def thin_note(config: Config, counts: Any, sd: Any) -> str | None:
+    """A sentence about arms with too little data; None if there are none."""
+    thin = thin_arms(config, counts, sd)
+    if not thin:
+        return None
+    name, n = printable(config.arms[thin[0]]), int(counts[thin[0]])
+    few = f"{n:,} {'reward' if n == 1 else 'rewards'}"
+    what = f"only {few}" if n < FEWEST_REWARDS else f"{few} that are all equal"
+    more = f" (and {len(thin) - 1:,} more)" if len(thin) > 1 else ""
+    advice = (
+        "wait for more rewards" if config.options.floor else "set a floor, so that it gets more"
+    )
+    return f"{name}{more} has {what}, so no arm can be called the best yet; {advice}, or pause it"
+
+
+def stop_rule(
+    arms: ArmEstimates, reporting: ReportingPolicy, violations: Mapping[str, str]
+) -> tuple[int | None, str]:
     """Decide whether the stop rule is met.
 
     Args:
         arms: The numbers of the report.
         reporting: The reporting policy that they come from.
+        violations: By the name of an arm, how it violates its guardrail.
 
     Returns:
         The arm that meets the rule, or None; and a sentence that gives the reason.
@@ -36,7 +84,13 @@ def stop_rule(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[int | Non
     winner, because = _check_rules(arms, arms.best)
     if winner is not None and len(active) == 1:
         because = f"{_name(arms, winner)} is the only arm in play"
-    doubt = None if winner is None else _pending_doubt(arms, reporting, winner)
+    if winner is None:
+        return None, because
+    thin = thin_note(arms.config, arms.counts, arms.sd)
+    doubt = _pending_doubt(arms, reporting, winner) if thin is None else thin
+    violation = violations.get(arms.config.arms[winner])
+    if doubt is None and violation is not None:
+        doubt = f"{_name(arms, winner)} meets the stop rule but violates its guardrail: {violation}"
     return (winner, because) if doubt is None else (None, doubt)
 
 
