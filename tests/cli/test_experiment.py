@@ -579,7 +579,10 @@ def test_the_stop_rule_is_told_and_never_acts(done):
     worth = {"9": 1, "12": 5}
     done("reward", "price", *(word for i in range(20) for word in (i, worth[arms[i]] + i / 10)))
     *_, out, certainty = done("report", "price").splitlines()
-    assert certainty == "can't rule out 9 or 12 yet (5 % error, no matter how often you look)"
+    assert certainty == (
+        "the stop rule counts on a single look; counting every look, you can't rule out 9 or 12 "
+        "yet (5 % error)"
+    )
     assert re.fullmatch(
         r"the stop rule is met: P\(best\) of 12 is [01]\.\d{4} \(target: at least 0\.9\); "
         r"to stop with this arm, run: varts experiment stop price --winner 12",

@@ -267,7 +267,7 @@ def report_of(
         because=because,
         winner=None if winner is None else config.arms[winner],
         error=arms.error,
-        certainty=certainty(arms),
+        certainty=certainty(arms, stop and not config.stopped),
         notes=_notes(arms, reporting),
         gain=gain_over_holdout(state, level),
         metrics=metrics,

@@ -53,11 +53,13 @@ def thin_note(config: Config, counts: Any, sd: Any) -> str | None:
     name, n = printable(config.arms[thin[0]]), int(counts[thin[0]])
     few = f"{n:,} {'reward' if n == 1 else 'rewards'}"
     what = f"only {few}" if n < FEWEST_REWARDS else f"{few} that are all equal"
-    more = f" (and {len(thin) - 1:,} more)" if len(thin) > 1 else ""
-    advice = (
-        "wait for more rewards" if config.options.floor else "set a floor, so that it gets more"
-    )
-    return f"{name}{more} has {what}, so no arm can be called the best yet; {advice}, or pause it"
+    more = ""
+    if len(thin) > 1:
+        others = "another arm has" if len(thin) == 2 else f"{len(thin) - 1:,} other arms have"
+        more = f", and {others} too few or only equal ones"
+    advice = "wait for more rewards" if config.options.floor else "set a floor to get more"
+    so = f"so no arm can be called the best yet; {advice}, or pause the arm"
+    return f"{name} has {what}{more}, {so}"
 
 
 def stop_rule(
@@ -86,8 +88,9 @@ def stop_rule(
         because = f"{_name(arms, winner)} is the only arm in play"
     if winner is None:
         return None, because
-    thin = thin_note(arms.config, arms.counts, arms.sd)
-    doubt = _pending_doubt(arms, reporting, winner) if thin is None else thin
+    doubt = _pending_doubt(arms, reporting, winner)
+    if doubt is None:
+        doubt = thin_note(arms.config, arms.counts, arms.sd)
     violation = violations.get(arms.config.arms[winner])
     if doubt is None and violation is not None:
         doubt = f"{_name(arms, winner)} meets the stop rule but violates its guardrail: {violation}"
@@ -118,8 +121,14 @@ def _check_rules(arms: ArmEstimates, best: int) -> tuple[int | None, str]:
     return None, " and ".join(unmet)
 
 
-def certainty(arms: ArmEstimates) -> str:
-    """A sentence about the arms that the anytime-valid comparison hasn't ruled out."""
+def certainty(arms: ArmEstimates, stop: bool = False) -> str:
+    """A sentence about the arms that the anytime-valid comparison hasn't ruled out.
+
+    Args:
+        arms: The numbers of the report.
+        stop: Whether the report says that the stop rule is met. Then the sentence explains how that
+            goes together with arms that can't be ruled out.
+    """
     if (why_not := anytime_unavailable(arms.config)) is not None:
         return why_not
     left = np.flatnonzero(arms.possible)
@@ -135,7 +144,11 @@ def certainty(arms: ArmEstimates) -> str:
     more = len(left) - len(names)
     last = names.pop() if not more else "1 other" if more == 1 else f"{more:,} others"
     hint = "; without a floor, that may never change" if arms.config.options.floor == 0 else ""
-    return f"can't rule out {', '.join(names)} or {last} yet {error}{hint}"
+    left_over = f"can't rule out {', '.join(names)} or {last} yet"
+    if stop:
+        once = "the stop rule counts on a single look; counting every look"
+        return f"{once}, you {left_over} ({100 * arms.error:g} % error)"
+    return f"{left_over} {error}{hint}"
 
 
 def pending_note(arms: ArmEstimates) -> str | None:
