@@ -65,7 +65,7 @@ class Attempt(threading.Thread):
 
 
 def fill_pool(exp, count):
-    """Leave so many idle connections in the pool of a store; returns them."""
+    """Leave this number of idle connections in the pool of a store; returns them."""
     with ExitStack() as stack:
         begun = [stack.enter_context(exp._session.reading()) for _ in range(count)]
         drivers = [transaction.connection.driver.connection for transaction in begun]
@@ -201,7 +201,7 @@ def test_without_the_watchdog_a_silent_call_hangs(postgres):
 
 
 def test_connections_that_are_cut_lose_nothing(postgres, monkeypatch):
-    """Idle ones nobody notices. In a transaction the caller is told, and the next call works."""
+    """Nobody notices idle ones. In a transaction the caller gets an error; the next call works."""
     url = postgres()
     with Proxy(url) as proxy, with_rewards(proxy.url(timeout=2)) as exp:
         id = exp.decide().id
@@ -217,7 +217,7 @@ def test_connections_that_are_cut_lose_nothing(postgres, monkeypatch):
 
 
 def test_retries_through_cut_connections_count_once(postgres):
-    """Cuts at any moment, also in the middle of a commit: whoever insists is counted once."""
+    """Cuts at any moment, also in the middle of a commit: a caller that retries is counted once."""
     url = postgres()
     with Proxy(url) as proxy, with_rewards(proxy.url(timeout=10)) as exp:
         numbers, done, failed = iter(range(10**9)), [], []
@@ -549,7 +549,7 @@ def left_over(url, id):
 
 @pytest.mark.parametrize("sticky", [False, True], ids=["plain", "sticky"])
 def test_an_experiment_deleted_in_use_leaves_nothing_behind(postgres, sticky):
-    """Whoever uses it is told that it was deleted, and nothing else."""
+    """Its users get the error that it was deleted, and no other."""
     url = postgres()
     with varts.open("carousel", ARMS, store=url, sticky=sticky) as exp:
         others, told = [varts.open("carousel", store=url) for _ in range(4)], []

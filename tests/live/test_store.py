@@ -544,7 +544,7 @@ def test_a_connection_that_ends_between_two_calls_in_a_row_is_noticed(postgres, 
         assert exp.decide().arm in ARMS
         end_all()
         monkeypatch.setattr(postgresql, "FRESH_SECONDS", 60.0)
-        refused(exp.decide, "lost the connection", "same id")  # who does not ask is told so
+        refused(exp.decide, "lost the connection", "same id")  # without a test it is an error
         assert exp.decide().arm in ARMS
     assert rewards(url) == 5
 

@@ -163,7 +163,7 @@ def _is_answered(path: Path) -> bool:
 def _leave_behind(threads: set[threading.Thread]) -> None:
     """End the process if a thread still waits for the store: Python would wait for the thread.
 
-    What it was doing is not acknowledged, and written completely or not at all.
+    Its call is not acknowledged, and is written completely or not at all.
     """
     until = time.monotonic() + STUCK_SECONDS
     for thread in threads:
