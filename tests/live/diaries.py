@@ -127,7 +127,7 @@ TABLES = [table for table in schema.TABLES if table is not schema.schema]
 
 def contents(store):
     """All rows of all tables, by the tables' names: a backup."""
-    with store._reading() as connection:
+    with store._begun() as connection:
         return {
             table.name: connection.execute(
                 f"SELECT {', '.join(table.columns)} FROM {table.name}"
@@ -138,7 +138,7 @@ def contents(store):
 
 def restore(store, backup):
     """Put all tables back to what they were, in one transaction, as a tool for backups does."""
-    with store._writing() as connection:
+    with store._begun(write=True) as connection:
         if not store.sqlite:
             connection.execute(_END_OTHERS)  # as a failover does
             connection.execute(f"LOCK TABLE {', '.join(backup)} IN ACCESS EXCLUSIVE MODE")

@@ -330,7 +330,7 @@ def test_a_lost_wake_up_delays_the_next_thread_but_keeps_it_out_of_nothing(monke
             super().put(item)
 
     monkeypatch.setattr(queue_module, "SimpleQueue", Mailbox)
-    queue, inside, leave = Queue(1), threading.Event(), threading.Event()
+    queue, inside, leave = Queue(), threading.Event(), threading.Event()
 
     def hold():
         with suppress(Interruption), queue.place(Deadline(HANG_SECONDS)):

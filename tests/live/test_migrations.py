@@ -37,7 +37,7 @@ def structure(store):
 
     The order of columns may differ: a step adds them at the end.
     """
-    with store._reading() as connection:
+    with store._begun() as connection:
 
         def ask(text):
             return connection.execute(text).fetchall()
@@ -111,7 +111,7 @@ def test_a_migrated_database_has_the_tables_of_a_new_one(old, kind, request, fil
     new = f"sqlite:///{tmp_path / 'new.db'}"
     fresh = Store(new if kind == "sqlite" else request.getfixturevalue("postgres")())
     assert structure(store) == structure(fresh)
-    with store._reading() as connection:
+    with store._begun() as connection:
         found = connection.execute("SELECT version_num FROM varts_schema").fetchall()
     assert found == [(SCHEMA_VERSION,)]
     store.close()
@@ -131,7 +131,7 @@ def test_another_structure_is_noticed(store_url, change):
     """The control of the test above."""
     store = Store(store_url)
     before = structure(store)
-    with store._writing() as connection:
+    with store._begun(write=True) as connection:
         connection.execute(change)
     assert structure(store) != before
     store.close()

@@ -255,7 +255,7 @@ def test_caches_are_made_anew_from_the_log(store, again, damage):
     for i in range(12):
         exp.reward(exp.decide(unit=f"unit-{i}").id, 1.0)
     kept = [exp.decide(unit=f"unit-{i}", id=f"before-{i}").arm for i in range(12)]
-    with store._writing() as connection:
+    with store._begun(write=True) as connection:
         connection.execute(DAMAGES[damage])
     if damage in ("configuration", "no JSON"):
         with pytest.raises(StoreError, match="verify --repair restores it"):
@@ -284,7 +284,7 @@ def test_a_log_with_a_gap_is_taken_as_it_is(store, again):
         for i, d in enumerate(exp.decide_many(["x", "y", "z"]))
     ]
     append(exp, *rewards)
-    with store._writing() as connection:
+    with store._begun(write=True) as connection:
         connection.execute("UPDATE varts_experiments SET version = 54, rewards = 53")
     assert "events 22 to 51 are missing from the log" in again().verify().problems
     found = exp.verify(repair=True)

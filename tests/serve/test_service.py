@@ -268,7 +268,7 @@ def test_overdue_decisions_are_settled_without_being_asked(serving):
     kinds, until = [], time.monotonic() + 5
     while "missing" not in kinds and time.monotonic() < until:
         time.sleep(0.05)
-        with serving.service.store._reading() as connection:
+        with serving.service.store._begun() as connection:
             rows = connection.execute("SELECT kind FROM varts_events").fetchall()
         kinds = [kind for (kind,) in rows]
     assert kinds == ["create", "missing"]

@@ -12,10 +12,10 @@ from varts.client.experiment import AsyncExperiment, RemoteExperiment
 from varts.client.messages import Conversation, Request, path_of
 from varts.client.problems import NotAllowed, UnknownToken
 from varts.client.talk import Talk
-from varts.live import experiment as live_experiment
 from varts.live.arguments import check_arms, check_text, match_priors
 from varts.live.errors import UnknownExperiment
-from varts.live.experiment import Experiment
+from varts.live.experiment import Experiment, check_options
+from varts.live.experiment import open_experiment as open_in_store
 from varts.live.options import GivenOptions, Options
 from varts.live.store.store import Store
 
@@ -86,9 +86,7 @@ def open_experiment(
     if isinstance(store, Store) or not is_address(store):
         if token is not None:
             raise ValueError("token must be left out for a database, got one")
-        return live_experiment.open_experiment(
-            name, arms, store=store, seed=seed, groups=groups, **options
-        )
+        return open_in_store(name, arms, store=store, seed=seed, groups=groups, **options)
     address = read_address(store)
     first = _opening(name, arms, address, seed, groups, options)
     made = RemoteExperiment(Talk(name), _connections().Connection(address, read_token(token)))
@@ -172,7 +170,7 @@ def _find(
         if options or isinstance(error, UnknownToken):
             raise
         return
-    live_experiment.check_options(talk.name, state.config, state.config.arms, groups, options)
+    check_options(talk.name, state.config, state.config.arms, groups, options)
 
 
 def _connections() -> ModuleType:

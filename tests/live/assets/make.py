@@ -94,7 +94,7 @@ def fill(url):
 
     asked = varts.open("asked", ["a", "bb"], store=store, client_ids=True, skew=3.0, window=60.0)
     play(asked, 12)
-    with store._writing() as connection:
+    with store._begun(write=True) as connection:
         connection.execute("UPDATE varts_statistics SET n = n + 1 WHERE experiment = 4")
     assert asked.verify(repair=True).repaired
     play(asked, 12)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import time
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -216,25 +215,6 @@ class Engine(ABC):
         if self._queue is not None:
             self._queue.after_fork_in_child()
         self._queue, self._gate = self._new_queue(), Gate()
-
-
-def dispose_with(owner: object, pool: sa.Engine) -> None:
-    """Close the pool's connections when its owner is garbage, even if nobody closed it."""
-    weakref.finalize(owner, pool.dispose)
-
-
-def weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls a method without keeping its object alive: the pool of an engine would
-    otherwise keep the engine alive, and the engine its pool.
-    """
-    reference = weakref.WeakMethod(method)
-
-    def call(*given: Any) -> Any:
-        found = reference()
-        assert found is not None  # a pool connects only while somebody uses its engine
-        return found(*given)
-
-    return call
 
 
 # ------------------------------------------------------------------------------ clocks

@@ -17,7 +17,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -27,7 +28,7 @@ from psycopg.pq import Conninfo
 from sqlalchemy.pool import QueuePool
 
 from varts.live.errors import StoreError
-from varts.live.store.engine import Connection, Engine, How, dispose_with, weakly
+from varts.live.store.engine import Connection, Engine, How
 from varts.live.store.queue import Deadline, Queue
 
 IDLE_CONNECTIONS = 5
@@ -85,10 +86,10 @@ class Postgres(Engine):
             max_overflow=MOST_CONNECTIONS - IDLE_CONNECTIONS,
             pool_timeout=timeout,
         )
-        sa.event.listen(self._pool, "do_connect", weakly(self._connect))
+        sa.event.listen(self._pool, "do_connect", _weakly(self._connect))
         sa.event.listen(self._pool, "checkin", _note_time)
         sa.event.listen(self._pool, "checkout", _test)
-        dispose_with(self, self._pool)
+        weakref.finalize(self, self._pool.dispose)  # if nobody closes the store
 
     def close(self) -> None:
         """Close idle connections."""
@@ -228,6 +229,20 @@ class Postgres(Engine):
         open connections that are deleted."""
         _inherited.append(self._pool.pool)
         super().after_fork_in_child()
+
+
+def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls a method without keeping its object alive: the pool of an engine would
+    otherwise keep the engine alive, and the engine its pool.
+    """
+    reference = weakref.WeakMethod(method)
+
+    def call(*given: Any) -> Any:
+        found = reference()
+        assert found is not None  # a pool connects only while somebody uses its engine
+        return found(*given)
+
+    return call
 
 
 _inherited: list[Any] = []

@@ -23,7 +23,6 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO, FileIO
-from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
@@ -67,20 +66,16 @@ class Deadline:
 
 
 class Queue:
-    """Lets a limited number of threads in, in the order they came.
+    """Lets one thread in at a time, in the order they came."""
 
-    Args:
-        places: How many threads may be inside at a time.
-    """
-
-    def __init__(self, places: int = 1) -> None:
-        self._places, self._lock = places, threading.RLock()
-        # A mailbox for every thread. The first ones are inside, the others wait.
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        # A mailbox for every thread. The first one is inside, the others wait.
         self._line: dict[SimpleQueue[None], None] = {}
 
     @contextmanager
     def place(self, deadline: Deadline) -> Iterator[None]:
-        """Hold a place for as long as the context lasts; raises WaitedTooLong."""
+        """Hold the place for as long as the context lasts; raises WaitedTooLong."""
         turn: SimpleQueue[None] = SimpleQueue()
         try:
             self._enter(turn, deadline)
@@ -99,13 +94,14 @@ class Queue:
 
     def _is_inside(self, turn: SimpleQueue[None]) -> bool:
         with self._lock:
-            return turn in islice(self._line, self._places)
+            return next(iter(self._line), None) is turn
 
     def _leave(self, turn: SimpleQueue[None]) -> None:
         with self._lock:
             self._line.pop(turn, None)
-            for inside in islice(self._line, self._places):
-                inside.put(None)
+            first = next(iter(self._line), None)
+            if first is not None:
+                first.put(None)
 
     def before_fork(self) -> None:
         """Let no thread open a lock file that the child would inherit without knowing it."""
@@ -135,7 +131,7 @@ class FileQueue(Queue):
     """
 
     def __init__(self, database: Path) -> None:
-        super().__init__(places=1)
+        super().__init__()
         self.database = database
         self.path = queue_file(database)
         self._first: SimpleQueue[File] | None = None  # the mailbox of who waits for the kernel

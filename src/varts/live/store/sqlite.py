@@ -142,7 +142,7 @@ class SQLite(Engine):
     def _new_queue(self) -> Queue | None:
         if self.file is not None and HAS_FILE_LOCKS:
             return FileQueue(self.file)
-        return Queue(1)
+        return Queue()
 
     def _place(self, write: bool, deadline: Deadline) -> AbstractContextManager[None]:
         if write or self.memory:

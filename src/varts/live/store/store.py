@@ -139,7 +139,7 @@ class Store:
 
     def names(self) -> list[str]:
         """The names of the experiments in this store."""
-        with self._reading() as connection:
+        with self._begun() as connection:
             return [name for (name,) in _rows(connection, NAMES)]
 
     def states(self, after: str | None = None, limit: int | None = None) -> dict[str, State]:
@@ -150,7 +150,7 @@ class Store:
             limit: How many at most.
         """
         rows: dict[int, dict[Key, Sums]] = {}
-        with self._reading() as connection:
+        with self._begun() as connection:
             bounds = {"after": after or "", "limit": MOST_ROWS if limit is None else limit}
             found = [ExperimentRow._make(row) for row in _rows(connection, EXPERIMENTS, **bounds)]
             ids = json.dumps([row.id for row in found])
@@ -175,7 +175,7 @@ class Store:
         """
         given = json.dumps(list(names))
         found = {}
-        with self._reading() as connection:
+        with self._begun() as connection:
             for name, time in _rows(connection, LAST_REWARDS, names=given):
                 found[name] = Activity(Traffic({}, {}), None if time is None else moment(time))
             for name, arm, decided, settled in _rows(connection, ALL_TRAFFIC, names=given):
@@ -191,7 +191,7 @@ class Store:
             limit: How many at most.
         """
         bounds = {"after": after or "", "limit": MOST_ROWS if limit is None else limit}
-        with self._reading() as connection:
+        with self._begun() as connection:
             rows = _rows(connection, SUMMARIES, **bounds)
             return {name: Summary(created, int(waiting)) for name, created, waiting in rows}
 
@@ -209,7 +209,7 @@ class Store:
         Args:
             name: The experiment's name.
         """
-        with self._reading() as connection:
+        with self._begun() as connection:
             return find_experiment(connection, name)
 
     def create(self, name: str, seed: int, config: dict[str, Any]) -> bool:
@@ -217,7 +217,7 @@ class Store:
 
         Args:
             name: The experiment's name.
-            seed: What its decisions are drawn from.
+            seed: The number that its decisions are drawn from.
             config: Its configuration, as plain values.
         """
         row = {
@@ -230,7 +230,7 @@ class Store:
             "swept": 0,
             "config": json.dumps(config),
         }
-        with self._writing() as connection:
+        with self._begun(write=True) as connection:
             if not create_experiment(connection, row):
                 return False
             made = find_experiment(connection, name)
@@ -277,24 +277,19 @@ class Store:
 
     @contextmanager
     def finding(self, name: str) -> Iterator[tuple[ExperimentRow | None, Transaction]]:
-        """A transaction that sees one moment, with the row of an experiment; None if there is none.
+        """A transaction that sees one moment, with the row of an experiment, or None.
 
         Args:
             name: The experiment's name.
         """
-        with self._reading() as connection:
+        with self._begun() as connection:
             row = find_experiment(connection, name)
             yield row, Transaction(connection, row.id if row else 0, self.name, self.clock)
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self.engine.transaction(write=True, first=(FIND_SCHEMA,)) as connection:
-            check_schema(connection.first, self.name)
-            yield connection
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with self.engine.transaction(first=(FIND_SCHEMA,)) as connection:
+    def _begun(self, write: bool = False) -> Iterator[Connection]:
+        """A transaction that isn't about a single experiment."""
+        with self.engine.transaction(write=write, first=(FIND_SCHEMA,)) as connection:
             check_schema(connection.first, self.name)
             yield connection
 
