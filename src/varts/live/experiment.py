@@ -53,7 +53,14 @@ from varts.live.options import GivenOptions, Options, check_flag, stored_prior
 from varts.live.report.report import Report, report_of
 from varts.live.rewards import Correction, Reward, count_again, record, record_each
 from varts.live.session import Session
-from varts.live.settle import delete, forget, settle_all, settle_some, some_were_missed
+from varts.live.settle import (
+    delete,
+    forget,
+    settle_all,
+    settle_some,
+    settle_waiting,
+    some_were_missed,
+)
 from varts.live.store.log import Log
 from varts.live.store.store import Store, open_store
 from varts.live.store.transaction import Traffic, Transaction
@@ -717,6 +724,8 @@ class Experiment:
             after = before.changed(kind, body)
             if after != before:
                 after.check(before)
+                if before.options.settles_at_close and not after.options.settles_at_close:
+                    settle_waiting(self._session, write)
                 write.apply(kind, body={**body, **note})
             if recounted:
                 count_again(self._session, write, note)
@@ -821,7 +830,7 @@ def open_experiment(
         groups: The group of each arm, for a prior that was fitted by group.
         options: Options of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, rules.
 
     Raises:
         UnknownExperiment: There is no experiment of that name, and no arms to create it with.

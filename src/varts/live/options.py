@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
-from varts._validation import abbreviate, choice, real, unknown
+from varts._validation import abbreviate, choice, integer, real, unknown
 from varts.features import MISSING, NUMBER, Features, features_from
 from varts.live.arguments import read_seconds
 from varts.policies import Fading, Policy, PolicyLike, SequentialHalving, known, make, options_of
@@ -30,6 +30,11 @@ GUARD_SIGNS = {"below": "<", "above": ">"}  # as you type them
 LONGEST_WINDOW = 100 * 365.25 * 86400  # seconds: a century
 CONTEXTUAL_POLICY = "LinearVarTS"  # of an experiment with features, unless you give another one
 FEATURES_VERSION = 1  # of the stored form of features
+AUTO, DAY = "auto", 86400.0
+# How an experiment turns its log into numbers. 1: a reward counts when it arrives, and all rewards
+# count as independent and comparable. 2: a decision counts when its window closes; statistics are
+# corrected for returning units and for time; an arm with little data gets at most an even share.
+RULES = (1, 2)
 # Metrics and features can't have these names: they are keywords of calls, or columns of an export.
 TAKEN_NAMES = (
     *("id", "value", "reward", "key", "by", "why", "arm", "time", "unit", "probability"),
@@ -60,13 +65,17 @@ class GivenOptions(TypedDict, total=False):
     metrics: Sequence[str]
     guards: Mapping[str, Guard]
     features: Features | Mapping[str, Any] | None
+    missing_metrics: Mapping[str, float]
+    block: float | str | None
+    adjust: Features | Mapping[str, Any] | None
+    rules: int
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of an experiment, in their stored form; `Options.made` checks them.
 
-    `configure` can change all of them except `goal`, `hash_units` and `features`.
+    `configure` can change all of them except `goal`, `hash_units`, `features` and `adjust`.
 
     Args:
         goal: Whether to maximize or minimize the reward: max or min.
@@ -76,7 +85,8 @@ class Options:
         holdout: Share of the units that always get an even split, to measure what learning earns.
         sticky: Whether a unit keeps its arm.
         clip: Low and high. A reward outside counts as the nearer end; the log keeps the raw value.
-        window: How long a reward may take to arrive, in seconds.
+        window: How long a reward may take to arrive, in seconds. A decision counts when its window
+            closes, with what it has earned by then.
         skew: How far the clock of the database may jump, in seconds; windows close that much later.
         missing: The reward that counts for a decision whose window has passed without one.
         half_life: Number of rewards after which an older reward counts half.
@@ -94,6 +104,16 @@ class Options:
             flags an arm that breaks one; nothing else happens.
         features: What you know about a unit when its arm is chosen: numbers, and categories with
             their values. Every decision then needs a context; the default policy is LinearVarTS.
+        missing_metrics: By metric, the number that counts for a decision whose window has passed
+            without one.
+        block: How long a block of time is, in seconds. Arms are compared within blocks, because the
+            level may move for all of them: auto is a day, none compares all rewards with each
+            other.
+        adjust: Covariates, described like features: what you know about a unit that explains some
+            of its reward, such as what it spent before. Estimates are adjusted for them; every
+            unit still gets the same chances. Every decision then needs a context.
+        rules: How the log is turned into numbers. Experiments from before these rules have rules 1;
+            `configure` can switch them to 2.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -122,9 +142,13 @@ class Options:
     metrics: tuple[str, ...] = ()
     guards: Mapping[str, Guard] = field(default_factory=dict)
     features: Any = None
+    missing_metrics: Mapping[str, float] = field(default_factory=dict)
+    block: float | str | None = AUTO
+    adjust: Any = None
+    rules: int = RULES[-1]
 
     #: Options that can't change, because everything in the log depends on them.
-    FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units", "features")
+    FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units", "features", "adjust")
 
     @classmethod
     def made(cls, **given: Any) -> Options:
@@ -183,17 +207,67 @@ class Options:
             metrics=check_names(asked.metrics),
             guards=check_guards(asked.guards, asked.metrics),
             features=stored_features(asked.features, asked.metrics),
+            missing_metrics=check_missing_metrics(asked.missing_metrics, asked.metrics),
+            block=check_block(asked.block),
+            adjust=stored_features(asked.adjust, asked.metrics),
+            rules=integer("rules", asked.rules, RULES[0], RULES[-1]),
         )
-        if made.missing is not None and made.window is None:
-            raise ValueError(
-                "window must be given with missing, got none: a reward is missing once its window "
-                "has passed"
-            )
+        made._check_combinations()
         # `build` refuses a prior that the policy doesn't accept.
         check_features(
             made.build(None), None if prior is None else prior_from(prior), made.features
         )
         return made
+
+    def _check_combinations(self) -> None:
+        """Raise ValueError if two options don't go together."""
+        missing = "missing" if self.missing is not None else "missing_metrics"
+        if (self.missing is not None or self.missing_metrics) and self.window is None:
+            raise ValueError(
+                f"window must be given with {missing}, got none: a reward is missing once its "
+                "window has passed"
+            )
+        if self.rules == 1:
+            for name in ("missing_metrics", "adjust"):
+                if getattr(self, name):
+                    raise ValueError(f"rules must be 2 with {name}, got 1")
+            return
+        if isinstance(self.block, float) and self.half_life is not None:
+            raise ValueError(
+                "block must be auto or none with a half-life, which weights rewards unequally, "
+                f"got {self.block:g}"
+            )
+        if self.adjust is not None:
+            for name in ("features", "half_life"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} must be left out with adjust, got both")
+
+    @property
+    def block_length(self) -> int | None:
+        """How long a block of time is, in microseconds; None if arms are compared over all time.
+
+        With a half-life rewards have unequal weights, and a policy that uses features has
+        regressions instead of sums: neither is compared within blocks.
+        """
+        if self.rules == 1 or self.half_life is not None or self.features is not None:
+            return None
+        seconds = DAY if self.block == AUTO else self.block
+        return None if seconds is None else round(float(seconds) * 1e6)
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether statistics tell rewards of the same unit from rewards of others."""
+        return self.rules > 1 and self.half_life is None
+
+    @property
+    def accounting(self) -> tuple[Any, ...]:
+        """How rewards are summed up: if this changes, the sums are made again from the log."""
+        return self.rules, self.block_length, self.counts_units
+
+    @property
+    def settles_at_close(self) -> bool:
+        """Whether a decision counts when its window closes, not when its reward arrives."""
+        return self.rules > 1 and self.window is not None
 
     def reconfigured(self, given: Mapping[str, Any]) -> Options:
         """Like `changed`, but for an existing experiment: some options can't change any more.
@@ -208,6 +282,8 @@ class Options:
                     f"{name} must stay {getattr(self, name)!r} once an experiment exists, "
                     f"got {given[name]!r}"
                 )
+        if made.rules < self.rules:
+            raise ValueError(f"rules must be at least {self.rules}, got {made.rules}")
         old, new = self.build(None), made.build(None)
         if type(old).transform is not type(new).transform:
             raise ValueError(
@@ -322,6 +398,7 @@ class Options:
             "clip": None if clip is None else tuple(clip),
             "metrics": tuple(body.get("metrics", ())),
             "guards": {name: (side, limit) for name, (side, limit) in guards.items()},
+            "rules": body.get("rules", RULES[0]),  # logs from before there were rules have none
         }
         return cls(**{**body, **changed})
 
@@ -371,6 +448,24 @@ def check_guards(guards: Any, metrics: Sequence[str]) -> dict[str, Guard]:
         side = choice(f"guard of {name}", guard[0], tuple(GUARD_SIGNS))
         out[name] = side, real(f"guard of {name}", guard[1])
     return out
+
+
+def check_missing_metrics(given: Any, metrics: Sequence[str]) -> dict[str, float]:
+    """Validate the numbers that count for missing metrics."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f'missing_metrics must be like {{"margin": 0.0}}, got {abbreviate(given)}')
+    for name in given:
+        if name not in metrics:
+            raise ValueError(unknown("metric", name, metrics))
+    return {name: real(f"missing_metrics of {name}", value) for name, value in given.items()}
+
+
+def check_block(block: Any) -> float | str | None:
+    """Validate the length of a block of time: seconds, auto or None."""
+    if block is None or block == AUTO:
+        return block
+    seconds = read_seconds("block", block)
+    return real("block", seconds, at_least=1, at_most=LONGEST_WINDOW)
 
 
 def check_range(clip: Any) -> tuple[float, float] | None:
@@ -537,6 +632,28 @@ def _read_guards(name: str, text: str) -> dict[str, Guard]:
     return out
 
 
+def _read_block(name: str, text: str) -> float | str:
+    return AUTO if text.strip().lower() == AUTO else read_seconds(name, text)
+
+
+def _read_metrics(name: str, text: str) -> dict[str, float]:
+    """Read numbers by metric.
+
+    >>> _read_metrics("missing_metrics", "margin=0,visits=1")
+    {'margin': 0.0, 'visits': 1.0}
+    """
+    pairs = [one.partition("=") for one in text.split(",")]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError(f"{name} must be numbers like margin=0,visits=1, got {text!r}")
+    return {metric.strip(): _read_number(name, value) for metric, _, value in pairs}
+
+
+def _read_rules(name: str, text: str) -> int:
+    if text.strip() not in map(str, RULES):
+        raise ValueError(f"{name} must be one of {', '.join(map(str, RULES))}, got {text!r}")
+    return int(text)
+
+
 def parse_features(name: str, text: str) -> dict[str, Any]:
     """Read features with their kinds, or JSON.
 
@@ -652,4 +769,8 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "metrics": ("NAME[,NAME]", _read_names),
     "guards": ("NAME<LIMIT", _read_guards),
     "features": ("NAME=number|NAME=WORD/WORD", parse_features),
+    "missing_metrics": ("NAME=NUMBER", _read_metrics),
+    "block": ("auto|SECONDS|1h|1d", _read_block),
+    "adjust": ("NAME=number|NAME=WORD/WORD", parse_features),
+    "rules": ("1|2", _read_rules),
 }

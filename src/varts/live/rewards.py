@@ -1,4 +1,9 @@
-"""Rewards and corrections: each counts once, and only for a decision whose window is open."""
+"""Rewards and corrections: each counts once, and only for a decision whose window is open.
+
+If an experiment has a window, a reward is recorded when it arrives, and counts when the window of
+its decision closes: `settle` does that. Otherwise recent decisions would contribute rewards but no
+zeros. Without a window, a reward counts at once.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,16 @@ from typing import Any, NamedTuple
 
 from varts._validation import unknown
 from varts.live.core.allocation import clipped, counted, features_marks, holdout_mark
-from varts.live.core.events import AMEND, EXPIRED, PART, REWARD, VOID, Event, Outcome
+from varts.live.core.events import (
+    AMEND,
+    ARRIVAL,
+    EXPIRED,
+    PART,
+    REWARD,
+    VOID,
+    Event,
+    Outcome,
+)
 from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
@@ -87,8 +101,13 @@ class _Recorder:
         settled = transaction.settled(ids)
         # A decision that isn't settled has no corrections.
         corrections = transaction.corrections(list(settled)) if settled else {}
-        self._entries = {id: Outcome(row, corrections.get(id, ())) for id, row in settled.items()}
-        self._just_settled: dict[str, Event] = {}  # few are asked about again
+        at_once = not write.state.config.options.settles_at_close
+        arrivals = {} if at_once else transaction.arrivals([id for id in ids if id not in settled])
+        self._entries = {id: Outcome(events) for id, events in arrivals.items()}
+        for id, row in settled.items():
+            self._entries[id] = Outcome([row, *corrections.get(id, ())])
+        self._just_recorded: dict[str, Event] = {}  # few are asked about again
+        write.load_units(row for id, row in self._decided.items() if at_once or id in settled)
 
     def record(self, item: Any) -> bool:
         """Record one item; True if it was new. A refused one leaves no trace."""
@@ -108,7 +127,7 @@ class _Recorder:
             if (item.value, dict(item.metrics)) in known:  # as it first was, or as it is now
                 return False
             now = f"already has the reward {_shown(entry.total, entry.metrics)}"
-            if entry.counted is None:
+            if entry.is_void:
                 now = f"had the reward {_shown(entry.raw, entry.first_metrics)}, which was voided"
             raise RewardConflict(
                 f"decision {item.id!r} {now}, got {_shown(item.value, item.metrics)}; amend "
@@ -136,7 +155,7 @@ class _Recorder:
                     f"{_shown(*known)}, got {_shown(item.value, item.metrics)}"
                 )
             return False
-        if entry.counted is None:
+        if entry.is_void:
             raise RewardConflict(
                 f"the reward of decision {item.id!r} was voided, so nothing can be added to it; "
                 "amend gives it one again"
@@ -162,12 +181,12 @@ class _Recorder:
                 f"decision {item.id!r} expired without a reward that could be corrected"
             )
         if item.value is None:
-            if entry.counted is None:
+            if entry.is_void:
                 return False
             self._correct(VOID, row, entry, item.id, None, {}, {})
             return True
         metrics = {**entry.metrics, **item.metrics}
-        if (entry.total, entry.metrics) == (item.value, metrics) and entry.counted is not None:
+        if (entry.total, entry.metrics) == (item.value, metrics) and not entry.is_void:
             return False
         self._correct(AMEND, row, entry, item.id, item.value, metrics, {})
         return True
@@ -185,9 +204,9 @@ class _Recorder:
         for name in item.metrics:
             if name not in metrics:
                 raise InvalidReward(unknown("metric", name, metrics))
-        just_settled = self._just_settled.pop(item.id, None)
-        if just_settled is not None:
-            self._entries[item.id] = Outcome(just_settled)
+        recorded = self._just_recorded.pop(item.id, None)
+        if recorded is not None:
+            self._entries[item.id] = Outcome([recorded])
         return row, self._entries.get(item.id)
 
     def _check_open(self, id: str, row: Any, entry: Outcome | None) -> None:
@@ -198,16 +217,18 @@ class _Recorder:
             )
 
     def _settle(self, row: Any, item: Reward, part: dict[str, Any]) -> None:
-        """Settle a decision by its first reward."""
+        """Record the first reward of a decision; without a window that settles it."""
         session, write = self._session, self._write
         config = write.state.config
-        held = holdout_mark(session.seed, config, row)
-        body = {**part, **held, **self._features.get(item.id, {})}
+        value, body = self._count(item.id, item.value), dict(part)
         if item.metrics:
             body["metrics"] = dict(item.metrics)
-        value = self._count(item.id, item.value)
-        write.apply(REWARD, item.id, row.arm, row.epoch, item.value, value, body=body or None)
-        self._just_settled[item.id] = write.events[-1]
+        if config.options.settles_at_close:
+            write.apply(ARRIVAL, raw=item.value, arrives=item.id, body=body or None, about=row)
+        else:
+            body |= {**holdout_mark(session.seed, config, row), **self._features.get(item.id, {})}
+            write.apply(REWARD, item.id, raw=item.value, value=value, body=body or None, about=row)
+        self._just_recorded[item.id] = write.events[-1]
 
     def _correct(
         self,
@@ -219,8 +240,14 @@ class _Recorder:
         metrics: dict[str, float],
         part: dict[str, Any],
     ) -> None:
-        """Replace the reward of a decision."""
+        """Replace the reward of a decision, which may not count yet."""
         write = self._write
+        value = None if raw is None else self._count(id, raw)
+        if not entry.settled:
+            body = {**part, **self._note, **({"metrics": metrics} if metrics else {})}
+            write.apply(ARRIVAL, raw=raw, arrives=id, body=body or None, about=row)
+            entry.record(raw, None, metrics, part)
+            return
         body = {"before": entry.counted, **part, **self._note}
         if entry.held is not None and row.epoch >= write.state.config.holdout_since:
             body["held"] = entry.held
@@ -232,11 +259,8 @@ class _Recorder:
             body["metrics_before"] = entry.metrics
         if write.state.config.options.half_life is not None:
             body["number"] = write.number_of(entry.version)
-        value = None if raw is None else self._count(id, raw)
-        write.apply(kind, None, row.arm, row.epoch, raw, value, corrects=id, body=body)
-        entry.total, entry.counted, entry.metrics = raw, value, metrics
-        if part:
-            entry.parts[part["key"]] = part["part"], part.get("part_metrics", {})
+        write.apply(kind, raw=raw, value=value, corrects=id, body=body, about=row)
+        entry.record(raw, value, metrics, part)
 
     def _count(self, id: str, raw: float) -> float:
         """The reward as the statistics count it; refuses one that the policy can't count."""
@@ -261,7 +285,9 @@ def count_again(session: Session, write: Write, note: Note) -> None:
     different = (
         row.id
         for row in write.log().decisions()
-        if row.raw is not None and counted(session.seed, config, row.id, row.raw) != row.value
+        if row.raw is not None
+        and row.value is not None
+        and counted(session.seed, config, row.id, row.raw) != row.value
     )
     while ids := list(islice(different, IDS_PER_QUERY)):
         recorder = _Recorder(session, write, ids, note)

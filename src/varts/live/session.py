@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -38,6 +38,7 @@ class Write:
         self.already_swept, self._rewards = head.swept, state.rewards
         self.events: list[Event] = []
         self._applied = 0  # how many of the events
+        self._loaded: set[str] = set()  # units whose rewards the state knows
         self.swept: int | None = None
 
     def apply(
@@ -50,16 +51,34 @@ class Write:
         value: float | None = None,
         corrects: str | None = None,
         body: dict[str, Any] | None = None,
+        arrives: str | None = None,
+        about: Any = None,
     ) -> None:
-        """Add the next event; raises ValueError if it is an impossible change of configuration."""
+        """Add the next event; raises ValueError if it is an impossible change of configuration.
+
+        The arguments are the columns of `Event`, but for `about`: the decision that it is about.
+        """
         version = self.state.version + len(self.events) - self._applied + 1
-        batch = self.transaction.batch
+        batch, unit, made = self.transaction.batch, None, None
+        if about is not None:
+            arm, epoch, unit, made = about.arm, about.epoch, about.unit, about.time
         event = Event(
-            version, kind, self.time, decision, arm, epoch, raw, value, batch, corrects, body
-        )
+            version, kind, self.time, decision, arm, epoch, raw, value, batch, corrects, body,
+            arrives, unit, made,
+        )  # fmt: skip
         self.events.append(event)
         if kind not in APPLIED_TOGETHER:
             self._apply_all()
+
+    def load_units(self, decisions: Iterable[Any]) -> None:
+        """Load the rewards so far of the units of these decisions, whose rewards will be counted or
+        corrected."""
+        if self.state.config.options.counts_units:
+            names = {one.unit for one in decisions if one.unit is not None}
+            names -= self._loaded
+            if names:
+                self._loaded |= names
+                self.state.units.update(self.transaction.unit_rewards(names))
 
     def _apply_all(self) -> None:
         self.state.apply_many(self.events[self._applied :])
@@ -81,7 +100,7 @@ class Write:
         self._apply_all()
         if self.events:
             self.transaction.add_events(self.events)
-        if self.state.stale:
+        if self.state.stale or self.state.recount:
             rebuild(self.state, self.log())
         if self.events or self.swept is not None:
             self.transaction.save(self.state, self.swept)
@@ -138,6 +157,7 @@ class Session:
             write = Write(transaction, state.copy(), head)
             yield write
             write.write()
+        write.state.forget_units()
         self.state = write.state
 
     def catch_up(self, transaction: Transaction) -> tuple[State, Head]:

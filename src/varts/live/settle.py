@@ -1,23 +1,25 @@
 """Settling decisions whose window has closed, and forgetting units and experiments.
 
-A decision without a reward is settled when its window closes: an event each, in the log. Settling
-goes by the time of decisions and notes how far it came; the next time it goes on from there.
+A decision is settled when its window closes, an event each, in the log: with what it has earned by
+then, or with what counts for a missing reward. Settling goes by the time of decisions and notes how
+far it came; the next time it goes on from there. (Under rules 1 a reward settled its decision when
+it arrived, and only decisions without one are left.)
 """
 
 from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from varts.live.core.allocation import FORGOTTEN, counted, features_marks, holdout_mark
-from varts.live.core.events import ERASE, EXPIRED, FORGET, MISSING
+from varts.live.core.events import ERASE, EXPIRED, FORGET, MISSING, REWARD, Outcome
 from varts.live.decide import stored_unit
 from varts.live.errors import Changed
 from varts.live.options import Options
 from varts.live.session import Session, Write
 from varts.live.store.log import Log
-from varts.live.store.transaction import Transaction
+from varts.live.store.transaction import Overdue, Transaction
 
 DECISIONS_PER_CALL = 200  # settled in one transaction: 10 to 30 ms
 
@@ -58,18 +60,45 @@ def _settle(session: Session, write: Write, since: int, limit: int) -> bool:
         return False
     until = _closed_until(write.time, options)
     rows = transaction.overdue(since, until, limit)
-    features = {} if options.missing is None else features_marks(config, rows)
-    for row in rows:
-        if options.missing is None:
-            write.apply(EXPIRED, row.id, row.arm, row.epoch)
-        else:
-            value = counted(session.seed, config, row.id, options.missing)
-            body = {**holdout_mark(session.seed, config, row), **features.get(row.id, {})}
-            write.apply(MISSING, row.id, row.arm, row.epoch, value=value, body=body or None)
+    _close(session, write, rows)
     more = len(rows) == limit
     # If the limit cut the list, others with the time of the last one may be left.
     write.swept = rows[-1].time - 1 if more else transaction.last_decided(until)
     return more
+
+
+def settle_waiting(session: Session, write: Write) -> None:
+    """Count all rewards that wait for their window to close, which an experiment that loses its
+    window would never do."""
+    _close(session, write, write.transaction.waiting())
+
+
+def _close(session: Session, write: Write, rows: Sequence[Overdue]) -> None:
+    """Settle these decisions."""
+    config, options = write.state.config, write.state.config.options
+    features = features_marks(config, rows)
+    arrivals = {}
+    if options.rules > 1 and rows:
+        arrivals = write.transaction.arrivals([row.id for row in rows])
+    write.load_units(rows)
+    for row in rows:
+        outcome = Outcome(arrivals[row.id]) if row.id in arrivals else None
+        raw = None if outcome is None else outcome.total
+        given = options.missing if outcome is None else raw
+        if given is None:  # no reward, or one that was voided
+            write.apply(EXPIRED, row.id, about=row)
+            continue
+        metrics = {**options.missing_metrics, **({} if outcome is None else outcome.metrics)}
+        body = {
+            **holdout_mark(session.seed, config, row),
+            **features.get(row.id, {}),
+            **({"metrics": metrics} if metrics else {}),
+            **({} if outcome is None else outcome.summary()),
+        }
+        kind, value = MISSING, counted(session.seed, config, row.id, given)
+        if outcome is not None:
+            kind = REWARD
+        write.apply(kind, row.id, raw=raw, value=value, body=body or None, about=row)
 
 
 def some_were_missed(transaction: Transaction, options: Options, now: int, pending: int) -> bool:

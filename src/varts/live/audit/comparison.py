@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from varts._text import printable
-from varts.live.core.events import THE_REWARD, Key
+from varts.live.core.events import THE_REWARD, Key, UnitKey
 from varts.live.core.state import State
-from varts.live.core.sums import RegressionSums, Sums
+from varts.live.core.sums import NO_UNIT, RegressionSums, Sums, UnitSums
 from varts.live.store.transaction import Traffic
 
 RELATIVE_TOLERANCE = 1e-9  # for a mean, relative to the standard deviation
@@ -78,6 +78,25 @@ def compare(log: State, cached: State, out: Verification) -> None:
         compare_sums(key, log.rows.get(key, Sums()), cached.rows.get(key, Sums()), out)
 
 
+def compare_unit_rewards(
+    log: Mapping[UnitKey, UnitSums], cached: Iterable[tuple[UnitKey, UnitSums]], out: Verification
+) -> None:
+    """Compare the cached rewards of units with what the log adds up to.
+
+    Args:
+        log: By metric, arm and unit, what the log adds up to.
+        cached: What is cached.
+        out: Collects the differences.
+    """
+    wrong, left = 0, dict(log)
+    for key, (n, mean) in cached:
+        unit = left.pop(key, NO_UNIT)
+        near = RELATIVE_TOLERANCE * max(abs(unit.mean), abs(mean))
+        wrong += n != unit.n or abs(mean - unit.mean) > near
+    if wrong or left:
+        out.add_problem(f"{wrong + len(left)} units have other rewards than in the log")
+
+
 def compare_traffic(cached: Traffic, log: Traffic, out: Verification) -> None:
     """Compare the counts of decisions per arm with the log."""
     for what, count, found in zip(("decisions", "settled ones"), cached, log, strict=True):
@@ -111,9 +130,9 @@ def compare_units(
 
 
 def compare_sums(key: Key, log: Sums, cache: Sums, out: Verification) -> None:
-    """Compare the sums of one metric, arm and epoch."""
-    metric, arm, epoch = key
-    where = f"arm {arm}, epoch {epoch}" if metric == THE_REWARD else f"arm {arm}, {metric}"
+    """Compare the sums of one metric, arm and block."""
+    metric, arm, block = key
+    where = f"arm {arm}, block {block}" if metric == THE_REWARD else f"arm {arm}, {metric}"
     if (log.rewards, log.at, log.origin) != (cache.rewards, cache.at, cache.origin):
         out.add_problem(
             f"{where}: {cache.rewards} rewards in the statistics, {log.rewards} in the log"
@@ -125,11 +144,29 @@ def compare_sums(key: Key, log: Sums, cache: Sums, out: Verification) -> None:
         ("m2", log.m2, cache.m2, log.m2),
         ("m3", log.m3, cache.m3, sd * log.m2),
         ("m4", log.m4, cache.m4, log.m4),
+        *_shared(log, cache),
     ):
         if not abs(a - b) <= RELATIVE_TOLERANCE * scale:
             out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
     if not same_regression(log.line, cache.line):
         out.add_problem(f"{where}: the effects of features differ from what the log adds up to")
+
+
+def _shared(log: Sums, cache: Sums) -> list[tuple[str, float, float, float]]:
+    """What rewards of the same unit have in common: name, both numbers, and their scale."""
+    one, other = log.shared, cache.shared
+    size = math.sqrt(abs(one.squares * one.counts))
+    return [
+        ("number of units", one.units, other.units, 0.0),
+        ("squared totals of units", one.squares, other.squares, abs(one.squares)),
+        (
+            "products of units",
+            one.products,
+            other.products,
+            math.sqrt(abs(one.squares * one.counts)),
+        ),
+        ("squared counts of units", one.counts, other.counts, one.counts),
+    ]
 
 
 def same_regression(one: RegressionSums | None, other: RegressionSums | None) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from varts.live.audit.comparison import Verification
 from varts.live.core.allocation import counted, tosses
 from varts.live.core.events import (
     AMEND,
+    CONFIGURE,
     CORRECTIONS,
     EXPIRED,
     HELD,
@@ -32,6 +34,7 @@ from varts.live.core.events import (
     THE_REWARD,
     Event,
     Key,
+    UnitKey,
 )
 from varts.live.core.state import Config, State
 from varts.live.core.sums import NO_REWARDS, limited
@@ -209,17 +212,18 @@ class Follower:
         while self._place < end and not self.broken:
             start = self._place
             first = page[start]
-            if state.stale and first.batch != state.batch:
+            if (state.stale or state.recount) and first.batch != state.batch:
                 self._rebuild()  # as the writer did when the transaction ended
             stop = start + 1
-            if self._plain and not state.stale:
+            pending = bool(state.stale or state.recount)
+            if self._plain and not pending:
                 stop = end
             elif first.kind in REWARDLIKE:
                 while (
                     stop < end
                     and page[stop].kind in REWARDLIKE
                     and page[stop].version == page[stop - 1].version + 1
-                    and (not state.stale or page[stop].batch == state.batch)
+                    and (not pending or page[stop].batch == state.batch)
                 ):
                     stop += 1
             events = page[start:stop]
@@ -246,9 +250,9 @@ class Follower:
             self._check_values(events, config, self.found)
         if first.kind in REWARDLIKE:
             earned = self._earned
-            for _, _, _, _, arm, _, _, value, _, _, _ in events:
-                if value is not None:
-                    earned[cast(int, arm)] += limited(value)
+            for event in events:
+                if event.value is not None:
+                    earned[cast(int, event.arm)] += limited(event.value)
             return
         self.options[state.config.epoch] = state.config.options
         if len(state.config.arms) > len(self._earned):
@@ -282,7 +286,7 @@ class Follower:
                 )
 
     def _rebuild(self) -> None:
-        if self.state.stale:
+        if self.state.stale or self.state.recount:
             rebuild(self.state, self.log)
 
     def _break(self, version: int, error: Exception) -> None:
@@ -292,7 +296,8 @@ class Follower:
 
 
 def rebuild(state: State, log: Log) -> None:
-    """Compute the stale rows of a state again, from the log up to its version.
+    """Compute the stale rows of a state again, from the log up to its version; all rows if rewards
+    count differently now.
 
     Every reward counts as it is now, in the place where it was first counted. Without a half-life
     and a holdout only the events of the arms in question are read.
@@ -306,13 +311,15 @@ def rebuild(state: State, log: Log) -> None:
         for key in state.stale
         if key[0] == THE_REWARD and key in state.rows
     )
-    everything = weighted or any(key[0] in (HELD, NOT_HELD) for key in state.stale)
+    everything = state.recount or weighted
+    everything = everything or any(key[0] in (HELD, NOT_HELD) for key in state.stale)
     arms = None if everything else sorted({arm for _, arm, _ in state.stale})
     latest = log.latest_corrections(state.version, arms)
     again: State | None = None
     for event in log.counting_events(state.version, arms):
         if again is None:
             again = State.created(event)
+            count_alike(again, state)
             continue
         now = latest.get(str(event.decision))
         if now is not None:
@@ -321,7 +328,18 @@ def rebuild(state: State, log: Log) -> None:
             again.rewards += 1  # voided: the clock of the half-life counts it all the same
         else:
             again.apply(event._replace(version=again.version + 1))
+            if event.kind == CONFIGURE:
+                count_alike(again, state)
     assert again is not None
+    if state.recount:
+        state.replace_rows(again.rows)
+        state.units, state.touched_units = again.units, set(again.units)
+        state.stale, state.recount, state.recounted = set(), False, True
+        return
+    for place in state.units.keys() & again.units.keys():
+        if state.units[place] != again.units[place] and _is_stale(place, state.stale):
+            state.units[place] = again.units[place]
+            state.touched_units.add(place)
     half_life = again.config.options.half_life
     for key in state.stale:
         sums = again.rows.get(key, NO_REWARDS)
@@ -329,6 +347,18 @@ def rebuild(state: State, log: Log) -> None:
         fades = half_life if key[0] == THE_REWARD else None
         state.set_row(key, sums.settled(at, fades) if sums.rewards else sums._replace(at=at))
     state.stale.clear()
+
+
+def _is_stale(place: UnitKey, stale: Iterable[Key]) -> bool:
+    return any(key[:2] == place[:2] for key in stale)
+
+
+def count_alike(again: State, state: State) -> None:
+    """Make a state that is rebuilt from the beginning sum up rewards as another one does now."""
+    options = state.config.options
+    block = None if options.block_length is None else options.block
+    alike = replace(again.config.options, rules=options.rules, block=block)
+    again.config, again.recount = replace(again.config, options=alike), False
 
 
 def corrected_rows(state: State, keys: Iterable[Key], log: Log) -> dict[Key, Any]:

@@ -23,8 +23,9 @@ class DecisionRecord(NamedTuple):
         reason: Why this arm: policy, forced, floor, holdout, sticky or winner.
         time: When it was made.
         unit: The unit, as it is stored.
-        settled: reward, missing, expired or void; None while the decision waits for its reward.
-        reward: The reward, corrections included.
+        settled: reward, missing, expired or void; None while the decision waits for its reward, or
+            for its window to close.
+        reward: The reward so far, corrections included.
         value: The reward as the statistics count it, for example clipped.
         metrics: Other measurements.
         corrections: How often the reward was corrected.
@@ -74,7 +75,8 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
         raise UnknownDecision(f"unknown decision {id!r}")
     settled = transaction.settled([id]).get(id)
     corrections = transaction.corrections([id]).get(id, [])
-    outcome = None if settled is None else Outcome(settled, corrections)
+    events = transaction.arrivals([id]).get(id, []) if settled is None else [settled, *corrections]
+    outcome = Outcome(events) if events else None
     return DecisionRecord(
         id,
         arms[row.arm],
@@ -83,7 +85,7 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
         row.reason,
         moment(row.time),
         row.unit,
-        None if outcome is None else outcome.kind,
+        None if settled is None or outcome is None else outcome.kind,
         None if outcome is None else outcome.total,
         None if outcome is None else outcome.counted,
         {} if outcome is None else outcome.metrics,

@@ -21,6 +21,7 @@ from varts.live.audit.comparison import (
     compare,
     compare_sums,
     compare_traffic,
+    compare_unit_rewards,
     compare_units,
 )
 from varts.live.audit.follower import DAMAGE, Follower, corrected_rows, describe
@@ -240,6 +241,8 @@ def verify(
         compare(follower.state, cached, out)
         _check_corrected(log, follower, out)
         compare_units(assignments(log, follower.options), log.assigned(), log.seq, out)
+        if cached.version == log.version:  # else others have added rewards since
+            compare_unit_rewards(follower.state.units, log.unit_rewards(), out)
     return out
 
 
@@ -400,6 +403,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
         else:
             compare(state, State(config, head.version, head.rewards, head.rows), changed)
         compare_units(assigned, log.assigned(), log.seq, changed)
+        compare_unit_rewards(state.units, log.unit_rewards(), changed)
         compare_traffic(transaction.traffic(), transaction.count_traffic(), changed)
         follower.add_gaps(changed)
         if changed.ok:

@@ -4,8 +4,9 @@ The key is the decision's id, or a random text that is stored with the decision.
 
 How traffic is split: each arm in play gets a share of `floor`. An arm that still needs initial
 pulls gets an even share of the rest, so that late rewards or a new arm can't attract all traffic.
-The policy splits what is left among the other arms. The probability that is logged with every
-decision follows the same rules.
+The policy splits what is left among the other arms. An arm with too little data to be compared gets
+at most an even share of that, whatever the policy thinks of it. The probability that is logged with
+every decision follows the same rules.
 
 With features, the policy's part depends on the unit's features x, and the logged probability is
 P(best | x). Floor, holdout and initial pulls work as they do without.
@@ -26,6 +27,7 @@ from varts._validation import Floats, integer
 from varts.beliefs import Belief, StudentT
 from varts.features import Features
 from varts.linear_stats import LinearStats
+from varts.live.core.effective import thin_arms
 from varts.live.core.state import Config, State
 from varts.live.core.sums import LARGEST_REWARD, limited
 from varts.policies import IndexPolicy, Policy
@@ -184,6 +186,7 @@ class Allocation:
         held = self._holdout(keys, units) if held is None else held
         forced = self.even + (1 - self.even) * self.forced
         arms, reasons, by_policy = [], [], []
+        left: list[float] = []  # what is random about the first number once the policy chooses
         # One number decides between floor, forced and the policy, another picks evenly.
         for i, (which, pick) in enumerate(u[:, :2].tolist()):
             if held[i] or which < self.even:
@@ -193,12 +196,13 @@ class Allocation:
             else:
                 arm, reason = -1, POLICY
                 by_policy.append(i)
+                left.append((which - forced) / (1 - forced))
             arms.append(arm)
             reasons.append(reason)
         if by_policy:
             chosen = self._policy_choices(keys, u, by_policy, known)
-            for i, arm in zip(by_policy, chosen, strict=True):
-                arms[i] = arm
+            for i, arm, again in zip(by_policy, chosen, left, strict=True):
+                arms[i] = arm if self._limits is None else self._limits.limited(arm, again)
         free = [i for i, one in enumerate(held) if not one]
         chances = iter(self._chances_of(arms, free, known) if exact else [np.nan] * len(free))
         share, estimated = self.share, exact and self.estimated
@@ -331,6 +335,31 @@ class Allocation:
         return list(self.probabilities.tolist())
 
     def _policy_probabilities(self) -> Floats:
+        """The probabilities of the ready arms in the policy's part of the traffic."""
+        return self._unlimited if self._limits is None else self._limits.probabilities[self.ready]
+
+    @computed_once
+    def _limits(self) -> Limits | None:
+        """How arms with too little data are limited; None if none is."""
+        state, counts = self.state, self.state.counts()
+        if self.options.rules == 1 or not len(self.ready):
+            return None
+        varies = np.zeros(self.K, dtype=bool)
+        for arm, sums in state.by_arm().items():
+            varies[arm] = sums.m2 > 0
+        thin = np.intersect1d(thin_arms(state.config, counts, varies), self.ready)
+        enough = np.setdiff1d(self.ready, thin)
+        if not len(thin) or not len(enough):
+            return None
+        own = np.zeros(self.K)
+        own[self.ready] = self._unlimited
+        if (own[thin] <= self.share).all():
+            return None
+        return Limits.of(own, thin, enough, self.share)
+
+    @computed_once
+    def _unlimited(self) -> Floats:
+        """What the policy itself gives to the ready arms."""
         if self.belief is not None:
             return self.belief.p_best()
         if self._exact_probabilities is not None:
@@ -343,6 +372,48 @@ class Allocation:
         # Add one draw, spread evenly, so that no choice is ever logged with probability 0.
         count = np.bincount(chosen, minlength=len(self.ready)) + 1 / len(self.ready)
         return np.asarray(count / (DRAWS_PER_ESTIMATE + 1))
+
+
+class Limits(NamedTuple):
+    """A policy's probabilities, with a limit for arms that have too little data.
+
+    Args:
+        probabilities: The probability of every arm, limited.
+        keep: By arm, the probability with which a choice of the policy stands.
+        enough: The arms that get the rest, in proportion to what the policy gives them.
+        steps: The sums of their shares of the rest.
+    """
+
+    probabilities: Floats
+    keep: Floats
+    enough: NDArray[np.int64]
+    steps: Floats
+
+    @classmethod
+    def of(
+        cls, own: Floats, thin: NDArray[np.int64], enough: NDArray[np.int64], share: float
+    ) -> Limits:
+        """Limit the probabilities of the thin arms to `share`.
+
+        >>> made = Limits.of(np.array([0.7, 0.2, 0.1]), np.array([0]), np.array([1, 2]), 0.25)
+        >>> made.probabilities.round(2), made.limited(0, 0.3), made.limited(0, 0.99)
+        (array([0.25, 0.5 , 0.25]), 0, 2)
+        """
+        keep, limited = np.ones(len(own)), own.copy()
+        over = thin[own[thin] > share]
+        keep[over], limited[over] = share / own[over], share
+        weights = own[enough] if own[enough].sum() > 0 else np.ones(len(enough))
+        weights = weights / weights.sum()
+        limited[enough] += (own - limited).sum() * weights
+        return cls(limited, keep, enough, weights.cumsum())
+
+    def limited(self, arm: int, u: float) -> int:
+        """The arm that takes the place of the policy's choice; u is uniform in (0, 1)."""
+        keep = self.keep[arm]
+        if u < keep:
+            return arm
+        place = int(np.searchsorted(self.steps, (u - keep) / (1 - keep), side="right"))
+        return int(self.enough[min(place, len(self.enough) - 1)])
 
 
 Statistics = TypeVar("Statistics", ArmStats, LinearStats)
@@ -370,13 +441,15 @@ def allocate(seed: int, state: State) -> Allocation:
 
 
 def linear_statistics(state: State) -> LinearStats:
-    """The regression statistics of every arm, from rewards with known features: all epochs, weights
-    as of now."""
+    """The regression statistics of every arm, from rewards with known features: all blocks, weights
+    as of now, corrected for units with several rewards."""
     K, D = len(state.config.arms), features_of(state.config).d + 1
     n, mean, products = np.zeros(K), np.zeros((K, D)), np.zeros((K, D, D))
+    effects = state.effective().design_effect
+    share = np.ones(K) if effects is None else 1 / effects
     for arm, row in state.by_arm().items():
         if row.line is not None:
-            n[arm], products[arm] = row.line.n, row.line.products
+            n[arm], products[arm] = row.line.n * share[arm], row.line.products * share[arm]
             mean[arm] = row.line.origin + row.line.mean
     return LinearStats._trusted(n, mean, products)
 
@@ -417,6 +490,8 @@ def features_marks(config: Config, decisions: Iterable[Any]) -> dict[str, dict[s
 
 class ContextualAllocation(Allocation):
     """How a state splits traffic, given the features of each unit."""
+
+    _limits = None  # arms that seem to suit only some units can't be limited for all of them
 
     def _statistics(self) -> LinearStats:
         return linear_statistics(self.state)

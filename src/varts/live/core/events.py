@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 # The kinds of events. REWARD and MISSING have a value for the statistics; EXPIRED settles a
-# decision without one. AMEND, VOID and PART change the reward of a settled decision. REPAIR lists
-# how the caches differed from the log. FORGET means that a unit's name was removed from the log,
-# ERASE that the features of its rewards were removed, too. The others change the configuration.
-REWARD, MISSING, EXPIRED = "reward", "missing", "expired"
+# decision without one. ARRIVAL records a reward, a part of it or a correction while the window of
+# its decision is open; the statistics count what the decision has earned when the window closes, by
+# a REWARD. AMEND, VOID and PART change the reward of a settled decision. REPAIR lists how the
+# caches differed from the log. FORGET means that a unit's name was removed from the log, ERASE that
+# the features of its rewards were removed, too. The others change the configuration.
+REWARD, MISSING, EXPIRED, ARRIVAL = "reward", "missing", "expired", "arrival"
 AMEND, VOID, PART = "amend", "void", "part"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
 CREATE, CONFIGURE, ADD_ARM = "create", "configure", "add-arm"
@@ -18,10 +20,12 @@ PAUSE, RESUME, STOP, RESTART = "pause-arm", "resume-arm", "stop", "restart"
 CORRECTIONS = (AMEND, VOID, PART)
 REWARDLIKE = (REWARD, MISSING, EXPIRED)  # they settle a decision
 
-# Statistics are kept by (metric, arm, epoch). The reward itself is the metric "". Two more metrics,
+# Statistics are kept by (metric, arm, block). The reward itself is the metric "". Two more metrics,
 # whose names contain spaces so that no user's metric can have them, count it again inside and
-# outside the holdout. Only the reward has epochs and fades; the others are in epoch 0.
+# outside the holdout. Only the reward has blocks of time and fades; the others are in block 0. In
+# an experiment with rules 1, the place of the block is taken by the epoch of the decision.
 Key = tuple[str, int, int]
+UnitKey = tuple[str, int, str]  # metric, arm, unit
 THE_REWARD, HELD, NOT_HELD = "", "in the holdout", "not in the holdout"
 
 
@@ -43,6 +47,10 @@ class Event(NamedTuple):
     # Of a change of configuration, its content. Of a reward: its metrics, whether it is in the
     # holdout, and x, the features of its unit. Of a correction also what was counted before.
     body: dict[str, Any] | None = None
+    arrives: str | None = None  # the decision whose reward arrives before its window closes
+    # Of the decision that the event is about. The log has them with the decision, not here.
+    unit: str | None = None
+    made: int | None = None  # when it was made
 
     @property
     def x(self) -> list[float] | None:
@@ -60,34 +68,68 @@ def described(event: Event, when: str = "after") -> dict[str, float]:
     return out
 
 
+STORED = Event._fields[: Event._fields.index("arrives") + 1]  # the columns of the log
+
+
 class Outcome:
-    """The reward of a decision, after the event that settled it and all corrections.
+    """The reward of a decision, after all events about it.
 
     The log's pages compute the same in SQL, a page at a time; see `page_of_decisions`.
 
     Args:
-        settled: The event that settled the decision: kind, raw, value, version and body.
-        corrections: The events that corrected its reward, in order.
+        events: Either the event that settled the decision and the events that corrected its reward
+            since, or the arrivals of its reward while its window is open; in order.
     """
 
-    def __init__(self, settled: Any, corrections: Sequence[Any] = ()) -> None:
-        self.settled_by, self.raw, self.version = settled.kind, settled.raw, settled.version
-        first = _read(settled.body)
-        self.first_metrics: dict[str, float] = first.get("metrics", {})
-        self.in_parts = "key" in first
-        self.held: bool | None = first.get("held")  # as it was then: a unit may be forgotten since
-        self.x: list[float] | None = first.get("x")
-        bodies = [first, *(_read(one.body) for one in corrections)]
-        last = corrections[-1] if corrections else settled
-        self.kind: str = VOID if last.kind == VOID else settled.kind
+    def __init__(self, events: Sequence[Any]) -> None:
+        first, last = events[0], events[-1]
+        self.settled = first.kind != ARRIVAL
+        self.settled_by: str = first.kind if self.settled else REWARD
+        self.version: int = first.version
+        bodies = [_read(one.body) for one in events]
+        own = bodies[0]
+        self.held: bool | None = own.get("held")  # as it was then: a unit may be forgotten since
+        self.x: list[float] | None = own.get("x")
+        # The reward as it was first recorded, which may be sent again.
+        self.raw, self.first_metrics = own.get("first", (first.raw, own.get("metrics", {})))
+        self.in_parts = "key" in own or "parts" in own
+        self.kind: str = VOID if last.kind == VOID else self.settled_by
         self.total, self.counted = last.raw, last.value
         self.metrics: dict[str, float] = bodies[-1].get("metrics", {})
         # By its key, what every part added.
         self.parts: dict[str, tuple[float, dict[str, float]]] = {
+            key: (value, metrics) for key, (value, metrics) in own.get("parts", {}).items()
+        }
+        self.parts |= {
             body["key"]: (body["part"], body.get("part_metrics", {}))
             for body in bodies
             if "key" in body
         }
+
+    def summary(self) -> dict[str, Any]:
+        """What the event that settles the decision must keep of the arrivals: the keys of parts,
+        and the first reward if it was another one."""
+        out: dict[str, Any] = {"parts": self.parts} if self.parts else {}
+        if (self.raw, self.first_metrics) != (self.total, self.metrics):
+            out["first"] = self.raw, self.first_metrics
+        return out
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the reward was voided, so that nothing counts for the decision."""
+        return self.total is None if not self.settled else self.counted is None
+
+    def record(
+        self,
+        total: float | None,
+        counted: float | None,
+        metrics: dict[str, float],
+        part: dict[str, Any],
+    ) -> None:
+        """Bring it up to date with one more event."""
+        self.total, self.counted, self.metrics = total, counted, metrics
+        if part:
+            self.parts[part["key"]] = part["part"], part.get("part_metrics", {})
 
 
 def _read(body: Any) -> dict[str, Any]:

@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._validation import Floats, choice
 from varts.features import Features
+from varts.live.core.effective import (
+    Cells,
+    Effective,
+    effective_statistics,
+    independent,
+    plain,
+)
 from varts.live.core.events import (
     ADD_ARM,
+    ARRIVAL,
     CONFIGURE,
     CORRECTIONS,
     CREATE,
@@ -36,14 +44,14 @@ from varts.live.core.events import (
     THE_REWARD,
     Event,
     Key,
+    UnitKey,
     described,
 )
-from varts.live.core.sums import NO_REWARDS, Sums
+from varts.live.core.sums import NO_REWARDS, NO_UNIT, Added, Sums, UnitSums, limited
 from varts.live.options import Options, read_features
-from varts.policies import Policy
+from varts.policies import BernoulliTS, Policy
 from varts.stats import ArmStats, faded
 
-Added = tuple[float, int, Sequence[float] | None]  # a reward, its number, the features of its unit
 FEWEST_MERGED = 50  # rewards of an arm that are worth adding up first
 
 
@@ -63,7 +71,7 @@ class Config:
     @computed_once
     def features(self) -> Features | None:
         """What a context must have; None if decisions have no context."""
-        return read_features(self.options.features)
+        return read_features(self.options.features or self.options.adjust)
 
     @computed_once
     def policy(self) -> Policy:
@@ -151,12 +159,17 @@ class State:
         version: How many events the log has.
         rewards: How many rewards were counted so far, voided ones included: the clock of the
             half-life.
-        rows: Sums by metric, arm and epoch. Only methods of this class may change them.
+        rows: Sums by metric, arm and block. Only methods of this class may change them.
         batch: The batch number of the last event.
         revision: The version of the last change of configuration.
         touched: The rows that changed since the last copy.
         reconfigured: Whether the configuration changed since the last copy.
         stale: Rows that lost digits in a correction and must be rebuilt from the log.
+        recount: Whether all rows must be rebuilt from the log, because they count differently now.
+        recounted: Whether that was done since the last copy.
+        units: The sums of units by metric, arm and unit: of all units if the state follows a log,
+            otherwise of those that were loaded for the events to come.
+        touched_units: The units that changed since the last copy.
     """
 
     config: Config
@@ -168,12 +181,19 @@ class State:
     touched: set[Key] = field(default_factory=set, compare=False)
     reconfigured: bool = field(default=False, compare=False)
     stale: set[Key] = field(default_factory=set, compare=False)
-    # By arm: the sums of all epochs, and (newest epoch, sums of the others). Rewards nearly always
-    # belong to the newest epoch, so a decision costs the same after any number of epochs.
+    recount: bool = field(default=False, compare=False)
+    recounted: bool = field(default=False, compare=False)
+    units: dict[UnitKey, UnitSums] = field(default_factory=dict, compare=False, repr=False)
+    touched_units: set[UnitKey] = field(default_factory=set, compare=False, repr=False)
+    # By arm: the sums of all blocks, and (newest block, sums of the others). Rewards nearly always
+    # belong to the newest block, so a decision costs the same after any number of blocks.
     _merged: dict[int, Sums] = field(default_factory=dict, compare=False, repr=False)
     _older: dict[int, tuple[int, Sums | None]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    # By arm, its blocks in order; None until somebody needs them.
+    _blocks: dict[int, list[int]] | None = field(default=None, compare=False, repr=False)
+    _cells: Cells | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def created(cls, event: Event) -> State:
@@ -192,7 +212,13 @@ class State:
             self.revision,
             _merged=dict(self._merged),
             _older=dict(self._older),
+            _blocks=None if self._blocks is None else dict(self._blocks),
+            _cells=self._cells,
         )
+
+    def forget_units(self) -> None:
+        """Keep no units in memory: the store has them."""
+        self.units, self.touched_units = {}, set()
 
     def advanced(
         self, version: int, rewards: int, rows: dict[Key, Sums], batch: int | None
@@ -239,7 +265,7 @@ class State:
             elif last.kind == ERASE:
                 keys = {(THE_REWARD, arm, epoch) for arm, epoch in (last.body or {})["rows"]}
                 self.stale, self.touched = self.stale | keys, self.touched | keys
-            elif last.kind not in (REPAIR, FORGET):
+            elif last.kind not in (REPAIR, FORGET, ARRIVAL):
                 self._reconfigure(last)
             self.version, self.batch = last.version, last.batch
             start += len(together)
@@ -252,54 +278,85 @@ class State:
 
     def _add(self, events: Sequence[Event], exact: bool) -> None:
         """Add rewards to the rows that they count for."""
-        number = self.rewards
+        number, options = self.rewards, self.config.options
         given: dict[Key, list[Added]] = {}
-        rewards_of: dict[tuple[int | None, int | None], list[Added]] = {}  # some of these lists
+        rewards_of: dict[tuple[Any, Any], list[Added]] = {}  # some of these lists
+        rules, length = options.rules, options.block_length
         for event in events:
-            _, kind, _, _, arm, epoch, _, value, _, _, body = event  # faster than by name
+            # Faster than by name.
+            _, kind, _, _, arm, epoch, _, value, _, _, body, _, unit, made = event
             if kind == EXPIRED:
                 continue
             if value is None:
                 raise ValueError("a reward must have a value, got none")
-            rewards = rewards_of.get((arm, epoch))
+            block = epoch if rules == 1 else 0 if length is None or made is None else made // length
+            rewards = rewards_of.get((arm, block))
             if rewards is None:
-                rewards = rewards_of[arm, epoch] = given[self._key(arm, epoch)] = []
+                key = self._key(arm, epoch, made)
+                rewards = rewards_of[arm, block] = given[key] = []
             number += 1
             x = None
             if body is not None:
                 x = event.x
                 for name, one in described(event).items():
-                    given.setdefault((name, cast(int, arm), 0), []).append((one, number, None))
-            rewards.append((value, number, x))
-        half_life, added = self.config.options.half_life, {}
-        exact = exact or half_life is not None or self.config.options.features is not None
+                    key = self._metric_key(name, cast(int, arm))
+                    own = None if unit is None else (name, key[1], unit)
+                    given.setdefault(key, []).append((one, number, None, own))
+            rewards.append((value, number, x, None if unit is None else (THE_REWARD, arm, unit)))
+        half_life, added = options.half_life, {}
+        units: dict[UnitKey, UnitSums] | None = dict(self.units) if options.counts_units else None
+        exact = exact or half_life is not None or self.config.features is not None
         for key, rewards in given.items():
             sums = self.rows.get(key, NO_REWARDS)
-            if exact or len(rewards) < FEWEST_MERGED:
-                added[key] = sums.observe_all(rewards, half_life if key[0] == THE_REWARD else None)
+            if exact or len(rewards) < FEWEST_MERGED or (units is not None and _named(rewards)):
+                fades = half_life if key[0] == THE_REWARD else None
+                added[key] = sums.observe_all(rewards, fades, units)
             else:
-                new = Sums.of([value for value, _, _ in rewards], rewards[-1][1])
+                values = [value for value, _, _, _ in rewards]
+                new = Sums.of(values, rewards[-1][1], units is not None)
                 added[key] = sums.merge(new)._replace(at=new.at) if sums.rewards else new
         for key, sums in added.items():
             self.set_row(key, sums)
+        if units is not None:
+            named = {one[3] for rewards in given.values() for one in rewards if one[3] is not None}
+            self.units, self.touched_units = units, self.touched_units | named
         self.rewards = number
 
     def _correct(self, event: Event) -> None:
         """Replace a reward that was counted with another one, or with none."""
-        key, body = self._key(event.arm, event.epoch), event.body or {}
+        key, body = self._key(event.arm, event.epoch, event.made), event.body or {}
         weight = self._weight(self.rows.get(key, NO_REWARDS), body.get("number"))
-        self._replace(key, body["before"], event.value, weight, event.x)
+        self._replace(key, body["before"], event.value, weight, event.x, event.unit)
         before, after = described(event, "before"), described(event)
         for name in sorted(before.keys() | after.keys()):
-            self._replace((name, key[1], 0), before.get(name), after.get(name), 1.0, None)
+            its_key = self._metric_key(name, key[1])
+            self._replace(its_key, before.get(name), after.get(name), 1.0, None, event.unit)
 
     def _replace(
-        self, key: Key, before: float | None, after: float | None, weight: float | None, x: Any
+        self,
+        key: Key,
+        before: float | None,
+        after: float | None,
+        weight: float | None,
+        x: Any,
+        unit: str | None,
     ) -> None:
         if before == after:
             return
         sums = self.rows.get(key, NO_REWARDS)
         new = None if weight is None else sums.replaced(before, after, weight, x)
+        if self.config.options.counts_units:
+            shared, own = sums.shared, (key[0], key[1], unit or "")
+            known = UnitSums(int(before is not None), limited(before or 0.0))
+            if unit is not None:
+                known = self.units.get(own, NO_UNIT)
+            for value, sign in ((before, -1), (after, 1)):
+                if value is not None:
+                    shared, known = shared.changed(known, limited(value), sign, sums.origin)
+            if unit is not None:
+                self.units[own] = known
+                self.touched_units.add(own)
+            new = new and new._replace(shared=shared)
         if new is None:
             self.stale.add(key)
             self.touched.add(key)
@@ -313,18 +370,31 @@ class State:
             return 1.0 if sums.n == sums.rewards else None
         return None if number is None else faded(sums.at - number, half_life)
 
-    def _key(self, arm: int | None, epoch: int | None) -> Key:
-        """The row of the rewards of an arm in an epoch."""
+    def _key(self, arm: int | None, epoch: int | None, made: int | None) -> Key:
+        """The row of a reward: of its arm, and of the block of time in which the decision was
+        made."""
         if arm is None or epoch is None:
             raise ValueError("a reward must have an arm and an epoch, got none")
         if not 0 <= arm < len(self.config.arms):
             raise ValueError(f"arm must be below {len(self.config.arms)}, got {arm}")
-        return THE_REWARD, arm, epoch
+        options = self.config.options
+        if options.rules == 1:
+            return THE_REWARD, arm, epoch
+        length = options.block_length
+        return THE_REWARD, arm, 0 if length is None or made is None else made // length
+
+    def _metric_key(self, name: str, arm: int) -> Key:
+        """The row of a metric. A unit may have had several arms on its side of the holdout, so that
+        all arms of a side have one row."""
+        together = name in (HELD, NOT_HELD) and self.config.options.rules > 1
+        return name, 0 if together else arm, 0
 
     def _reconfigure(self, event: Event) -> None:
         before = self.config
         self.config = before.changed(event.kind, event.body or {})
         self.reconfigured, self.revision = True, event.version
+        if before.options.accounting != self.config.options.accounting:
+            self.recount = True
         if before.options.half_life != self.config.options.half_life:
             for key, sums in list(self.rows.items()):
                 if key[0] == THE_REWARD:
@@ -336,29 +406,65 @@ class State:
                     self.set_row(key, NO_REWARDS)
 
     def set_row(self, key: Key, sums: Sums) -> None:
-        """Replace the sums of a metric, arm and epoch."""
+        """Replace the sums of a metric, arm and block."""
+        new = key not in self.rows
         self.rows[key] = sums
         self.touched.add(key)
-        metric, arm, epoch = key
-        if metric == THE_REWARD:
-            self._merged.pop(arm, None)
-            newest, older = self._older.get(arm, (epoch, None))
-            if epoch > newest:
-                before = self.rows.get((THE_REWARD, arm, newest))
-                half_life = self.config.options.half_life
-                merged = older if before is None else _merged(older, before, half_life)
-                self._older[arm] = epoch, merged
-            elif epoch < newest:
-                del self._older[arm]
+        metric, arm, block = key
+        if metric != THE_REWARD:
+            return
+        self._merged.pop(arm, None)
+        newest, older = self._older.get(arm, (block, None))
+        if block > newest:
+            before = self.rows.get((THE_REWARD, arm, newest))
+            half_life = self.config.options.half_life
+            merged = older if before is None else _merged(older, before, half_life)
+            self._older[arm] = block, merged
+        elif block < newest:
+            del self._older[arm]
+        if new and self._blocks is not None:
+            self._blocks[arm] = sorted([*self._blocks.get(arm, ()), block])
+        self._cells = self._cells and self._cells.changed(arm, block, sums)
+
+    def replace_rows(self, rows: dict[Key, Sums]) -> None:
+        """Replace all sums."""
+        self.rows, self._merged, self._older = {}, {}, {}
+        self._blocks = self._cells = None
+        for key, sums in sorted(rows.items()):
+            self.set_row(key, sums)
 
     # ------------------------------------------------------------------ statistics
 
     def statistics(self) -> ArmStats:
-        """The moments of every arm for policies: all epochs, weights as of now."""
-        return self._moments(self.by_arm())
+        """The effective statistics of every arm, which policies and reports use."""
+        return self.effective().stats
+
+    def effective(self) -> Effective:
+        """The statistics of every arm, and how they were corrected for units, time and
+        covariates."""
+        options, merged, K = self.config.options, self.by_arm(), len(self.config.arms)
+        if options.rules == 1:
+            return Effective(self._moments(merged))
+        limits = (0.0, 1.0) if options.policy["label"] == BernoulliTS.label else None
+        adjust = options.adjust is not None
+        return effective_statistics(merged, self.cells(), K, self.config.active, adjust, limits)
+
+    def cells(self) -> Cells | None:
+        """The rewards by arm and block of time; None if there is only one block."""
+        if self.config.options.block_length is None:
+            return None
+        if self._cells is None or len(self.config.arms) > self._cells.K:
+            rows = {
+                (arm, block): self.rows[THE_REWARD, arm, block]
+                for arm, blocks in self._index().items()
+                for block in blocks
+            }
+            keep = self.config.options.adjust is not None
+            self._cells = Cells.of(rows, len(self.config.arms), keep)
+        return self._cells
 
     def by_arm(self) -> dict[int, Sums]:
-        """The sums of every arm that has some: all epochs, weights as of now."""
+        """The sums of every arm that has some: all blocks, weights as of now."""
         if not self._merged:
             self._check_arms()
         half_life = self.config.options.half_life
@@ -366,23 +472,32 @@ class State:
         for arm in range(len(self.config.arms)):
             sums = self._merged.get(arm)
             if sums is None:
-                sums = self._merged[arm] = self._merge_epochs(arm, half_life)
+                sums = self._merged[arm] = self._merge_blocks(arm, half_life)
             if sums is not NO_REWARDS:
                 out[arm] = sums if half_life is None else sums.settled(self.rewards, half_life)
         return out
 
-    def _merge_epochs(self, arm: int, half_life: float | None) -> Sums:
-        """The sums of all epochs. They depend on nothing but the rows, so that every process and a
+    def _index(self) -> dict[int, list[int]]:
+        """By arm, its blocks in order."""
+        if self._blocks is None:
+            found: dict[int, list[int]] = {}
+            for metric, arm, block in sorted(self.rows):
+                if metric == THE_REWARD:
+                    found.setdefault(arm, []).append(block)
+            self._blocks = found
+        return self._blocks
+
+    def _merge_blocks(self, arm: int, half_life: float | None) -> Sums:
+        """The sums of all blocks. They depend on nothing but the rows, so that every process and a
         replay get the same bits."""
         if arm not in self._older:
-            keys = ((THE_REWARD, arm, epoch) for epoch in range(1, self.config.epoch + 1))
-            *rest, newest = [key for key in keys if key in self.rows] or [(THE_REWARD, arm, 0)]
+            *rest, newest = self._index().get(arm, [0])
             older: Sums | None = None
-            for key in rest:
-                older = _merged(older, self.rows[key], half_life)
-            self._older[arm] = newest[2], older
-        epoch, older = self._older[arm]
-        return _merged(older, self.rows.get((THE_REWARD, arm, epoch), NO_REWARDS), half_life)
+            for block in rest:
+                older = _merged(older, self.rows[THE_REWARD, arm, block], half_life)
+            self._older[arm] = newest, older
+        block, older = self._older[arm]
+        return _merged(older, self.rows.get((THE_REWARD, arm, block), NO_REWARDS), half_life)
 
     def _check_arms(self) -> None:
         K = len(self.config.arms)
@@ -398,7 +513,7 @@ class State:
         for (metric, arm, _), sums in self.rows.items():
             if metric in found:
                 found[metric][arm] = sums
-        return {name: self._moments(rows) for name, rows in found.items()}
+        return {name: self._independent(rows) for name, rows in found.items()}
 
     def holdout_statistics(self) -> ArmStats | None:
         """Rewards outside the holdout (0) and in it (1) since its share was last changed."""
@@ -408,12 +523,16 @@ class State:
         for (metric, _, _), sums in sorted(self.rows.items()):
             if metric in sides and sums.rewards:
                 sides[metric] = sides[metric].merge(sums) if sides[metric].rewards else sums
-        return ArmStats._trusted(*np.array([sums.moments for sums in sides.values()]).T.copy())
+        return self._independent(dict(enumerate(sides.values())), 2)
 
-    def _moments(self, rows: dict[int, Sums]) -> ArmStats:
-        arms = range(len(self.config.arms))
-        moments = [rows.get(arm, NO_REWARDS).moments for arm in arms]
-        return ArmStats._trusted(*np.array(moments).T.copy())
+    def _independent(self, rows: dict[int, Sums], K: int | None = None) -> ArmStats:
+        """The moments of rows without blocks, corrected for units with several rewards."""
+        if not self.config.options.counts_units:
+            return self._moments(rows, K)
+        return independent(rows, len(self.config.arms) if K is None else K)
+
+    def _moments(self, rows: dict[int, Sums], K: int | None = None) -> ArmStats:
+        return plain(rows, len(self.config.arms) if K is None else K)
 
     def needs_pulls(self, policy: Policy, stats: Any, needed: Any = None) -> NDArray[np.bool_]:
         """Which arms have too few rewards for a policy, or too little weight left of them."""
@@ -437,13 +556,18 @@ class State:
 
 
 def _merged(one: Sums | None, other: Sums, half_life: float | None) -> Sums:
-    """Two epochs of an arm together, with weights as of the later of their last rewards."""
+    """Two blocks of an arm together, with weights as of the later of their last rewards."""
     if one is None:
         return other
     if half_life is not None:
         at = max(one.at, other.at)
         one, other = one.settled(at, half_life), other.settled(at, half_life)
     return one.merge(other)
+
+
+def _named(rewards: Sequence[Added]) -> bool:
+    """Whether one of these rewards is from a unit with a name."""
+    return any(unit is not None for _, _, _, unit in rewards)
 
 
 def initial_pulls(policy: Policy, K: int) -> tuple[NDArray[np.int64], Floats]:

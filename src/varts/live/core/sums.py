@@ -1,14 +1,15 @@
 """The sums that an experiment keeps of an arm's rewards: the one place that adds rewards.
 
-`Sums` has the moments of the rewards, `RegressionSums` their products with the features of units.
-Both are relative to a fixed origin, the first reward, so that rewards like 1e9 + 0.001 keep all
-their digits. Both can be added to, merged, faded and corrected.
+`Sums` has the moments of the rewards, and how much the rewards of the same unit have in common.
+`RegressionSums` has their products with the features of units. Both are relative to a fixed origin,
+the first reward, so that rewards like 1e9 + 0.001 keep all their digits. Both can be added to,
+merged, faded and corrected.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from varts._validation import Floats
 from varts.linear_stats import merged_products
+from varts.live.core.events import UnitKey
 from varts.stats import faded, merged_moments
 
 LEAST_LEFT = 0.5  # of a sum or a weight: if a removal leaves less, it has cost digits
@@ -148,8 +150,84 @@ def point_of(x: Sequence[float], value: float) -> Floats:
 LARGEST_REWARD = 1e70  # larger ones count as this: sums of fourth powers must fit into a float
 
 
+class UnitSums(NamedTuple):
+    """The rewards of one unit on one arm: how many there are, and their mean."""
+
+    n: int = 0
+    mean: float = 0.0
+
+
+class Shared(NamedTuple):
+    """How much the rewards of the same unit have in common, summed over units.
+
+    With n_u rewards of unit u that add up to S_u, relative to an origin, these are the numbers
+    behind the sum of (S_u - n_u m)^2 for any mean m; see `squared_totals`. The sums over several
+    blocks of time add up, even if a unit has rewards in several of them.
+
+    Args:
+        units: How many units there are. A reward without a unit is a unit of its own.
+        squares: The sum of S_u^2.
+        products: The sum of n_u S_u.
+        counts: The sum of n_u^2.
+    """
+
+    units: int = 0
+    squares: float = 0.0
+    products: float = 0.0
+    counts: float = 0.0
+
+    def changed(
+        self, unit: UnitSums, value: float, sign: int, origin: float
+    ) -> tuple[Shared, UnitSums]:
+        """Add a reward of a unit (sign 1), or remove it (sign -1).
+
+        Unit 1 earns 1 and 3, unit 2 earns 5:
+
+        >>> first, one = Shared().changed(UnitSums(), 1.0, 1, origin=0.0)
+        >>> both, one = first.changed(one, 3.0, 1, origin=0.0)
+        >>> shared, two = both.changed(UnitSums(), 5.0, 1, origin=0.0)
+        >>> shared, one
+        (Shared(units=2, squares=41.0, products=13.0, counts=5.0), UnitSums(n=2, mean=2.0))
+        >>> both.changed(one, 3.0, -1, origin=0.0)[0] == first
+        True
+        """
+        n, mean = unit
+        new_n = n + sign
+        new_mean = mean + sign * (value - mean) / new_n if new_n else 0.0
+        total, offset = n * (mean - origin), value - origin
+        shared = Shared(
+            self.units + (n == 0) - (new_n == 0),
+            self.squares + offset * (2 * sign * total + offset),
+            self.products + sign * (total + n * offset) + offset,
+            self.counts + (2 * sign * n + 1),
+        )
+        return shared, UnitSums(new_n, new_mean)
+
+    def added(self, other: Shared, shift: float = 0.0) -> Shared:
+        """Add sums over other rewards, whose origin is `shift` above this one's."""
+        return Shared(
+            self.units + other.units,
+            self.squares + other.squares + shift * (2 * other.products + shift * other.counts),
+            self.products + other.products + shift * other.counts,
+            self.counts + other.counts,
+        )
+
+    def squared_totals(self, mean: float) -> float:
+        """The sum over units of (S_u - n_u mean)^2, where the mean is relative to the origin.
+
+        >>> Shared(units=2, squares=41.0, products=13.0, counts=5.0).squared_totals(3.0)
+        8.0
+        """
+        return self.squares - 2 * mean * self.products + mean * mean * self.counts
+
+
+NOT_SHARED, NO_UNIT = Shared(), UnitSums()
+# A reward, its number, the features of its unit, and the key of its unit.
+Added = tuple[float, int, Sequence[float] | None, UnitKey | None]
+
+
 class Sums(NamedTuple):
-    """The rewards of one arm in one epoch.
+    """The rewards of one arm in one block of time.
 
     Args:
         rewards: How many there are.
@@ -162,6 +240,8 @@ class Sums(NamedTuple):
         at: The number of the experiment's reward at which these weights hold. With a half-life
             they fade from there on.
         line: Sums for the effects of features, if rewards came with features.
+        shared: How much the rewards of the same unit have in common; all zero if units were not
+            counted: under rules 1, and with a half-life.
     """
 
     rewards: int = 0
@@ -173,10 +253,11 @@ class Sums(NamedTuple):
     origin: float = 0.0
     at: int = 0
     line: RegressionSums | None = None
+    shared: Shared = NOT_SHARED
 
     @classmethod
-    def of(cls, values: Sequence[float], at: int) -> Sums:
-        """Sum up rewards, the last of which has the number `at`.
+    def of(cls, values: Sequence[float], at: int, count_units: bool = False) -> Sums:
+        """Sum up rewards without units, the last of which has the number `at`.
 
         >>> Sums.of([1e9 + 1, 1e9 + 3], at=2) == Sums().observe(1e9 + 1, 1, None).observe(
         ...     1e9 + 3, 2, None)
@@ -185,11 +266,14 @@ class Sums(NamedTuple):
         x = np.clip(np.array(values, dtype=np.float64), -LARGEST_REWARD, LARGEST_REWARD)
         origin = float(x[0])
         x -= origin
+        shared = NOT_SHARED
+        if count_units:
+            shared = Shared(len(x), float((x * x).sum()), float(x.sum()), float(len(x)))
         mean = float(x.mean())
         x -= mean
         square = x * x
         m2, m3, m4 = float(square.sum()), float((square * x).sum()), float((square * square).sum())
-        return cls(len(x), float(len(x)), mean, m2, m3, m4, origin, at)
+        return cls(len(x), float(len(x)), mean, m2, m3, m4, origin, at, None, shared)
 
     @property
     def moments(self) -> tuple[float, float, float, float, float]:
@@ -205,14 +289,24 @@ class Sums(NamedTuple):
         >>> row.mean, row.m2, row.origin
         (1.0, 2.0, 1000000001.0)
         """
-        return self.observe_all([(value, at, x)], half_life)
+        return self.observe_all([(value, at, x, None)], half_life)
 
     def observe_all(
-        self, rewards: Iterable[tuple[float, int, Sequence[float] | None]], half_life: float | None
+        self,
+        rewards: Iterable[Added],
+        half_life: float | None,
+        units: MutableMapping[UnitKey, UnitSums] | None = None,
     ) -> Sums:
-        """Add rewards in order, each with its number and the features of its unit."""
-        count, n, mean, m2, m3, m4, origin, last, line = self
-        for value, at, x in rewards:
+        """Add rewards in order.
+
+        Args:
+            rewards: Each with its number, the features of its unit, and the key of its unit.
+            half_life: Number of rewards after which an older reward counts half.
+            units: The sums of the units so far, which are brought up to date; None if units are not
+                counted.
+        """
+        count, n, mean, m2, m3, m4, origin, last, line, shared = self
+        for value, at, x, unit in rewards:
             value = limited(value)
             if not count:
                 origin = value
@@ -229,8 +323,13 @@ class Sums(NamedTuple):
             if x is not None:
                 point = point_of(x, value)
                 line = RegressionSums.first(point) if line is None else line.observe(point)
+            if units is not None:
+                known = NO_UNIT if unit is None else units.get(unit, NO_UNIT)
+                shared, known = shared.changed(known, value, 1, origin)
+                if unit is not None:
+                    units[unit] = known
             count, last = count + 1, at
-        return Sums(count, n, mean, m2, m3, m4, origin, last, line)
+        return Sums(count, n, mean, m2, m3, m4, origin, last, line, shared)
 
     def replaced(
         self,
@@ -279,7 +378,7 @@ class Sums(NamedTuple):
             line = line.replaced(old, new, weight)
             if line is None:
                 return None
-        return Sums(rewards, n, mean, m2, m3, m4, self.origin, self.at, line)
+        return Sums(rewards, n, mean, m2, m3, m4, self.origin, self.at, line, self.shared)
 
     def merge(self, other: Sums) -> Sums:
         """Merge two sets of rewards (Chan's formula), relative to this one's origin."""
@@ -294,7 +393,10 @@ class Sums(NamedTuple):
         line = self.line if other.line is None else other.line
         if self.line is not None and other.line is not None:
             line = self.line.merge(other.line)
-        return self._replace(rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4, line=line)
+        shared = self.shared.added(other.shared, other.origin - self.origin)
+        return self._replace(
+            rewards=rewards, n=n, mean=mean, m2=m2, m3=m3, m4=m4, line=line, shared=shared
+        )
 
     def settled(self, at: int, half_life: float | None) -> Sums:
         """The same sums with weights as of reward number `at`."""
@@ -306,20 +408,28 @@ class Sums(NamedTuple):
 NO_REWARDS = Sums()
 
 
+_SHARED = len(Sums._fields) - 1
+# The columns of a table of sums, in the order of the fields.
+SUMS_COLUMNS = (
+    *Sums._fields[:_SHARED], "units", "unit_squares", "unit_products", "unit_counts",
+)  # fmt: skip
+
+
 def read_sums(stored: Sequence[Any]) -> Sums:
-    """Decode the columns of a table. Damaged regression sums are dropped; `verify` reports them."""
-    row = Sums._make(stored)
-    if stored[-1] is None:
-        return row
-    try:
-        return row._replace(line=RegressionSums.from_bytes(stored[-1]))
-    except ValueError:
-        return row._replace(line=None)
+    """Decode `SUMS_COLUMNS`. Damaged regression sums are dropped; `verify` reports them."""
+    *moments, line = stored[:_SHARED]
+    if line is not None:
+        try:
+            line = RegressionSums.from_bytes(line)
+        except ValueError:
+            line = None
+    return Sums(*moments, line, Shared._make(stored[_SHARED:]))
 
 
 def stored_sums(row: Sums) -> tuple[Any, ...]:
-    """Encode for `read_sums`, in the order of the fields."""
-    return (*row[:-1], None if row.line is None else row.line.to_bytes())
+    """Encode for `read_sums`."""
+    *moments, line, shared = row
+    return (*moments, None if line is None else line.to_bytes(), *shared)
 
 
 def limited(value: float) -> float:

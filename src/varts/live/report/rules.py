@@ -9,40 +9,15 @@ import numpy as np
 
 from varts._text import printable
 from varts.checks.finding import percent
+from varts.live.core.effective import FEWEST_REWARDS, thin_arms
 from varts.live.core.state import Config
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
-from varts.policies import BernoulliTS, KnownVarianceTS
 from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards may be a biased sample
 FEWEST_DECISIONS = 20  # before a share of pending decisions is worth a sentence
 LIKELY_SDS = 3.0  # a value this many sds from the mean of all rewards may still be a reward
 ARMS_NAMED = 5  # in a sentence
-FEWEST_REWARDS = 5  # of an arm before it can be compared with others
-KNOW_THE_SPREAD = (BernoulliTS.label, KnownVarianceTS.label)
-
-
-def thin_arms(config: Config, counts: Any, sd: Any) -> list[int]:
-    """Arms in play with too little data for a conclusion about any arm.
-
-    They have a handful of rewards, or only equal ones, and so borrow their variance from the other
-    arms. An expensive offer that nobody has bought yet would seem as certain as a cheap one that
-    many have bought. Arms with a prior, and policies that know the spread, don't have to borrow.
-
-    Args:
-        config: The configuration of the experiment.
-        counts: How many rewards each arm has.
-        sd: The standard deviation of each arm's rewards; NaN or None if unknown.
-    """
-    options = config.options
-    known = options.prior is not None or options.policy["label"] in KNOW_THE_SPREAD
-    if known or len(config.active) == 1:
-        return []
-    return [
-        arm
-        for arm in config.active.tolist()
-        if counts[arm] < FEWEST_REWARDS or not (sd[arm] or 0.0) > 0
-    ]
 
 
 def thin_note(config: Config, counts: Any, sd: Any) -> str | None:

@@ -16,15 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from varts.live.core.events import ADD_ARM, CONFIGURE, CREATE, MISSING, REWARD, Event
+from varts.live.core.events import (
+    ADD_ARM,
+    CONFIGURE,
+    CREATE,
+    MISSING,
+    REWARD,
+    Event,
+    UnitKey,
+)
+from varts.live.core.sums import UnitSums
 from varts.live.errors import StoreError
 from varts.live.store.transaction import (
+    ALL_UNIT_REWARDS,
     BATCH,
     BOUNDS,
     DISORDER,
     LATER,
     LOOK_UP,
     NUMBERED,
+    OF_DECISION,
     SEQS_BY_VERSION,
     SETTLEMENTS,
     SPAN,
@@ -58,7 +69,9 @@ class Log:
         bounds = Bounds._make(transaction.run(BOUNDS).fetchone())
         self.version, self.batch, self.seq = bounds.version, bounds.batch, bounds.seq
         self.repaired, self.erased = bounds.repaired, bounds.erased
-        self.corrected = bounds.corrected is not None
+        self.corrected, self.arrived = bounds.corrected is not None, bounds.arrived is not None
+        # Experiments with rules 1 count rewards without their units and times.
+        self.with_rules = bounds.with_rules is not None
 
     def events(self) -> Iterator[Event]:
         """All events, in order."""
@@ -68,7 +81,13 @@ class Log:
     def event_pages(self, names: tuple[str, ...] = Event._fields) -> Iterator[list[Any]]:
         """All events in order, a page at a time, as plain tuples of these columns, the first of
         which is the version."""
-        return self._event_pages(page_of_events(names), self.version)
+        return self._event_pages(page_of_events(self._needed(names)), self.version)
+
+    def _needed(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Leave out the columns of decisions if nothing counts by them."""
+        if self.with_rules:
+            return names
+        return tuple("NULL" if name in OF_DECISION else name for name in names)
 
     def decisions(self, order: str = "time") -> Iterator[LoggedDecision]:
         """Every decision with all that is known about it, as `decision_pages` returns them."""
@@ -97,7 +116,7 @@ class Log:
         if order == "version" and not self._versions_follow_times():
             yield from self._sorted_pages(names)
             return
-        query = page_of_decisions((*names, "time", "seq"), self.corrected, LATER)
+        query = page_of_decisions((*names, "time", "seq"), self.corrected, self.arrived, LATER)
         (after, seq), left = start, math.inf if limit is None else limit
         while left and (
             page := self._page(
@@ -122,7 +141,8 @@ class Log:
         million take 8 MB."""
         rows = self._page(SEQS_BY_VERSION, last=self.seq, long=True)
         numbers = np.fromiter(chain.from_iterable(rows), np.int64)
-        query = page_of_decisions((*names, "version", "seq"), self.corrected, NUMBERED)
+        wanted = (*names, "version", "seq")
+        query = page_of_decisions(wanted, self.corrected, self.arrived, NUMBERED)
         for first in range(0, numbers.size, ROWS_PER_PAGE):
             given = json.dumps(numbers[first : first + ROWS_PER_PAGE].tolist())
             yield self._page(query, given=given, version=self.version)
@@ -144,7 +164,7 @@ class Log:
         which = f" AND {which}"
         if arms is not None:
             which += f" AND (arm IN ({', '.join(str(int(arm)) for arm in arms)}) OR arm IS NULL)"
-        query = page_of_events(Event._fields, which)
+        query = page_of_events(self._needed(Event._fields), which)
         for page in self._event_pages(query, min(version, self.version)):
             yield from map(read_event, page)
 
@@ -166,6 +186,15 @@ class Log:
             rows = [Assigned(*row) for row in page]
             yield from rows
             after = rows[-1].unit
+
+    def unit_rewards(self) -> Iterator[tuple[UnitKey, UnitSums]]:
+        """The rewards of every unit as they are cached now, which may be later than this log."""
+        unit, metric, arm = "", "", -1
+        while page := self._page(
+            ALL_UNIT_REWARDS, unit=unit, metric=metric, arm=arm, limit=ROWS_PER_PAGE
+        ):
+            for unit, metric, arm, n, mean in page:
+                yield (metric, arm, unit), UnitSums(n, mean)
 
     def count_settlements(self) -> tuple[int, int]:
         """How many events settle a decision, and how many decisions' rewards were corrected."""

@@ -211,10 +211,56 @@ def _to_0005(connection: Connection) -> None:
     connection.execute(f"ALTER TABLE varts_statistics ADD COLUMN line {binary}")
 
 
+def _to_0006(connection: Connection) -> None:
+    """Rewards can arrive before they count; statistics know blocks of time and units.
+
+    Experiments that exist keep their rules, under which units are not counted.
+    """
+    connection.execute("ALTER TABLE varts_events ADD COLUMN arrives VARCHAR")
+    connection.execute(
+        "CREATE INDEX varts_events_arrives ON varts_events (experiment, arrives) "
+        "WHERE arrives IS NOT NULL"
+    )
+    double, binary, end = "DOUBLE", "BLOB", " WITHOUT ROWID"
+    if not connection.sqlite:
+        double, binary, end = "DOUBLE PRECISION", "BYTEA", ""
+    moments = ", ".join(
+        f"{name} {double} NOT NULL" for name in ("n", "mean", "m2", "m3", "m4", "origin")
+    )
+    shared = ", ".join(
+        f"unit_{name} {double} NOT NULL" for name in ("squares", "products", "counts")
+    )
+    connection.execute(
+        "CREATE TABLE varts_statistics_new (experiment INTEGER NOT NULL, metric VARCHAR NOT NULL, "
+        f"arm INTEGER NOT NULL, block BIGINT NOT NULL, rewards BIGINT NOT NULL, {moments}, "
+        f"at BIGINT NOT NULL, version BIGINT NOT NULL, line {binary}, units BIGINT NOT NULL, "
+        f"{shared}, PRIMARY KEY (experiment, metric, arm, block))"
+    )
+    names = "experiment, metric, arm, {}, rewards, n, mean, m2, m3, m4, origin, at, version, line"
+    connection.execute(
+        f"INSERT INTO varts_statistics_new ({names.format('block')}, units, unit_squares, "
+        f"unit_products, unit_counts) SELECT {names.format('epoch')}, 0, 0, 0, 0 "
+        "FROM varts_statistics"
+    )
+    connection.execute("DROP TABLE varts_statistics")
+    connection.execute("ALTER TABLE varts_statistics_new RENAME TO varts_statistics")
+    if not connection.sqlite:
+        connection.execute("ALTER INDEX varts_statistics_new_pkey RENAME TO varts_statistics_pkey")
+    connection.execute(
+        "CREATE INDEX varts_statistics_version ON varts_statistics (experiment, version)"
+    )
+    connection.execute(
+        "CREATE TABLE varts_unit_rewards (experiment INTEGER NOT NULL, unit VARCHAR NOT NULL, "
+        "metric VARCHAR NOT NULL, arm INTEGER NOT NULL, n BIGINT NOT NULL, "
+        f"mean {double} NOT NULL, PRIMARY KEY (experiment, unit, metric, arm)){end}"
+    )
+
+
 # By the schema that a step starts from: the schema that it leads to, and the step.
 STEPS: dict[str, tuple[str, Callable[[Connection], None]]] = {
     "0001": ("0002", _to_0002),
     "0002": ("0003", _to_0003),
     "0003": ("0004", _to_0004),
     "0004": ("0005", _to_0005),
+    "0005": ("0006", _to_0006),
 }

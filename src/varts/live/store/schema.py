@@ -2,8 +2,8 @@
 
 `varts_decisions` and `varts_events` are the log. Rows are added and never changed, except that the
 name and the contexts of a unit can be forgotten. Everything else is a cache of the log, written in
-the same transaction: `varts_experiments.config` and `.version`, `varts_statistics`, `varts_traffic`
-and `varts_units`. Times are microseconds since 1970, UTC.
+the same transaction: `varts_experiments.config` and `.version`, `varts_statistics`,
+`varts_unit_rewards`, `varts_traffic` and `varts_units`. Times are microseconds since 1970, UTC.
 
 There are no foreign keys: checking one for every row costs PostgreSQL a third of its speed, and
 experiments are deleted as a whole.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 
 # What a type is called by SQLite and by PostgreSQL, where that differs. SQLite numbers rows by
 # itself only if the type of the key is INTEGER.
@@ -114,6 +114,7 @@ events = Table(
         "batch": "BIGINT?",  # a random number of the transaction that wrote it
         "corrects": "VARCHAR?",  # the decision whose reward it changes
         "body": "TEXT?",
+        "arrives": "VARCHAR?",  # the decision whose reward arrives before its window closes
     },
     key=("experiment", "version"),
     without_rowid=True,
@@ -124,7 +125,7 @@ statistics = Table(
         "experiment": "INTEGER",
         "metric": "VARCHAR",  # "" for the reward
         "arm": "INTEGER",
-        "epoch": "INTEGER",
+        "block": "BIGINT",  # of time, in which the decisions were made; under rules 1 their epoch
         "rewards": "BIGINT",
         "n": "DOUBLE",
         "mean": "DOUBLE",
@@ -135,8 +136,26 @@ statistics = Table(
         "at": "BIGINT",
         "version": "BIGINT",  # of the last event that changed it
         "line": "BYTES?",  # the regression sums of the features (`RegressionSums.to_bytes`)
+        "units": "BIGINT",  # how much rewards of a unit have in common (`Shared`)
+        "unit_squares": "DOUBLE",
+        "unit_products": "DOUBLE",
+        "unit_counts": "DOUBLE",
     },
-    key=("experiment", "metric", "arm", "epoch"),
+    key=("experiment", "metric", "arm", "block"),
+)
+# The rewards of every unit on every arm: how many, and their mean.
+unit_rewards = Table(
+    "varts_unit_rewards",
+    {
+        "experiment": "INTEGER",
+        "unit": "VARCHAR",
+        "metric": "VARCHAR",
+        "arm": "INTEGER",
+        "n": "BIGINT",
+        "mean": "DOUBLE",
+    },
+    key=("experiment", "unit", "metric", "arm"),
+    without_rowid=True,
 )
 # How many decisions each arm has, and how many of them are settled: the sum over the slots. Every
 # connection adds to a slot of its own, so that decisions don't wait for each other.
@@ -167,7 +186,7 @@ units = Table(
 )
 schema = Table("varts_schema", {"version_num": "VARCHAR(32)"}, key=("version_num",))
 
-TABLES = (experiments, decisions, events, statistics, traffic, units, schema)
+TABLES = (experiments, decisions, events, statistics, unit_rewards, traffic, units, schema)
 INDEXES = (
     "CREATE UNIQUE INDEX varts_decisions_id ON varts_decisions (experiment, id)",
     "CREATE INDEX varts_decisions_time ON varts_decisions (experiment, time)",
@@ -175,6 +194,8 @@ INDEXES = (
     # Few rewards are corrected; the others need no entry.
     "CREATE INDEX varts_events_corrects ON varts_events (experiment, corrects) "
     "WHERE corrects IS NOT NULL",
+    "CREATE INDEX varts_events_arrives ON varts_events (experiment, arrives) "
+    "WHERE arrives IS NOT NULL",
     "CREATE INDEX varts_statistics_version ON varts_statistics (experiment, version)",
 )
 

@@ -18,18 +18,22 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from varts.live.core.events import (
+    ARRIVAL,
     CONFIGURE,
+    CREATE,
     ERASE,
     MISSING,
     PART,
     REPAIR,
     REWARD,
+    STORED,
     VOID,
     Event,
     Key,
+    UnitKey,
 )
 from varts.live.core.state import State
-from varts.live.core.sums import Sums, read_sums, stored_sums
+from varts.live.core.sums import SUMS_COLUMNS, Sums, UnitSums, read_sums, stored_sums
 from varts.live.errors import StoreError
 from varts.live.store.engine import Clock, Connection
 from varts.live.store.schema import (
@@ -40,6 +44,7 @@ from varts.live.store.schema import (
     experiments,
     statistics,
     traffic,
+    unit_rewards,
     units,
 )
 
@@ -108,6 +113,7 @@ class LoggedDecision(NamedTuple):
     corrected_version: int | None
     corrected_arm: int | None
     corrected_epoch: int | None
+    arrived_time: int | None
 
 
 class Settled(NamedTuple):
@@ -125,6 +131,17 @@ class Corrected(NamedTuple):
     """An event that corrected a reward."""
 
     corrects: str
+    kind: str
+    raw: float | None
+    value: float | None
+    version: int
+    body: str | None
+
+
+class Arrived(NamedTuple):
+    """An event about a reward that arrived before the window of its decision closed."""
+
+    arrives: str
     kind: str
     raw: float | None
     value: float | None
@@ -210,6 +227,8 @@ class Bounds(NamedTuple):
     repaired: int | None  # the version of the last repair
     erased: int | None  # the version at which contexts were last forgotten
     corrected: str | None  # some decision whose reward was corrected
+    arrived: str | None  # some decision whose reward arrived before it counted
+    with_rules: int | None  # the version of the last configuration that states its rules
 
 
 # ------------------------------------------------------------------------------ queries
@@ -228,7 +247,8 @@ def query(text: str, postgres: str | None = None) -> Query:
     >>> query("SELECT id FROM varts_experiments WHERE name = :name").postgres
     'SELECT id FROM varts_experiments WHERE name = %(name)s'
     """
-    return Query(text, re.sub(r"(?<!:):(\w+)", r"%(\1)s", text if postgres is None else postgres))
+    other = (text if postgres is None else postgres).replace("%", "%%")  # % marks a parameter
+    return Query(text, re.sub(r"(?<!:):(\w+)", r"%(\1)s", other))
 
 
 def _listed(names: Iterable[str], prefix: str = "") -> str:
@@ -252,7 +272,7 @@ def _found_by(table: Table, columns: Sequence[str]) -> Query:
     )
 
 
-_NOTHING_OF_STATISTICS = ", ".join(["NULL"] * (3 + len(Sums._fields)))
+_NOTHING_OF_STATISTICS = ", ".join(["NULL"] * (3 + len(SUMS_COLUMNS)))
 _BATCH_AT = "(SELECT batch FROM varts_events WHERE experiment = :x AND version = {})"
 _MICROSECONDS = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
 # One row of the experiment and one per statistic. Joined, each would repeat the configuration.
@@ -263,7 +283,7 @@ _HEAD = (
     f"({FIND_SCHEMA}), {_NOTHING_OF_STATISTICS} "
     "FROM varts_experiments AS e WHERE e.id = :x AND e.name = :name AND e.seed = :seed "
     "UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-    f"metric, arm, epoch, {_listed(Sums._fields)} FROM varts_statistics "
+    f"metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
     "WHERE experiment = :x AND version > CAST(:known AS BIGINT)"
 )
 HEAD = query(_HEAD.format(time="NULL"), _HEAD.format(time=_MICROSECONDS))
@@ -284,14 +304,28 @@ IS_SAME = query(_SAME.format(":batch"), _SAME.format("NOT DISTINCT FROM CAST(:ba
 DECIDED = _found_by(decisions, Decided._fields)
 SETTLED = _found_by(events, Settled._fields)
 CORRECTIONS = _found_by(events, Corrected._fields)
+ARRIVALS = _found_by(events, Arrived._fields)
+UNIT_REWARDS = _found_by(unit_rewards, ("unit", "metric", "arm", "n", "mean"))
 ASSIGNED = _found_by(units, Assigned._fields[:-1])
 REWARDS_SINCE = query(
     f"SELECT COALESCE(SUM(CASE WHEN kind IN ('{REWARD}', '{MISSING}') THEN 1 ELSE 0 END), 0), "
     f"COALESCE(SUM(CASE WHEN kind = '{CONFIGURE}' THEN 1 ELSE 0 END), 0) "
     "FROM varts_events WHERE experiment = :x AND version > :version"
 )
+# The oldest decision whose window may be open: those up to `since` are settled.
+NEXT_DECIDED = query(
+    "SELECT min(time) FROM varts_decisions WHERE experiment = :x AND time > :since"
+)
 LAST_DECIDED = query(
     "SELECT max(time) FROM varts_decisions WHERE experiment = :x AND time <= :until"
+)
+# Decisions with a reward that doesn't count yet.
+WAITING = query(
+    f"SELECT {_listed(Overdue._fields, 'd.')} FROM varts_events AS a "
+    "JOIN varts_decisions AS d ON d.experiment = :x AND d.id = a.arrives "
+    "LEFT JOIN varts_events AS s ON s.experiment = :x AND s.decision = a.arrives "
+    "WHERE a.experiment = :x AND a.arrives IS NOT NULL AND s.version IS NULL "
+    f"GROUP BY {_listed(Overdue._fields, 'd.')}, d.seq ORDER BY d.time, d.seq"
 )
 _UNSETTLED = (
     "experiment = :x AND time > :since AND (SELECT e.version FROM varts_events AS e "
@@ -308,7 +342,8 @@ COUNT_UNSETTLED = query(
 CHANGES = query(
     f"SELECT {_listed(ChangeRow._fields)} FROM varts_events "
     # The index on `decision` finds them.
-    f"WHERE experiment = :x AND version > :after AND decision IS NULL AND kind <> '{PART}' "
+    f"WHERE experiment = :x AND version > :after AND decision IS NULL "
+    f"AND kind NOT IN ('{PART}', '{ARRIVAL}') "
     "ORDER BY version LIMIT :limit"
 )
 # Evenly spaced events, given by their versions: the rest of the log is not read.
@@ -367,6 +402,9 @@ BOUNDS = query(
         for kind in (REPAIR, ERASE)
     )
     + ", (SELECT corrects FROM varts_events WHERE experiment = :x AND corrects IS NOT NULL LIMIT 1)"
+    ", (SELECT arrives FROM varts_events WHERE experiment = :x AND arrives IS NOT NULL LIMIT 1)"
+    ", (SELECT max(version) FROM varts_events WHERE experiment = :x AND decision IS NULL "
+    f"AND kind IN ('{CREATE}', '{CONFIGURE}') AND body LIKE '%\"rules\"%')"
     " FROM (SELECT max(version) AS version FROM varts_events WHERE experiment = :x) AS last"
 )
 BATCH = query(
@@ -380,6 +418,11 @@ SPAN = query(
 SETTLEMENTS = query(
     "SELECT count(decision), count(DISTINCT corrects) FROM varts_events "
     "WHERE experiment = :x AND version <= :version"
+)
+ALL_UNIT_REWARDS = query(
+    "SELECT unit, metric, arm, n, mean FROM varts_unit_rewards WHERE experiment = :x "
+    "AND (unit, metric, arm) > (CAST(:unit AS VARCHAR), CAST(:metric AS VARCHAR), "
+    "CAST(:arm AS INTEGER)) ORDER BY unit, metric, arm LIMIT :limit"
 )
 UNITS = query(
     f"SELECT {_listed(Assigned._fields[:-1], 'u.')}, d.seq FROM varts_units AS u "
@@ -408,7 +451,7 @@ NAMES = query("SELECT name FROM varts_experiments ORDER BY name")
 _SOME = "name > :after ORDER BY name LIMIT :limit"
 EXPERIMENTS = query(f"SELECT {_listed(ExperimentRow._fields)} FROM varts_experiments WHERE {_SOME}")
 _STATISTICS = (
-    f"SELECT experiment, metric, arm, epoch, {_listed(Sums._fields)} FROM varts_statistics "
+    f"SELECT experiment, metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
     "WHERE experiment IN "
 )
 STATISTICS = query(
@@ -423,7 +466,7 @@ _NAMED = query(
 _LAST_REWARDS = (
     # From the end of the log backwards: one of the latest events is a reward.
     "SELECT e.name, (SELECT time FROM varts_events AS v WHERE v.experiment = e.id "
-    f"AND v.kind IN ('{REWARD}', '{PART}') ORDER BY v.version DESC LIMIT 1) "
+    f"AND v.kind IN ('{REWARD}', '{PART}', '{ARRIVAL}') ORDER BY v.version DESC LIMIT 1) "
     "FROM varts_experiments AS e WHERE e.name IN "
 )
 LAST_REWARDS = query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
@@ -506,6 +549,16 @@ def replacement(sqlite: bool) -> str:
 
 
 @cache
+def replace_unit_rewards(sqlite: bool) -> str:
+    """Adds the rewards of units, or replaces those with the same key."""
+    return (
+        f"{insertion(sqlite, unit_rewards, _UNIT_REWARD)}{'' if sqlite else ' WHERE true'} "
+        f"ON CONFLICT ({_listed(unit_rewards.key)}) DO UPDATE SET n = excluded.n, "
+        "mean = excluded.mean"
+    )
+
+
+@cache
 def update_experiment(sqlite: bool, names: tuple[str, ...]) -> str:
     """Changes columns of an experiment, whose id comes last."""
     mark = "?" if sqlite else "%s"
@@ -529,6 +582,7 @@ SETTLING = {
 }
 CORRECTING = {"corrected_version": "version", "corrected_arm": "arm", "corrected_epoch": "epoch"}
 CHANGED_BY_CORRECTION = ("raw", "value", "body")
+_WHEN_REWARDED = f"CASE WHEN s.kind = '{REWARD}' THEN s.time END"
 LATER = query(  # the next decisions by their time
     "seq <= :last AND (time, seq) > (CAST(:after AS BIGINT), CAST(:seq AS BIGINT)) "
     "ORDER BY time, seq LIMIT :limit"
@@ -539,33 +593,53 @@ NUMBERED = query(  # the decisions whose numbers are given
 )
 
 
+# Columns of an event that are those of its decision.
+OF_DECISION = {"unit": "d.unit", "made": "d.time"}
+
+
 @cache
 def page_of_events(names: tuple[str, ...], which: str = "") -> Query:
-    """The next events, with these columns."""
-    return query(
-        f"SELECT {_listed(names)} FROM varts_events "
-        f"WHERE experiment = :x AND version > :after AND version <= :last{which} "
-        "ORDER BY version LIMIT :limit"
+    """The next events, with these columns. Decisions are looked up only if one of theirs is among
+    them."""
+    joined, columns = "", [OF_DECISION.get(name, name) for name in names]
+    if not {*OF_DECISION}.isdisjoint(names):
+        columns = [
+            name if name in ("NULL", *OF_DECISION.values()) else f"e.{name}" for name in columns
+        ]
+        joined = (
+            " LEFT JOIN varts_decisions AS d ON d.experiment = e.experiment "
+            "AND d.id = COALESCE(e.decision, e.corrects, e.arrives)"
+        )
+    page = (
+        f"SELECT * FROM varts_events WHERE experiment = :x AND version > :after "
+        f"AND version <= :last{which} ORDER BY version LIMIT :limit"
     )
+    return query(f"SELECT {', '.join(columns)} FROM ({page}) AS e{joined} ORDER BY e.version")
 
 
 @cache
-def page_of_decisions(names: tuple[str, ...], corrected: bool, which: Query) -> Query:
+def page_of_decisions(
+    names: tuple[str, ...], corrected: bool, arrived: bool, which: Query
+) -> Query:
     """Columns of some decisions and of the events about them, ordered by the last two columns.
 
-    The page is cut first, and only then are its events looked up. Corrections are looked up only
-    where there are some.
+    The page is cut first, and only then are its events looked up. Corrections, and rewards that
+    arrived before they counted, are looked up only where there are some.
     """
     own = dict.fromkeys(name for name in ("experiment", "id", *names) if name in decisions.columns)
-    asks_events = not {*SETTLING, *CORRECTING}.isdisjoint(names)
+    asks_events = not {*SETTLING, *CORRECTING, "arrived_time"}.isdisjoint(names)
 
     def column(name: str) -> str:
+        if name == "arrived_time":  # of a reward that counted at once, when it counted
+            return f"COALESCE(f.time, {_WHEN_REWARDED})" if arrived else _WHEN_REWARDED
         if name in CORRECTING:
             kind = "BIGINT" if name == "corrected_version" else "INTEGER"
             return f"c.{CORRECTING[name]}" if corrected else f"CAST(NULL AS {kind})"
         if name not in SETTLING:
             return f"page.{name}"
         first = f"s.{SETTLING[name]}"
+        if arrived and name in ("raw", "body"):  # a reward that doesn't count yet
+            first = f"CASE WHEN s.version IS NULL THEN w.{name} ELSE {first} END"
         if corrected and name == "settled":
             return f"CASE WHEN c.kind = '{VOID}' THEN '{VOID}' ELSE {first} END"
         if corrected and name in CHANGED_BY_CORRECTION:
@@ -584,6 +658,14 @@ def page_of_decisions(names: tuple[str, ...], corrected: bool, which: Query) -> 
                 "AND c.version = (SELECT max(k.version) FROM varts_events AS k "
                 "WHERE k.experiment = page.experiment AND k.corrects = page.id "
                 "AND k.version <= :version)"
+            )
+        if arrived:
+            joined += "".join(
+                f" LEFT JOIN varts_events AS {alias} ON {alias}.experiment = page.experiment "
+                f"AND {alias}.version = (SELECT {which_one}(k.version) FROM varts_events AS k "
+                "WHERE k.experiment = page.experiment AND k.arrives = page.id "
+                "AND k.version <= :version)"
+                for alias, which_one in (("f", "min"), ("w", "max"))
             )
     *_, order, seq = names
     start = f"SELECT {', '.join(map(column, names))} FROM (SELECT {_listed(own)} "
@@ -617,8 +699,10 @@ def as_json(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return json.dumps([dict(zip(names, row, strict=True)) for row in rows])
 
 
-_EVENT = ("experiment", *Event._fields)
-_STATISTIC = ("experiment", "metric", "arm", "epoch", "version", *Sums._fields)
+_EVENT = ("experiment", *STORED)
+_BODY = STORED.index("body")
+_STATISTIC = ("experiment", "metric", "arm", "block", "version", *SUMS_COLUMNS)
+_UNIT_REWARD = ("experiment", "unit", "metric", "arm", "n", "mean")
 
 
 # ------------------------------------------------------------------------------ transactions
@@ -697,6 +781,7 @@ class Transaction:
             (self.experiment, *key, state.version, *stored_sums(state.rows[key]))
             for key in sorted(state.touched)
         ]
+        self._save_units(state)
         replace = replacement(self.sqlite)
         if self.sqlite or not rows:
             if rows:
@@ -708,14 +793,37 @@ class Transaction:
             self.connection.execute_many(replace, most)
         self.connection.execute(f"WITH one AS ({replace}) {update}", (*last, *given))
 
+    def _save_units(self, state: State) -> None:
+        """Write the rewards of the units that changed; of all units after a recount."""
+        if state.recounted:
+            self._delete_from(statistics)
+            self._delete_from(unit_rewards)
+        if not state.touched_units:
+            return
+        rows = [
+            (self.experiment, unit, metric, arm, *state.units[metric, arm, unit])
+            for metric, arm, unit in sorted(state.touched_units)
+        ]
+        text = replace_unit_rewards(self.sqlite)
+        if self.sqlite:
+            self.connection.execute_many(text, rows)
+        else:
+            self.connection.execute(text, {"rows": as_json(_UNIT_REWARD, rows)})
+
+    def unit_rewards(self, names: Collection[str]) -> dict[UnitKey, UnitSums]:
+        """The rewards of units, by metric, arm and unit."""
+        found = self._look_up(UNIT_REWARDS, sorted(names))
+        return {(metric, arm, unit): UnitSums(n, mean) for unit, metric, arm, n, mean in found}
+
     def replace_caches(self, state: State, assigned: Sequence[Mapping[str, Any]]) -> None:
-        """Replace all caches: statistics, traffic, and the arms of sticky units."""
-        for table in (traffic, statistics, units):
+        """Replace all caches: statistics, units, traffic, and the arms of sticky units."""
+        for table in (traffic, statistics, unit_rewards, units):
             self._delete_from(table)
         self.run(RECOUNT_TRAFFIC)
         if assigned:
             self.assign(assigned)
         state.touched, state.reconfigured = set(state.rows), True
+        state.touched_units = set(state.units)
         self.save(state)
 
     # ------------------------------------------------------------------ decisions
@@ -777,6 +885,15 @@ class Transaction:
         found = self.run(OVERDUE, since=since, until=until, limit=limit)
         return [Overdue._make(row) for row in found.fetchall()]
 
+    def waiting(self) -> list[Overdue]:
+        """All unsettled decisions whose reward has arrived, whatever their window."""
+        return [Overdue._make(row) for row in self.run(WAITING).fetchall()]
+
+    def next_decided(self, since: int) -> int | None:
+        """The time of the first decision made after `since`; None if there is none."""
+        found = self.run(NEXT_DECIDED, since=since).fetchone()[0]
+        return None if found is None else int(found)
+
     def last_decided(self, until: int) -> int:
         """The time of the last decision made up to `until`; 0 if there is none."""
         return int(self.run(LAST_DECIDED, until=until).fetchone()[0] or 0)
@@ -793,11 +910,12 @@ class Transaction:
 
     def corrections(self, ids: Sequence[str]) -> dict[str, list[Corrected]]:
         """The events that corrected the rewards of these decisions, in order, by decision."""
-        out: dict[str, list[Corrected]] = {}
-        found = map(Corrected._make, self._look_up(CORRECTIONS, ids))
-        for row in sorted(found, key=lambda row: row.version):
-            out.setdefault(row.corrects, []).append(row)
-        return out
+        return _by_first(map(Corrected._make, self._look_up(CORRECTIONS, ids)))
+
+    def arrivals(self, ids: Sequence[str]) -> dict[str, list[Arrived]]:
+        """The events about rewards of these decisions before they counted, in order, by
+        decision."""
+        return _by_first(map(Arrived._make, self._look_up(ARRIVALS, ids)))
 
     def number_of(self, version: int, rewards: int) -> int | None:
         """The number of the reward that was counted at a version, if there are `rewards` in all;
@@ -808,7 +926,12 @@ class Transaction:
     def add_events(self, new: Sequence[Event]) -> None:
         """Append events to the log."""
         rows = [
-            (self.experiment, *event[:-1], None if event.body is None else json.dumps(event.body))
+            (
+                self.experiment,
+                *event[:_BODY],
+                None if event.body is None else json.dumps(event.body),
+                event.arrives,
+            )
             for event in new
         ]
         names, values = with_values(_EVENT, rows)
@@ -880,6 +1003,7 @@ class Transaction:
                 lost |= self._forget_contexts(unit, keep_numbers)
             if alone:
                 self.run(RENAME_UNIT, unit=unit, alias=alias)
+                self.run(RENAME_REWARDS, unit=unit, alias=alias)
             count += int(self.run(RENAME_DECISIONS, unit=unit, alias=alias).rowcount)
         return count, lost
 
@@ -903,7 +1027,7 @@ class Transaction:
         self._leave_no_trace()
         count = 0
         for alone in self._passes():
-            for table in (units, statistics, traffic, events) if alone else (events,):
+            for table in (units, statistics, unit_rewards, traffic, events) if alone else (events,):
                 self._delete_from(table)
             count += self._delete_from(decisions)
         self.run(DELETE_EXPERIMENT)
@@ -952,6 +1076,9 @@ class Transaction:
 
 
 RENAME_UNIT = query("UPDATE varts_units SET unit = :alias WHERE experiment = :x AND unit = :unit")
+RENAME_REWARDS = query(
+    "UPDATE varts_unit_rewards SET unit = :alias WHERE experiment = :x AND unit = :unit"
+)
 RENAME_DECISIONS = query(
     "UPDATE varts_decisions SET unit = :alias WHERE experiment = :x AND unit = :unit"
 )
@@ -1005,12 +1132,21 @@ def check_schema(found: Any, store: str) -> None:
     )
 
 
+def _by_first(found: Iterable[Any]) -> dict[str, list[Any]]:
+    """Events in order, by their first column."""
+    out: dict[str, list[Any]] = {}
+    for row in sorted(found, key=lambda row: int(row.version)):
+        out.setdefault(row[0], []).append(row)
+    return out
+
+
 _new_event = partial(tuple.__new__, Event)  # as `Event._make`, in a third of the time
 
 
 def read_event(row: Any) -> Event:
     """An event from its columns."""
-    return _new_event(row if row[-1] is None else (*row[:-1], json.loads(row[-1])))
+    body = row[_BODY]
+    return _new_event(row if body is None else (*row[:_BODY], json.loads(body), *row[_BODY + 1 :]))
 
 
 def _read_traffic(rows: Iterable[Any]) -> Traffic:
