@@ -45,6 +45,14 @@ class SeenState(State):
         """They are not told."""
         raise _not_told()
 
+    def raw_statistics(self) -> NoReturn:
+        """They are not told."""
+        raise _not_told()
+
+    def effective(self) -> NoReturn:
+        """They are not told."""
+        raise _not_told()
+
     def metric_statistics(self) -> NoReturn:
         """They are not told."""
         raise _not_told()

@@ -56,6 +56,7 @@ from varts.live.session import Session
 from varts.live.settle import (
     delete,
     forget,
+    next_close,
     settle_all,
     settle_some,
     settle_waiting,
@@ -372,12 +373,12 @@ class Experiment:
         """
         if settle:
             settle_all(self._session)
-        state, traffic, missed = self._counts()
+        state, traffic, missed, closes = self._counts()
         if missed and settle:
             settle_all(self._session, again=True)
-            state, traffic, _ = self._counts()
+            state, traffic, _, closes = self._counts()
         contexts = self.contexts() if state.config.options.contextual else ()
-        return report_of(self.name, state, traffic, level, contexts)
+        return report_of(self.name, state, traffic, level, contexts, closes)
 
     def decision(self, id: str) -> DecisionRecord:
         """Look up one decision, with its reward as it is now.
@@ -500,7 +501,7 @@ class Experiment:
         with an earlier time than the last ones settled.
         """
         settle_all(self._session)
-        if self.options.window is not None and self._counts()[-1]:
+        if self.options.window is not None and self._counts()[2]:
             settle_all(self._session, again=True)
 
     def export(
@@ -572,14 +573,16 @@ class Experiment:
             traffic = self._traffic(transaction, state)
             return state, traffic, self._session.log(transaction), head.time
 
-    def _counts(self) -> tuple[State, Traffic, bool]:
-        """The state, the traffic, and whether decisions were missed when others were settled."""
+    def _counts(self) -> tuple[State, Traffic, bool, int | None]:
+        """The state, the traffic, whether decisions were missed when others were settled, and when
+        the next window closes."""
         with self._session.reading() as transaction:
             state, head = self._session.reload(transaction)
             traffic = self._traffic(transaction, state)
             pending = sum(traffic.decided.values()) - sum(traffic.settled.values())
             missed = some_were_missed(transaction, state.config.options, head.time, pending)
-            return state, traffic, missed
+            closes = next_close(transaction, state.config.options, head.swept) if pending else None
+            return state, traffic, missed, closes
 
     def _traffic(self, transaction: Transaction, state: State) -> Traffic:
         counts, K = transaction.traffic(), len(state.config.arms)

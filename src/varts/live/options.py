@@ -462,8 +462,10 @@ def check_missing_metrics(given: Any, metrics: Sequence[str]) -> dict[str, float
 
 def check_block(block: Any) -> float | str | None:
     """Validate the length of a block of time: seconds, auto or None."""
-    if block is None or block == AUTO:
-        return block
+    if block is None:
+        return None
+    if block == AUTO:
+        return AUTO
     seconds = read_seconds("block", block)
     return real("block", seconds, at_least=1, at_most=LONGEST_WINDOW)
 

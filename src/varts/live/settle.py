@@ -112,6 +112,14 @@ def some_were_missed(transaction: Transaction, options: Options, now: int, pendi
     return pending > transaction.count_unsettled(_closed_until(now, options), pending)
 
 
+def next_close(transaction: Transaction, options: Options, swept: int) -> int | None:
+    """When the next window closes; None without a window, or if all are closed."""
+    if options.window is None:
+        return None
+    decided = transaction.next_decided(swept)
+    return None if decided is None else round(decided + (options.window + options.skew) * 1e6)
+
+
 def is_late(now: int, decided: int, options: Options) -> bool:
     """Whether the window of a decision made at that time has closed."""
     return options.window is not None and decided <= _closed_until(now, options)

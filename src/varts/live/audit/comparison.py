@@ -159,12 +159,7 @@ def _shared(log: Sums, cache: Sums) -> list[tuple[str, float, float, float]]:
     return [
         ("number of units", one.units, other.units, 0.0),
         ("squared totals of units", one.squares, other.squares, abs(one.squares)),
-        (
-            "products of units",
-            one.products,
-            other.products,
-            math.sqrt(abs(one.squares * one.counts)),
-        ),
+        ("products of units", one.products, other.products, size),
         ("squared counts of units", one.counts, other.counts, one.counts),
     ]
 

@@ -157,7 +157,8 @@ def effective_statistics(
     time, stats = None, plain(rows, K)
     within = stats.m2
     if cells is not None and (adjust or len(cells.blocks) > 1):
-        time = compare_within_blocks(*cells.moments, active=active)
+        n, mean, m2, m3, m4 = cells.moments
+        time = compare_within_blocks(n, mean, m2, m3, m4, active=active)
         stats, within = time.stats, time.within
         if limits is not None:
             mean = np.clip(stats.mean, *limits)

@@ -300,9 +300,10 @@ class State:
                 x = event.x
                 for name, one in described(event).items():
                     key = self._metric_key(name, cast(int, arm))
-                    own = None if unit is None else (name, key[1], unit)
-                    given.setdefault(key, []).append((one, number, None, own))
-            rewards.append((value, number, x, None if unit is None else (THE_REWARD, arm, unit)))
+                    its = None if unit is None else (name, key[1], unit)
+                    given.setdefault(key, []).append((one, number, None, its))
+            own = None if unit is None else (THE_REWARD, cast(int, arm), unit)
+            rewards.append((value, number, x, own))
         half_life, added = options.half_life, {}
         units: dict[UnitKey, UnitSums] | None = dict(self.units) if options.counts_units else None
         exact = exact or half_life is not None or self.config.features is not None
@@ -438,6 +439,10 @@ class State:
     def statistics(self) -> ArmStats:
         """The effective statistics of every arm, which policies and reports use."""
         return self.effective().stats
+
+    def raw_statistics(self) -> ArmStats:
+        """The moments of every arm's rewards as they came, as if all were independent."""
+        return self._moments(self.by_arm())
 
     def effective(self) -> Effective:
         """The statistics of every arm, and how they were corrected for units, time and

@@ -423,7 +423,7 @@ def read_sums(stored: Sequence[Any]) -> Sums:
             line = RegressionSums.from_bytes(line)
         except ValueError:
             line = None
-    return Sums(*moments, line, Shared._make(stored[_SHARED:]))
+    return Sums._make((*moments, line, Shared._make(stored[_SHARED:])))
 
 
 def stored_sums(row: Sums) -> tuple[Any, ...]:

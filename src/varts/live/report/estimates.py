@@ -22,6 +22,7 @@ from varts.context import Units
 from varts.context.overall import averaged
 from varts.linear_stats import LinearStats
 from varts.live.core.allocation import linear_statistics, seen_by
+from varts.live.core.effective import Effective
 from varts.live.core.state import Config, State
 from varts.policies import BernoulliTS, KnownVarianceTS, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma
@@ -57,7 +58,8 @@ class ReportingPolicy:
         config, goal = state.config, state.config.options.goal
         self.policy = _reporting_policy(config)
         #: Statistics in which a higher reward is better, whatever the goal.
-        self.seen: ArmStats = seen_by(self.policy, goal, state.statistics())
+        self.effective: Effective = state.effective()
+        self.seen: ArmStats = seen_by(self.policy, goal, self.effective.stats)
         self.linear: LinearStats | None = None
         if self.policy.contextual:
             self.linear = seen_by(self.policy, goal, linear_statistics(state))
@@ -112,7 +114,8 @@ class ArmEstimates:
 
     Args:
         config: The configuration of the experiment.
-        stats: Moments of the rewards, weighted if there is a half-life.
+        stats: Moments of the rewards as they came, weighted if there is a half-life.
+        effective: The statistics that the estimates are from, and how they were corrected.
         counts: Number of rewards.
         decided: Number of decisions.
         pending: Number of decisions without a reward.
@@ -129,6 +132,7 @@ class ArmEstimates:
 
     config: Config
     stats: ArmStats
+    effective: Effective
     counts: NDArray[np.int64]
     decided: NDArray[np.int64]
     pending: NDArray[np.int64]
@@ -159,6 +163,7 @@ class ArmEstimates:
         columns = {
             "arm": list(self.config.arms),
             "n": self.counts,
+            "effective_n": self.effective.stats.n,
             "mean": np.where(self.counts > 0, self.stats.mean, np.nan),
             "sd": self.sd,
             "estimate": self.estimate,
@@ -186,7 +191,7 @@ def estimate_arms(
         level: Probability of the credible intervals.
         reporting: The reporting policy of this state.
     """
-    config, stats = state.config, state.statistics()
+    config, stats, effective = state.config, state.raw_statistics(), reporting.effective
     active = config.active
     decided, settled = (
         np.array([counts.get(arm, 0) for arm in range(stats.K)]) for counts in traffic
@@ -207,6 +212,7 @@ def estimate_arms(
     return ArmEstimates(
         config=config,
         stats=stats,
+        effective=effective,
         counts=state.counts(),
         decided=decided,
         pending=decided - settled,

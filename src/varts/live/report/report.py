@@ -13,6 +13,7 @@ from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
 from varts.context import ContextReport, report_on
 from varts.context.text import by_context_text
+from varts.live.core.effective import thin_arms
 from varts.live.core.state import State
 from varts.live.report.estimates import (
     ArmEstimates,
@@ -24,7 +25,14 @@ from varts.live.report.estimates import (
 )
 from varts.live.report.gain import Gain, gain
 from varts.live.report.guardrails import explain, measure, violations
-from varts.live.report.rules import certainty, pending_note, stop_rule, thin_arms, thin_note
+from varts.live.report.rules import (
+    assumption_notes,
+    certainty,
+    pending_note,
+    stop_rule,
+    thin_note,
+    waiting_note,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     from varts.live.store.transaction import Traffic
 
 ARMS_SHOWN = 20  # in print; the frame has all
-NOT_PRINTED = ("mean", "anytime_low", "anytime_high", "may_be_best")
+NOT_PRINTED = ("effective_n", "mean", "anytime_low", "anytime_high", "may_be_best")
 AVERAGE_UNIT = (
     "estimates, P(best) and expected loss are for the average unit so far; each decision uses the "
     "features of its own unit"
@@ -69,6 +77,8 @@ class Report:
     use a sample of up to a thousand units. The columns besides `arm`:
 
     - n: number of rewards;
+    - effective_n: how many independent and comparable rewards these are worth for the estimate;
+      fewer than `n` if units return, or if the level moves over time;
     - mean, sd: of these rewards, weighted if there is a half-life;
     - estimate: the median of the belief about the arm's mean. It is close to `mean`, except with
       few rewards, a prior or a half-life, and always within the interval;
@@ -237,6 +247,7 @@ def report_of(
     traffic: Traffic,
     level: float = CONFIDENCE,
     contexts: Contexts = (),
+    closes: int | None = None,
 ) -> Report:
     """Make the report of an experiment.
 
@@ -246,6 +257,7 @@ def report_of(
         traffic: Its decisions by arm, and how many of them are settled.
         level: Probability of the credible intervals.
         contexts: Contexts of some of its units, if arms are chosen by features.
+        closes: When the next window closes, in microseconds since 1970; None if that isn't known.
     """
     level = real("level", level, above=0, below=1)
     config = state.config
@@ -268,7 +280,7 @@ def report_of(
         winner=None if winner is None else config.arms[winner],
         error=arms.error,
         certainty=certainty(arms, stop and not config.stopped),
-        notes=_notes(arms, reporting),
+        notes=_notes(arms, reporting, closes),
         gain=gain_over_holdout(state, level),
         metrics=metrics,
         guards=() if metrics is None else explain(metrics, paused),
@@ -302,8 +314,9 @@ def _error_if_available(state: State) -> float | None:
     return None if anytime_unavailable(state.config) else anytime_error(state.config)
 
 
-def _notes(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[str, ...]:
-    """Sentences about pending decisions, and the warnings of the checks that need no log."""
+def _notes(arms: ArmEstimates, reporting: ReportingPolicy, closes: int | None) -> tuple[str, ...]:
+    """Sentences about pending decisions, about corrections for units and time, and the warnings of
+    the checks that need no log."""
     contextual = arms.config.options.contextual
     summary = RewardSummary(arms.config.arms, arms.stats, by_context=contextual)
     warnings = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
@@ -311,8 +324,8 @@ def _notes(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[str, ...]:
     few = None
     if arms.best is not None and not arms.config.stopped:
         few = thin_note(arms.config, arms.counts, arms.sd)
-    said = [one for one in (pending_note(arms), few) if one is not None]
-    return (*average, *said, *warnings)
+    said = [one for one in (waiting_note(arms, closes), pending_note(arms), few) if one is not None]
+    return (*average, *said, *assumption_notes(arms.config, arms.counts, arms.effective), *warnings)
 
 
 def _report_by_context(

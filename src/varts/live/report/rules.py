@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from varts._text import printable
 from varts.checks.finding import percent
-from varts.live.core.effective import FEWEST_REWARDS, thin_arms
+from varts.live.core.effective import FEWEST_REWARDS, Effective, thin_arms
 from varts.live.core.state import Config
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
 from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
@@ -18,6 +19,7 @@ MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards may
 FEWEST_DECISIONS = 20  # before a share of pending decisions is worth a sentence
 LIKELY_SDS = 3.0  # a value this many sds from the mean of all rewards may still be a reward
 ARMS_NAMED = 5  # in a sentence
+NOTED_LOSS = 0.9  # of the rewards: if fewer are left by returning units, the report says it
 
 
 def thin_note(config: Config, counts: Any, sd: Any) -> str | None:
@@ -126,9 +128,71 @@ def certainty(arms: ArmEstimates, stop: bool = False) -> str:
     return f"{left_over} {error}{hint}"
 
 
+def waiting_note(arms: ArmEstimates, closes: int | None) -> str | None:
+    """A sentence about decisions that count when their window closes; None if there are none.
+
+    Args:
+        arms: The numbers of the report.
+        closes: When the next window closes, in microseconds since 1970; None if that isn't known.
+    """
+    waiting = int(arms.pending.sum())
+    if not arms.config.options.settles_at_close or not waiting:
+        return None
+    what = (
+        "1 decision counts when its window closes"
+        if waiting == 1
+        else (f"{waiting:,} decisions count when their windows close")
+    )
+    if closes is None:
+        return what
+    when = datetime.fromtimestamp(closes / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{what}, the next one at {when} UTC"
+
+
+def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[str]:
+    """Sentences about what the numbers assume, and how they were corrected.
+
+    Args:
+        config: The configuration of the experiment.
+        counts: How many rewards each arm has.
+        effective: The statistics that the numbers are from.
+    """
+    options, found = config.options, []
+    if options.rules == 1:
+        found.append(
+            "intervals assume independent decisions and a level that doesn't move: the experiment "
+            "has rules 1; configure it with rules 2 to correct for returning units, time and late "
+            "rewards"
+        )
+    elif options.half_life is not None and options.sticky:
+        found.append(
+            "intervals assume independent decisions: with a half-life, they can't be corrected for "
+            "units that return"
+        )
+    active, effects = config.active, effective.design_effect
+    if effects is not None and effective.units is not None:
+        rewards, units = int(counts[active].sum()), int(effective.units[active].sum())
+        worth = float((counts / effects)[active].sum())
+        if worth < NOTED_LOSS * rewards:
+            found.append(
+                f"{rewards:,} rewards come from {units:,} units, whose rewards resemble each other:"
+                f" intervals count them as {worth:,.0f} independent rewards"
+            )
+    time = effective.time
+    if time is not None and time.moves:
+        floor = "" if options.floor else "; set a floor, so that all arms are played at all times"
+        found.append(
+            "the level moves over time for all arms, so arms are compared within blocks of "
+            f"time{floor}"
+        )
+    return found
+
+
 def pending_note(arms: ArmEstimates) -> str | None:
     """A sentence if more than half of the decisions have no reward; None otherwise."""
     options, active = arms.config.options, arms.config.active
+    if options.settles_at_close:  # rewards and zeros count alike: those to come change nothing
+        return None
     decided, pending = int(arms.decided[active].sum()), int(arms.pending[active].sum())
     if decided < FEWEST_DECISIONS or pending <= MOST_PENDING * decided:
         return None
@@ -151,6 +215,8 @@ def _pending_doubt(arms: ArmEstimates, reporting: ReportingPolicy, winner: int) 
     would then have the highest mean.
     """
     options, active = arms.config.options, arms.config.active
+    if options.settles_at_close:
+        return None
     if (note := pending_note(arms)) is not None:
         return note
     given = 0.0 if options.missing is None else options.missing
