@@ -32,6 +32,7 @@ from varts.live.arguments import (
     list_rewards,
     match_priors,
 )
+from varts.live.audit.ages import reward_by_age
 from varts.live.audit.comparison import Verification, compare_traffic
 from varts.live.audit.export import export_decisions
 from varts.live.audit.history import History, check_spacing, history
@@ -68,6 +69,8 @@ from varts.live.store.transaction import Traffic, Transaction
 from varts.priors import PriorLike
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from varts.checks import Checks
     from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
@@ -470,6 +473,25 @@ class Experiment:
         with show_progress(progress) as shown:
             shown.stage("checking decisions", sum(traffic.decided.values()))
             return check(self.name, log, state.config, now, shown)
+
+    def reward_by_age(self, settle: bool = True) -> pl.DataFrame:
+        """Show how old decisions are when their rewards arrive.
+
+        Use it to choose the window: a shorter one learns faster and captures less of the reward.
+        Reads all rewards that arrived, page by page.
+
+        Args:
+            settle: As for `report`.
+
+        Returns:
+            Columns `age` in seconds, `reward` that had arrived by that age, and its `share` of what
+            arrived within the window, from decisions whose window has closed.
+
+        Raises:
+            LiveError: The experiment has no window.
+        """
+        state, _, log, _ = self._whole_log(settle)
+        return reward_by_age(self.name, log, state.config.options)
 
     def evaluate(
         self,

@@ -245,6 +245,8 @@ class _Recorder:
         value = None if raw is None else self._count(id, raw)
         if not entry.settled:
             body = {**part, **self._note, **({"metrics": metrics} if metrics else {})}
+            if not part:
+                body["change"] = (raw or 0.0) - (entry.total or 0.0)
             write.apply(ARRIVAL, raw=raw, arrives=id, body=body or None, about=row)
             entry.record(raw, None, metrics, part)
             return

@@ -45,7 +45,8 @@ class Event(NamedTuple):
     batch: int | None = None
     corrects: str | None = None  # the decision whose reward it changes; raw and value are new
     # Of a change of configuration, its content. Of a reward: its metrics, whether it is in the
-    # holdout, and x, the features of its unit. Of a correction also what was counted before.
+    # holdout, and x, the features of its unit. Of a correction also what was counted before. Of an
+    # arrival: its metrics, and what it adds: `part`, `change`, or all of it.
     body: dict[str, Any] | None = None
     arrives: str | None = None  # the decision whose reward arrives before its window closes
     # Of the decision that the event is about. The log has them with the decision, not here.

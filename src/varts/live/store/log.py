@@ -28,6 +28,7 @@ from varts.live.core.events import (
 from varts.live.core.sums import UnitSums
 from varts.live.errors import StoreError
 from varts.live.store.transaction import (
+    AGES,
     ALL_UNIT_REWARDS,
     BATCH,
     BOUNDS,
@@ -173,6 +174,14 @@ class Log:
         while page := self._page(query, after=after, last=last, limit=ROWS_PER_PAGE):
             yield page
             after = page[-1][0]
+
+    def arrivals(self) -> Iterator[tuple[int, float]]:
+        """What arrived for settled decisions before they counted: the age of the decision in
+        microseconds, and by how much the reward changed."""
+        for page in self._event_pages(AGES, self.version):
+            for _, age, raw, body in page:
+                said = json.loads(body or "{}")
+                yield age, said.get("part", said.get("change", raw)) or 0.0
 
     def span(self) -> tuple[int, int]:
         """The times of the first event, and of the last event or decision."""

@@ -444,6 +444,15 @@ LOOK_UP = (
     "SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
 )
 
+# Rewards of settled decisions, with their age when they arrived.
+AGES = query(
+    "SELECT a.version, a.time - d.time, a.raw, a.body FROM varts_events AS a "
+    "JOIN varts_decisions AS d ON d.experiment = a.experiment AND d.id = a.arrives "
+    "JOIN varts_events AS s ON s.experiment = a.experiment AND s.decision = a.arrives "
+    "WHERE a.experiment = :x AND a.arrives IS NOT NULL AND a.version > :after "
+    "AND a.version <= :last AND s.version <= :last ORDER BY a.version LIMIT :limit"
+)
+
 # ---- all experiments of a store
 
 NAMES = query("SELECT name FROM varts_experiments ORDER BY name")
