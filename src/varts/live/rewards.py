@@ -96,7 +96,7 @@ class _Recorder:
     def __init__(self, session: Session, write: Write, ids: Sequence[str], note: Note) -> None:
         self._session, self._write, self._note = session, write, note
         transaction = write.transaction
-        self._decided = transaction.decided(ids)
+        self._decided = write.decided(ids)
         self._features = features_marks(write.state.config, self._decided.values())
         settled = transaction.settled(ids)
         # A decision that isn't settled has no corrections.
@@ -107,7 +107,6 @@ class _Recorder:
         for id, row in settled.items():
             self._entries[id] = Outcome([row, *corrections.get(id, ())])
         self._just_recorded: dict[str, Event] = {}  # few are asked about again
-        write.load_units(row for id, row in self._decided.items() if at_once or id in settled)
 
     def record(self, item: Any) -> bool:
         """Record one item; True if it was new. A refused one leaves no trace."""

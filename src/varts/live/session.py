@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -14,7 +14,7 @@ from varts.live.core.state import Config, State
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.store.log import Log
 from varts.live.store.store import Store
-from varts.live.store.transaction import Head, Transaction
+from varts.live.store.transaction import Decided, Head, Transaction
 
 APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS))
 
@@ -38,7 +38,6 @@ class Write:
         self.already_swept, self._rewards = head.swept, state.rewards
         self.events: list[Event] = []
         self._applied = 0  # how many of the events
-        self._loaded: set[str] = set()  # units whose rewards the state knows
         self.swept: int | None = None
 
     def apply(
@@ -70,15 +69,30 @@ class Write:
         if kind not in APPLIED_TOGETHER:
             self._apply_all()
 
+    def decided(self, ids: Sequence[str]) -> dict[str, Decided]:
+        """Decisions by their ids. The state then knows what their units have earned so far, which
+        counting or correcting their rewards needs."""
+        if not self.state.config.options.counts_units:
+            return self.transaction.decided(ids)
+        found, units = self.transaction.decided_by_units(ids)
+        for key, sums in units.items():  # what this transaction has added since is newer
+            self.state.units.setdefault(key, sums)
+        options = self.state.config.options
+        if options.metrics or options.holdout:
+            self.load_units(found.values())
+        return found
+
     def load_units(self, decisions: Iterable[Any]) -> None:
-        """Load the rewards so far of the units of these decisions, whose rewards will be counted or
-        corrected."""
-        if self.state.config.options.counts_units:
-            names = {one.unit for one in decisions if one.unit is not None}
-            names -= self._loaded
-            if names:
-                self._loaded |= names
-                self.state.units.update(self.transaction.unit_rewards(names))
+        """Load the rewards so far of the units of these decisions, all metrics included."""
+        options = self.state.config.options
+        if not options.counts_units:
+            return
+        places = {(one.unit, one.arm) for one in decisions if one.unit is not None}
+        if options.holdout:  # whose two sides count all arms together
+            places |= {(unit, 0) for unit, _ in places}
+        if places:
+            for key, sums in self.transaction.unit_rewards(places).items():
+                self.state.units.setdefault(key, sums)
 
     def _apply_all(self) -> None:
         self.state.apply_many(self.events[self._applied :])

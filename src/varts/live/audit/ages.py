@@ -42,5 +42,5 @@ def reward_by_age(name: str, log: Log, options: Options) -> pl.DataFrame:
         total[min(max(int(age / width), 0), STEPS - 1)] += change
     reward = total.cumsum()
     share = reward / reward[-1] if reward[-1] else np.full(STEPS, np.nan)
-    age = np.arange(1, STEPS + 1) * options.window / STEPS
-    return pl.DataFrame({"age": age, "reward": reward, "share": share}).fill_nan(None)
+    ages = np.arange(1, STEPS + 1) * options.window / STEPS
+    return pl.DataFrame({"age": ages, "reward": reward, "share": share}).fill_nan(None)

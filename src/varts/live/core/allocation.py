@@ -341,19 +341,19 @@ class Allocation:
     @computed_once
     def _limits(self) -> Limits | None:
         """How arms with too little data are limited; None if none is."""
-        state, counts = self.state, self.state.counts()
         if self.options.rules == 1 or not len(self.ready):
             return None
-        varies = np.zeros(self.K, dtype=bool)
-        for arm, sums in state.by_arm().items():
-            varies[arm] = sums.m2 > 0
-        thin = np.intersect1d(thin_arms(state.config, counts, varies), self.ready)
-        enough = np.setdiff1d(self.ready, thin)
-        if not len(thin) or not len(enough):
+        rows = self.state.by_arm()
+        counts, varies = [0] * self.K, [False] * self.K
+        for arm, sums in rows.items():
+            counts[arm], varies[arm] = sums.rewards, sums.m2 > 0
+        few = thin_arms(self.state.config, counts, varies)
+        if not few:
             return None
+        thin, enough = np.intersect1d(few, self.ready), np.setdiff1d(self.ready, few)
         own = np.zeros(self.K)
         own[self.ready] = self._unlimited
-        if (own[thin] <= self.share).all():
+        if not len(enough) or (own[thin] <= self.share).all():
             return None
         return Limits.of(own, thin, enough, self.share)
 

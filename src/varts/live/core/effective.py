@@ -46,16 +46,22 @@ class Effective:
 
     Args:
         stats: The effective statistics.
+        rows: The sums of every arm that has rewards.
         design_effect: By arm, how many times more the mean varies than if all rewards were
-            independent; at least 1. None if units were not counted.
-        units: By arm, how many units its rewards are from; None if they were not counted.
+            independent; at least 1. None if no unit has several rewards, or units weren't counted.
         time: The comparison within blocks of time; None if there is only one block.
     """
 
     stats: ArmStats
+    rows: Mapping[int, Sums]
     design_effect: Floats | None = None
-    units: NDArray[np.int64] | None = None
     time: Compared | None = None
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """By arm, how many units its rewards are from; 0 if units weren't counted."""
+        rows = self.rows
+        return np.array([rows.get(arm, NO_REWARDS).shared.units for arm in range(self.stats.K)])
 
 
 class Cells(NamedTuple):
@@ -129,7 +135,8 @@ def plain(rows: Mapping[int, Sums], K: int) -> ArmStats:
 def independent(rows: Mapping[int, Sums], K: int) -> ArmStats:
     """The moments of every arm, corrected for units with several rewards."""
     stats = plain(rows, K)
-    return shrunk(stats, design_effects(rows, stats.m2))
+    effects = design_effects(rows, stats.m2)
+    return stats if effects is None else shrunk(stats, effects)
 
 
 def effective_statistics(
@@ -164,12 +171,12 @@ def effective_statistics(
             mean = np.clip(stats.mean, *limits)
             stats = ArmStats._trusted(stats.n, mean, stats.m2, stats.m3, stats.m4)
     effects = design_effects(rows, within)
-    units = np.array([rows.get(arm, NO_REWARDS).shared.units for arm in range(K)])
-    return Effective(shrunk(stats, effects), effects, units, time)
+    return Effective(stats if effects is None else shrunk(stats, effects), rows, effects, time)
 
 
-def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats:
-    """By arm, how many times more its mean varies than if all rewards were independent.
+def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats | None:
+    """By arm, how many times more its mean varies than if all rewards were independent; None if no
+    unit has several rewards.
 
     With C the sum over units of (S_u - n_u mean)^2, the mean varies by G/(G - 1) C / n^2, and by
     m2 / n^2 if rewards are independent. What C exceeds m2 by comes from units, so it is compared
@@ -187,16 +194,21 @@ def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats:
     >>> design_effects({0: row}, np.array([8.0]))
     array([2.])
     """
+    # Leave out weighted rewards, and units that were not counted.
+    returning = {
+        arm: row
+        for arm, row in rows.items()
+        if 0 < row.shared.units < row.rewards and row.n == row.rewards
+    }
+    if not returning:
+        return None
     K = len(within)
     excess, few = np.zeros(K), np.zeros(K, dtype=bool)
     counted = np.zeros(K, dtype=bool)
-    for arm, row in rows.items():
+    for arm, row in returning.items():
         units = row.shared.units
-        if row.n != row.rewards or not units:  # weighted rewards, or units that were not counted
-            continue
-        if units < row.rewards:
-            few[arm] = units < FEWEST_UNITS
-        if 2 <= units < row.rewards and row.m2 > 0:
+        few[arm] = units < FEWEST_UNITS
+        if units > 1 and row.m2 > 0:
             spread = units / (units - 1) * row.shared.squared_totals(row.mean)
             excess[arm], counted[arm] = spread - row.m2, True
     effects = np.ones(K)
@@ -210,8 +222,6 @@ def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats:
 
 def shrunk(stats: ArmStats, effects: Floats) -> ArmStats:
     """The statistics of fewer, independent rewards with the same mean, variance and tails."""
-    if not (effects > 1).any():
-        return stats
     share = 1 / effects
     m3 = None if stats.m3 is None else stats.m3 * share
     m4 = None if stats.m4 is None else stats.m4 * share

@@ -305,7 +305,7 @@ class State:
             own = None if unit is None else (THE_REWARD, cast(int, arm), unit)
             rewards.append((value, number, x, own))
         half_life, added = options.half_life, {}
-        units: dict[UnitKey, UnitSums] | None = dict(self.units) if options.counts_units else None
+        units = NewUnits(self.units) if options.counts_units else None
         exact = exact or half_life is not None or self.config.features is not None
         for key, rewards in given.items():
             sums = self.rows.get(key, NO_REWARDS)
@@ -318,9 +318,9 @@ class State:
                 added[key] = sums.merge(new)._replace(at=new.at) if sums.rewards else new
         for key, sums in added.items():
             self.set_row(key, sums)
-        if units is not None:
-            named = {one[3] for rewards in given.values() for one in rewards if one[3] is not None}
-            self.units, self.touched_units = units, self.touched_units | named
+        if units:
+            self.units.update(units)
+            self.touched_units.update(units)
         self.rewards = number
 
     def _correct(self, event: Event) -> None:
@@ -449,7 +449,7 @@ class State:
         covariates."""
         options, merged, K = self.config.options, self.by_arm(), len(self.config.arms)
         if options.rules == 1:
-            return Effective(self._moments(merged))
+            return Effective(self._moments(merged), merged)
         limits = (0.0, 1.0) if options.policy["label"] == BernoulliTS.label else None
         adjust = options.adjust is not None
         return effective_statistics(merged, self.cells(), K, self.config.active, adjust, limits)
@@ -558,6 +558,16 @@ class State:
             counted = sums.line if with_features else sums
             counts[arm] = 0 if counted is None else counted.rewards
         return counts
+
+
+class NewUnits(dict[UnitKey, UnitSums]):
+    """The units that change, on top of those that are known."""
+
+    def __init__(self, known: dict[UnitKey, UnitSums]) -> None:
+        self.known = known
+
+    def __missing__(self, key: UnitKey) -> UnitSums:
+        return self.known.get(key, NO_UNIT)
 
 
 def _merged(one: Sums | None, other: Sums, half_life: float | None) -> Sums:

@@ -302,8 +302,8 @@ class Sums(NamedTuple):
         Args:
             rewards: Each with its number, the features of its unit, and the key of its unit.
             half_life: Number of rewards after which an older reward counts half.
-            units: The sums of the units so far, which are brought up to date; None if units are not
-                counted.
+            units: The sums of the units so far, which are brought up to date, with a default for
+                new units; None if units are not counted.
         """
         count, n, mean, m2, m3, m4, origin, last, line, shared = self
         for value, at, x, unit in rewards:
@@ -324,7 +324,7 @@ class Sums(NamedTuple):
                 point = point_of(x, value)
                 line = RegressionSums.first(point) if line is None else line.observe(point)
             if units is not None:
-                known = NO_UNIT if unit is None else units.get(unit, NO_UNIT)
+                known = NO_UNIT if unit is None else units[unit]
                 shared, known = shared.changed(known, value, 1, origin)
                 if unit is not None:
                     units[unit] = known

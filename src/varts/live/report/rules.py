@@ -170,7 +170,7 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
             "units that return"
         )
     active, effects = config.active, effective.design_effect
-    if effects is not None and effective.units is not None:
+    if effects is not None:
         rewards, units = int(counts[active].sum()), int(effective.units[active].sum())
         worth = float((counts / effects)[active].sum())
         if worth < NOTED_LOSS * rewards:

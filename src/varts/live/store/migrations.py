@@ -251,8 +251,8 @@ def _to_0006(connection: Connection) -> None:
     )
     connection.execute(
         "CREATE TABLE varts_unit_rewards (experiment INTEGER NOT NULL, unit VARCHAR NOT NULL, "
-        "metric VARCHAR NOT NULL, arm INTEGER NOT NULL, n BIGINT NOT NULL, "
-        f"mean {double} NOT NULL, PRIMARY KEY (experiment, unit, metric, arm)){end}"
+        "arm INTEGER NOT NULL, metric VARCHAR NOT NULL, n BIGINT NOT NULL, "
+        f"mean {double} NOT NULL, PRIMARY KEY (experiment, unit, arm, metric)){end}"
     )
 
 

@@ -149,12 +149,12 @@ unit_rewards = Table(
     {
         "experiment": "INTEGER",
         "unit": "VARCHAR",
-        "metric": "VARCHAR",
         "arm": "INTEGER",
+        "metric": "VARCHAR",
         "n": "BIGINT",
         "mean": "DOUBLE",
     },
-    key=("experiment", "unit", "metric", "arm"),
+    key=("experiment", "unit", "arm", "metric"),
     without_rowid=True,
 )
 # How many decisions each arm has, and how many of them are settled: the sum over the slots. Every

@@ -256,18 +256,24 @@ def _listed(names: Iterable[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
-def _found_by(table: Table, columns: Sequence[str]) -> Query:
+def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str = "") -> Query:
     """Rows of an experiment by a list of values of the first column.
 
     The wording leaves the planner no choice but to look each of them up in the index: while it
     knows little about a table, it would rather read all of the experiment.
+
+    Args:
+        table: The table, t.
+        columns: Its columns.
+        more: Columns of a table that is joined.
+        joined: How it is joined.
     """
-    names, key = _listed(columns, "t."), columns[0]
+    names, key = _listed(columns, "t.") + more, columns[0]
     return query(
         f"SELECT {names} FROM json_each(:keys) AS given "
-        f"CROSS JOIN {table.name} AS t ON t.{key} = given.value AND t.experiment = :x",
+        f"CROSS JOIN {table.name} AS t ON t.{key} = given.value AND t.experiment = :x{joined}",
         "SELECT found.* FROM json_array_elements_text(CAST(:keys AS json)) AS given, "
-        f"LATERAL (SELECT {names} FROM {table.name} AS t "
+        f"LATERAL (SELECT {names} FROM {table.name} AS t{joined} "
         f"WHERE t.{key} = given.value AND t.experiment = :x OFFSET 0) AS found",
     )
 
@@ -302,10 +308,26 @@ _SAME = (
 )
 IS_SAME = query(_SAME.format(":batch"), _SAME.format("NOT DISTINCT FROM CAST(:batch AS BIGINT)"))
 DECIDED = _found_by(decisions, Decided._fields)
+# With the rewards so far of the same unit on the same arm.
+DECIDED_BY_UNITS = _found_by(
+    decisions,
+    Decided._fields,
+    ", u.n, u.mean",
+    " LEFT JOIN varts_unit_rewards AS u ON u.experiment = t.experiment AND u.unit = t.unit "
+    "AND u.arm = t.arm AND u.metric = ''",
+)
 SETTLED = _found_by(events, Settled._fields)
 CORRECTIONS = _found_by(events, Corrected._fields)
 ARRIVALS = _found_by(events, Arrived._fields)
-UNIT_REWARDS = _found_by(unit_rewards, ("unit", "metric", "arm", "n", "mean"))
+_UNIT_REWARDS = "SELECT t.unit, t.metric, t.arm, t.n, t.mean FROM "
+UNIT_REWARDS = query(
+    f"{_UNIT_REWARDS} json_each(:keys) AS given CROSS JOIN varts_unit_rewards AS t "
+    "ON t.unit = json_extract(given.value, '$[0]') AND t.arm = json_extract(given.value, '$[1]') "
+    "AND t.experiment = :x",
+    "SELECT found.* FROM json_array_elements(CAST(:keys AS json)) AS given, "
+    f"LATERAL ({_UNIT_REWARDS} varts_unit_rewards AS t WHERE t.unit = given ->> 0 "
+    "AND t.arm = CAST(given ->> 1 AS INTEGER) AND t.experiment = :x OFFSET 0) AS found",
+)
 ASSIGNED = _found_by(units, Assigned._fields[:-1])
 REWARDS_SINCE = query(
     f"SELECT COALESCE(SUM(CASE WHEN kind IN ('{REWARD}', '{MISSING}') THEN 1 ELSE 0 END), 0), "
@@ -421,8 +443,8 @@ SETTLEMENTS = query(
 )
 ALL_UNIT_REWARDS = query(
     "SELECT unit, metric, arm, n, mean FROM varts_unit_rewards WHERE experiment = :x "
-    "AND (unit, metric, arm) > (CAST(:unit AS VARCHAR), CAST(:metric AS VARCHAR), "
-    "CAST(:arm AS INTEGER)) ORDER BY unit, metric, arm LIMIT :limit"
+    "AND (unit, arm, metric) > (CAST(:unit AS VARCHAR), CAST(:arm AS INTEGER), "
+    "CAST(:metric AS VARCHAR)) ORDER BY unit, arm, metric LIMIT :limit"
 )
 UNITS = query(
     f"SELECT {_listed(Assigned._fields[:-1], 'u.')}, d.seq FROM varts_units AS u "
@@ -711,7 +733,7 @@ def as_json(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 _EVENT = ("experiment", *STORED)
 _BODY = STORED.index("body")
 _STATISTIC = ("experiment", "metric", "arm", "block", "version", *SUMS_COLUMNS)
-_UNIT_REWARD = ("experiment", "unit", "metric", "arm", "n", "mean")
+_UNIT_REWARD = ("experiment", "unit", "arm", "metric", "n", "mean")
 
 
 # ------------------------------------------------------------------------------ transactions
@@ -810,8 +832,8 @@ class Transaction:
         if not state.touched_units:
             return
         rows = [
-            (self.experiment, unit, metric, arm, *state.units[metric, arm, unit])
-            for metric, arm, unit in sorted(state.touched_units)
+            (self.experiment, key[2], key[1], key[0], *state.units[key])
+            for key in state.touched_units
         ]
         text = replace_unit_rewards(self.sqlite)
         if self.sqlite:
@@ -819,9 +841,9 @@ class Transaction:
         else:
             self.connection.execute(text, {"rows": as_json(_UNIT_REWARD, rows)})
 
-    def unit_rewards(self, names: Collection[str]) -> dict[UnitKey, UnitSums]:
-        """The rewards of units, by metric, arm and unit."""
-        found = self._look_up(UNIT_REWARDS, sorted(names))
+    def unit_rewards(self, places: Collection[tuple[str, int]]) -> dict[UnitKey, UnitSums]:
+        """The rewards of units on arms, by metric, arm and unit."""
+        found = self._look_up(UNIT_REWARDS, list(places))
         return {(metric, arm, unit): UnitSums(n, mean) for unit, metric, arm, n, mean in found}
 
     def replace_caches(self, state: State, assigned: Sequence[Mapping[str, Any]]) -> None:
@@ -840,6 +862,17 @@ class Transaction:
     def decided(self, ids: Sequence[str]) -> dict[str, Decided]:
         """Decisions by their ids."""
         return {row[0]: Decided._make(row) for row in self._look_up(DECIDED, ids)}
+
+    def decided_by_units(
+        self, ids: Sequence[str]
+    ) -> tuple[dict[str, Decided], dict[UnitKey, UnitSums]]:
+        """Decisions by their ids, and the rewards so far of their units on the same arms."""
+        decided, found = {}, {}
+        for *columns, n, mean in self._look_up(DECIDED_BY_UNITS, ids):
+            row = decided[columns[0]] = Decided._make(columns)
+            if n is not None and row.unit is not None:
+                found["", row.arm, row.unit] = UnitSums(n, mean)
+        return decided, found
 
     def assigned(self, names: Collection[str]) -> dict[str, Assigned]:
         """The arms of sticky units, by unit."""
@@ -1079,7 +1112,7 @@ class Transaction:
 
     # ------------------------------------------------------------------
 
-    def _look_up(self, asked: Query, keys: Sequence[str]) -> list[Any]:
+    def _look_up(self, asked: Query, keys: Sequence[Any]) -> list[Any]:
         found: list[Any] = self.run(asked, keys=json.dumps(keys)).fetchall()
         return found
 
