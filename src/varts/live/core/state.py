@@ -7,6 +7,7 @@ is no clock, no database and no randomness here.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
@@ -304,7 +305,8 @@ class State:
                     given.setdefault(key, []).append((one, number, None, own))
             rewards.append((value, number, x, None if unit is None else (THE_REWARD, arm, unit)))
         half_life, added = options.half_life, {}
-        units: dict[UnitKey, UnitSums] | None = dict(self.units) if options.counts_units else None
+        # Kept apart until all rewards are known to be possible.
+        units = ChainMap[UnitKey, UnitSums]({}, self.units) if options.counts_units else None
         exact = exact or half_life is not None or self.config.features is not None
         for key, rewards in given.items():
             sums = self.rows.get(key, NO_REWARDS)
@@ -318,8 +320,8 @@ class State:
         for key, sums in added.items():
             self.set_row(key, sums)
         if units is not None:
-            named = {one[3] for rewards in given.values() for one in rewards if one[3] is not None}
-            self.units, self.touched_units = units, self.touched_units | named
+            self.units.update(units.maps[0])
+            self.touched_units.update(units.maps[0])
         self.rewards = number
 
     def _correct(self, event: Event) -> None:
@@ -404,6 +406,11 @@ class State:
             for key in self.rows:
                 if key[0] in (HELD, NOT_HELD):
                     self.set_row(key, NO_REWARDS)
+            if self.config.options.counts_units:
+                self.recount = True  # units start again, too, and only the store knows all of them
+                self.units = {
+                    k: one for k, one in self.units.items() if k[0] not in (HELD, NOT_HELD)
+                }
 
     def set_row(self, key: Key, sums: Sums) -> None:
         """Replace the sums of a metric, arm and block."""
@@ -428,7 +435,7 @@ class State:
 
     def replace_rows(self, rows: dict[Key, Sums]) -> None:
         """Replace all sums."""
-        self.rows, self._merged, self._older = {}, {}, {}
+        self.rows, self._merged, self._older, self.touched = {}, {}, {}, set()
         self._blocks = self._cells = None
         for key, sums in sorted(rows.items()):
             self.set_row(key, sums)
