@@ -262,7 +262,8 @@ class Options:
     @property
     def accounting(self) -> tuple[Any, ...]:
         """How rewards are summed up: if this changes, the sums are made again from the log."""
-        return self.rules, self.block_length, self.counts_units
+        half_life = None if self.rules == 1 else self.half_life
+        return self.rules, self.block_length, self.counts_units, half_life
 
     @property
     def settles_at_close(self) -> bool:

@@ -117,14 +117,15 @@ class _Recorder:
     def reward(self, item: Reward) -> bool:
         """The whole reward of a decision."""
         row, entry = self._find(item)
-        if entry is not None and entry.in_parts:
+        if entry is not None and entry.in_parts and entry.settled_by != EXPIRED:
             raise RewardConflict(
                 f"decision {item.id!r} has its reward in parts; add_reward adds one more"
             )
-        if entry is not None and entry.settled_by == REWARD:
+        if entry is not None and entry.was_given and not entry.in_parts:
             known = ((entry.raw, entry.first_metrics), (entry.total, entry.metrics))
             if (item.value, dict(item.metrics)) in known:  # as it first was, or as it is now
                 return False
+        if entry is not None and entry.settled_by == REWARD:
             now = f"already has the reward {_shown(entry.total, entry.metrics)}"
             if entry.is_void:
                 now = f"had the reward {_shown(entry.raw, entry.first_metrics)}, which was voided"
@@ -142,11 +143,11 @@ class _Recorder:
         part: dict[str, Any] = {"key": item.key, "part": item.value}
         if item.metrics:
             part["part_metrics"] = dict(item.metrics)
-        if entry is None or (entry.settled_by != REWARD and entry.total is None):
+        known = None if entry is None else entry.parts.get(str(item.key))
+        if entry is None or (known is None and entry.settled_by != REWARD and entry.total is None):
             self._check_open(item.id, row, entry)
             self._settle(row, item, part)
             return True
-        known = entry.parts.get(str(item.key))
         if known is not None:
             if known != (item.value, item.metrics):
                 raise RewardConflict(
@@ -176,6 +177,8 @@ class _Recorder:
         if entry is None:
             raise UnknownDecision(f"decision {item.id!r} has no reward yet that could be corrected")
         if entry.settled_by == EXPIRED:
+            if item.value is None and entry.was_given:
+                return False
             raise ExpiredDecision(
                 f"decision {item.id!r} expired without a reward that could be corrected"
             )

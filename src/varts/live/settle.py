@@ -86,7 +86,8 @@ def _close(session: Session, write: Write, rows: Sequence[Overdue]) -> None:
         raw = None if outcome is None else outcome.total
         given = options.missing if outcome is None else raw
         if given is None:  # no reward, or one that was voided
-            write.apply(EXPIRED, row.id, about=row)
+            voided = None if outcome is None else outcome.summary()
+            write.apply(EXPIRED, row.id, body=voided, about=row)
             continue
         metrics = {**options.missing_metrics, **({} if outcome is None else outcome.metrics)}
         body = {

@@ -79,20 +79,25 @@ def compare(log: State, cached: State, out: Verification) -> None:
 
 
 def compare_unit_rewards(
-    log: Mapping[UnitKey, UnitSums], cached: Iterable[tuple[UnitKey, UnitSums]], out: Verification
+    log: State, cached: Iterable[tuple[UnitKey, UnitSums]], out: Verification
 ) -> None:
     """Compare the cached rewards of units with what the log adds up to.
 
     Args:
-        log: By metric, arm and unit, what the log adds up to.
-        cached: What is cached.
+        log: The state that the log adds up to, with all units.
+        cached: What is cached, by metric, arm and unit.
         out: Collects the differences.
     """
-    wrong, left = 0, dict(log)
+    sizes: dict[tuple[str, int], float] = {}  # of rewards, which may cancel out in a unit's mean
+    for (metric, arm, _), row in log.rows.items():
+        if row.n > 0:
+            size = abs(row.origin + row.mean) + math.sqrt(row.m2 / row.n)
+            sizes[metric, arm] = max(size, sizes.get((metric, arm), 0.0))
+    wrong, left = 0, dict(log.units)
     for key, (n, mean) in cached:
         unit = left.pop(key, NO_UNIT)
-        near = RELATIVE_TOLERANCE * max(abs(unit.mean), abs(mean))
-        wrong += n != unit.n or abs(mean - unit.mean) > near
+        size = max(abs(unit.mean), abs(mean), sizes.get(key[:2], 0.0))
+        wrong += n != unit.n or not abs(mean - unit.mean) <= RELATIVE_TOLERANCE * size
     if wrong or left:
         out.add_problem(f"{wrong + len(left)} units have other rewards than in the log")
 
@@ -144,24 +149,29 @@ def compare_sums(key: Key, log: Sums, cache: Sums, out: Verification) -> None:
         ("m2", log.m2, cache.m2, log.m2),
         ("m3", log.m3, cache.m3, sd * log.m2),
         ("m4", log.m4, cache.m4, log.m4),
-        *_shared(log, cache),
     ):
         if not abs(a - b) <= RELATIVE_TOLERANCE * scale:
             out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
+    compare_shared(where, log, cache, out)
     if not same_regression(log.line, cache.line):
         out.add_problem(f"{where}: the effects of features differ from what the log adds up to")
 
 
-def _shared(log: Sums, cache: Sums) -> list[tuple[str, float, float, float]]:
-    """What rewards of the same unit have in common: name, both numbers, and their scale."""
+def compare_shared(where: str, log: Sums, cache: Sums, out: Verification) -> None:
+    """Compare what rewards of the same unit have in common."""
     one, other = log.shared, cache.shared
-    size = math.sqrt(abs(one.squares * one.counts))
-    return [
+    # The rewards of a unit may cancel out, but on the way to their total they had a size.
+    powers = log.m2 + log.n * log.mean * log.mean
+    size = abs(one.squares) + one.counts / max(log.rewards, 1) * powers
+    products = math.sqrt(size * abs(one.counts))
+    for name, a, b, scale in (
         ("number of units", one.units, other.units, 0.0),
-        ("squared totals of units", one.squares, other.squares, abs(one.squares)),
-        ("products of units", one.products, other.products, size),
+        ("squared totals of units", one.squares, other.squares, size),
+        ("products of units", one.products, other.products, products),
         ("squared counts of units", one.counts, other.counts, one.counts),
-    ]
+    ):
+        if not abs(a - b) <= RELATIVE_TOLERANCE * scale:
+            out.add_problem(f"{where}: {name} is {b!r} in the statistics, {a!r} in the log")
 
 
 def same_regression(one: RegressionSums | None, other: RegressionSums | None) -> bool:

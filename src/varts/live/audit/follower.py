@@ -306,6 +306,11 @@ def rebuild(state: State, log: Log) -> None:
         state: The state; its stale rows are replaced.
         log: The log of the experiment, up to the state's version or further.
     """
+    if state.config.options.counts_units:
+        # What the rewards of a unit have in common is split among the blocks of its arm in the
+        # order in which they were counted, so that only all of its blocks can be made again.
+        places = {key[:2] for key in state.stale}
+        state.stale |= {key for key in state.rows if key[:2] in places}
     weighted = any(
         state.config.options.half_life is not None or state.rows[key].n != state.rows[key].rewards
         for key in state.stale
@@ -354,10 +359,14 @@ def _is_stale(place: UnitKey, stale: Iterable[Key]) -> bool:
 
 
 def count_alike(again: State, state: State) -> None:
-    """Make a state that is rebuilt from the beginning sum up rewards as another one does now."""
+    """Make a state that is rebuilt from the beginning sum up rewards as another one does now.
+
+    Under rules 1 rewards keep the weights that a half-life gave them, also if it changes later.
+    """
     options = state.config.options
     block = None if options.block_length is None else options.block
-    alike = replace(again.config.options, rules=options.rules, block=block)
+    half_life = again.config.options.half_life if options.rules == 1 else options.half_life
+    alike = replace(again.config.options, rules=options.rules, block=block, half_life=half_life)
     again.config, again.recount = replace(again.config, options=alike), False
 
 

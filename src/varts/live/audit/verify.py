@@ -19,6 +19,7 @@ from varts.live.audit.comparison import (
     RELATIVE_TOLERANCE,
     Verification,
     compare,
+    compare_shared,
     compare_sums,
     compare_traffic,
     compare_unit_rewards,
@@ -37,6 +38,7 @@ from varts.live.core.allocation import (
 )
 from varts.live.core.events import EXPIRED, MISSING, REPAIR, REWARD, VOID
 from varts.live.core.state import Config, State
+from varts.live.core.sums import NOT_SHARED, Sums
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.options import Options
 from varts.live.session import Write
@@ -242,7 +244,7 @@ def verify(
         _check_corrected(log, follower, out)
         compare_units(assignments(log, follower.options), log.assigned(), log.seq, out)
         if cached.version == log.version:  # else others have added rewards since
-            compare_unit_rewards(follower.state.units, log.unit_rewards(), out)
+            compare_unit_rewards(follower.state, log.unit_rewards(), out)
     return out
 
 
@@ -271,10 +273,22 @@ def _check_corrected(log: Log, follower: Follower, out: Verification) -> None:
     """Compare corrected rows with the sum of the rewards as they are now: no digit may be lost."""
     if not follower.corrected or log.repaired is not None:
         return  # a repaired log may lack rewards whose corrections it has
-    for key, new in sorted(corrected_rows(follower.state, follower.corrected, log).items()):
-        row = follower.state.rows[key]
-        mean = new.mean + (new.origin - row.origin)
-        compare_sums(key, new._replace(mean=mean, origin=row.origin), row, out)
+    rows, places = follower.state.rows, {key[:2] for key in follower.corrected}
+    keys = {key for key in rows if key[:2] in places}
+    totals: dict[tuple[str, int], tuple[Sums, Sums]] = {}
+    for key, new in sorted(corrected_rows(follower.state, keys, log).items()):
+        row, shift = rows[key], new.origin - rows[key].origin
+        shared = NOT_SHARED.added(new.shared, shift)
+        new = new._replace(mean=new.mean + shift, origin=row.origin, shared=shared)
+        compare_sums(key, new._replace(shared=row.shared), row, out)
+        before = totals.get(key[:2])
+        totals[key[:2]] = (
+            (new, row) if before is None else (before[0].merge(new), before[1].merge(row))
+        )
+    # What the rewards of a unit have in common is split among blocks in the order in which they
+    # were counted or corrected, so that only the totals must agree.
+    for (metric, arm), (new, row) in totals.items():
+        compare_shared(f"arm {arm}, {metric or 'all blocks'}", new, row, out)
 
 
 def _check_decisions(log: Log, config: Config, out: Verification, shown: Progress) -> None:
@@ -403,7 +417,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
         else:
             compare(state, State(config, head.version, head.rewards, head.rows), changed)
         compare_units(assigned, log.assigned(), log.seq, changed)
-        compare_unit_rewards(state.units, log.unit_rewards(), changed)
+        compare_unit_rewards(state, log.unit_rewards(), changed)
         compare_traffic(transaction.traffic(), transaction.count_traffic(), changed)
         follower.add_gaps(changed)
         if changed.ok:

@@ -93,7 +93,9 @@ class Outcome:
         self.x: list[float] | None = own.get("x")
         # The reward as it was first recorded, which may be sent again.
         self.raw, self.first_metrics = own.get("first", (first.raw, own.get("metrics", {})))
-        self.in_parts = "key" in own or "parts" in own
+        self.in_parts = "key" in own or "in_parts" in own  # else parts were added to a whole reward
+        # A reward that was voided before the window closed expires, but it may be sent again.
+        self.was_given = self.settled_by == REWARD or "first" in own
         self.kind: str = VOID if last.kind == VOID else self.settled_by
         self.total, self.counted = last.raw, last.value
         self.metrics: dict[str, float] = bodies[-1].get("metrics", {})
@@ -111,6 +113,8 @@ class Outcome:
         """What the event that settles the decision must keep of the arrivals: the keys of parts,
         and the first reward if it was another one."""
         out: dict[str, Any] = {"parts": self.parts} if self.parts else {}
+        if self.in_parts:
+            out["in_parts"] = True
         if (self.raw, self.first_metrics) != (self.total, self.metrics):
             out["first"] = self.raw, self.first_metrics
         return out

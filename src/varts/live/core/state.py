@@ -305,6 +305,7 @@ class State:
             own = None if unit is None else (THE_REWARD, cast(int, arm), unit)
             rewards.append((value, number, x, own))
         half_life, added = options.half_life, {}
+        # Kept apart until all rewards are known to be possible.
         units = NewUnits(self.units) if options.counts_units else None
         exact = exact or half_life is not None or self.config.features is not None
         for key, rewards in given.items():
@@ -405,6 +406,11 @@ class State:
             for key in self.rows:
                 if key[0] in (HELD, NOT_HELD):
                     self.set_row(key, NO_REWARDS)
+            if self.config.options.counts_units:
+                self.recount = True  # units start again, too, and only the store knows all of them
+                self.units = {
+                    k: one for k, one in self.units.items() if k[0] not in (HELD, NOT_HELD)
+                }
 
     def set_row(self, key: Key, sums: Sums) -> None:
         """Replace the sums of a metric, arm and block."""
@@ -429,7 +435,7 @@ class State:
 
     def replace_rows(self, rows: dict[Key, Sums]) -> None:
         """Replace all sums."""
-        self.rows, self._merged, self._older = {}, {}, {}
+        self.rows, self._merged, self._older, self.touched = {}, {}, {}, set()
         self._blocks = self._cells = None
         for key, sums in sorted(rows.items()):
             self.set_row(key, sums)
