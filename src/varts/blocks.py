@@ -110,8 +110,9 @@ def _checked(n: Any, mean: Any, m2: Any, m3: Any, m4: Any) -> list[Floats]:
     sums = [np.asarray(x, dtype=np.float64) for x in given.values()]
     for name, x in zip(given, sums, strict=True):
         if x.ndim != 2 or x.shape != sums[0].shape or x.size == 0:
-            raise ValueError(f"{name} must have one row per arm and one column per block, "
-                             f"got shape {x.shape}")
+            raise ValueError(
+                f"{name} must have one row per arm and one column per block, got shape {x.shape}"
+            )
     return sums
 
 

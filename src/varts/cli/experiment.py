@@ -32,7 +32,7 @@ from varts.cli.app import (
     say,
     show,
 )
-from varts.cli.experiment_audit import changes, check, decision, evaluate, verify
+from varts.cli.experiment_audit import ages, changes, check, decision, evaluate, verify
 from varts.cli.experiment_changes import (
     add_arm,
     configure,
@@ -78,7 +78,7 @@ experiment = App(
     help_epilogue=EXAMPLES,
 )
 for command in (
-    *(history, changes, decision, check, evaluate, verify),
+    *(history, changes, decision, check, ages, evaluate, verify),
     *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
     *(forget_unit, delete),
 ):

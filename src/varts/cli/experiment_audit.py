@@ -1,4 +1,4 @@
-"""The commands that look into the log: changes, decision, check, evaluate, verify."""
+"""The commands that look into the log: changes, decision, check, ages, evaluate, verify."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from cyclopts import Parameter
 
 from varts._intervals import CONFIDENCE
 from varts._text import printable
+from varts.checks.decisions import duration
 from varts.cli.app import Json, Whole, print_json, say
 from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
 from varts.cli.experiment_flags import STORE, Name, Url
 from varts.cli.experiment_store import open_experiment, open_store
+from varts.live.audit.ages import STEPS
 from varts.live.audit.verify import repair_caches
 
 MOST_CHANGES = 10_000  # in one call
+TENTH = STEPS // 10  # of the window
 
 
 def changes(name: Name, /, *, after: Whole = 0, as_json: Json = False, store: Url = STORE) -> None:
@@ -72,6 +75,24 @@ def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
         print_json(found.to_dict())
     else:
         say(*str(found).split("\n"))
+
+
+def ages(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Show how old decisions are when their rewards arrive, to choose the window.
+
+    A shorter window learns faster and captures less of the reward.
+
+    Example: varts experiment ages price
+    """
+    with open_experiment(name, store) as exp:
+        rows = exp.reward_by_age().to_dicts()
+    if as_json:
+        print_json(rows)
+        return
+    say("age\tshare of the reward that had arrived")
+    for row in rows[TENTH - 1 :: TENTH]:
+        share = "-" if row["share"] is None else f"{row['share']:.1%}"
+        say(f"{duration(row['age'])}\t{share}")
 
 
 def evaluate(

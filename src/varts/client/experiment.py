@@ -111,6 +111,7 @@ class RemoteExperiment:
     decision = _blocking(Talk.decision)
     changes = _blocking(Talk.changes)
     check = _blocking(Talk.check)
+    reward_by_age = _blocking(Talk.reward_by_age)
     evaluate = _blocking(Talk.evaluate)
     export = _blocking(Talk.export)
 
@@ -200,6 +201,7 @@ class AsyncExperiment:
     decision = _awaited(Talk.decision)
     changes = _awaited(Talk.changes)
     check = _awaited(Talk.check)
+    reward_by_age = _awaited(Talk.reward_by_age)
     evaluate = _awaited(Talk.evaluate)
     export = _awaited(Talk.export)
 

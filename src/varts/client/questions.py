@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from varts._intervals import CONFIDENCE
 from varts._validation import integer, real
+from varts.client.frames import read_frame
 from varts.client.messages import Conversation, Request, path_of
 from varts.client.reading import (
     SeenState,
@@ -31,6 +32,8 @@ from varts.live.audit.records import ChangeRecord, DecisionRecord
 from varts.live.report.report import Report
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from varts.checks import Checks
     from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
@@ -143,6 +146,15 @@ class Questions:
             A finding per check: `print` them.
         """
         return read_checks((yield from self._get("check")))
+
+    def reward_by_age(self) -> Conversation[pl.DataFrame]:
+        """Show how old decisions are when their rewards arrive, to choose the window.
+
+        Returns:
+            Columns `age` in seconds, `reward` that had arrived by that age, and its `share` of what
+            arrived within the window, from decisions whose window has closed.
+        """
+        return read_frame((yield from self._get("reward-by-age"))["ages"], {})
 
     def evaluate(
         self, policy: Target, against: Target | None = None, level: float = CONFIDENCE

@@ -166,6 +166,7 @@ _hints |= {
     "prior": dict[str, Any] | None,
     "clip": tuple[float, float] | None,
     "features": dict[str, Any] | None,
+    "adjust": dict[str, Any] | None,
 }
 _options = [(name, hint | UnsetType, UNSET) for name, hint in _hints.items()]
 

@@ -206,6 +206,14 @@ ENDPOINTS = (
         answers={200: dict[str, Any]},
     ),
     Endpoint(
+        method="GET",
+        path=E + "/reward-by-age",
+        scope="read",
+        handler=reading.show_reward_by_age,
+        answers={200: reading.AgesShown},
+        problems=("refused",),
+    ),
+    Endpoint(
         method="POST",
         path=E + "/evaluate",
         scope="read",

@@ -73,6 +73,20 @@ class EventsShown(Answer):
     next: int | None
 
 
+class AgeShown(Answer):
+    """How much of the reward had arrived when decisions were this old, in seconds."""
+
+    age: float
+    reward: float
+    share: float | None
+
+
+class AgesShown(Answer):
+    """Reward by age, from decisions whose window has closed."""
+
+    ages: list[AgeShown]
+
+
 class HistoryPoint(Answer):
     """A checkpoint; arms have the columns of `varts.live.History.frame`."""
 
@@ -107,6 +121,14 @@ async def check_experiment(call: Call) -> Reply:
         call.path["name"], lambda experiment: experiment.check(settle=False), scanning=True
     )
     return Reply(found.to_dict())
+
+
+async def show_reward_by_age(call: Call) -> Reply:
+    """Show how old decisions are when their rewards arrive."""
+    found = await call.service.look(
+        call.path["name"], lambda experiment: experiment.reward_by_age(settle=False), scanning=True
+    )
+    return Reply(AgesShown(ages=[AgeShown(**row) for row in found.to_dicts()]))
 
 
 async def evaluate_experiment(call: Call) -> Reply:
