@@ -87,7 +87,7 @@ def ages(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
     with open_experiment(name, store) as exp:
         rows = exp.reward_by_age().to_dicts()
     if as_json:
-        print_json(rows)
+        print_json({"ages": rows})
         return
     say("age\tshare of the reward that had arrived")
     for row in rows[TENTH - 1 :: TENTH]:

@@ -157,6 +157,29 @@ class UnitSums(NamedTuple):
     mean: float = 0.0
 
 
+def _changed(
+    units: int,
+    squares: float,
+    products: float,
+    counts: float,
+    n: int,
+    mean: float,
+    value: float,
+    sign: int,
+    origin: float,
+) -> tuple[int, float, float, float, int, float]:
+    """The fields of `Shared` and `UnitSums` with one reward more (sign 1) or less (sign -1)."""
+    total, offset, new_n = n * (mean - origin), value - origin, n + sign
+    return (
+        units + (n == 0) - (new_n == 0),
+        squares + offset * (2 * sign * total + offset),
+        products + sign * (total + n * offset) + offset,
+        counts + (2 * sign * n + 1),
+        new_n,
+        mean + sign * (value - mean) / new_n if new_n else 0.0,
+    )
+
+
 class Shared(NamedTuple):
     """How much the rewards of the same unit have in common, summed over units.
 
@@ -191,17 +214,8 @@ class Shared(NamedTuple):
         >>> both.changed(one, 3.0, -1, origin=0.0)[0] == first
         True
         """
-        n, mean = unit
-        new_n = n + sign
-        new_mean = mean + sign * (value - mean) / new_n if new_n else 0.0
-        total, offset = n * (mean - origin), value - origin
-        shared = Shared(
-            self.units + (n == 0) - (new_n == 0),
-            self.squares + offset * (2 * sign * total + offset),
-            self.products + sign * (total + n * offset) + offset,
-            self.counts + (2 * sign * n + 1),
-        )
-        return shared, UnitSums(new_n, new_mean)
+        *shared, n, mean = _changed(*self, *unit, value, sign, origin)
+        return Shared._make(shared), UnitSums(n, mean)
 
     def added(self, other: Shared, shift: float = 0.0) -> Shared:
         """Add sums over other rewards, whose origin is `shift` above this one's."""
@@ -306,6 +320,7 @@ class Sums(NamedTuple):
                 new units; None if units are not counted.
         """
         count, n, mean, m2, m3, m4, origin, last, line, shared = self
+        U, A, B, D = shared  # plain numbers: this loop adds every reward there is
         for value, at, x, unit in rewards:
             value = limited(value)
             if not count:
@@ -324,12 +339,14 @@ class Sums(NamedTuple):
                 point = point_of(x, value)
                 line = RegressionSums.first(point) if line is None else line.observe(point)
             if units is not None:
-                known = NO_UNIT if unit is None else units[unit]
-                shared, known = shared.changed(known, value, 1, origin)
+                its_n, its_mean = NO_UNIT if unit is None else units[unit]
+                U, A, B, D, its_n, its_mean = _changed(
+                    U, A, B, D, its_n, its_mean, value, 1, origin
+                )
                 if unit is not None:
-                    units[unit] = known
+                    units[unit] = UnitSums(its_n, its_mean)
             count, last = count + 1, at
-        return Sums(count, n, mean, m2, m3, m4, origin, last, line, shared)
+        return Sums(count, n, mean, m2, m3, m4, origin, last, line, Shared(U, A, B, D))
 
     def replaced(
         self,
