@@ -2,8 +2,9 @@
 
 Hypothesis makes up calls: decide, retry, reward, repeat, contradict, be late, amend, void, add a
 part, forget a unit, change arms and options, stop, restart, reopen, restore a backup under both,
-and break off in the middle of a transaction. After every call the log, the report and the
-statistics must be what the model says; at the end every decision is made again from the log.
+and break off in the middle of a transaction. Some experiments begin with rules 1. After every call
+the log, the report and the statistics must be what the model says, which has nothing but a list of
+rewards: by arm, by block of time and by unit. At the end every decision is made again from the log.
 Mutants at the end of the file show that the model notices.
 """
 
@@ -46,9 +47,21 @@ from varts.live import (
 )
 from varts.live.core import allocation, sums
 from varts.live.core.allocation import linear_statistics
-from varts.live.core.events import AMEND, CORRECTIONS, EXPIRED, MISSING, PART, REWARD, VOID
+from varts.live.core.effective import FEWEST_UNITS
+from varts.live.core.events import (
+    AMEND,
+    ARRIVAL,
+    CORRECTIONS,
+    EXPIRED,
+    MISSING,
+    PART,
+    REWARD,
+    THE_REWARD,
+    VOID,
+)
 from varts.live.core.state import State
-from varts.live.core.sums import RegressionSums, Sums
+from varts.live.core.sums import RegressionSums, Shared, Sums
+from varts.live.options import Options
 from varts.live.session import Session
 from varts.live.store.transaction import Transaction
 
@@ -72,13 +85,18 @@ VALUES = {
     "client_ids": st.booleans(),
     "window": st.sampled_from([5, 60, None]),
     "missing": st.sampled_from([None, 0.0, 7.0]),
+    "block": st.sampled_from(["auto", 30.0, None]),
+    "rules": st.sampled_from([1, 2, 2, 2]),
 }
 OPTIONS = st.fixed_dictionaries(VALUES)
-ALONE = ("floor", "holdout", "half_life", "clip", "sticky", "client_ids")
+ALONE = ("floor", "holdout", "clip", "sticky", "client_ids")
 CHANGES = st.one_of(
     *(st.fixed_dictionaries({name: VALUES[name]}) for name in ALONE),
     st.fixed_dictionaries({"window": st.sampled_from([5, 60]), "missing": VALUES["missing"]}),
     st.just({"window": None, "missing": None}),
+    st.fixed_dictionaries({"half_life": VALUES["half_life"], "block": st.just("auto")}),
+    st.fixed_dictionaries({"half_life": st.none(), "block": VALUES["block"]}),
+    st.just({"rules": 2}),
     st.fixed_dictionaries({"policy": st.sampled_from(POLICIES), "prior": st.none()}),
     st.just({"policy": "VarTS", "prior": PRIOR}),
 )
@@ -87,8 +105,8 @@ CHANGES = st.one_of(
 RESTORED = (
     *("arms", "paused", "stopped", "winner", "options", "version", "epoch"),
     *("decisions", "times", "epochs", "settled", "assigned", "order", "values", "weights"),
-    *("totals", "parts", "measured", "sides", "marks", "since"),
-    *("units", "forgotten", "unknown", "erased"),
+    *("totals", "first", "waiting", "parts", "measured", "sides", "marks", "since"),
+    *("units", "named", "forgotten", "unknown", "erased"),
 )  # what the model knows of the database; ids that were lost are not used again
 
 
@@ -123,6 +141,8 @@ class Sessions(RuleBasedStateMachine):
             self.options |= {"policy": "VarTS", "prior": PRIOR}
         if options["window"] is None:
             self.options["missing"] = None
+        if options["half_life"] is not None:
+            self.options["block"] = "auto"
         self.tossing = policy == "Bernoulli-TS"
         self.version, self.epoch, self.number = 1, 1, 0
         self.decisions, self.times, self.epochs = {}, {}, {}
@@ -131,11 +151,15 @@ class Sessions(RuleBasedStateMachine):
         # (arm, value), the reward in all, its parts, the metric m, and the side of the holdout.
         self.order, self.weights, self.values = [], np.zeros(0), {}
         self.totals, self.parts, self.measured, self.sides = {}, {}, {}, {}
+        # The reward as it came first with its metrics, and whose windows are still open.
+        self.first, self.waiting = {}, set()
         self.marks = {}  # the side, as the reward's event has it
         self.since = 1  # the epoch since which the holdout has its share
-        # Units by decision; decisions whose context is forgotten, those whose rewards count without
-        # features, and the version since which decisions can be made again.
-        self.units, self.forgotten, self.unknown, self.erased = {}, set(), set(), 0
+        # Units by decision, by their names and by the names that they have in the log; decisions
+        # whose context is forgotten, those whose rewards count without features, and the version
+        # since which decisions can be made again.
+        self.units, self.named = {}, {}
+        self.forgotten, self.unknown, self.erased = set(), set(), 0
         type(self).count += 1
         self.name = f"{type(self).__name__}-{self.count}"
         self.random.seed(seed)
@@ -163,6 +187,23 @@ class Sessions(RuleBasedStateMachine):
         """What a process that knows the window should have settled."""
         return [id for id in self.decisions if id not in self.settled and self.overdue(id)]
 
+    def at_close(self):
+        """Whether a decision counts when its window closes."""
+        return self.options["rules"] == 2 and self.options["window"] is not None
+
+    def status(self, id):
+        """What a decision is once a call has settled all that is overdue."""
+        if id in self.settled:
+            return self.settled[id]
+        if not self.overdue(id):
+            return ARRIVAL if id in self.waiting else None
+        if id in self.waiting:
+            return EXPIRED if self.totals[id] is None else REWARD
+        return EXPIRED if self.options["missing"] is None else MISSING
+
+    def is_void(self, id):
+        return self.values[id] is None if id in self.values else self.totals.get(id) is None
+
     def observe(self, event):
         half_life = self.options["half_life"]
         fade = 1.0 if half_life is None else 2.0 ** (-1 / half_life)
@@ -170,6 +211,13 @@ class Sessions(RuleBasedStateMachine):
         id = event.decision
         self.order.append(id)
         self.values[id], self.totals[id] = (event.arm, event.value), event.raw
+
+    def weigh_again(self):
+        """Under rules 2, all rewards count by the half-life of now."""
+        half_life, count = self.options["half_life"], len(self.order)
+        if self.options["rules"] == 2:
+            ages = np.arange(count)[::-1]
+            self.weights = np.ones(count) if half_life is None else 2.0 ** (-ages / half_life)
 
     def counted(self, raw):
         low, high = self.options["clip"] or (-1e70, 1e70)
@@ -181,25 +229,52 @@ class Sessions(RuleBasedStateMachine):
     def log(self):
         return log_of(self.processes[0])
 
-    def follow(self, *expected):
-        """What the log has got: first what was overdue, then exactly (kind, decision, raw)."""
+    def follow(self, *expected, flushed=False):
+        """What the log has got: first what was overdue, then exactly (kind, decision, raw).
+
+        If the experiment loses its window, all that waits for one to close counts now: `flushed`.
+        """
         new = self.log()[self.version :]
         assert [e.version for e in new] == [self.version + 1 + i for i in range(len(new))]
-        swept = list(takewhile(lambda e: e.kind in (EXPIRED, MISSING), new))
+        asked = {id for kind, id, _ in expected if kind == REWARD}
+        swept = list(
+            takewhile(
+                lambda e: e.kind in (EXPIRED, MISSING, REWARD) and e.decision not in asked, new
+            )
+        )
         for event in swept:
-            assert event.decision not in self.settled and self.overdue(event.decision)
-            missing = self.options["missing"]
-            assert event.kind == (EXPIRED if missing is None else MISSING)
-            assert event.raw is None and (event.value is None) == (missing is None)
-            self.settle(event, missing)
+            id, missing = event.decision, self.options["missing"]
+            assert id not in self.settled
+            assert self.overdue(id) or (flushed and id in self.waiting)
+            raw = given = self.totals[id] if id in self.waiting else None
+            if id in self.waiting:
+                assert event.kind == (EXPIRED if raw is None else REWARD)
+            else:
+                given = missing
+                assert event.kind == (EXPIRED if missing is None else MISSING)
+            assert event.raw == raw and (event.value is None) == (given is None)
+            self.settle(event, given)
+        assert not (flushed and self.waiting)
         rest = new[len(swept) :]
-        assert [(e.kind, e.decision or e.corrects, e.raw) for e in rest] == list(expected)
+        found = [(e.kind, e.decision or e.corrects or e.arrives, e.raw) for e in rest]
+        assert found == list(expected)
         for event in rest:
             if event.kind == REWARD:
                 self.settle(event, event.raw)
+            if event.kind == ARRIVAL:
+                self.arrive(event)
             if event.kind in CORRECTIONS:
                 self.correct(event)
         self.version += len(new)
+
+    def arrive(self, event):
+        """A reward, or another one, that doesn't count yet."""
+        id = event.arrives
+        assert self.at_close() and id not in self.settled and not self.overdue(id)
+        assert event.arm == self.arms.index(self.decisions[id].arm)
+        assert (event.epoch, event.value, event.decision) == (self.epochs[id], None, None)
+        self.waiting.add(id)
+        self.totals[id] = event.raw
 
     def correct(self, event):
         id = event.corrects
@@ -218,7 +293,8 @@ class Sessions(RuleBasedStateMachine):
         id = event.decision
         assert event.arm == self.arms.index(self.decisions[id].arm)
         assert event.epoch == self.epochs[id]
-        self.settled[id] = (event.kind, event.raw)
+        self.settled[id] = event.kind
+        self.waiting.discard(id)
         self.marks[id] = self.held(id)
         if event.kind != EXPIRED:
             if self.tossing:
@@ -227,19 +303,18 @@ class Sessions(RuleBasedStateMachine):
                 assert event.value == self.counted(raw)
             self.observe(event)
 
-    def first_metrics(self, id):
-        """What was measured when the reward was first given."""
-        return next((e.body or {} for e in self.log() if e.decision == id), {}).get("metrics", {})
-
-    def is_there(self, id, raw, value):
+    def is_there(self, id, value):
         """Whether a decision has this reward already: as it came first, or as it is by now."""
-        first = raw == value and not self.first_metrics(id)
-        now = raw != "in parts" and self.totals.get(id) == value and id not in self.measured
-        return first or now
+        if self.first[id] == "in parts":
+            return False
+        now = self.totals[id] == value and id not in self.measured
+        return self.first[id] == (value, {}) or now
 
     def some(self, pick, settled=None):
-        """One of the decisions: any, or one that has (not) been settled; else None."""
-        ids = [id for id in self.decisions if settled in (None, id in self.settled)]
+        """One of the decisions: any, or one that has (no) reward or was (not) settled; else
+        None."""
+        known = self.settled.keys() | self.waiting
+        ids = [id for id in self.decisions if settled in (None, id in known)]
         return ids[pick % len(ids)] if ids else None
 
     # ------------------------------------------------------------------ decide
@@ -287,7 +362,7 @@ class Sessions(RuleBasedStateMachine):
                 if self.options["sticky"] and unit is not None:
                     self.assigned[unit] = d
         self.decisions[d.id], self.times[d.id], self.epochs[d.id] = d, self.clock.now, self.epoch
-        self.units[d.id] = unit
+        self.units[d.id] = self.named[d.id] = unit
         self.sides[d.id] = unit if d.reason == "sticky" else d.reason == "holdout"
         if d.reason == "winner":
             self.sides[d.id] = None
@@ -344,12 +419,12 @@ class Sessions(RuleBasedStateMachine):
                 self.processes[who].reward(id, value)
             self.follow()
             value = 0.25
-        if self.number % 2:
-            assert self.processes[who].reward(id, value, m=value / 2) is True
-            self.measured[id] = min(value / 2, 1e70)  # more counts as that
-        else:
-            assert self.processes[who].reward(id, value) is True
-        self.follow((REWARD, id, value))
+        metrics = {"m": value / 2} if self.number % 2 else {}
+        assert self.processes[who].reward(id, value, **metrics) is True
+        if metrics:
+            self.measured[id] = metrics["m"]
+        self.first[id] = value, metrics
+        self.follow((ARRIVAL if self.at_close() else REWARD, id, value))
 
     # ------------------------------------------------------------------ correct
 
@@ -357,14 +432,15 @@ class Sessions(RuleBasedStateMachine):
     def amend(self, who, pick, value, measure):
         if (id := self.some(pick, settled=True)) is None:
             return
-        exp, metrics = self.processes[who], {"m": min(value / 4, 1e70)} if measure else {}
-        if self.settled[id][0] == EXPIRED:
+        exp, metrics = self.processes[who], {"m": value / 4} if measure else {}
+        status = self.status(id)
+        if status == EXPIRED:
             with pytest.raises(ExpiredDecision, match="expired without a reward"):
                 exp.amend(id, value, **metrics)
             return self.follow()
         new = {"m": self.measured[id]} | metrics if id in self.measured else metrics
         old = {"m": self.measured[id]} if id in self.measured else {}
-        if self.values[id] is not None and self.totals[id] == value and old == new:
+        if not self.is_void(id) and self.totals[id] == value and old == new:
             assert exp.amend(id, value, **metrics) is False
             return self.follow()
         if self.uncountable(value):
@@ -372,17 +448,31 @@ class Sessions(RuleBasedStateMachine):
                 exp.amend(id, value, **metrics)
             return self.follow()
         assert exp.amend(id, value, **metrics) is True
-        self.follow((AMEND, id, value))
+        self.follow((ARRIVAL if status == ARRIVAL else AMEND, id, value))
         if new:
             self.measured[id] = new["m"]
 
     @rule(who=WHO, pick=PICK)
     def void(self, who, pick):
-        if (id := self.some(pick, settled=True)) is None or self.settled[id][0] == EXPIRED:
+        if (id := self.some(pick, settled=True)) is not None:
+            self.take_back(who, id)
+
+    @rule(who=WHO, unit=UNITS, value=REWARDS, seconds=SECONDS)
+    def change_of_mind(self, who, unit, value, seconds):
+        """A reward that is voided, mostly before its window closes."""
+        if self.stopped and self.winner is None:
             return
-        before = self.values[id]
-        assert self.processes[who].void(id) is (before is not None)
-        self.follow(*[(VOID, id, None)][: before is not None])
+        self.meet(who, unit, value)
+        self.take_back(1 - who, f"d{self.number - 1}")
+        self.time_passes(seconds)
+
+    def take_back(self, who, id):
+        status, given = self.status(id), id in self.first
+        if status == EXPIRED and not given:
+            return
+        gone = status == EXPIRED or self.is_void(id)
+        assert self.processes[who].void(id) is not gone
+        self.follow(*[(ARRIVAL if status == ARRIVAL else VOID, id, None)][: not gone])
         self.measured.pop(id, None)
 
     @rule(who=WHO, pick=PICK, value=st.floats(-1e3, 1e3), key=st.sampled_from("xyz"))
@@ -390,8 +480,16 @@ class Sessions(RuleBasedStateMachine):
         if (id := self.some(pick)) is None:
             return
         exp, parts = self.processes[who], self.parts.setdefault(id, {})
-        if self.totals.get(id) is None and self.settled.get(id, (None,))[0] != REWARD:
-            if id in self.settled or self.overdue(id):
+        status = self.status(id)
+        if key in parts and parts[key] == value:
+            assert exp.add_reward(id, value, key) is False
+            return self.follow()
+        if key in parts:
+            with pytest.raises(RewardConflict):
+                exp.add_reward(id, value, key)
+            return self.follow()
+        if self.totals.get(id) is None and status not in (REWARD, ARRIVAL):
+            if status is not None:
                 with pytest.raises(ExpiredDecision):
                     exp.add_reward(id, value, key)
                 return self.follow()
@@ -400,12 +498,9 @@ class Sessions(RuleBasedStateMachine):
                     exp.add_reward(id, value, key)
                 return self.follow()
             assert exp.add_reward(id, value, key) is True
-            self.follow((REWARD, id, value))
-            self.settled[id] = REWARD, "in parts"
-        elif key in parts and parts[key] == value:
-            assert exp.add_reward(id, value, key) is False
-            return self.follow()
-        elif key in parts or self.values[id] is None:
+            self.first[id] = "in parts"
+            self.follow((ARRIVAL if self.at_close() else REWARD, id, value))
+        elif self.is_void(id):
             with pytest.raises(RewardConflict):
                 exp.add_reward(id, value, key)
             return self.follow()
@@ -417,7 +512,7 @@ class Sessions(RuleBasedStateMachine):
             total = self.totals[id] + value
             assert exp.add_reward(id, value, key) is True
             assert exp.add_reward(id, value, key) is False
-            self.follow((PART, id, total))
+            self.follow((ARRIVAL if status == ARRIVAL else PART, id, total))
         parts[key] = value
 
     @precondition(lambda self: not self.tossing)
@@ -460,7 +555,7 @@ class Sessions(RuleBasedStateMachine):
         self.forgotten |= mine
         self.unknown |= mine if not keep else {id for id in mine if id not in self.values}
         for id in mine:
-            self.units[id] = None
+            self.units[id], self.named[id] = None, f"forgotten at {self.version}"
         self.assigned.pop(unit, None)
         for id, side in self.sides.items():
             if side == unit:  # it was kept on its side by its name
@@ -470,18 +565,19 @@ class Sessions(RuleBasedStateMachine):
     def repeat_or_contradict(self, who, pick, value):
         if (id := self.some(pick, settled=True)) is None:
             return
-        kind, raw = self.settled[id]
-        if kind != REWARD:
+        status, first = self.status(id), self.first.get(id)
+        if status in (EXPIRED, MISSING) and first in (None, "in parts"):
             with pytest.raises(ExpiredDecision):
                 self.processes[who].reward(id, value)
-        elif raw == "in parts":
+        elif first == "in parts":
             with pytest.raises(RewardConflict, match="in parts"):
                 self.processes[who].reward(id, value)
         else:
-            given = self.first_metrics(id)
-            assert self.processes[who].reward(id, raw, **given) is False
-            if value != raw:
-                with pytest.raises(RewardConflict):
+            raw, metrics = first
+            assert self.processes[who].reward(id, raw, **metrics) is False
+            if not self.is_there(id, value):
+                error = ExpiredDecision if status == EXPIRED else RewardConflict
+                with pytest.raises(error):
                     self.processes[who].reward(id, value)
         self.follow()
 
@@ -503,27 +599,43 @@ class Sessions(RuleBasedStateMachine):
         if not self.decisions:
             return
         asked = [(self.some(pick), value) for pick, value in pairs]
-        given, expected, error, out = dict(self.settled), [], None, []
-        for id, value in asked:
-            kind, raw = given.get(id, (None, None))
-            if kind == REWARD and self.is_there(id, raw, value):
-                out.append(False)
-            elif kind == REWARD:
-                error = error or RewardConflict
-            elif kind is not None or self.overdue(id):
-                error = error or UnknownDecision
-            elif self.uncountable(value):
-                error = error or InvalidReward
-            else:
-                given[id] = REWARD, value
-                expected.append((REWARD, id, value))
-                out.append(True)
-        if error is not None:
-            with pytest.raises(error):
+        outcomes, expected = self.outcomes(asked)
+        errors = [one for one in outcomes if not isinstance(one, bool)]
+        if errors:
+            with pytest.raises(UnknownDecision if errors[0] is ExpiredDecision else errors[0]):
                 self.processes[who].reward_many(asked)
             return self.follow()
-        assert self.processes[who].reward_many(asked) == out
+        assert self.processes[who].reward_many(asked) == outcomes
+        self.remember_first(expected)
         self.follow(*expected)
+
+    def outcomes(self, asked):
+        """What comes of these rewards, one after the other, and the events."""
+        given, out, expected = {}, [], []
+        kind = ARRIVAL if self.at_close() else REWARD
+        for id, value in asked:
+            status = self.status(id)
+            if type(value) is not float or not np.isfinite(value):
+                out.append(InvalidReward)
+            elif id in given:
+                out.append(False if given[id] == value else RewardConflict)
+            elif id in self.first and self.is_there(id, value):
+                out.append(False)
+            elif status in (REWARD, ARRIVAL):
+                out.append(RewardConflict)
+            elif status is not None:
+                out.append(ExpiredDecision)
+            elif self.uncountable(value):
+                out.append(InvalidReward)
+            else:
+                given[id] = value
+                expected.append((kind, id, value))
+                out.append(True)
+        return out, expected
+
+    def remember_first(self, expected):
+        for _, id, value in expected:
+            self.first[id] = value, {}
 
     @rule(who=WHO, pairs=st.lists(st.tuples(PICK, st.one_of(REWARDS, BAD)), max_size=6))
     def reward_each(self, who, pairs):
@@ -531,24 +643,10 @@ class Sessions(RuleBasedStateMachine):
         if not self.decisions:
             return
         asked = [(self.some(pick), value) for pick, value in pairs]
-        given, expected, out = dict(self.settled), [], []
-        for id, value in asked:
-            kind, raw = given.get(id, (None, None))
-            if type(value) is not float or not np.isfinite(value):
-                out.append(InvalidReward)
-            elif kind == REWARD:
-                out.append(bool if self.is_there(id, raw, value) else RewardConflict)
-            elif kind is not None or self.overdue(id):
-                out.append(ExpiredDecision)
-            elif self.uncountable(value):
-                out.append(InvalidReward)
-            else:
-                given[id] = REWARD, value
-                expected.append((REWARD, id, value))
-                out.append(bool)
+        outcomes, expected = self.outcomes(asked)
         found = self.processes[who].reward_each(asked)
-        assert [type(one) for one in found] == out
-        assert sum(one is True for one in found) == len(expected)
+        assert [one if isinstance(one, bool) else type(one) for one in found] == outcomes
+        self.remember_first(expected)
         self.follow(*expected)
 
     # ------------------------------------------------------------------ change
@@ -587,12 +685,17 @@ class Sessions(RuleBasedStateMachine):
             with pytest.raises(ValueError, match="policy must count rewards as Bernoulli-TS does"):
                 self.processes[who].configure(**change)
             return self.follow()
+        if change.get("rules") == 2 and not isinstance(self.options["block"], str | None):
+            assert self.options["half_life"] is None
         self.processes[who].configure(**change)
-        self.follow(("configure", None, None))
+        flushed = self.at_close() and change.get("window", 1) is None
+        self.follow(("configure", None, None), flushed=flushed)
         self.epoch += 1
         if change.get("holdout", self.options["holdout"]) != self.options["holdout"]:
             self.since = self.epoch
         self.options |= change
+        if "half_life" in change or "rules" in change:
+            self.weigh_again()
 
     @precondition(lambda self: len(self.decisions) > 12)
     @rule(who=WHO, pick=PICK)
@@ -690,24 +793,98 @@ class Sessions(RuleBasedStateMachine):
         assert frame["arm"].to_list() == self.arms
         assert frame["n"].sum() == self.counting()
         seen, total = exp.state.statistics(), max(1, len(self.decisions))
+        effects, alone = self.check_units(exp.state), exp.state.effective().time is None
         for i, arm in enumerate(self.arms):
             mine = [d for d in self.decisions.values() if d.arm == arm]
             assert frame["share"][i] == pytest.approx(len(mine) / total)
             assert frame["pending"][i] == sum(d.id not in self.settled for d in mine)
-            now = [self.values[id] or (None, None) for id in self.order]
-            here = np.array([a == i for a, _ in now], dtype=bool)
-            assert frame["n"][i] == here.sum()
-            if not here.any():
+            x, w = self.rewards_of(i)
+            assert frame["n"][i] == len(x)
+            if not len(x):
                 continue
-            x, w = np.array([v for _, v in now], dtype=float)[here], self.weights[here]
+            if not alone:  # arms are compared within blocks, which has tests of its own
+                assert frame["mean"][i] == pytest.approx(seen.mean[i], rel=1e-9, abs=1e-300)
+                continue
             mean, size = (w * x).sum() / w.sum(), np.abs(x).max()
-            assert seen.n[i] == pytest.approx(w.sum(), rel=1e-9)
+            assert seen.n[i] * effects[i] == pytest.approx(w.sum(), rel=1e-9)
             assert frame["mean"][i] == pytest.approx(mean, rel=1e-9, abs=1e-9 * size)
             m2 = (w * (x - mean) ** 2).sum()
-            assert seen.m2[i] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
+            assert seen.m2[i] * effects[i] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
+        self.check_blocks(exp.state)
         self.check_metric_and_holdout(exp.state)
         if self.featured:
             self.check_features(exp.state)
+
+    def rewards_of(self, arm, block=None):
+        """The rewards of an arm that count, in all or in a block, and their weights."""
+        now = [self.values[id] or (None, None) for id in self.order]
+        here = [a == arm for a, _ in now]
+        if block is not None:
+            at = [self.block_of(id) == block for id in self.order]
+            here = [one and other for one, other in zip(here, at, strict=True)]
+        here = np.array(here, dtype=bool)
+        return np.array([v for _, v in now], dtype=float)[here], self.weights[here]
+
+    def block_of(self, id):
+        """The block of time that a decision was made in."""
+        block = self.options["block"]
+        if self.options["rules"] == 1:
+            return self.epochs[id]
+        if self.featured or block is None or self.options["half_life"] is not None:
+            return 0
+        return self.times[id] // (86400 if block == "auto" else int(block)) // 10**6
+
+    def check_blocks(self, state):
+        """The sums of every arm and block, by plain arithmetic."""
+        half_life = self.options["half_life"]
+        places = {(self.values[id][0], self.block_of(id)) for id in self.order if self.values[id]}
+        rows = {key[1:]: row for key, row in state.rows.items() if key[0] == THE_REWARD}
+        assert {place for place, row in rows.items() if row.rewards} == places
+        for arm, block in places:
+            x, w = self.rewards_of(arm, block)
+            row = rows[arm, block].settled(state.rewards, half_life)
+            mean, size = (w * x).sum() / w.sum(), np.abs(x).max()
+            assert row.rewards == len(x)
+            assert row.n == pytest.approx(w.sum(), rel=1e-9)
+            assert row.origin + row.mean == pytest.approx(mean, rel=1e-9, abs=1e-9 * size)
+            m2 = (w * (x - mean) ** 2).sum()
+            assert row.m2 == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
+
+    def check_units(self, state):
+        """The design effect of every arm, by plain arithmetic on the rewards of every unit."""
+        effective = state.effective()
+        if self.options["rules"] == 1:
+            assert effective.design_effect is None and not stored_units(self.processes[0])
+            return np.ones(len(self.arms))
+        counted = {id: value for id, value in self.values.items() if value is not None}
+        groups = [
+            [(self.named[id] or id, x) for id, (arm, x) in counted.items() if arm == i]
+            for i in range(len(self.arms))
+        ]
+        if self.options["half_life"] is not None:  # weighted rewards count as independent
+            assert not stored_units(self.processes[0])
+            assert effective.design_effect.tolist() == [1.0] * len(groups)
+            return np.ones(len(groups))
+        within = None if effective.time is None else effective.time.within
+        expected, slack = effects_of(groups, within)
+        assert effective.units.tolist() == [len({unit for unit, _ in one}) for one in groups]
+        assert (np.abs(effective.design_effect - expected) <= slack).all()
+        table = {}
+        for arm, group in enumerate(groups):
+            for unit in {unit for unit, _ in group}:
+                mine = [x for one, x in group if one == unit]
+                table[arm, unit] = len(mine), np.mean(mine), np.abs(mine).max()
+        found = stored_units(self.processes[0])
+        names = set(self.named.values()) - {None}
+        wanted = {(a, u): one for (a, u), one in table.items() if u in names}
+        # Forgotten units have names that nobody knows.
+        known = {u for _, u in wanted if not u.startswith("forgotten")}
+        assert {k for k in found if k[1] in known} == {k for k in wanted if k[1] in known}
+        assert sum(n for n, _ in found.values()) == sum(one[0] for one in wanted.values())
+        for key in wanted.keys() & found.keys():
+            n, mean, size = wanted[key]
+            assert found[key][0] == n and abs(found[key][1] - mean) <= 1e-9 * size
+        return effective.design_effect
 
     def check_features(self, state):
         """The regression's numbers, by plain arithmetic on the rewards whose features are known."""
@@ -732,26 +909,37 @@ class Sessions(RuleBasedStateMachine):
         """Beside the rewards, the same for the metric of each arm and the sides of the holdout."""
         counted = {id: value for id, value in self.values.items() if value is not None}
         (metric,) = state.metric_statistics().values()
-        groups = [
-            (metric, i, [m for id, m in self.measured.items() if counted[id][0] == i])
+        named = {id: self.named[id] or id for id in counted}
+        measured = [
+            [
+                (named[id], min(max(m, -1e70), 1e70))  # more counts as that
+                for id, m in self.measured.items()
+                if id in counted and counted[id][0] == i
+            ]
             for i in range(len(self.arms))
         ]
+        tables = [(metric, measured)]
         if self.options["holdout"]:
-            held = state.holdout_statistics()
             here = [id for id in counted if self.epochs[id] >= self.since]
-            groups += [
-                (held, side, [counted[id][1] for id in here if self.marks[id] is bool(side)])
+            sides = [
+                [(named[id], counted[id][1]) for id in here if self.marks[id] is bool(side)]
                 for side in (0, 1)
             ]
-        for stats, place, values in groups:
-            assert stats.n[place] == len(values)
-            if values:
-                size = max(map(abs, values))
-                m2 = ((np.array(values) - np.mean(values)) ** 2).sum()
-                assert stats.mean[place] == pytest.approx(
-                    np.mean(values), rel=1e-9, abs=1e-9 * size
-                )
-                assert stats.m2[place] == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
+            tables.append((state.holdout_statistics(), sides))
+        for stats, groups in tables:
+            effects, slack = np.ones(len(groups)), np.zeros(len(groups))
+            if self.options["rules"] == 2 and self.options["half_life"] is None:
+                effects, slack = effects_of(groups)
+            for place, group in enumerate(groups):
+                values = np.array([x for _, x in group])
+                assert (stats.n[place] > 0) == bool(group)
+                if not group:
+                    continue
+                assert abs(len(values) / stats.n[place] - effects[place]) <= slack[place] + 1e-9
+                size, effect = np.abs(values).max(), len(values) / stats.n[place]
+                m2 = ((values - values.mean()) ** 2).sum()
+                assert stats.mean[place] == pytest.approx(values.mean(), rel=1e-9, abs=1e-9 * size)
+                assert stats.m2[place] * effect == pytest.approx(m2, rel=1e-9, abs=1e-9 * size**2)
 
     @invariant()
     def the_cache_is_the_fold_of_the_log(self):
@@ -766,6 +954,7 @@ class Sessions(RuleBasedStateMachine):
     def teardown(self):
         """Every decision, made again; unless a check has failed, which must not be hidden."""
         if self.processes and sys.exception() is None:
+            self.report(0)
             found = self.processes[1].verify(replay=True)
             assert found, str(found)
             again = [
@@ -780,6 +969,44 @@ class ContextSessions(Sessions):
     """The same with features: every decision has a context."""
 
     featured = True
+
+
+def effects_of(groups, within=None):
+    """The design effects of groups of (unit, value), in plain loops, and how exact they are."""
+    spread, squares, size, few = [], [], [], []
+    for place, group in enumerate(groups):
+        values = [x for _, x in group]
+        units = {unit for unit, _ in group}
+        mean = np.mean(values) if values else 0.0
+        m2 = sum((x - mean) ** 2 for x in values)
+        total = 0.0
+        for unit in units:
+            total += sum(x - mean for one, x in group if one == unit) ** 2
+        several = 2 <= len(units) < len(values) and m2 > 0
+        spread.append(len(units) / (len(units) - 1) * total - m2 if several else 0.0)
+        squares.append((m2 if within is None else within[place]) if several else 0.0)
+        size.append(len(values) * sum(x * x for x in values) if several else 0.0)
+        few.append(len(units) < FEWEST_UNITS and len(units) < len(values))
+    out, slack = [], []
+    known = [i for i, square in enumerate(squares) if square > 0]
+    for place in range(len(groups)):
+        own = 1 + max(spread[place], 0.0) / squares[place] if place in known else 1.0
+        error = 1e-9 + (1e-8 * size[place] / squares[place] if place in known else 0.0)
+        if few[place] and known:
+            everything = sum(squares[i] for i in known)
+            own = max(own, 1 + max(sum(spread[i] for i in known), 0.0) / everything)
+            error += 1e-8 * sum(size) / everything
+        out.append(own)
+        slack.append(error)
+    return np.array(out), np.array(slack)
+
+
+def stored_units(exp):
+    """The rewards of units in the table: their number and mean, by arm and unit."""
+    with exp._session.reading() as transaction:
+        log = exp._session.log(transaction)
+    found = log.unit_rewards()
+    return {(arm, unit): tuple(one) for (metric, arm, unit), one in found if not metric and one.n}
 
 
 def context_of(id):
@@ -951,8 +1178,8 @@ def parts_again(patch):
     """A part counts as often as it comes."""
     made = rewards.Outcome.__init__
 
-    def forgetful(self, settled, corrections=()):
-        made(self, settled, corrections)
+    def forgetful(self, events):
+        made(self, events)
         self.parts = {}
 
     patch.setattr(rewards.Outcome, "__init__", forgetful)
@@ -961,6 +1188,57 @@ def parts_again(patch):
 def full_weight(patch):
     """A correction weighs as much as a new reward, however old what it corrects is."""
     patch.setattr(State, "_weight", lambda self, row, number: 1.0)
+
+
+def counted_at_arrival(patch):
+    """A reward counts when it arrives, though its window is open."""
+    patch.setattr(Options, "settles_at_close", False)
+
+
+def counted_though_void(patch):
+    """What was voided while the window was open counts all the same."""
+
+    class Forgiving(settle.Outcome):
+        def __init__(self, events):
+            super().__init__(events)
+            self.total = self.raw if self.total is None else self.total
+
+    patch.setattr(settle, "Outcome", Forgiving)
+
+
+def unit_twice(patch):
+    """A unit that comes again is another unit, in the cache and in the fold alike."""
+    changed = Shared.changed
+
+    def again(self, unit, value, sign, origin):
+        shared, new = changed(self, unit, value, sign, origin)
+        return shared._replace(units=shared.units + (sign > 0 and unit.n > 0)), new
+
+    patch.setattr(Shared, "changed", again)
+
+
+def strangers(patch):
+    """All rewards count as if they were from different units."""
+    changed = Shared.changed
+
+    def alone(self, unit, value, sign, origin):
+        before = type(unit)() if sign > 0 else type(unit)(1, value)
+        return changed(self, before, value, sign, origin)[0], changed(
+            self, unit, value, sign, origin
+        )[1]
+
+    patch.setattr(Shared, "changed", alone)
+
+
+def block_of_the_reward(patch):
+    """A reward counts in the block in which it came, in the cache and in the fold alike."""
+    apply_many = State.apply_many
+
+    def late(self, events, exact=True):
+        events = [e if e.made is None else e._replace(made=e.time) for e in events]
+        apply_many(self, events, exact)
+
+    patch.setattr(State, "apply_many", late)
 
 
 def lost_features(patch):
@@ -1031,12 +1309,17 @@ FOLD = "the_cache_is_the_fold_of_the_log"
         (Sessions, restless, "teardown", AssertionError),
         (Sessions, not_sticky, FOLD, AssertionError),
         (Sessions, half_written, "follow", AssertionError),
-        (Sessions, twice, "amend", UnknownDecision),
+        (Sessions, twice, "recount", AssertionError),
         (Sessions, one_history, FOLD, AssertionError),
+        (Sessions, counted_at_arrival, "follow", AssertionError),
+        (Sessions, counted_though_void, "follow", AssertionError),
+        (Sessions, unit_twice, "check_units", AssertionError),
+        (Sessions, strangers, "check_units", AssertionError),
+        (Sessions, block_of_the_reward, "check_blocks", AssertionError),
         (ContextSessions, lost_features, FOLD, AssertionError),
         (ContextSessions, wrong_slope, "check_features", AssertionError),
         (ContextSessions, another_context, "teardown", AssertionError),
-        (ContextSessions, unforgotten, "teardown", AssertionError),
+        (ContextSessions, unforgotten, "check_features", AssertionError),
     ],
 )
 def test_a_mutant_is_caught(kind, mutant, check, error, clock, monkeypatch):

@@ -264,6 +264,9 @@ class State:
                 self._correct(last)
             elif last.kind == ERASE:
                 keys = {(THE_REWARD, arm, epoch) for arm, epoch in (last.body or {})["rows"]}
+                if self.config.options.rules > 1:  # rows are of blocks of time, not of epochs
+                    arms = {arm for _, arm, _ in keys}
+                    keys = {key for key in self.rows if key[0] == THE_REWARD and key[1] in arms}
                 self.stale, self.touched = self.stale | keys, self.touched | keys
             elif last.kind not in (REPAIR, FORGET, ARRIVAL):
                 self._reconfigure(last)
