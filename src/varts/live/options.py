@@ -21,7 +21,7 @@ import numpy as np
 
 from varts._validation import abbreviate, choice, real, unknown
 from varts.features import MISSING, NUMBER, Features, features_from
-from varts.live.arguments import read_seconds
+from varts.live.arguments import check_text, read_seconds
 from varts.policies import Fading, Policy, PolicyLike, SequentialHalving, known, make, options_of
 from varts.priors import LinearNormalGamma, Prior, PriorLike, prior_from
 
@@ -60,6 +60,7 @@ class GivenOptions(TypedDict, total=False):
     metrics: Sequence[str]
     guards: Mapping[str, Guard]
     features: Features | Mapping[str, Any] | None
+    control: str | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ class Options:
             flags an arm that breaks one; nothing else happens.
         features: What you know about a unit when its arm is chosen: numbers, and categories with
             their values. Every decision then needs a context; the default policy is LinearVarTS.
+        control: The arm that the report compares all others with: differences, percentages and the
+            probability of being better.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -122,6 +125,7 @@ class Options:
     metrics: tuple[str, ...] = ()
     guards: Mapping[str, Guard] = field(default_factory=dict)
     features: Any = None
+    control: str | None = None
 
     #: Options that can't change, because everything in the log depends on them.
     FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units", "features")
@@ -183,6 +187,7 @@ class Options:
             metrics=check_names(asked.metrics),
             guards=check_guards(asked.guards, asked.metrics),
             features=stored_features(asked.features, asked.metrics),
+            control=None if asked.control is None else check_text("control", asked.control),
         )
         if made.missing is not None and made.window is None:
             raise ValueError(
@@ -257,6 +262,17 @@ class Options:
         if self.floor * active > 1:
             raise ValueError(
                 f"floor must be at most 1/{active} with {active} arms in play, got {self.floor:g}"
+            )
+
+    def check_control(self, arms: Sequence[str]) -> None:
+        """Raise ValueError if the control isn't one of the arms.
+
+        Args:
+            arms: The names of all arms.
+        """
+        if self.control is not None and self.control not in arms:
+            raise ValueError(
+                f"control must be one of the arms {abbreviate(list(arms))}, got {self.control!r}"
             )
 
     def with_arm(self, K: int, prior: Any) -> Options:
@@ -652,4 +668,5 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "metrics": ("NAME[,NAME]", _read_names),
     "guards": ("NAME<LIMIT", _read_guards),
     "features": ("NAME=number|NAME=WORD/WORD", parse_features),
+    "control": ("ARM", _read_text),
 }
