@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # Ids are left out: the database makes sure that they are unique.
-CHECKED = ("arm", "probability", "estimated", "unit", "time", "value", "settled_time")
+CHECKED = ("arm", "probability", "estimated", "unit", "time", "value", "settled_time", "reason")
 
 
 def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Checks:
@@ -35,9 +35,9 @@ def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Che
     from varts.checks.tally import Tally
 
     numbers, text = (pl.Int64, pl.Float64, pl.Boolean), pl.String
-    types = dict(zip(CHECKED, (*numbers, text, pl.Int64, pl.Float64, pl.Int64), strict=True))
+    types = dict(zip(CHECKED, (*numbers, text, pl.Int64, pl.Float64, pl.Int64, text), strict=True))
     names = pl.Series("arm", config.arms, pl.String)
-    tally, done = Tally(now), 0
+    tally, done = Tally(now, {"": len(config.arms)}), 0
     for page in log.decision_pages(CHECKED):
         batch = make_table(make_columns(CHECKED, page), types)
         tally.add(
