@@ -19,7 +19,7 @@ from varts.checks.finding import NOTE, OK, WARNING, Finding, duration, percent, 
 FEWEST_REWARDS = 100
 NOTED_WAITING = 0.05  # share of an arm's decisions that wait for a reward which may still come
 FEWEST_OF_AN_ARM = 50  # decisions, before its share of waiting ones is judged
-NOTED_CORRELATION = 0.1
+NOTED_CORRELATION = 0.05
 CORRELATION_SDS = 4.5  # rewards with tails exceed it more often than Gaussian ones: see the tests
 
 
@@ -53,16 +53,18 @@ class Delays:
 def delay_correlation(table: pl.DataFrame) -> tuple[float, float]:
     """The correlation of rewards with the ranks of their delays, and its distance from 0 in sds.
 
-    Rewards are compared within their arm and the age of their decision, so that neither arms that
-    differ nor a level that moves have an effect. The standard deviation is that of all ways to
-    assign the delays to the rewards.
+    Rewards are compared within their arm and the age of their decision. So it has no effect that
+    arms differ, that the level moves, or that only the early rewards of a recent decision are here.
+    The standard deviation is that of all ways to assign the delays to the rewards.
 
     Args:
         table: A row per stratum and delay: `stratum`, `delay`, and the number `n`, sum `total` and
             sum of squares `squares` of the rewards.
     """
     by_delay = table.sort("stratum", "delay")
-    n, total, squares = (by_delay[name].to_numpy().astype(float) for name in ("n", "total", "squares"))
+    n, total, squares = (
+        by_delay[name].to_numpy().astype(float) for name in ("n", "total", "squares")
+    )
     stratum = np.unique(by_delay["stratum"].to_numpy(), return_inverse=True)[1]
     size = int(stratum.max(initial=-1)) + 1
 
@@ -111,8 +113,8 @@ def check_delays(delays: Delays) -> Finding:
             name,
             NOTE,
             worst,
-            f"{waiting}; late rewards are about as large as early ones, so that the means aren't "
-            "distorted by them",
+            f"{waiting}; there is no sign that late rewards differ from early ones, but decisions "
+            "without any reward can't show it; set window to be sure",
         )
     sooner, wrong = ("sooner", "high") if delays.correlation < 0 else ("later", "low")
     part = "rewards but no zeros" if delays.correlation < 0 else "zeros but no rewards"

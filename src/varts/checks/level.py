@@ -52,7 +52,7 @@ def movement(periods: Periods) -> Movement:
     It fits "arm + period" to the means of the cells, with weights n / variance. If the other arms
     had stood still while the most played one moved, its level would add a certain sum of squares to
     what this model can't explain. The arms move together if what it can't explain is less than a
-    quarter of that; and if that sum would not stand out from chance, nobody can tell.
+    quarter of that. If neither of the two sums stands out from chance, nobody can tell.
 
     Args:
         periods: The rewards of the arms by period.
@@ -78,7 +78,10 @@ def movement(periods: Periods) -> Movement:
         return "unknown"
     others = np.arange(rows.size) != weight.sum(axis=1).argmax()
     if_still = _spread(weight[others], np.broadcast_to(level, weight[others].shape))
-    if if_still < special.chdtri(degrees, 1 - CLEAR) - degrees:
+    beyond_chance = special.chdtri(degrees, 1 - CLEAR) - degrees
+    if left - degrees > max(beyond_chance, ALIKE * if_still):
+        return "apart"
+    if if_still < beyond_chance:
         return "unknown"
     return "together" if left - degrees <= ALIKE * if_still else "apart"
 

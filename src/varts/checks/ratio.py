@@ -106,9 +106,13 @@ class Bets:
         self.counted = total(self.counted, 1.0 - first)
         self.weights = total(self.weights, np.where(first, 0.0, 1 / p))
         won = [np.where(first, 0.0, np.log1p(bet * (1 / p - 1))) for bet in BETS]
-        self.more = np.stack([total(old, new) for old, new in zip(self.more.T, won, strict=True)], 1)
+        self.more = np.stack(
+            [total(old, new) for old, new in zip(self.more.T, won, strict=True)], 1
+        )
         won = [np.log1p(bet * (1 / (p * (self.K - 1)) - 1)) for bet in BETS]
-        self.less = np.stack([total(old, new) for old, new in zip(self.less.T, won, strict=True)], 1)
+        self.less = np.stack(
+            [total(old, new) for old, new in zip(self.less.T, won, strict=True)], 1
+        )
 
     def log_wealth(self) -> Floats:
         """What the bets of every arm have become: those on more, then those on less."""

@@ -245,7 +245,7 @@ class Tally:
         new = paid.select(
             *ARM,
             value=pl.col("value") - self.origin,
-            age=_bin(self.now - pl.col("time")) // BINS_PER_OCTAVE,
+            age=_bin(self.now - pl.col("time")),
             delay=_bin(pl.col("settled_time") - pl.col("time")) // 2,
         )
         self.late.append(new.group_by(keys).agg(*_sums(pl.col("value"))))
@@ -305,10 +305,9 @@ class Tally:
         young = arms.select(*ARM, "decided").join(young, ARM, "left", maintain_order="left")
         age, paid = ages["age"].to_numpy(), ages["rewarded"].to_numpy().astype(float)
         unpaid = ages.select(waiting).to_series().to_numpy().astype(float)
-        # Only decisions all of whose rewards have come: of younger ones the early rewards are here.
-        settled = self.late[0].filter(pl.col("age") * BINS_PER_OCTAVE > late)
+        stratum = pl.struct(*ARM, "age").hash()
         correlation, sds = delay_correlation(
-            settled.select("delay", "n", "total", "squares", stratum=pl.struct(*ARM, "age").hash())
+            self.late[0].select("delay", "n", "total", "squares", stratum=stratum)
         )
         return Delays(
             labels=_labels(arms),

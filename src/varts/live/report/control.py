@@ -186,9 +186,7 @@ def lift(one: Interval, other: Interval) -> Interval:
     [4.322356, 50.0, 115.677644]
     """
     if other[2] < 0:  # the same ratio, with both signs changed
-        low, ratio, high = lift(
-            (-one[2], -one[1], -one[0]), (-other[2], -other[1], -other[0])
-        )
+        low, ratio, high = lift((-one[2], -one[1], -one[0]), (-other[2], -other[1], -other[0]))
         return -high, -ratio, -low
     ratios = _lowest_ratio(one, other), one[1] / other[1], _highest_ratio(one, other)
     low, ratio, high = (100 * (each - 1) for each in ratios)

@@ -228,7 +228,9 @@ class Report:
             compared = []
             if self.control is not None:
                 other = self.control.frame.head(ARMS_SHOWN)
-                other = other.with_columns(pl.Series("arm", map(printable, other["arm"]), pl.String))
+                other = other.with_columns(
+                    pl.Series("arm", map(printable, other["arm"]), pl.String)
+                )
                 compared = [f"compared with {printable(self.control.arm)}, the control", str(other)]
         lines = [f"{self.name}: {self.verdict}", *self.sentences]
         more = and_more(len(self.frame) - len(shown))
