@@ -549,7 +549,8 @@ def test_the_stop_rule_proposes_no_arm_that_breaks_its_guardrail():
     exp = varts.open(
         "shop", ["a", "b"], store="memory://", seed=1, floor=0.4, stop_p_best=0.9, **guard
     )
-    for number, one in enumerate(exp.decide_many(400)):
+    made = exp.decide_many(ids=[f"d{i}" for i in range(400)])
+    for number, one in enumerate(made):
         refund = float(one.arm == "b" and number % 3 == 0)
         exp.reward(one.id, exp.arms.index(one.arm) + number % 2, refund=refund)
     found = exp.report()

@@ -69,7 +69,7 @@ def delay_correlation(table: pl.DataFrame) -> tuple[float, float]:
     size = int(stratum.max(initial=-1)) + 1
 
     def summed(x: Floats) -> Floats:
-        return np.bincount(stratum, x, minlength=size)
+        return np.asarray(np.bincount(stratum, x, minlength=size), dtype=np.float64)
 
     count = summed(n)
     mean = summed(total) / count

@@ -1,8 +1,8 @@
 """Whether arms that drift move together: the level of all of them, or each on its own.
 
-If the level moves for all arms, as on a weekend or in a campaign, comparisons within days remove it,
-and a half-life only forgets. If arms move differently, old rewards say little about which arm is
-best now, and a half-life helps.
+If the level moves for all arms, as on a weekend or in a campaign, comparisons within days remove
+it, and a half-life only forgets. If arms move differently, old rewards say little about which arm
+is best now, and a half-life helps.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Bets:
 
         def total(old: Floats, new: Floats) -> Floats:
             added = np.bincount(arm, new, minlength=size)
-            return added + np.concatenate([old, np.zeros(size - old.size)])
+            return np.asarray(added + np.concatenate([old, np.zeros(size - old.size)]))
 
         # An arm's bet to be chosen more often begins after its first decision: before that, it may
         # not have been there.
@@ -171,7 +171,7 @@ class RatioTally:
 
     def _first_of_units(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The first decision of every unit: a later one may repeat it."""
-        keys = rows.select(pl.struct("experiment", "unit").hash())["unit"].to_list()
+        keys = rows.select(pl.struct("experiment", "unit").hash()).to_series().to_list()
         named = rows["unit"].is_not_null().to_list()
         kept = []
         for key, has_name in zip(keys, named, strict=True):

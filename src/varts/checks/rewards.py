@@ -42,7 +42,9 @@ DRIFT_ADVICE = {
         "the level moved for all arms, so compare them within days (option block); a half-life "
         "would only forget what you know"
     ),
-    "apart": "the arms moved differently: find out what changed, or let old rewards fade with half_life",
+    "apart": (
+        "the arms moved differently: find out what changed, or let old rewards fade with half_life"
+    ),
     "unknown": (
         "find out what changed: the other arms have too few rewards to show whether the level "
         "moved for all of them"

@@ -111,7 +111,7 @@ class Tally:
         self.blocks = [merge_batches(self.blocks, keys, (*COUNTS, *counts))]
 
     def _add_periods(self, paid: pl.DataFrame) -> None:
-        """Add sums by arm and period of the log. If there are too many periods, pairs are merged."""
+        """Add sums by arm and period of the log. Too many periods are merged in pairs."""
         if self.origin is None:
             self.origin = float(paid["value"][0])
         value, place = pl.col("value") - self.origin, pl.int_range(pl.len()) + self.paid

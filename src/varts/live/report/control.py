@@ -4,8 +4,8 @@ The interval of a difference combines the intervals of both means (Zou & Donner 
 the ratio of the two means; its interval has the ratios r for which the interval of
 mean - r * control contains 0. That is Fieller's method, and for intervals that aren't symmetric it
 is the one of Donner & Zou (2012). So the interval of a difference excludes 0 exactly if that of the
-lift excludes 0 %. If the interval of the control's mean includes 0, the ratio could be anything, and
-there is no percentage.
+lift excludes 0 %. If the interval of the control's mean includes 0, the ratio could be anything,
+and there is no percentage.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ def limit_p_best(p_best: Floats, active: NDArray[np.int64], thin: list[int]) -> 
     """P(best) with none above 0.9 while an arm in play has too little data.
 
     What is taken from the leader goes to the arms with too little data, in equal parts: any of them
-    may be better than it has shown. If only the leader itself has too little, it goes to the others.
+    may be better than it has shown. If only the leader itself has too little, it goes to the other
+    arms.
 
     Args:
         p_best: P(best) of every arm; NaN for arms that aren't in play.
