@@ -10,6 +10,7 @@ import numpy as np
 from varts._text import printable
 from varts.anytime import Evidence
 from varts.checks.finding import percent
+from varts.checks.rewards import FEWEST_REWARDS
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
 from varts.live.report.thin import thin_note
 from varts.stats import ArmStats
@@ -136,12 +137,14 @@ def optimism_note(arms: ArmEstimates) -> str | None:
 def anytime_note(arms: ArmEstimates, seen: ArmStats) -> str | None:
     """A sentence about arms in play without an anytime-valid interval, and when they get one.
 
+    None while there are too few rewards to know how uneven they are.
+
     Args:
         arms: The numbers of the report.
         seen: The statistics that the intervals come from.
     """
     active = arms.config.active
-    if anytime_unavailable(arms.config) is not None or seen.n.sum() < FEWEST_DECISIONS:
+    if anytime_unavailable(arms.config) is not None or seen.n.sum() < FEWEST_REWARDS:
         return None
     needed = math.ceil(Evidence(seen, Tails.of(seen).kurtosis).rewards_needed(1 - arms.error))
     empty = active[np.isnan(arms.anytime_low[active]) & (seen.n[active] < needed)]
