@@ -79,7 +79,8 @@ class Report:
     use a sample of up to a thousand units. The columns besides `arm`:
 
     - n: number of rewards;
-    - mean, sd: of these rewards, weighted if there is a half-life;
+    - mean, sd: the plain average and the standard deviation of these rewards, weighted if there is
+      a half-life;
     - estimate: the median of the belief about the arm's mean. It is close to `mean`, except with
       few rewards, a prior or a half-life, and always within the interval;
     - mean_low, mean_high: the credible interval of the arm's mean at `level`, for this look alone;
