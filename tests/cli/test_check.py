@@ -37,7 +37,7 @@ def test_it_prints_every_check_with_its_verdict(call, log):
     code, out, err = call("check", "log.csv")
     assert (code, err) == (0, "")
     assert out == str(varts.check("log.csv")) + "\n"
-    assert out.startswith("log.csv: 1 warning and 3 notes in 10 checks\n")
+    assert out.startswith("log.csv: 1 warning and 3 notes in 11 checks\n")
     by_shop = call("check", "log.csv", "--experiment", "shop")[1]
     assert "'x/" in by_shop or "4 arms" in by_shop
     assert call("check", "log.csv", "--one-experiment")[1] == out
@@ -90,11 +90,13 @@ def test_the_checks_of_an_experiment(call):
     code, out, err = call("experiment", "check", "price")
     assert (code, err) == (0, "")
     assert out.startswith("price: ") and "25 % of 400 decisions have no reward" in out
-    assert [one.name for one in right][-4:] == [
+    assert [one.name for one in right][-6:] == [
         "rewards by arm",
+        "late rewards",
         "units",
         "probabilities",
         "estimated",
+        "sample ratio",
     ]
     body = json.loads(call("experiment", "check", "price", "--json")[1])
     assert [one["name"] for one in body["checks"]] == [one.name for one in right]

@@ -191,6 +191,7 @@ EXAMPLES = {
         {"version": 1, "kinds": {"visits": "number"}, "interactions": [], "optional": []},
         ["--policy", "VarTS"],
     ),
+    "control": ("b", "b", []),
 }
 BESIDE = {"missing": {"window": 60.0}, "guards": {"metrics": ["r", "q"]}, "features": {}}
 
@@ -578,7 +579,8 @@ def test_the_stop_rule_is_told_and_never_acts(done):
     arms = [line.split("\t")[0] for line in told.splitlines()]
     worth = {"9": 1, "12": 5}
     done("reward", "price", *(word for i in range(20) for word in (i, worth[arms[i]] + i / 10)))
-    *_, out, certainty = done("report", "price").splitlines()
+    *_, out, certainty, optimism = done("report", "price").splitlines()
+    assert optimism.startswith("note: P(best) is optimistic when it first reaches its target")
     assert certainty == (
         "the stop rule counts on a single look; counting every look, you can't rule out 9 or 12 "
         "yet (5 % error)"

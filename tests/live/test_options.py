@@ -115,6 +115,9 @@ BAD = [
         "prior must be for the columns ['visits'], got ['sales']",
     ),
     ({"policy": "LinearVarTS"}, "features must be given for LinearVarTS, got none"),
+    ({"control": 5}, "control must be text of 1 to"),
+    ({"control": ""}, "control must be text of 1 to"),
+    ({"control": "d"}, "control must be one of the arms ['a', 'b', 'c'], got 'd'"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
 ]
 GOOD = {
@@ -143,6 +146,7 @@ GOOD = {
     "metrics": [["refund", "latency_ms"], ("refund",), []],
     "guards": [{}],
     "features": [None, VISITS, {"country": ["NL", "BE"]}, varts.Features(VISITS)],
+    "control": [None, "b"],
 }
 
 
@@ -199,6 +203,7 @@ def other_than(name):
             "clip": (3, 4),
             "metrics": ["other"],
             "features": {"other": "number"},
+            "control": "c",
         }.get(name, 0.123),
     )
 

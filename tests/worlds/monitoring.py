@@ -284,6 +284,7 @@ def experiments(
     error=ERROR,
     kept=STATES,
     tails=False,
+    pairs="fisher",
 ):
     """First rounds of all events by experiment; n, mean, m2 and m4 of the arms at `kept` rounds.
 
@@ -293,7 +294,7 @@ def experiments(
         raise ValueError(f"horizon must be a multiple of {kept}, got {horizon}")
     arms = world.arms(K, gap)
     rule = (
-        martingale.pair_threshold(error / (K - 1)),
+        martingale.pair_threshold(error / (K - 1), pairs),
         martingale.mixture_for(evidence.N_OPT),
         kurtosis.PAIR_BURN_IN,
         kurtosis.MEAN_BURN_IN,

@@ -14,14 +14,17 @@ Notation: c2 is the precision of the effect sizes that are mixed over, kappa = c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
 from varts._validation import Floats
 
+Pairs = Literal["fisher", "product"]  # how the evidence of two arms is combined
+PAIRS: tuple[Pairs, ...] = ("fisher", "product")
 TUNED_ERROR = 0.05  # one c2 for all errors, so that intervals, p-values and verdicts agree
 
 # Points of [0, 1] that crowd at both ends, where the valley of an arm of little variance is narrow.
@@ -67,26 +70,51 @@ def mean_reach(n: Any, m2: Any, evidence: Any, c2: Any) -> Any:
     return np.where(finite, np.sqrt(m2 / n * ratio), np.inf)
 
 
+def rewards_for(evidence: float, c2: float) -> float:
+    """How many rewards it takes for evidence this large against any mean: with fewer, `mean_reach`
+    is infinite.
+
+    No mean has more than (n - 1)/2 log(1/kappa) of evidence against it.
+
+    >>> round(rewards_for(np.log(20), mixture_for(1000)), 3)
+    29.174
+    """
+    low, high = 1.0, 2.0
+    while 0.5 * (high - 1) * np.log1p(high / c2) <= evidence:
+        high *= 2
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        enough = 0.5 * (middle - 1) * np.log1p(middle / c2) > evidence
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
 # --------------------------------------------------------------------------------------- two arms
 
 
-def pair_threshold(error: float) -> float:
-    """The evidence that a pair reaches by chance with this probability, at any look.
+def pair_threshold(error: float, pairs: Pairs = "fisher") -> float:
+    """The evidence that a pair ever reaches by chance with at most this probability.
 
-    >>> round(pair_threshold(0.05), 6)
-    4.743865
+    "fisher" bounds the largest values of both martingales, whoever chooses the arms. "product" is
+    Ville's inequality for their product, which is a martingale if the choice of arms doesn't depend
+    on the rewards.
+
+    >>> round(pair_threshold(0.05), 6), round(pair_threshold(0.05, "product"), 6)
+    (4.743865, 2.995732)
     """
-    return float(special.chdtri(4, error)) / 2
+    return float(special.chdtri(4, error)) / 2 if pairs == "fisher" else -math.log(error)
 
 
-def pair_p_value(evidence: Any) -> Any:
+def pair_p_value(evidence: Any, pairs: Pairs = "fisher") -> Any:
     """The inverse of `pair_threshold`: the chance that evidence this large ever turns up.
 
     >>> round(float(pair_p_value(pair_threshold(0.05))), 12)
     0.05
+    >>> round(float(pair_p_value(pair_threshold(0.05, "product"), "product")), 12)
+    0.05
     """
     z = np.maximum(evidence, 0.0)
-    return (1 + z) * np.exp(-z)
+    return (1 + z) * np.exp(-z) if pairs == "fisher" else np.exp(-z)
 
 
 def pair_evidence(n: Any, m2: Any, n2: Any, m22: Any, gap: Any, c2: float) -> Floats:

@@ -132,6 +132,23 @@ class Belief:
             first = type(self)(*(x[..., pair] for x in self._arrays())).p_best()[..., 0]
         return first if first.ndim else float(first)
 
+    def p_better_than(self, j: int) -> Floats:
+        """P(the arm's mean > mean of arm j) of every arm: one column of `p_better()`.
+
+        It compares each arm with one other, so that it takes time in proportion to the number of
+        arms. The belief must have a single row.
+
+        Args:
+            j: The index of the arm to compare with; its own entry is one half.
+        """
+        j = integer("j", j, 0, self.K - 1)
+        out = np.full(self.K, 0.5)
+        others = np.flatnonzero(np.arange(self.K) != j)
+        if others.size:
+            pairs = np.stack([others, np.full_like(others, j)], axis=1)
+            out[others] = type(self)(*(x[pairs] for x in self._arrays())).p_best()[:, 0]
+        return out
+
     def mirrored(self: Self) -> Self:
         """The belief about the means with their order reversed, for when lower is better."""
         raise NotImplementedError

@@ -9,17 +9,20 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats
+from varts.checks.delays import Delays, check_delays
 from varts.checks.finding import (
     NOTE,
     OK,
     ROWS,
     WARNING,
     Finding,
+    duration,
     list_reasons,
     percent,
     plural,
     too_few,
 )
+from varts.checks.ratio import Ratio, check_ratio
 
 FEWEST_DECISIONS = 100
 FEWEST_OF_AN_ARM = 50  # decisions, before its share of rewards is compared with the others'
@@ -27,7 +30,6 @@ NOTED_MISSING, MUCH_MISSING = 0.05, 0.5
 NOTED_GAP = 0.1  # between arms, in the share of decisions with a reward
 GAP_FALSE_ALARMS = 0.001
 SMALL_PROBABILITY, TINY_PROBABILITY = 0.01, 0.001
-SECONDS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ class DecisionSummary:
         word: An example of a reward that is not a number.
         sticky: Whether a unit should keep its arm; None if unknown.
         window: Whether decisions have a reward window; None if unknown.
+        delays: How late rewards come; None if the log has no times.
+        ratio: How often arms were chosen, compared with the probabilities; None if the log has
+            none.
     """
 
     labels: Sequence[str]
@@ -109,17 +114,23 @@ class DecisionSummary:
     word: str | None = None
     sticky: bool | None = None
     window: bool | None = None
+    delays: Delays | None = None
+    ratio: Ratio | None = None
 
 
 def check_decisions(summary: DecisionSummary) -> list[Finding]:
     """Run all checks on decisions for which the summary has the numbers."""
     found = [check_missing(summary), check_arms_without_reward(summary)]
+    if summary.delays is not None and summary.window is not True:
+        found.append(check_delays(summary.delays))
     if summary.units is not None:
         found.append(check_units(summary.units, summary.sticky))
     if summary.probabilities is not None:
         found.append(check_probabilities(summary, summary.probabilities))
         if summary.probabilities.estimated is not None:
             found.append(check_estimated(summary, summary.probabilities.estimated))
+    if summary.ratio is not None:
+        found.append(check_ratio(summary.ratio))
     if summary.ids is not None:
         found.append(check_ids(summary.ids))
     if summary.left_out:  # first, because the other checks don't see these rows
@@ -197,16 +208,6 @@ def check_arms_without_reward(summary: DecisionSummary) -> Finding:
         f"{percent(float(share[low]))} of those of {few!r}: means can't be compared if the size of "
         "a reward affects whether it is recorded; record one for every decision, or set missing",
     )
-
-
-def duration(seconds: float) -> str:
-    """A time as text.
-
-    >>> duration(7000), duration(0.4), duration(90)
-    ('1.9 hours', '0.4 seconds', '1.5 minutes')
-    """
-    unit, size = next((u, s) for u, s in SECONDS.items() if seconds >= s or s == 1)
-    return f"{seconds / size:.2g} {unit}"
 
 
 # ------------------------------------------------------------------------------ units and ids

@@ -14,6 +14,7 @@ OK, NOTE, WARNING = "ok", "note", "warning"
 VERDICTS = (OK, NOTE, WARNING)  # from best to worst
 ROWS = "rows"  # the check on rows left out
 WORD = "reward not a number"  # a reason to leave a row out
+SECONDS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 LINE = 100  # characters; longer sentences are wrapped
 
 
@@ -136,3 +137,13 @@ def list_reasons(left_out: Mapping[str, int], word: str | None = None) -> str:
     return ", ".join(
         f"{left_out[reason]:,} {reason}{shown if reason == WORD else ''}" for reason in reasons
     )
+
+
+def duration(seconds: float) -> str:
+    """A time as text.
+
+    >>> duration(7000), duration(0.4), duration(90)
+    ('1.9 hours', '0.4 seconds', '1.5 minutes')
+    """
+    unit, size = next((u, s) for u, s in SECONDS.items() if seconds >= s or s == 1)
+    return f"{seconds / size:.2g} {unit}"

@@ -21,7 +21,7 @@ from varts.fitting.sources import Source, Table, find_tables
 
 ROWS_PER_BATCH = 100_000
 TRUE_WORDS = ("true", "1", "yes")
-OPTIONAL = ("id", "unit", "probability", "estimated", "time", "settled_time")
+OPTIONAL = ("id", "unit", "probability", "estimated", "reason", "time", "settled_time")
 
 
 def check(
@@ -36,7 +36,8 @@ def check(
     """Check whether the rewards of a log suit the model, and whether its decisions are sound.
 
     Rows must be in time order, as `Experiment.export` writes them. Besides arm and reward, the
-    checks use the columns id, unit, probability, estimated, time and settled_time if they exist.
+    checks use the columns id, unit, probability, estimated, reason, time and settled_time if they
+    exist.
     The log may be larger than memory: it is read in batches.
 
     Args:
@@ -70,7 +71,7 @@ def check(
             ends = [
                 end for one in times if (end := one.collect(engine="streaming").item()) is not None
             ]
-            tally = Tally(max(ends, default=None))
+            tally = Tally(max(ends, default=None), _count_arms(tables))
             for source, table in zip(sources, tables, strict=True):
                 shown.stage(f"reading {source.name}")
                 for batch in table.collect_batches(
@@ -123,7 +124,7 @@ def read_column(
     `called` is the column's name in the log.
     """
     column = pl.col(called or name)
-    if name in ("id", "unit"):
+    if name in ("id", "unit", "reason"):
         if dtype.is_nested():
             return None
         text = column.cast(pl.String)
@@ -156,6 +157,19 @@ def _read_time(column: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
     return (
         (column.cast(pl.Float64) * 1e6).cast(pl.Int64, strict=False) if dtype.is_numeric() else None
     )
+
+
+def _count_arms(tables: list[pl.LazyFrame]) -> dict[str, int]:
+    """How many arms each experiment has; none if the log has no probabilities."""
+    pairs = [
+        table.select("experiment", "arm").drop_nulls().unique()
+        for table in tables
+        if "probability" in _names(table)
+    ]
+    if not pairs:
+        return {}
+    found = pl.concat(pairs).unique().group_by("experiment").len()
+    return dict(found.collect(engine="streaming").iter_rows())
 
 
 def _names(table: pl.LazyFrame) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.checks.finding import NOTE, OK, WARNING, Finding, percent, plural, too_few
+from varts.checks.level import Periods, movement
 from varts.stats import ArmStats
 from varts.tails import Tails
 
@@ -36,6 +37,19 @@ GAUSSIAN_REGRESSIONS = (
     "reports by context don't account for that and are overconfident: clip rewards or take "
     "logarithms"
 )
+DRIFT_ADVICE = {
+    "together": (
+        "the level moved for all arms, so compare them within days (option block); a half-life "
+        "would only forget what you know"
+    ),
+    "apart": (
+        "the arms moved differently: find out what changed, or let old rewards fade with half_life"
+    ),
+    "unknown": (
+        "find out what changed: the other arms have too few rewards to show whether the level "
+        "moved for all of them"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,7 @@ class RewardSummary:
         halves: The halves to compare; None if the order of the rewards is unknown.
         disorder: Why the rows can't be in time order; None if they may be.
         by_context: Whether features choose the arms, so that reports use regressions.
+        periods: Returns the rewards by period of all arms of an arm's experiment; None if unknown.
     """
 
     labels: Sequence[str]
@@ -79,6 +94,7 @@ class RewardSummary:
     halves: Halves | None = None
     disorder: str | None = None
     by_context: bool = False
+    periods: Callable[[int], Periods] | None = None
 
 
 def check_rewards(summary: RewardSummary) -> list[Finding]:
@@ -272,15 +288,15 @@ def check_drift(summary: RewardSummary, halves: Halves) -> Finding:
     if not changed.size:
         text = f"no arm's rewards changed over time, beyond chance ({_tested(halves)})"
         return Finding(name, OK, sds, text)
-    which = _those(changed.size, np.unique(halves.arms).size)
+    which, arm = _those(changed.size, np.unique(halves.arms).size), int(halves.arms[worst])
+    moved = "unknown" if summary.periods is None else movement(summary.periods(arm))
     return Finding(
         name,
         WARNING,
         sds,
-        f"{which} drifted: {summary.labels[halves.arms[worst]]!r} paid "
+        f"{which} drifted: {summary.labels[arm]!r} paid "
         f"{halves.first.mean[worst]:.4g} in its first {halves.first.n[worst]:,.0f} rewards and "
-        f"{halves.second.mean[worst]:.4g} in the next; find out what changed, or let old rewards "
-        f"fade with half_life ({_tested(halves)})",
+        f"{halves.second.mean[worst]:.4g} in the next; {DRIFT_ADVICE[moved]} ({_tested(halves)})",
     )
 
 

@@ -7,6 +7,7 @@ counted: those whose hash is below a limit, so that either all rows of a unit ar
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.checks.decisions import DecisionSummary, Probabilities, Waiting
+from varts.checks.delays import Delays, delay_correlation, weighted_median
 from varts.checks.finding import WORD
 from varts.checks.keys import KeySample
+from varts.checks.level import Periods
+from varts.checks.ratio import RatioTally
 from varts.checks.rewards import MOST_VALUES, SMALLEST_HALF, Halves, RewardSummary
 from varts.fitting.aggregate import COUNTS, find_word, merge_batches, merge_rows, reduce_batch
 from varts.fitting.columns import MOMENTS, STATISTICS
@@ -27,6 +31,8 @@ BINS_PER_OCTAVE = 4  # times are kept to within a factor of 1.2
 FEWEST_CHANGES = 20  # all up or all down, for rewards to count as sorted
 LATE = 0.99  # share of the rewards that come faster than a late one
 MICROSECONDS = 1_000_000
+FIRST_PERIOD = 16  # rewards; periods grow with the log
+MOST_PERIODS = 64
 
 
 class Tally:
@@ -34,14 +40,20 @@ class Tally:
 
     A batch must have the columns `experiment`, `arm` (text), `given`, `value` and `infinite` (see
     `select_rewards` and FINITE). It may have `id` and `unit` (text), `probability`, `estimated`,
-    `time` and `settled_time` (microseconds).
+    `reason` (text), `time` and `settled_time` (microseconds).
 
     Args:
         now: The present time in microseconds, for the age of decisions.
+        arms: How many arms each experiment has at most, for the sample-ratio check.
     """
 
-    def __init__(self, now: int | None = None) -> None:
+    def __init__(self, now: int | None = None, arms: Mapping[str, int] | None = None) -> None:
         self.now, self.rows = now, 0
+        self.ratio = RatioTally(arms or {})
+        self.late: list[pl.DataFrame] = []
+        self.periods: list[pl.DataFrame] = []
+        self.paid, self.period = 0, FIRST_PERIOD
+        self.origin: float | None = None
         self.blocks: list[pl.DataFrame] = []
         self.decided: list[pl.DataFrame] = []
         self.ages: list[pl.DataFrame] = []
@@ -64,6 +76,8 @@ class Tally:
         self._add_decisions(named)
         if self.word is None:
             self.word = find_word(named.lazy())
+        if "probability" in named.columns:
+            self.ratio.add(named)
         if "time" in named.columns:
             self._add_times(named)
         if "unit" in named.columns:
@@ -81,6 +95,7 @@ class Tally:
         if self.values is not None:
             self.values |= set(paid["value"].unique().to_list()[: MOST_VALUES + 1])
             self.values = self.values if len(self.values) <= MOST_VALUES else None
+        self._add_periods(paid)
         place = pl.col("seen").fill_null(0) + pl.int_range(pl.len()).over(ARM)
         paid = paid.join(self._seen(), ARM, "left", maintain_order="left")
         paid = paid.with_columns(block=place)
@@ -94,6 +109,31 @@ class Tally:
         more = [one.sum().cast(pl.Int64).alias(name) for name, one in counts.items()]
         self.blocks.append(reduce_batch(paid.drop("seen"), keys, *more).sort(keys))
         self.blocks = [merge_batches(self.blocks, keys, (*COUNTS, *counts))]
+
+    def _add_periods(self, paid: pl.DataFrame) -> None:
+        """Add sums by arm and period of the log. Too many periods are merged in pairs."""
+        if self.origin is None:
+            self.origin = float(paid["value"][0])
+        value, place = pl.col("value") - self.origin, pl.int_range(pl.len()) + self.paid
+        keys = [*ARM, "period"]
+        new = paid.select(*ARM, value=value, period=(place // self.period).cast(pl.Int64))
+        self.periods.append(new.group_by(keys).agg(*_sums(pl.col("value"))))
+        self.paid += paid.height
+        table = pl.concat(self.periods)
+        while self.paid > MOST_PERIODS * self.period:
+            self.period *= 2
+            table = table.with_columns(period=pl.col("period") // 2)
+        self.periods = [table.group_by(keys).sum().sort(keys)]
+
+    def _periods_of(self, arms: pl.DataFrame, arm: int) -> Periods:
+        """The rewards by period of all arms of the experiment that this arm belongs to."""
+        table = self.periods[0].filter(experiment=arms["experiment"][arm])
+        row = table["arm"].rank("dense").cast(pl.Int64).to_numpy() - 1
+        column = table["period"].to_numpy()
+        sums = np.zeros((3, int(row.max()) + 1, int(column.max()) + 1))
+        for total, name in zip(sums, ("n", "total", "squares"), strict=True):
+            total[row, column] = table[name].to_numpy()
+        return Periods(*sums)
 
     def _seen(self) -> pl.DataFrame:
         """How many rewards each arm has had so far."""
@@ -120,7 +160,15 @@ class Tally:
         values = None if self.values is None else tuple(sorted(self.values))
         halves = _halves(blocks, arms, stats)
         zeros = totals["zeros"].to_numpy().astype(np.float64)
-        return RewardSummary(_labels(arms), stats, zeros, values, halves, self._disorder(totals))
+        return RewardSummary(
+            _labels(arms),
+            stats,
+            zeros,
+            values,
+            halves,
+            self._disorder(totals),
+            periods=lambda arm: self._periods_of(arms, arm),
+        )
 
     def _disorder(self, totals: pl.DataFrame) -> str | None:
         """Why the rows can't be in time order: times go back, or rewards only rise or only fall."""
@@ -187,6 +235,21 @@ class Tally:
                 batch.filter(rewarded).select(delay=delay).drop_nulls()["delay"].value_counts()
             )
             self.delays.update(dict(counted.iter_rows()))
+            self._add_delays(batch.filter(rewarded).drop_nulls(["time", "settled_time"]))
+
+    def _add_delays(self, paid: pl.DataFrame) -> None:
+        """Add sums by arm, age of the decision and delay of its reward."""
+        if self.now is None or self.origin is None or not paid.height:
+            return
+        keys = [*ARM, "age", "delay"]
+        new = paid.select(
+            *ARM,
+            value=pl.col("value") - self.origin,
+            age=_bin(self.now - pl.col("time")),
+            delay=_bin(pl.col("settled_time") - pl.col("time")) // 2,
+        )
+        self.late.append(new.group_by(keys).agg(*_sums(pl.col("value"))))
+        self.late = [pl.concat(self.late).group_by(keys).sum().sort(keys)]
 
     def decision_summary(self, sticky: bool | None, window: bool | None) -> DecisionSummary:
         """The summary for the checks on decisions."""
@@ -209,6 +272,8 @@ class Tally:
             word=self.word,
             sticky=sticky,
             window=window,
+            delays=self._delays(arms),
+            ratio=self.ratio.summary(),
         )
 
     def _probabilities(self, number: dict[str, Any]) -> Probabilities | None:
@@ -224,18 +289,47 @@ class Tally:
             estimated=int(number["estimated"].sum()) if "estimated" in number else None,
         )
 
+    def _late(self) -> int:
+        """The bin of the time within which 99 % of the rewards came."""
+        bins = np.array(sorted(self.delays))
+        count = np.cumsum([self.delays[int(one)] for one in bins])
+        return int(bins[np.searchsorted(count, LATE * count[-1])])
+
+    def _delays(self, arms: pl.DataFrame) -> Delays | None:
+        """How late rewards come, and whether late ones are larger or smaller."""
+        if not self.late or not self.ages:
+            return None
+        late, ages = self._late(), self.ages[0]
+        waiting = pl.col("decided") - pl.col("rewarded")
+        young = ages.filter(pl.col("age") <= late).group_by(ARM).agg(waiting=waiting.sum())
+        young = arms.select(*ARM, "decided").join(young, ARM, "left", maintain_order="left")
+        age, paid = ages["age"].to_numpy(), ages["rewarded"].to_numpy().astype(float)
+        unpaid = ages.select(waiting).to_series().to_numpy().astype(float)
+        stratum = pl.struct(*ARM, "age").hash()
+        correlation, sds = delay_correlation(
+            self.late[0].select("delay", "n", "total", "squares", stratum=stratum)
+        )
+        return Delays(
+            labels=_labels(arms),
+            seconds=_seconds(late),
+            rewards=float(sum(self.delays.values())),
+            decided=young["decided"].to_numpy().astype(float),
+            waiting=young["waiting"].fill_null(0).to_numpy().astype(float),
+            age_rewarded=_seconds(weighted_median(age, paid)),
+            age_waiting=_seconds(weighted_median(age, unpaid)),
+            correlation=correlation,
+            sds=sds,
+        )
+
     def _waiting(self, arms: pl.DataFrame) -> Waiting | None:
         """Decisions older than the time within which 99 % of the rewards came."""
         if not self.delays or not self.ages:
             return None
-        bins = np.array(sorted(self.delays))
-        count = np.cumsum([self.delays[int(one)] for one in bins])
-        late = int(bins[np.searchsorted(count, LATE * count[-1])])
+        late = self._late()
         old = self.ages[0].filter(pl.col("age") > late).group_by(ARM).sum().drop("age")
         old = arms.select(ARM).join(old, ARM, "left", maintain_order="left").fill_null(0)
         decided, rewarded = (old[name].to_numpy().astype(float) for name in ("decided", "rewarded"))
-        seconds = 2 ** ((late + 1) / BINS_PER_OCTAVE) / MICROSECONDS
-        return Waiting(seconds, decided, rewarded)
+        return Waiting(_seconds(late), decided, rewarded)
 
     def _arms(self) -> pl.DataFrame:
         """One row per arm, sorted by name."""
@@ -278,6 +372,20 @@ def block_start(block: NDArray[np.int64]) -> NDArray[np.int64]:
 def _bin(time: pl.Expr) -> pl.Expr:
     """The logarithm of a time in microseconds, rounded down to a bin. Negative times count as 0."""
     return (time.clip(1).cast(pl.Float64).log(2) * BINS_PER_OCTAVE).floor().cast(pl.Int64)
+
+
+def _seconds(place: float) -> float:
+    """The upper end of a bin of times."""
+    return float(2 ** ((place + 1) / BINS_PER_OCTAVE)) / MICROSECONDS
+
+
+def _sums(value: pl.Expr) -> list[pl.Expr]:
+    """The number, sum and sum of squares of values."""
+    return [
+        pl.len().cast(pl.Float64).alias("n"),
+        value.sum().alias("total"),
+        (value**2).sum().alias("squares"),
+    ]
 
 
 def _added_up(parts: list[pl.DataFrame]) -> pl.DataFrame:

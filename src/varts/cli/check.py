@@ -26,8 +26,8 @@ def check(
 
     The log is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern, with a row per
     decision or reward in the order of time; `varts experiment export` writes one. It may be larger
-    than memory. Of the columns id, unit, probability, estimated, time and settled_time it looks at
-    what it finds.
+    than memory. Of the columns id, unit, probability, estimated, reason, time and settled_time it
+    looks at what it finds.
 
     Example: varts check log.parquet
 

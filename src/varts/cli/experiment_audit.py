@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from varts._intervals import CONFIDENCE
 from varts._text import printable
-from varts.checks.decisions import duration
+from varts.checks.finding import duration
 from varts.cli.app import Json, Whole, print_json, say
 from varts.cli.evaluate import NO_TARGET, TargetFlags, tell
 from varts.cli.experiment_flags import STORE, Name, Url

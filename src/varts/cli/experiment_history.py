@@ -81,7 +81,7 @@ def _show_history(found: History) -> None:
     table.add_column("rewards", justify="right")
     table.add_column("arm")
     interval = f"{100 * found.level:g} % interval"
-    titles = ("traffic", "n", "mean", "posterior", interval, "P(best)", "expected loss", "total")
+    titles = ("traffic", "n", "mean", "estimate", interval, "P(best)", "expected loss", "total")
     for title in titles:
         table.add_column(title, justify="right")
     before = 0
@@ -97,7 +97,7 @@ def _show_history(found: History) -> None:
             "-" if row["traffic"] is None else f"{row['traffic']:.1%}",
             f"{row['n']:,}",
             decimal(row["mean"], places),
-            decimal(row["posterior_mean"], places),
+            decimal(row["estimate"], places),
             f"{low} to {high}" if known else "-",
             "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
             "-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",

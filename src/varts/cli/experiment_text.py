@@ -12,7 +12,15 @@ from varts._text import printable
 from varts.cli.app import say
 from varts.context.text import by_context_text
 from varts.live.report.report import and_more
-from varts.live.report.text import arm_cells, interval_titles, metric_cells, status
+from varts.live.report.text import (
+    arm_cells,
+    control_cells,
+    control_title,
+    control_titles,
+    interval_titles,
+    metric_cells,
+    status,
+)
 
 if TYPE_CHECKING:
     from varts.live import Report
@@ -34,12 +42,22 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
         ((row.arm + (" (paused)" if row.paused else ""), *row[2:]) for row in rows),
     )
     say(*and_more(len(ranking) - top))
+    _show_control(found, [row.arm for row in rows])
     _show_metrics(found, [row.arm for row in rows])
     say(_advice(found, store_flag))
     say(*found.sentences)
     if found.context is not None:
         print()
         print(by_context_text(found.context))
+
+
+def _show_control(found: Report, arms: list[str]) -> None:
+    """Print the table of differences from the control, if there is one."""
+    if found.control is None:
+        return
+    say("", control_title(found))
+    show_aligned(control_titles(found), control_cells(found, arms))
+    say("")
 
 
 def _show_metrics(found: Report, arms: list[str]) -> None:

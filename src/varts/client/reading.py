@@ -20,6 +20,7 @@ from varts.live.audit.records import ChangeRecord, DecisionRecord
 from varts.live.core.state import Config, State
 from varts.live.decide import Decision
 from varts.live.options import Options
+from varts.live.report.control import Control
 from varts.live.report.gain import Gain
 from varts.live.report.guardrails import METRIC_COLUMNS as METRIC_COLUMNS
 from varts.live.report.report import Report
@@ -107,6 +108,7 @@ def read_change(body: Mapping[str, Any]) -> ChangeRecord:
 def read_report(body: Mapping[str, Any], state: State) -> Report:
     """What `Report.to_dict` has told, of an experiment in this state."""
     gain, metrics, context = body["gain"], body["metrics"], body["context"]
+    control = body.get("control")  # an older service doesn't send one
     return Report(
         name=body["name"],
         frame=read_frame(body["arms"], TYPES),
@@ -123,6 +125,7 @@ def read_report(body: Mapping[str, Any], state: State) -> Report:
         metrics=None if metrics is None else read_frame(metrics, METRIC_COLUMNS),
         guards=tuple(body["guards"]),
         context=None if context is None else ToldContext(context),
+        control=None if control is None else Control.from_dict(control),
     )
 
 

@@ -31,8 +31,10 @@ class ArmMean(NamedTuple):
     Args:
         arm: The arm's name.
         n: How many rewards it has in the log.
-        naive: The plain mean of its rewards, which adaptive sampling biases; None without rewards.
-        mean: The mean, corrected for that bias; None without rewards.
+        naive: The plain mean of its rewards, which is `mean` in a report. Adaptive sampling biases
+            it. None without rewards.
+        mean: The mean, weighted by the logged probabilities to correct for that bias. It differs
+            from `mean` and `estimate` in a report, which aren't weighted. None without rewards.
     """
 
     arm: str
@@ -120,7 +122,7 @@ class Evaluation:
         places = places_for(one.high - one.low for one in known)
         lines = [
             f"{self.name}: {self.target}: {shown(self.estimates[self.headline], places)} "
-            f"per decision ({interval}, {self.headline})",
+            f"per decision, weighted by the logged probabilities ({interval}, {self.headline})",
             f"against {self.against}: {shown(self.difference, places, '+')}",
             "",
             *columns(
@@ -129,7 +131,7 @@ class Evaluation:
             ),
             "",
             *columns(
-                ["arm", "rewards", "naive mean", "mean", "se", interval],
+                ["arm", "rewards", "naive mean", "weighted mean", "se", interval],
                 [
                     [one.arm, f"{one.n:,}", decimal(one.naive, places), *cells(one.mean, places)]
                     for one in self.arms

@@ -855,7 +855,7 @@ def open_experiment(
         groups: The group of each arm, for a prior that was fitted by group.
         options: Options of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, rules.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
 
     Raises:
         UnknownExperiment: There is no experiment of that name, and no arms to create it with.

@@ -21,7 +21,7 @@ import numpy as np
 
 from varts._validation import abbreviate, choice, integer, real, unknown
 from varts.features import MISSING, NUMBER, Features, features_from
-from varts.live.arguments import read_seconds
+from varts.live.arguments import check_text, read_seconds
 from varts.policies import Fading, Policy, PolicyLike, SequentialHalving, known, make, options_of
 from varts.priors import LinearNormalGamma, Prior, PriorLike, prior_from
 
@@ -69,6 +69,7 @@ class GivenOptions(TypedDict, total=False):
     block: float | str | None
     adjust: Features | Mapping[str, Any] | None
     rules: int
+    control: str | None
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class Options:
             unit still gets the same chances. Every decision then needs a context.
         rules: How the log is turned into numbers. Experiments from before these rules have rules 1;
             `configure` can switch them to 2.
+        control: The arm that the report compares all others with: differences, percentages and the
+            probability of being better.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -146,6 +149,7 @@ class Options:
     block: float | str | None = AUTO
     adjust: Any = None
     rules: int = RULES[-1]
+    control: str | None = None
 
     #: Options that can't change, because everything in the log depends on them.
     FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units", "features", "adjust")
@@ -211,6 +215,7 @@ class Options:
             block=check_block(asked.block),
             adjust=stored_features(asked.adjust, asked.metrics),
             rules=integer("rules", asked.rules, RULES[0], RULES[-1]),
+            control=None if asked.control is None else check_text("control", asked.control),
         )
         made._check_combinations()
         # `build` refuses a prior that the policy doesn't accept.
@@ -334,6 +339,17 @@ class Options:
         if self.floor * active > 1:
             raise ValueError(
                 f"floor must be at most 1/{active} with {active} arms in play, got {self.floor:g}"
+            )
+
+    def check_control(self, arms: Sequence[str]) -> None:
+        """Raise ValueError if the control isn't one of the arms.
+
+        Args:
+            arms: The names of all arms.
+        """
+        if self.control is not None and self.control not in arms:
+            raise ValueError(
+                f"control must be one of the arms {abbreviate(list(arms))}, got {self.control!r}"
             )
 
     def with_arm(self, K: int, prior: Any) -> Options:
@@ -776,4 +792,5 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "block": ("auto|SECONDS|1h|1d", _read_block),
     "adjust": ("NAME=number|NAME=WORD/WORD", parse_features),
     "rules": ("1|2", _read_rules),
+    "control": ("ARM", _read_text),
 }

@@ -115,9 +115,9 @@ class History:
 
     - checkpoint, time, version, rewards: the number of the checkpoint, starting at 1, its time, and
       how many events and rewards there were;
-    - arm, n, mean, sd, mean_low, mean_high, anytime_low, anytime_high, p_best, expected_loss,
-      may_be_best: as in a `Report` at that time;
-    - posterior_mean: the expected value of the arm's mean reward, given the prior; null while there
+    - arm, n, mean, sd, estimate, mean_low, mean_high, anytime_low, anytime_high, p_best,
+      expected_loss, may_be_best: as in a `Report` at that time;
+    - posterior_mean: the expected value of the belief whose median is `estimate`; null while there
       are too few rewards;
     - decisions, share: how many decisions the arm had, and its share of all of them;
     - traffic: its share of the decisions since the previous checkpoint; null if there were none;
@@ -195,7 +195,15 @@ class History:
         ):
             names = pl.col("arm").replace({arm: printable(arm) for arm in self.arms})
             shown = self.frame.with_columns(names, pl.col("time").dt.strftime("%Y-%m-%d %H:%M:%S"))
-            left_out = ("version", "sd", "anytime_low", "anytime_high", "may_be_best", "decisions")
+            left_out = (
+                "version",
+                "sd",
+                "posterior_mean",
+                "anytime_low",
+                "anytime_high",
+                "may_be_best",
+                "decisions",
+            )
             return f"{printable(repr(self))}\n{shown.drop(left_out)}"
 
     def __repr__(self) -> str:
@@ -263,7 +271,7 @@ def history(
 
 COLUMNS = (
     "checkpoint", "time", "version", "rewards", "arm", "decisions", "share", "traffic", "n", "mean",
-    "sd", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high", "p_best",
+    "sd", "estimate", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high", "p_best",
     "expected_loss", "may_be_best", "cumulative_reward",
 )  # fmt: skip
 

@@ -24,24 +24,35 @@ if TYPE_CHECKING:
 
 
 # Ids are left out: the database makes sure that they are unique.
-CHECKED = ("arm", "probability", "estimated", "unit", "time", "value", "settled_time")
+CHECKED = (
+    "arm", "probability", "estimated", "unit", "time", "value", "arrived_time", "reason", "settled",
+)  # fmt: skip
 
 
 def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Checks:
-    """Run all checks on a log as of `now`. Rewards are as counted, missing ones included."""
+    """Run all checks on a log as of `now`. Rewards are as counted, missing ones included.
+
+    If decisions count when their window closes, those whose window is open are left out.
+    """
     import polars as pl
 
     from varts.checks.log import summarise
     from varts.checks.tally import Tally
 
     numbers, text = (pl.Int64, pl.Float64, pl.Boolean), pl.String
-    types = dict(zip(CHECKED, (*numbers, text, pl.Int64, pl.Float64, pl.Int64), strict=True))
+    types = dict(
+        zip(CHECKED, (*numbers, text, pl.Int64, pl.Float64, pl.Int64, text, text), strict=True)
+    )
     names = pl.Series("arm", config.arms, pl.String)
-    tally, done = Tally(now), 0
+    tally, done = Tally(now, {"": len(config.arms)}), 0
     for page in log.decision_pages(CHECKED):
         batch = make_table(make_columns(CHECKED, page), types)
+        if config.options.settles_at_close:
+            batch = batch.drop_nulls("settled")
         tally.add(
-            batch.with_columns(
+            batch.rename({"arrived_time": "settled_time"})
+            .drop("settled")
+            .with_columns(
                 experiment=pl.lit(""),
                 arm=names.gather(batch["arm"]),
                 given="value",

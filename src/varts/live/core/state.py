@@ -116,6 +116,7 @@ class Config:
         if not len(self.active):
             raise ValueError("at least one arm must stay in play, got none")
         self.options.check_floor(len(self.active))
+        self.options.check_control(self.arms)
         if before is None or (self.arms, self.options) != (before.arms, before.options):
             self.options.build(len(self.arms))
 

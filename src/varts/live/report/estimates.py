@@ -22,8 +22,9 @@ from varts.context import Units
 from varts.context.overall import averaged
 from varts.linear_stats import LinearStats
 from varts.live.core.allocation import linear_statistics, seen_by
-from varts.live.core.effective import Effective
+from varts.live.core.effective import Effective, thin_arms
 from varts.live.core.state import Config, State
+from varts.live.report.thin import limit_p_best
 from varts.policies import BernoulliTS, KnownVarianceTS, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma
 from varts.stats import ArmStats
@@ -203,6 +204,8 @@ def estimate_arms(
         low[reporting.known], high[reporting.known] = belief.interval(level)
     if reporting.comparable:
         p_best[active], loss[active] = reporting.compare(active)
+        thin = thin_arms(config, state.counts(), _sd(stats, state.counts()))
+        p_best = limit_p_best(p_best, active, thin)
     error = anytime_error(config)
     anytime_low, anytime_high, possible = _anytime(reporting.seen, config, error)
     if config.options.goal == "min":
@@ -276,8 +279,13 @@ def p_best_in_play(state: State) -> Floats:
     """
     if state.config.options.contextual:
         return np.empty(0)
-    reporting, active = ReportingPolicy(state), state.config.active
-    return reporting.belief(active).p_best() if reporting.comparable else np.empty(0)
+    reporting, config = ReportingPolicy(state), state.config
+    if not reporting.comparable:
+        return np.empty(0)
+    counts, p_best = state.counts(), np.full(len(config.arms), np.nan)
+    p_best[config.active] = reporting.belief(config.active).p_best()
+    thin = thin_arms(config, counts, _sd(state.statistics(), counts))
+    return limit_p_best(p_best, config.active, thin)[config.active]
 
 
 def _sd(stats: ArmStats, counts: NDArray[np.int64]) -> Floats:

@@ -9,12 +9,13 @@ from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts._validation import real
 from varts.beliefs.leader import REWARDS_PER_ARM, leads
-from varts.checks.finding import WARNING
+from varts.checks.finding import NOTE, WARNING, Finding
 from varts.checks.rewards import RewardSummary, check_rewards
 from varts.context import ContextReport, report_on
 from varts.context.text import by_context_text
 from varts.live.core.effective import thin_arms
 from varts.live.core.state import State
+from varts.live.report.control import Control, compare_with_control
 from varts.live.report.estimates import (
     ArmEstimates,
     Contexts,
@@ -26,13 +27,16 @@ from varts.live.report.estimates import (
 from varts.live.report.gain import Gain, gain
 from varts.live.report.guardrails import explain, measure, violations
 from varts.live.report.rules import (
+    anytime_note,
     assumption_notes,
     certainty,
+    intervals_note,
+    optimism_note,
     pending_note,
     stop_rule,
-    thin_note,
     waiting_note,
 )
+from varts.live.report.thin import thin_note
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,6 +74,7 @@ class Report:
         guards: A sentence for each arm that breaks a guardrail.
         context: Which arm is best for whom, if arms are chosen by features; None otherwise, and
             while some arm has too few rewards.
+        control: Every arm compared with the control; None without the option `control`.
 
     Row i of `frame` is arm i of `Experiment.arms`. `ranking` has the same rows with the best arm
     first, which is the order in print. If arms are chosen by features, an estimate is the mean
@@ -79,7 +84,8 @@ class Report:
     - n: number of rewards;
     - effective_n: how many independent and comparable rewards these are worth for the estimate;
       fewer than `n` if units return, or if the level moves over time;
-    - mean, sd: of these rewards, weighted if there is a half-life;
+    - mean, sd: the plain average and the standard deviation of these rewards, weighted if there is
+      a half-life;
     - estimate: the median of the belief about the arm's mean. It is close to `mean`, except with
       few rewards, a prior or a half-life, and always within the interval;
     - mean_low, mean_high: the credible interval of the arm's mean at `level`, for this look alone;
@@ -108,6 +114,7 @@ class Report:
     metrics: pl.DataFrame | None = None
     guards: tuple[str, ...] = ()
     context: ContextReport | None = None
+    control: Control | None = None
 
     @property
     def ranking(self) -> pl.DataFrame:
@@ -185,6 +192,8 @@ class Report:
         certainty = [] if self.best is None or self.certainty in verdict else [self.certainty]
         gain = [] if self.gain is None else [str(self.gain)]
         notes = [f"note: {note}" for note in self.notes if note not in verdict]
+        if self.control is not None and self.control.note is not None:
+            notes.append(f"note: {self.control.note}")
         return [*certainty, *gain, *self.guards, *notes]
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,6 +206,7 @@ class Report:
             "metrics": None if self.metrics is None else self.metrics.to_dicts(),
             "guards": self.guards,
             "context": None if self.context is None else self.context.to_dict(),
+            "control": None if self.control is None else self.control.to_dict(),
             "arms": self.frame.to_dicts(),
         }
 
@@ -221,10 +231,17 @@ class Report:
             float_precision=4,
         ):
             table = str(shown.with_columns(names))
+            compared = []
+            if self.control is not None:
+                other = self.control.frame.head(ARMS_SHOWN)
+                other = other.with_columns(
+                    pl.Series("arm", map(printable, other["arm"]), pl.String)
+                )
+                compared = [f"compared with {printable(self.control.arm)}, the control", str(other)]
         lines = [f"{self.name}: {self.verdict}", *self.sentences]
         more = and_more(len(self.frame) - len(shown))
         context = [] if self.context is None else ["", by_context_text(self.context)]
-        return "\n".join([*map(printable, lines), table, *more, *context])
+        return "\n".join([*map(printable, lines), table, *more, *compared, *context])
 
 
 def and_more(arms: int) -> list[str]:
@@ -265,7 +282,7 @@ def report_of(
     arms = estimate_arms(state, traffic, level, reporting)
     metrics = _measure_metrics(state, level)
     winner, because = stop_rule(arms, reporting, violations(metrics))
-    stop = winner is not None
+    met = stop = winner is not None
     if config.stopped:
         winner, stop, because = config.winner, True, "the experiment was stopped"
     paused = [config.arms[arm] for arm in config.paused]
@@ -280,11 +297,12 @@ def report_of(
         winner=None if winner is None else config.arms[winner],
         error=arms.error,
         certainty=certainty(arms, stop and not config.stopped),
-        notes=_notes(arms, reporting, closes),
+        notes=_notes(arms, reporting, met, closes),
         gain=gain_over_holdout(state, level),
         metrics=metrics,
         guards=() if metrics is None else explain(metrics, paused),
         context=_report_by_context(state, reporting, level),
+        control=compare_with_control(arms, reporting, level),
     )
 
 
@@ -314,18 +332,38 @@ def _error_if_available(state: State) -> float | None:
     return None if anytime_unavailable(state.config) else anytime_error(state.config)
 
 
-def _notes(arms: ArmEstimates, reporting: ReportingPolicy, closes: int | None) -> tuple[str, ...]:
-    """Sentences about pending decisions, about corrections for units and time, and the warnings of
-    the checks that need no log."""
-    contextual = arms.config.options.contextual
-    summary = RewardSummary(arms.config.arms, arms.stats, by_context=contextual)
-    warnings = [one.sentence for one in check_rewards(summary) if one.verdict == WARNING]
-    average = [AVERAGE_UNIT] if contextual and reporting.units is None else []
-    few = None
-    if arms.best is not None and not arms.config.stopped:
-        few = thin_note(arms.config, arms.counts, arms.sd)
-    said = [one for one in (waiting_note(arms, closes), pending_note(arms), few) if one is not None]
-    return (*average, *said, *assumption_notes(arms.config, arms.counts, arms.effective), *warnings)
+def _notes(
+    arms: ArmEstimates, reporting: ReportingPolicy, met: bool, closes: int | None
+) -> tuple[str, ...]:
+    """Sentences about pending decisions, about corrections for units and time, about rewards that
+    contradict an assumption, and about what the intervals and the stop rule mean."""
+    config = arms.config
+    summary = RewardSummary(config.arms, arms.stats, by_context=config.options.contextual)
+    findings = [one.sentence for one in check_rewards(summary) if _contradicts(one, summary)]
+    average = [AVERAGE_UNIT] if config.options.contextual and reporting.units is None else []
+    if arms.best is None:
+        said = [pending_note(arms)]
+    elif config.stopped:
+        said = [pending_note(arms), intervals_note(arms)]
+    else:
+        few = thin_note(config, arms.counts, arms.sd)
+        optimistic = optimism_note(arms) if met else None
+        said = [pending_note(arms), few, optimistic, anytime_note(arms, reporting.seen)]
+        said.append(intervals_note(arms))
+    said = [waiting_note(arms, closes), *said]
+    assumed = assumption_notes(config, arms.counts, arms.effective)
+    return (*average, *(one for one in said if one is not None), *assumed, *findings)
+
+
+def _contradicts(finding: Finding, summary: RewardSummary) -> bool:
+    """Whether a finding is about an assumption behind the numbers of the report.
+
+    These are the warnings, rewards of an arm that are all equal, and tails that regressions don't
+    account for.
+    """
+    if finding.verdict != NOTE or finding.number is None:
+        return finding.verdict == WARNING
+    return finding.name == "equal rewards" or (finding.name == "kurtosis" and summary.by_context)
 
 
 def _report_by_context(

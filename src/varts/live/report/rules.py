@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,34 +10,23 @@ from typing import Any
 import numpy as np
 
 from varts._text import printable
+from varts.anytime import Evidence
 from varts.checks.finding import percent
-from varts.live.core.effective import FEWEST_REWARDS, Effective, thin_arms
+from varts.checks.rewards import FEWEST_REWARDS
+from varts.live.core.effective import Effective
 from varts.live.core.state import Config
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
+from varts.live.report.thin import thin_note
+from varts.stats import ArmStats
 from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
+from varts.tails import Tails
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards may be a biased sample
 FEWEST_DECISIONS = 20  # before a share of pending decisions is worth a sentence
 LIKELY_SDS = 3.0  # a value this many sds from the mean of all rewards may still be a reward
 ARMS_NAMED = 5  # in a sentence
 NOTED_LOSS = 0.9  # of the rewards: if fewer are left by returning units, the report says it
-
-
-def thin_note(config: Config, counts: Any, sd: Any) -> str | None:
-    """A sentence about arms with too little data; None if there are none."""
-    thin = thin_arms(config, counts, sd)
-    if not thin:
-        return None
-    name, n = printable(config.arms[thin[0]]), int(counts[thin[0]])
-    few = f"{n:,} {'reward' if n == 1 else 'rewards'}"
-    what = f"only {few}" if n < FEWEST_REWARDS else f"{few} that are all equal"
-    more = ""
-    if len(thin) > 1:
-        others = "another arm has" if len(thin) == 2 else f"{len(thin) - 1:,} other arms have"
-        more = f", and {others} too few or only equal ones"
-    advice = "wait for more rewards" if config.options.floor else "set a floor to get more"
-    so = f"so no arm can be called the best yet; {advice}, or pause the arm"
-    return f"{name} has {what}{more}, {so}"
+MANY_INTERVALS = 10  # of 95 %: one of them misses in 40 % of all reports
 
 
 def stop_rule(
@@ -186,6 +176,68 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
             f"time{floor}"
         )
     return found
+
+
+def optimism_note(arms: ArmEstimates) -> str | None:
+    """A sentence for a P(best) rule that is met without a prior; None if it doesn't apply.
+
+    Looking often makes the first crossing optimistic: with a prior from past experiments P(best)
+    accounts for how different arms usually are, without one it doesn't.
+
+    Args:
+        arms: The numbers of the report, whose stop rule is met.
+    """
+    options = arms.config.options
+    if options.stop_p_best is None or options.prior is not None or len(arms.config.active) == 1:
+        return None
+    if StopAtPBest(options.stop_p_best).winner(arms.p_best) is None:
+        return None
+    return (
+        "P(best) is optimistic when it first reaches its target, because it has had many chances "
+        "to do so and there is no prior: check that it stays there for a few more looks, or use "
+        "stop_error"
+    )
+
+
+def anytime_note(arms: ArmEstimates, seen: ArmStats) -> str | None:
+    """A sentence about arms in play without an anytime-valid interval, and when they get one.
+
+    None while there are too few rewards to know how uneven they are.
+
+    Args:
+        arms: The numbers of the report.
+        seen: The statistics that the intervals come from.
+    """
+    active = arms.config.active
+    if anytime_unavailable(arms.config) is not None or seen.n.sum() < FEWEST_REWARDS:
+        return None
+    needed = math.ceil(Evidence(seen, Tails.of(seen).kurtosis).rewards_needed(1 - arms.error))
+    empty = active[np.isnan(arms.anytime_low[active]) & (seen.n[active] < needed)]
+    if not empty.size:
+        return None
+    has = f"{round(float(seen.n[empty[0]])):,}"
+    if empty.size == 1:
+        what = f"the anytime interval of {_name(arms, empty[0])} appears"
+        of = f"rewards (it has {has})"
+    else:
+        what = f"the anytime intervals of {empty.size:,} arms appear"
+        of = f"rewards each ({_name(arms, empty[0])} has {has})"
+    return f"{what} after about {needed:,} {of}: rewards this uneven need that many"
+
+
+def intervals_note(arms: ArmEstimates) -> str | None:
+    """A sentence about the number of intervals that may miss; None if there are few arms.
+
+    Args:
+        arms: The numbers of the report.
+    """
+    known = int(np.isfinite(arms.low).sum())
+    if known < MANY_INTERVALS:
+        return None
+    return (
+        f"each of the {known:,} intervals holds at its own level, not all of them together: a few "
+        "of them are likely to miss"
+    )
 
 
 def pending_note(arms: ArmEstimates) -> str | None:

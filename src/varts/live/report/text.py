@@ -105,6 +105,40 @@ def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
     ]
 
 
+def control_titles(found: Report) -> tuple[str, ...]:
+    """The headings of the table of differences from the control."""
+    interval, anytime = interval_titles(found)
+    return "arm", "difference", interval, anytime, "lift", f"{interval} of the lift", "P(better)"
+
+
+def control_title(found: Report) -> str:
+    """What the table of differences shows, in a few words."""
+    arm = "" if found.control is None else found.control.arm
+    return f"compared with {arm}, the control"
+
+
+def control_cells(found: Report, arms: list[str]) -> list[tuple[str, ...]]:
+    """The rows of the table of differences from the control, with these arms in this order."""
+    if found.control is None:
+        return []
+    rows = {one.arm: one for one in found.control.comparisons}
+    shown = [rows[arm] for arm in arms if arm in rows]
+    wide = [one.high - one.low for one in shown if one.high is not None and one.low is not None]
+    places = places_for(wide)
+    return [
+        (
+            one.arm,
+            decimal(one.difference, places, "+"),
+            range_text(one.low, one.high, places),
+            range_text(one.anytime_low, one.anytime_high, places),
+            "-" if one.lift is None else f"{one.lift:+.1f} %",
+            range_text(one.lift_low, one.lift_high, 1) + ("" if one.lift is None else " %"),
+            "-" if one.p_better is None else f"{one.p_better:.4f}",
+        )
+        for one in shown
+    ]
+
+
 def metric_cells(found: Report, arms: list[str]) -> Iterator[MetricCells]:
     """A table for each secondary metric, with these arms in this order."""
     if found.metrics is None:

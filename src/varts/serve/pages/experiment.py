@@ -15,6 +15,9 @@ from varts.live.report.estimates import posterior
 from varts.live.report.report import Report
 from varts.live.report.text import (
     arm_cells,
+    control_cells,
+    control_title,
+    control_titles,
     interval_titles,
     metric_cells,
     status,
@@ -89,7 +92,7 @@ def page(
         tone=_tone(found),
         cells=arm_cells(found),
         intervals=interval_titles(found),
-        metrics=_metrics(found),
+        metrics=[*_control(found), *_metrics(found)],
         by_context=_by_context(found),
         worth=_worth(found),
         colours=colours,
@@ -108,6 +111,15 @@ def page(
         groups=GROUPS,
         typed=typed_options(config.options) if sent is None else sent,
     )
+
+
+def _control(found: Report) -> list[Table]:
+    """The differences from the control, if there is one."""
+    if found.control is None:
+        return []
+    rows = control_cells(found, list(found.ranking["arm"]))
+    heads = [title(head) for head in control_titles(found)]
+    return [Table(control_title(found), heads, rows)]
 
 
 def _metrics(found: Report) -> list[Table]:

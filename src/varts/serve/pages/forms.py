@@ -53,6 +53,7 @@ GROUPS = (
     Group("Rewards that come late or are huge", ("window", "missing", "skew", "clip")),
     Group("Drift", ("half_life",)),
     Group("Stop rule", ("stop_p_best", "stop_loss", "stop_error")),
+    Group("Comparison", ("control",)),
     Group("Other metrics", ("metrics", "guards")),
     Group("What is known of a unit", ("features",)),
     Group("Units and ids", ("hash_units", "client_ids")),
@@ -74,6 +75,7 @@ LABELS = {
     "metrics": "Names of the metrics",
     "guards": "Guardrails",
     "features": "Features",
+    "control": "Control arm",
 }
 SHOWN = tuple(name for group in GROUPS for name in group.options)
 FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.default, bool))

@@ -109,8 +109,9 @@ def _answer(found: Evaluation) -> str:
     value = shown(found.estimates[found.headline], places)
     difference = shown(found.difference, places, "+")
     return (
-        f"{found.target}: {value} a decision; against {found.against}: {difference} "
-        f"({100 * found.level:g} % intervals, {found.headline})"
+        f"{found.target}: {value} per decision; against {found.against}: {difference} "
+        f"({100 * found.level:g} % intervals, weighted by the logged probabilities, "
+        f"{found.headline})"
     )
 
 
@@ -125,7 +126,7 @@ def _tables(found: Evaluation) -> list[Table]:
         Table("By estimator", ["Estimator", "Value", "Standard error", interval], by_estimator),
         Table(
             "What each arm pays",
-            ["Arm", "Rewards", "Plain mean", "Mean", "Standard error", interval],
+            ["Arm", "Rewards", "Plain mean", "Weighted mean", "Standard error", interval],
             by_arm,
         ),
     ]
