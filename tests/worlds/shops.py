@@ -26,11 +26,7 @@ class Gaussian:
     adds = True
 
     def draw(self, rng, mean, arm, z, share):
-        sd = (
-            np.broadcast_to(self.sd, np.max(arm, initial=0) + 1)[arm]
-            if np.ndim(self.sd)
-            else self.sd
-        )
+        sd = np.asarray(self.sd)[arm] if np.ndim(self.sd) else self.sd
         noise = np.sqrt(share) * z + np.sqrt(1 - share) * rng.normal(size=len(mean))
         return mean + sd * noise
 
@@ -289,11 +285,7 @@ class Delays:
     lost: float = 0.0
 
     def draw(self, rng, arm, reward):
-        mean = (
-            np.broadcast_to(self.mean, np.max(arm, initial=0) + 1)[arm]
-            if np.ndim(self.mean)
-            else self.mean
-        )
+        mean = np.asarray(self.mean)[arm] if np.ndim(self.mean) else self.mean
         size = len(arm)
         if self.law == "exponential":
             base = rng.exponential(size=size)
