@@ -53,6 +53,13 @@ class CoreLog:
         """The arms of all decisions."""
         return np.array(self._arms, dtype=np.int64)
 
+    @property
+    def held(self):
+        """Which decisions are in the holdout."""
+        config, every = self.state.config, range(len(self._arms))
+        marks = (holdout_mark(self.seed, config, self._decision(i)) for i in every)
+        return np.array([mark.get("held", False) for mark in marks])
+
     # ------------------------------------------------------------------ calls
 
     def decide(self, now, count, units=None, contexts=None):
@@ -163,7 +170,7 @@ class CoreLog:
         return Traffic(dict(enumerate(decided)), dict(enumerate(settled)))
 
     def _some_contexts(self):
-        """The contexts of settled decisions, evenly spaced over the log, as `contexts` reads them."""
+        """Contexts of settled decisions, evenly spaced over the log: those that a store reads."""
         version = self.state.version
         step = max(version / MOST_CONTEXTS, 1.0)
         versions = {version - int(i * step) for i in range(min(MOST_CONTEXTS, version))}

@@ -56,8 +56,8 @@ class Played:
     x: Any = None
     looks: list[Look] = field(default_factory=list)
 
-    def truth(self, day, captured):
-        """The true mean of every arm, over the traffic so far.
+    def truth(self, day, captured, x=None):
+        """The true mean of every arm, over the traffic so far; x has the features of its units.
 
         An arm's true mean is what the experiment would have measured if all decisions that are
         settled on that day had got this arm: its mean at the average level of the days of these
@@ -72,25 +72,22 @@ class Played:
         if users is not None and users.tied and users.law == "lognormal":
             # The average visit is by a more active user: the mean of z under lognormal activity.
             level += world.rewards.sd * np.sqrt(users.share) * users.tied * users.spread
-        return captured * instance.means_at(np.arange(len(instance.means)), level)
+        every = range(len(instance.means))
+        if x is None:
+            means = [instance.means_at(arm, level) for arm in every]
+        else:
+            means = [instance.means_at(np.full(len(x), arm), level, x).mean() for arm in every]
+        return captured * np.array(means)
 
     @property
     def regret(self):
         """The total loss compared with the best arm in play at each decision."""
-        instance = self.instance
-        sign = 1.0 if instance.world.goal == "max" else -1.0
+        instance, count = self.instance, len(self.steps)
         level = instance.level[self.steps]
-        if self.x is None:
-            every = [
-                sign * instance.means_at(np.full(len(level), arm), level)
-                for arm in range(len(instance.means))
-            ]
-        else:
-            every = [
-                sign * instance.means_at(np.full(len(level), arm), level, self.x)
-                for arm in range(len(instance.means))
-            ]
-        means = np.where(self.in_play[self.steps].T, np.array(every), -np.inf)
+        arms = range(len(instance.means))
+        every = np.array([instance.means_at(np.full(count, arm), level, self.x) for arm in arms])
+        every = every if instance.world.goal == "max" else -every
+        means = np.where(self.in_play[self.steps].T, every, -np.inf)
         return float((means.max(axis=0) - means[self.arms, np.arange(len(level))]).sum())
 
 
@@ -110,9 +107,9 @@ def captured_share(world, size=400_000):
     K = len(instance.means)
     if world.delays is None:
         return np.ones(K)
-    window, rng = world.window if world.window is not None else np.inf, np.random.default_rng(1)
-    out = []
+    window, out = np.inf if world.window is None else world.window, []
     for arm in range(K):
+        rng = np.random.default_rng(1)  # the same for all, so that equal arms stay equal
         arms = np.full(size, arm)
         mean = instance.means_at(arms)
         reward = world.rewards.draw(rng, mean, arms, np.zeros(size), 0.0)
@@ -151,7 +148,7 @@ def play(world, seed, log=CoreLog, captured=None, **options):
         while looks and looks[0] <= day:
             report = log.report(now)
             K = len(report.frame)
-            truth = played.truth(day, captured)[:K]
+            truth = played.truth(day, captured, np.concatenate(xs) if xs else None)[:K]
             played.looks.append(Look(looks.pop(0), report, truth, len(steps)))
         if step == last:
             break
