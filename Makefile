@@ -18,7 +18,7 @@ failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the sett
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
-	bench-best-arm bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context
+	bench-best-arm bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-26s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -197,6 +197,12 @@ bench-anytime: install  ## errors and detection times of always-valid inference,
 
 bench-best-arm: install  ## how soon the best arm is found, and how often rules err, into docs/best-arm.md
 	$(BIN)/python -m benchmarks.best_arm $(BENCH)
+
+bench-worlds: install  ## the numbers of live experiments in worlds whose truth is known, into docs/assumptions.md
+	$(BIN)/python -m benchmarks.worlds $(BENCH)
+
+calibration: install  ## ranks, reliability and coverage of beliefs and reports, into docs/calibration.md
+	$(BIN)/python -m benchmarks.calibration $(BENCH)
 
 bench-family: install  ## regret and identification of all policies beside published numbers, into docs/family.md
 	$(BIN)/python -m benchmarks.family $(BENCH)
