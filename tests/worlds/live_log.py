@@ -13,7 +13,17 @@ import numpy as np
 
 import varts
 from varts.live.core.allocation import STICKY, allocate, counted, encode, holdout_mark, seed_for
-from varts.live.core.events import ADD_ARM, CREATE, MISSING, PAUSE, RESUME, REWARD, Event
+from varts.live.core.events import (
+    ADD_ARM,
+    ARRIVAL,
+    CREATE,
+    EXPIRED,
+    MISSING,
+    PAUSE,
+    RESUME,
+    REWARD,
+    Event,
+)
 from varts.live.core.state import Config, State
 from varts.live.experiment import MOST_CONTEXTS
 from varts.live.options import Options
@@ -44,6 +54,7 @@ class CoreLog:
         self._arms, self._epochs, self._times = [], [], []
         self._units, self._reasons, self._contexts = [], [], []
         self._settled = []  # whether each of them has a reward, or none after its window
+        self._arrived = {}  # by number, rewards that count when their window closes
         self._swept = 0  # all decisions before this one have a closed window
         self._decisions = {}  # by version, the number of the decision that the event settled
         self._kept = {}  # by sticky unit, its arm
@@ -98,7 +109,18 @@ class CoreLog:
     def reward(self, now, numbers, values):
         """Rewards of decisions, by their numbers, that arrive now."""
         self.settle(now)
-        self._write(now, [(REWARD, i, float(y)) for i, y in zip(numbers, values, strict=True)])
+        rewards = {i: float(y) for i, y in zip(numbers, values, strict=True)}
+        if self.state.config.options.settles_at_close:
+            self._arrived |= rewards
+            version = self.state.version
+            self.state.apply_many(
+                [
+                    Event(version + 1 + k, ARRIVAL, now, raw=y, arrives=f"d{i}")
+                    for k, (i, y) in enumerate(rewards.items())
+                ]
+            )
+        else:
+            self._write(now, [(REWARD, i, y) for i, y in rewards.items()])
 
     def add_arm(self, now, arm):
         """Add an arm."""
@@ -116,7 +138,10 @@ class CoreLog:
         """The report as of now."""
         self.settle(now)
         contexts = self._some_contexts() if self.state.config.options.contextual else ()
-        return report_of(NAME, self.state.copy(), self._traffic(), level, contexts)
+        options, closes = self.state.config.options, None
+        if options.window is not None and self._swept < len(self._times):
+            closes = round(self._times[self._swept] + (options.window + options.skew) * 1e6)
+        return report_of(NAME, self.state.copy(), self._traffic(), level, contexts, closes)
 
     # ------------------------------------------------------------------ from calls to events
 
@@ -128,8 +153,15 @@ class CoreLog:
         start = self._swept
         while self._swept < len(self._times) and is_late(now, self._times[self._swept], options):
             self._swept += 1
-        closed = (i for i in range(start, self._swept) if not self._settled[i])
-        self._write(now, [(MISSING, i, None) for i in closed])
+        none = MISSING if options.missing is not None else EXPIRED
+        self._write(
+            now,
+            [
+                (REWARD, i, self._arrived.pop(i)) if i in self._arrived else (none, i, None)
+                for i in range(start, self._swept)
+                if not self._settled[i]
+            ],
+        )
 
     def _write(self, now, outcomes):
         """Count these outcomes: kind, number of the decision, reward."""
@@ -138,7 +170,7 @@ class CoreLog:
         for kind, i, raw in outcomes:
             version += 1
             given, id = options.missing if kind == MISSING else raw, f"d{i}"
-            value = counted(self.seed, config, id, given)
+            value = None if kind == EXPIRED else counted(self.seed, config, id, given)
             body = {}
             if options.holdout:
                 body |= holdout_mark(self.seed, config, self._decision(i))
@@ -147,7 +179,7 @@ class CoreLog:
             events.append(
                 Event(
                     version, kind, now, id, self._arms[i], self._epochs[i], raw, value,
-                    body=body or None,
+                    body=body or None, unit=self._units[i], made=self._times[i],
                 )
             )  # fmt: skip
             self._settled[i], self._decisions[version] = True, i
