@@ -34,8 +34,8 @@ from tests.worlds.shops import (
 )
 
 CORRECTIONS = [
-    "shops.py: means of delays and sds that differ by arm raised an error if a batch didn't contain "
-    "the last arm; no number changed",
+    "shops.py: delays and sds that differ by arm raised an error if a batch lacked the last arm, "
+    "which is fixed; no number changed",
 ]
 
 TEN = tuple(range(6, 61, 6))
