@@ -287,6 +287,18 @@ def summarize(found):
     for name, values in found.items():
         known = values[np.isfinite(values)]
         if len(known):
-            error = known.std(ddof=1) / math.sqrt(len(known)) if len(known) > 1 else math.nan
-            out[name] = Number(float(known.mean()), float(error), len(known))
+            out[name] = Number(float(known.mean()), _error(known), len(known))
     return out
+
+
+def _error(values):
+    """The standard error of an average.
+
+    If all of n values are 0, or all are 1, that doesn't mean that the error is 0: it is then that
+    of a share of half a case in n + 1.
+    """
+    n = len(values)
+    if n > 1 and values.std() > 0:
+        return float(values.std(ddof=1) / math.sqrt(n))
+    share = 0.5 / (n + 1)
+    return math.sqrt(share * (1 - share) / n) if values[0] in (0.0, 1.0) else 0.0

@@ -1,5 +1,7 @@
 """From results to Markdown: a row per world for docs/assumptions.md, and a page of all numbers."""
 
+import math
+
 import numpy as np
 
 from benchmarks.report import DOCS, put, table
@@ -39,10 +41,14 @@ def percent(number):
 
 
 def plain(number):
+    """A number with its standard error, to two digits of the error."""
     if number is None:
         return ""
     value, error, _ = number
-    return f"{value:.3g}" + ("" if error is None else f" ± {error:.1g}")
+    if not error:
+        return f"{value:.3g}"
+    places = max(1 - math.floor(math.log10(error)), 0)
+    return f"{value:,.{places}f} ± {error:,.{places}f}"
 
 
 def both(name, before, now, show=percent):
@@ -105,6 +111,8 @@ def row(world, before, now):
     runs = now.get("runs") or before.get("runs")
     names = ("covers", "lead covers", "confident", "wrong", "best ruled out")
     cells = [both(name, before, now) for name in names]
+    if world.features is not None:
+        cells[-1] = ""  # nothing is anytime-valid if features choose the arms
     return [world.name, runs, *cells, *special(world, before, now)]
 
 
