@@ -38,9 +38,9 @@ STEPS = 2.0 ** np.arange(-5, 4)
 FREE = 1e5  # a step this large leaves the levels free, and the matrices still positive definite
 # Chosen on the development worlds of benchmarks/time_effects.py, which also has the results.
 CAUTION = 2.0  # the largest step counts whose log likelihood is at most this far from the maximum
-LEAVE = 0.0  # the level moves only if the maximum is this much above the likelihood of step 0
 ALARM = math.log(100)  # of the likelihood ratio, averaged over the steps: one false alarm in 100
-FEWEST, MOST = 8, 64  # blocks after merging: not fewer because of empty cells, never more
+MOST = 64  # blocks after merging
+LEFT = 0.25  # of the rewards, the share that cells must leave to learn the variance from
 MANY_ARMS = 40  # from here on, quasi-variances are those against the average arm
 
 
@@ -71,9 +71,9 @@ def compare_within_blocks(
     """Return the effective statistics of arms from their statistics per block of time.
 
     The step of the level is estimated from all blocks but the last one, so that it stays the same
-    while the last block fills. Adjacent blocks are merged in groups of 1, 2, 4, ... until at least
-    half of the cells hold a reward (a cell is an active arm in a block, from the block of the arm's
-    first reward on), but not into fewer than 8, and always into at most 64. Which blocks are merged
+    while the last block fills. Adjacent blocks are merged in groups of 1, 2, 4, ... until there
+    are at most 64, and until the active arms' rewards leave enough to learn their variance from: at
+    least a quarter of them are not the first of their arm in their block. Which blocks are merged
     depends on `n` only.
 
     Args:
@@ -153,11 +153,11 @@ def _group_size(n: Floats, arms: NDArray[np.int64], B: int) -> int:
     size = 1
     while -(-B // size) > MOST:
         size *= 2
-    some = n[arms] > 0
-    while -(-B // (2 * size)) >= FEWEST:
-        filled = np.logical_or.reduceat(some, np.arange(0, some.shape[1], size), axis=1)
-        begun = np.logical_or.accumulate(filled, axis=1)
-        if 2 * np.count_nonzero(filled) >= np.count_nonzero(begun):
+    n = n[arms]
+    rewards = n.sum()
+    while size < n.shape[1]:
+        merged = np.add.reduceat(n, np.arange(0, n.shape[1], size), axis=1)
+        if np.maximum(merged - 1, 0).sum() >= LEFT * rewards:
             break
         size *= 2
     return size
@@ -238,21 +238,15 @@ def _estimated(
     size = _group_size(sums[0], np.frombuffer(active, dtype=np.int64), B)
     cells = _prepared(_merged(sums, np.arange(0, B - 1, size)))[0]
     if cells is None:
-        return size, UNKNOWN, False
+        return size, math.inf, False  # nothing is known about the step
     squares = float(np.einsum("ab,ab,ab->", cells.weight, cells.gap, cells.gap))
     steps = np.concatenate([[0.0], STEPS * cells.noise])
     likelihood = np.array([_log_likelihood(cells, step, squares) for step in steps])
     ratio = likelihood - likelihood[0]
     moves = bool(np.logaddexp.reduce(ratio[1:]) - math.log(STEPS.size) > ALARM)
-    best = ratio.max()
-    if best <= LEAVE:
-        return size, 0.0, moves
-    fits = np.flatnonzero(ratio >= best - CAUTION)
-    step = math.inf if fits[-1] == STEPS.size else float(steps[fits[-1]])
-    return size, step, moves
-
-
-UNKNOWN = math.inf
+    best = int(ratio.argmax())
+    largest = best and int(np.flatnonzero(ratio >= ratio[best] - CAUTION)[-1])
+    return size, math.inf if largest == STEPS.size else float(steps[largest]), moves
 
 
 def _prepared(sums: list[Floats]) -> tuple[_Cells | None, Any, Any, float, Any]:
