@@ -1,4 +1,4 @@
-"""`python -m benchmarks.time_effects`: what does comparing arms within blocks of time cost and save?
+"""`python -m benchmarks.time_effects`: what comparing arms within blocks of time costs and saves.
 
 Plays experiments whose common level moves, and some where nothing moves, day by day. Arms are
 chosen by P(best) of plain statistics or of those of `varts.blocks`, and each log is reported in
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from varts import ArmStats, Evidence, Tails, VarTS, blocks
+from varts import Evidence, Tails, VarTS, blocks
 
 POLICY = VarTS()
 LOOKS, SURE, ERROR, Z = 10, 0.95, 0.05, 1.959964
@@ -115,7 +115,7 @@ HELD_OUT = [
     World("wandering level, K = 2", wandering(0.1), K=2),
     World("slow rise by .25 sd, K = 4", rising(0.25)),
     World("slowly wandering, K = 6, sds .5, 1.5", wandering(0.03), K=6, sds=(0.5, 1.5)),
-    World("random days, 0/1-like, K = 3", random_days(0.15), K=3, noise="exponential"),
+    World("random days, exponential, K = 3", random_days(0.15), K=3, noise="exponential"),
 ]
 
 
