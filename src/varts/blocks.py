@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -110,8 +111,7 @@ def compare_within_blocks(
     arms = np.arange(K) if active is None else np.asarray(active, dtype=np.int64)
     if B == 1:
         return _compared(sums, 1, 0.0, False)
-    before = (x[:, :-1].tobytes() for x in sums[:3])
-    return _compared(sums, *_estimated(K, B, *before, arms.tobytes()))
+    return _compared(sums, *_estimated(_Past(sums, arms)))
 
 
 def _checked(n: Any, mean: Any, m2: Any, m3: Any, m4: Any) -> list[Floats]:
@@ -268,14 +268,34 @@ def _log_likelihood(cells: _Cells, step: float) -> float:
     return -0.5 * float(posterior - prior + cells.squares - cells.pull @ levels)
 
 
+class _Past:
+    """The statistics of all blocks but the last one; equal to others with the same digest.
+
+    The digest stays in a cache, where the statistics themselves would take up megabytes.
+    """
+
+    def __init__(self, sums: list[Floats], active: NDArray[np.int64]) -> None:
+        self.active = active
+        self.sums = [np.ascontiguousarray(x[:, :-1]) for x in sums[:3]]
+        digest = blake2b(repr(self.sums[0].shape).encode(), digest_size=16)
+        for x in (*self.sums, active):
+            digest.update(np.ascontiguousarray(x).data)
+        self.digest = digest.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Past) and self.digest == other.digest
+
+
 @lru_cache(maxsize=256)
-def _estimated(
-    K: int, B: int, n: bytes, mean: bytes, m2: bytes, active: bytes
-) -> tuple[int, float, bool]:
-    """How many blocks to merge, the step, and whether the level moves, from all but one of B."""
-    sums = [np.frombuffer(x).reshape(K, B - 1) for x in (n, mean, m2)]
-    size = _group_size(sums[0][np.frombuffer(active, dtype=np.int64)], B)
-    cells = _cells(_merged(sums, np.arange(0, B - 1, size)))
+def _estimated(past: _Past) -> tuple[int, float, bool]:
+    """How many blocks to merge, the step, and whether the level moves."""
+    sums, past.sums = past.sums, []  # the cache keeps `past`
+    before = sums[0].shape[1]
+    size = _group_size(sums[0][past.active], before + 1)
+    cells = _cells(_merged(sums, np.arange(0, before, size)))
     if cells is None:
         return size, math.inf, False  # nothing is known about the step
     steps = [0.0, *(STEPS * cells.noise).tolist()]
