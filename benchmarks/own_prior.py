@@ -1,0 +1,310 @@
+"""`python -m benchmarks.own_prior`: what a prior from the experiment's own arms gains and costs.
+
+Prints Markdown: the regret of EB-VarTS next to that of VarTS(), on worlds that it was developed on
+and on twelve that were written down before any of them was run, and how well P(best) is calibrated.
+
+All runs of a world are played at once. Beliefs are updated every 10 to 50 decisions, for both
+policies alike, after two pulls of each arm. Both meet the same arms; ± is one standard error of the
+paired difference.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from varts import NormalGamma, StudentT
+from varts.policies.formulas import normal_gamma_belief, own_prior_belief, unit_free_belief
+from varts.priors import own_kurtosis, own_numbers
+from varts.stats import merged_moments
+from varts.tails import worth_of
+
+
+@dataclass(frozen=True)
+class World:
+    """`draw(rng, runs, K)` returns true means (runs, K) and pay(run, arm, t, rng) -> rewards."""
+
+    name: str
+    K: int
+    rounds: int
+    draw: Callable
+
+
+# ---------------------------------------------------------------------- how arms pay
+
+
+def gaussian(spread, sds=(1.0, 1.0), noisy_best=False, level=None):
+    """Means N(0, spread^2), sds uniform; `level(t)` is added to every reward, but not to regret."""
+
+    def draw(rng, runs, K):
+        mean, sd = rng.normal(0, spread, (runs, K)), rng.uniform(*sds, (runs, K))
+        if noisy_best:
+            mean, sd = np.sort(mean, axis=1), np.sort(sd, axis=1)
+
+        def pay(run, arm, t, rng):
+            moved = 0.0 if level is None else level(t)
+            return mean[run, arm] + moved + sd[run, arm] * rng.standard_normal(run.size)
+
+        return mean, pay
+
+    return draw
+
+
+def conversion(a, b):
+    """0/1 rewards, rates from Beta(a, b)."""
+
+    def draw(rng, runs, K):
+        rate = rng.beta(a, b, (runs, K))
+        return rate, lambda run, arm, t, rng: (rng.random(run.size) < rate[run, arm]) * 1.0
+
+    return draw
+
+
+def lognormal_revenue(a, b, spread, log_sd):
+    """A share Beta(a, b) buys, for a lognormal amount."""
+
+    def draw(rng, runs, K):
+        rate, log_mean = rng.beta(a, b, (runs, K)), rng.normal(3, spread, (runs, K))
+
+        def pay(run, arm, t, rng):
+            amount = np.exp(log_mean[run, arm] + log_sd * rng.standard_normal(run.size))
+            return (rng.random(run.size) < rate[run, arm]) * amount
+
+        return rate * np.exp(log_mean + log_sd**2 / 2), pay
+
+    return draw
+
+
+def gamma_revenue(a, b, spread, cv):
+    """A share Beta(a, b) buys, for a gamma amount around 40."""
+
+    def draw(rng, runs, K):
+        rate = rng.beta(a, b, (runs, K))
+        typical = 40 * np.exp(rng.normal(0, spread, (runs, K)))
+
+        def pay(run, arm, t, rng):
+            amount = typical[run, arm] * cv**2 * rng.standard_gamma(1 / cv**2, run.size)
+            return (rng.random(run.size) < rate[run, arm]) * amount
+
+        return rate * typical, pay
+
+    return draw
+
+
+def stars(shares):
+    """Ratings from 1 to 5; `shares(rng, runs, K)` are the probabilities of each."""
+
+    def draw(rng, runs, K):
+        share = shares(rng, runs, K)
+        steps = share.cumsum(axis=-1)[..., :-1]
+
+        def pay(run, arm, t, rng):
+            return 1.0 + (rng.random(run.size)[:, None] > steps[run, arm]).sum(axis=-1)
+
+        return share @ np.arange(1.0, 6.0), pay
+
+    return draw
+
+
+def bell_shares(rng, runs, K):
+    """Shares of the stars like a bell around a center near 3.6."""
+    center = rng.normal(3.6, 0.35, (runs, K, 1))
+    share = np.exp(-0.5 * ((np.arange(1, 6) - center) / 1.1) ** 2)
+    return share / share.sum(axis=-1, keepdims=True)
+
+
+def dirichlet_shares(rng, runs, K):
+    """Mostly 5 and 1, as in shops."""
+    share = rng.standard_gamma(np.array([2.0, 1.0, 2.0, 5.0, 10.0]) * 1.5, (runs, K, 5))
+    return share / share.sum(axis=-1, keepdims=True)
+
+
+def exponential(spread):
+    """Exponential rewards."""
+
+    def draw(rng, runs, K):
+        mean = np.exp(rng.normal(0, spread, (runs, K)))
+        return mean, lambda run, arm, t, rng: mean[run, arm] * rng.standard_exponential(run.size)
+
+    return draw
+
+
+def latency(rng, runs, K):
+    """Seconds, lognormal, 1 to 4 % time out at 30 s. Lower is better: rewards are mirrored."""
+    log_mean, out = rng.normal(0, 0.25, (runs, K)), rng.uniform(0.01, 0.04, (runs, K))
+
+    def pay(run, arm, t, rng):
+        seconds = np.minimum(np.exp(log_mean[run, arm] + 0.7 * rng.standard_normal(run.size)), 30)
+        return -np.where(rng.random(run.size) < out[run, arm], 30.0, seconds)
+
+    return -((1 - out) * np.exp(log_mean + 0.7**2 / 2) + out * 30.0), pay
+
+
+def counts(spread, dispersion):
+    """Poisson counts around 2, of a gamma rate with this squared coefficient of variation."""
+
+    def draw(rng, runs, K):
+        mean = 2 * np.exp(rng.normal(0, spread, (runs, K)))
+
+        def pay(run, arm, t, rng):
+            rate = mean[run, arm]
+            if dispersion:
+                rate = rate * dispersion * rng.standard_gamma(1 / dispersion, run.size)
+            return rng.poisson(rate).astype(float)
+
+        return mean, pay
+
+    return draw
+
+
+def margins(rng, runs, K):
+    """K prices from 20 to 60 for a product that costs 12; fewer buy at a higher price."""
+    price = np.linspace(20, 60, K)
+    appeal = rng.normal(35, 8, (runs, 1)) + rng.normal(0, 2, (runs, K))
+    rate = 0.15 / (1 + np.exp((price - appeal) / 10))
+
+    def pay(run, arm, t, rng):
+        return (rng.random(run.size) < rate[run, arm]) * (price[arm] - 12.0)
+
+    return rate * (price - 12.0), pay
+
+
+def returning(rng, runs, K):
+    """400 visitors per run come back at random; 30 % of the variance of a reward is their own."""
+    mean, visitor = rng.normal(0, 0.25, (runs, K)), rng.normal(0, np.sqrt(0.3), (runs, 400))
+
+    def pay(run, arm, t, rng):
+        own = visitor[run, rng.integers(400, size=run.size)]
+        return mean[run, arm] + own + np.sqrt(0.7) * rng.standard_normal(run.size)
+
+    return mean, pay
+
+
+# ---------------------------------------------------------------------- the worlds
+
+DEVELOPMENT = [
+    World("Gaussian, sd of means 0.2", 2, 2000, gaussian(0.2)),
+    World("Gaussian, 0.6", 2, 1000, gaussian(0.6)),
+    World("far apart, 3", 3, 1000, gaussian(3.0)),
+    World("Gaussian, 0.3", 5, 2000, gaussian(0.3)),
+    World("Gaussian, 0.3", 10, 2000, gaussian(0.3)),
+    World("Gaussian, 0.3", 20, 2000, gaussian(0.3)),
+    World("Gaussian, 0.5", 100, 1000, gaussian(0.5)),
+    World("different sds", 10, 2000, gaussian(0.3, (0.3, 2.0))),
+    World("noisiest arm best", 8, 2000, gaussian(0.3, (0.3, 2.0), noisy_best=True)),
+    World("conversion 5 %", 4, 4000, conversion(20, 380)),
+    World("conversion 5 %", 50, 5000, conversion(5, 95)),
+    World("ratings", 100, 2000, stars(bell_shares)),
+    World("revenue", 5, 4000, lognormal_revenue(4, 76, 0.2, 1.0)),
+    World("revenue", 30, 6000, lognormal_revenue(4, 76, 0.2, 1.0)),
+    World("exponential", 3, 1000, exponential(0.2)),
+    World("exponential", 8, 1000, exponential(0.4)),
+]
+
+# Written down before any of them was run, and used for nothing else.
+HELD_OUT = [
+    World("conversion 5 %", 2, 8000, conversion(30, 570)),
+    World("counts, Poisson", 2, 2000, counts(0.1, 0.0)),
+    World("revenue, gamma, 8 % buy", 5, 6000, gamma_revenue(8, 92, 0.15, 1.2)),
+    World("ratings, mostly 5 and 1", 5, 2000, stars(dirichlet_shares)),
+    World("latency with timeouts, mirrored", 5, 4000, latency),
+    World("price margins", 5, 5000, margins),
+    World("a level that rises by 1 sd", 5, 4000, gaussian(0.25, level=lambda t: t / 4000)),
+    World("revenue, lognormal, 3 % buy", 20, 10_000, lognormal_revenue(6, 194, 0.2, 0.8)),
+    World("counts, overdispersed", 20, 3000, counts(0.2, 0.8)),
+    World("returning visitors", 20, 3000, returning),
+    World("conversion 5 %", 100, 10_000, conversion(3, 57)),
+    World("ratings, mostly 5 and 1", 100, 3000, stars(dirichlet_shares)),
+]
+
+# ---------------------------------------------------------------------- playing
+
+
+def plain_beliefs(n, mean, m2, m4):
+    """`VarTS().believed` of many experiments at once."""
+    total = n.sum(-1, keepdims=True)
+    center = (n * mean).sum(-1, keepdims=True) / total
+    spread = (m2 + n * (mean - center) ** 2).sum(-1, keepdims=True)
+    return unit_free_belief(n, mean, m2, total, center, spread)
+
+
+def own_beliefs(n, mean, m2, m4):
+    """`EBVarTS().believed` of many experiments at once."""
+    numbers = own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, m4)))
+    return own_prior_belief(n, mean, m2, *(x[..., None] for x in numbers), 1.0)
+
+
+def play(world, believe, runs, seed):
+    """Return the regret of every run."""
+    K, rounds = world.K, world.rounds
+    batch = int(min(50, max(10, rounds // 100)))
+    mean, pay = world.draw(np.random.default_rng([seed, 1]), runs, K)
+    rng = np.random.default_rng([seed, 2])
+    stats, run = np.zeros((5, runs, K)), np.arange(runs)
+    best, regret = mean.max(axis=1), np.zeros(runs)
+
+    def pull(arm, t):
+        before = stats[:, run, arm]
+        reward = pay(run, arm, t, rng)
+        stats[:, run, arm] = merged_moments(*before, 1.0, reward, 0.0, 0.0, 0.0)
+        regret[:] += best - mean[run, arm]
+
+    for t in range(2 * K):
+        pull(np.full(runs, t % K), t)
+    t = 2 * K
+    while t < rounds:
+        size = min(batch, rounds - t)
+        loc, scale, df = believe(stats[0], stats[1], stats[2], stats[4])
+        z = rng.standard_normal((size, runs, K), dtype=np.float32)
+        half = np.broadcast_to(df / 2, z.shape).astype(np.float32)
+        g = np.maximum(rng.standard_gamma(half, dtype=np.float32), 1e-30) / half
+        for arm in (loc + scale * z / np.sqrt(g)).argmax(axis=-1):
+            pull(arm, t)
+            t += 1
+    return regret
+
+
+def runs_of(world, share):
+    """Enough for a standard error of 1 or 2 %."""
+    return int(share * (4000 if world.K <= 5 else 1000 if world.K <= 30 else 200))
+
+
+def print_regret(title, worlds, share, seed):
+    """A table of both policies' regret."""
+    print(f"### {title}\n")
+    print("| world | K | rounds | runs | VarTS() | EB-VarTS | difference | 1 in 20 above |")
+    print("|---|---|---|---|---|---|---|---|")
+    for world in worlds:
+        runs = runs_of(world, share)
+        with np.errstate(all="ignore"):  # arms whose rewards are all equal
+            plain = play(world, plain_beliefs, runs, seed)
+            own = play(world, own_beliefs, runs, seed)
+        error = (own - plain).std() / np.sqrt(runs) / plain.mean()
+        worst = np.quantile(own, 0.95) / np.quantile(plain, 0.95) - 1
+        print(
+            f"| {world.name} | {world.K} | {world.rounds:,} | {runs:,} | {plain.mean():.4g} "
+            f"| {own.mean():.4g} | {own.mean() / plain.mean() - 1:+.1%} ± {error:.1%} "
+            f"| {worst:+.0%} |",
+            flush=True,
+        )
+    print()
+
+
+def main():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", choices=["development", "held-out", "calibration"])
+    parser.add_argument("--share", type=float, default=1.0, help="of the runs")
+    asked = parser.parse_args()
+    start = time.time()
+    if asked.only in (None, "development"):
+        print_regret("Development worlds", DEVELOPMENT, asked.share, seed=0)
+    if asked.only in (None, "held-out"):
+        print_regret("Held-out worlds", HELD_OUT, asked.share, seed=26)
+    print(f"{time.time() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
