@@ -4,10 +4,9 @@ Without a history, the arms that run side by side are the best evidence for what
 is like: how far apart their means lie, and whether their rewards vary alike. `own_prior` estimates
 the four numbers of a `NormalGamma` from the arms' statistics:
 
-- alpha and beta: beta/alpha is the pooled variance within arms. An arm's sample variance, divided
-  by it, then has an F distribution with d and 2 alpha degrees of freedom, which gives the
-  likelihood of alpha, on a grid. (To search for beta, too, would end at 0 where most arms have
-  shown equal rewards only, as 0/1 rewards of two visitors do.) d is not n - 1: rewards with heavy tails have noisy sample variances, and
+- alpha and beta: an arm's sample variance, divided by beta/alpha, has an F distribution with d and
+  2 alpha degrees of freedom. For each alpha of a grid, beta is the one that makes the sample
+  variances most probable. d is not n - 1: rewards with heavy tails have noisy sample variances, and
   n - 1 of them say as much as (n - 1) 2/(kurtosis - 1) Gaussian ones (see `Tails`). Otherwise noise
   would pass for arms of different variances, or for certainty.
 - kappa and mu: given these variances, the means of arms with n rewards lie around mu with the
@@ -15,7 +14,7 @@ the four numbers of a `NormalGamma` from the arms' statistics:
   integrated out, has a closed form, which is evaluated on a grid.
 
 Few arms say little. So both grids have weights of their own (a hyperprior): arms differ by a tenth
-to one sd of a reward, that is kappa from 1 to 100, and alpha is from 0.4 to 40. The estimates are
+to one sd of a reward, that is kappa from 1 to 100, and alpha lies between 0.4 and 40. The estimates are
 the harmonic means, because the spreads that a mixture of priors has are averages of 1/kappa and
 1/alpha. kappa also pays for what is unknown about mu: with K arms it shrinks by about K/(K + 1).
 With a single arm only the hyperprior is left.
