@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from varts import ArmStats, EBVarTS, Evidence, NormalGamma, StudentT, VarTS
 from varts.policies.formulas import own_prior_belief, unit_free_belief
 from varts.priors import own_kurtosis, own_numbers
 from varts.stats import merged_moments
@@ -287,12 +288,23 @@ def runs_of(world, share):
     return int(share * (4000 if world.K <= 5 else 1000 if world.K <= 30 else 200))
 
 
+def check_beliefs():
+    """The beliefs that are played here, many at once, are those of the package."""
+    rng = np.random.default_rng(0)
+    known = [ArmStats.from_rewards(rng.exponential(size=(4, 9))) for _ in range(3)]
+    rows = [np.array([getattr(one, x) for one in known]) for x in ("n", "mean", "m2", "m4")]
+    for believe, policy in ((own_beliefs, EBVarTS()), (plain_beliefs, VarTS())):
+        for i, one in enumerate(known):
+            belief = policy.believed(one)
+            for x, y in zip(believe(*rows), (belief.loc, belief.scale, belief.df), strict=True):
+                np.testing.assert_allclose(x[i], y, rtol=1e-12)
+
+
 def print_regret(title, worlds, share, seed):
     """A table of both policies' regret."""
     print(f"### {title}\n")
-    print(
-        "| world | K | rounds | runs | VarTS() | EB-VarTS | difference | 1 in 20 above | with a history |"
-    )
+    heads = ("world", "K", "rounds", "runs", "VarTS()", "EB-VarTS", "difference", "1 in 20 above")
+    print("|", " | ".join((*heads, "with a history")), "|")
     print("|---|---|---|---|---|---|---|---|---|")
     for world in worlds:
         runs = runs_of(world, share)
@@ -311,6 +323,128 @@ def print_regret(title, worlds, share, seed):
     print()
 
 
+# ---------------------------------------------------------------------- calibration of P(best)
+
+DAYS, PER_DAY, LEVEL = 40, 200, 0.95
+RULES = {
+    "first P(best) >= .95": (0.95, 1),
+    ".95 at 3 looks in a row": (0.95, 3),
+    ".95 at 7 looks in a row": (0.95, 7),
+    "first P(best) >= .99": (0.99, 1),
+    ".99 at 3 looks in a row": (0.99, 3),
+}
+
+
+def daily_looks(world, believe, runs, seed):
+    """True means, and P(best) of every arm (days, runs, K) with statistics, updated once a day."""
+    mean, pay = world.draw(np.random.default_rng([seed, 1]), runs, world.K)
+    rng, run = np.random.default_rng([seed, 2]), np.arange(runs)
+    stats, looks, kept = np.zeros((5, runs, world.K)), [], []
+    draws = np.zeros((PER_DAY, runs), np.int64) + np.arange(PER_DAY)[:, None] % world.K
+    for _ in range(DAYS):
+        for arm in draws:
+            before = stats[:, run, arm]
+            reward = pay(run, arm, 0, rng)
+            stats[:, run, arm] = merged_moments(*before, 1.0, reward, 0.0, 0.0, 0.0)
+        belief = StudentT(*believe(stats[0], stats[1], stats[2], stats[4]))
+        looks.append(belief.p_best())
+        kept.append(stats.copy())
+        draws = belief.sample(rng, PER_DAY).argmax(axis=-1)
+    return mean, np.array(looks), np.array(kept)
+
+
+def first_stops(looks, level, held):
+    """For runs in which one arm had P(best) >= level at `held` looks in a row: run, day, arm."""
+    streak, out = np.zeros(looks.shape[1:], np.int64), []
+    waiting = np.ones(looks.shape[1], bool)
+    for day, p in enumerate(looks):
+        streak = np.where(p >= level, streak + 1, 0)
+        for run in np.flatnonzero(waiting & (streak >= held).any(axis=1)):
+            out.append((run, day, int(streak[run].argmax())))
+            waiting[run] = False
+    return np.array(out, np.int64).reshape(-1, 3)
+
+
+def anytime_stops(looks, kept):
+    """The same for runs in which all other arms are ruled out at the anytime level of 5 %."""
+    out, waiting = [], np.ones(looks.shape[1], bool)
+    for day in range(4, len(looks), 5):
+        for run in np.flatnonzero(waiting & (looks[day].max(axis=1) >= LEVEL)):
+            n, mean, m2 = kept[day, :3, run]
+            possible = np.flatnonzero(Evidence(ArmStats(n, mean, m2)).possible_best())
+            if possible.size == 1:
+                out.append((run, day, possible[0]))
+                waiting[run] = False
+    return np.array(out, np.int64).reshape(-1, 3)
+
+
+def print_stops(share, seed=26):
+    """How often the arm that a rule stops at is the best one."""
+    print("### When a stop rule fires: printed P(best) and how often it was right\n")
+    print(f"Gaussian rewards, {DAYS} daily looks, {PER_DAY} decisions a day.\n")
+    print("| K | sd of means | policy | rule | fires | median day | printed | right |")
+    print("|---|---|---|---|---|---|---|---|")
+    for K, spread in STOPPING:
+        world, runs = World("", K, 0, gaussian(spread)), int(400 * share)
+        kinds = {
+            "VarTS()": plain_beliefs,
+            "EB-VarTS": own_beliefs,
+            "fitted prior": fitted_beliefs(world, seed),
+        }
+        for label, believe in kinds.items():
+            mean, looks, kept = daily_looks(world, believe, runs, seed)
+            stops = {rule: first_stops(looks, *how) for rule, how in RULES.items()}
+            stops["anytime, every 5th day"] = anytime_stops(looks, kept)
+            for rule, found in stops.items():
+                run, day, arm = found.T
+                if run.size < 10:
+                    print(f"| {K} | {spread} | {label} | {rule} | {run.size / runs:.0%} | | | |")
+                    continue
+                printed = looks[day, run, arm].mean()
+                right = (mean[run].argmax(axis=1) == arm).mean()
+                error = np.sqrt(right * (1 - right) / run.size)
+                print(
+                    f"| {K} | {spread} | {label} | {rule} | {run.size / runs:.0%} "
+                    f"| {np.median(day) + 1:.0f} | {printed:.2f} | {right:.2f} ± {error:.2f} |",
+                    flush=True,
+                )
+    print()
+
+
+STOPPING = [(4, 0.03), (4, 0.1), (4, 0.3), (2, 0.03), (2, 0.1), (10, 0.03), (10, 0.1)]
+
+
+def print_new_arm(share, seed=26):
+    """A new arm after its first two visitors."""
+    print("### A new arm next to 6,000 visitors, after its first two visitors\n")
+    print("0/1 rewards, rates from Beta(25, 475), three arms of 2,000 visitors each.\n")
+    print("| of two visitors | policy | printed P(best) | true |")
+    print("|---|---|---|---|")
+    rng, runs = np.random.default_rng([seed, 4]), 40_000
+    rate = rng.beta(25, 475, (runs, 4))
+    sales = rng.binomial([2000, 2000, 2000, 2], rate)
+    visitors = np.array([2000.0, 2000.0, 2000.0, 2.0])
+    prior = NormalGamma.elicit(mean=0.05, mean_sd=0.0097, reward_sd=0.218, worth=40)
+    policies = {"VarTS()": VarTS(), "EB-VarTS": EBVarTS(), "fitted prior": VarTS(prior)}
+    for sold in (0, 1):
+        rows = np.flatnonzero(sales[:, 3] == sold)
+        true = (rate[rows].argmax(axis=1) == 3).mean()
+        for label, policy in policies.items():
+            printed = [
+                policy.inferred(zero_one(visitors, sales[row])).p_best()[3]
+                for row in rows[: int(300 * share)]
+            ]
+            print(f"| {sold} bought | {label} | {np.mean(printed):.2f} | {true:.2f} |", flush=True)
+    print()
+
+
+def zero_one(n, ones):
+    """The statistics of 0/1 rewards."""
+    p = ones / n
+    q = 1 - p
+    return ArmStats(n, p, n * p * q, n * p * q * (q - p), n * p * q * (q**3 + p**3))
+
+
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -318,10 +452,14 @@ def main():
     parser.add_argument("--share", type=float, default=1.0, help="of the runs")
     asked = parser.parse_args()
     start = time.time()
+    check_beliefs()
     if asked.only in (None, "development"):
         print_regret("Development worlds", DEVELOPMENT, asked.share, seed=0)
     if asked.only in (None, "held-out"):
         print_regret("Held-out worlds", HELD_OUT, asked.share, seed=26)
+    if asked.only in (None, "calibration"):
+        print_stops(asked.share)
+        print_new_arm(asked.share)
     print(f"{time.time() - start:.0f} s")
 
 

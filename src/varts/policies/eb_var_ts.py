@@ -50,8 +50,9 @@ class EBVarTS(BeliefPolicy):
         return own_prior(stats)
 
     def belief(self, stats: ArmStats) -> StudentT:
-        # Its own, so that simulations play it as it is: compiled loops know no such prior.
-        self._ready(stats)
+        # Its own, so that simulations play it as it is: compiled loops know no such prior. An arm
+        # without rewards, or whose rewards have faded, has the prior of the others.
+        own_prior(stats)  # refuses statistics without any reward
         return self.believed(stats)
 
     def believed(self, stats: ArmStats) -> StudentT:
@@ -71,11 +72,11 @@ class EBVarTS(BeliefPolicy):
         >>> [end.round(1) for end in EBVarTS().inference(sales).interval()]
         [array([0.3, 0. ]), array([2.4, 0.7])]
         """
-        self._ready(stats)
+        own_prior(stats)
         return self.inferred(stats)
 
     def inferred(self, stats: ArmStats) -> SkewedT:
-        """Return `inference(stats)` without the check that each arm has had its initial pulls.
+        """Return `inference(stats)` without the check that there are rewards.
 
         Args:
             stats: The arms' statistics, with m3 and m4; weights may have faded.

@@ -14,8 +14,8 @@ the four numbers of a `NormalGamma` from the arms' statistics:
   integrated out, has a closed form, which is evaluated on a grid.
 
 Few arms say little. So both grids have weights of their own (a hyperprior): arms differ by a tenth
-to one sd of a reward, that is kappa from 1 to 100, and alpha lies between 0.4 and 40. The estimates are
-the harmonic means, because the spreads that a mixture of priors has are averages of 1/kappa and
+to one sd of a reward, that is kappa from 1 to 100, and alpha lies between 0.4 and 40. The estimates
+are the harmonic means, because the spreads that a mixture of priors has are averages of 1/kappa and
 1/alpha. kappa also pays for what is unknown about mu: with K arms it shrinks by about K/(K + 1).
 With a single arm only the hyperprior is left.
 
