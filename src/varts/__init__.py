@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.policies import BayesUCB as BayesUCB
     from varts.policies import BeliefPolicy as BeliefPolicy
     from varts.policies import BernoulliTS as BernoulliTS
+    from varts.policies import EBVarTS as EBVarTS
     from varts.policies import EpsilonGreedy as EpsilonGreedy
     from varts.policies import EvenSplit as EvenSplit
     from varts.policies import Fading as Fading
@@ -95,6 +96,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.priors import Normal as Normal
     from varts.priors import NormalGamma as NormalGamma
     from varts.priors import Prior as Prior
+    from varts.priors import own_prior as own_prior
     from varts.problems import BernoulliBandit as BernoulliBandit
     from varts.problems import BetaBandit as BetaBandit
     from varts.problems import GaussianBandit as GaussianBandit
@@ -141,6 +143,7 @@ _homes = {
     "varts.planning.result": ("Plan",),
     "varts.policies": (
         "EBTCI",
+        "EBVarTS",
         "CHK",
         "EUCBV",
         "IMED",
@@ -179,7 +182,7 @@ _homes = {
         "index_policy",
         "register",
     ),
-    "varts.priors": ("LinearNormalGamma", "Normal", "NormalGamma", "Prior"),
+    "varts.priors": ("LinearNormalGamma", "Normal", "NormalGamma", "Prior", "own_prior"),
     "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
     "varts.revenue": ("RevenueBandit",),
     "varts.stats": ("ArmStats",),

@@ -37,6 +37,7 @@ def fit(
     separator: Separator = None,
     held_out: bool = True,
     goal: Literal["max", "min"] = "max",
+    horizon: int | None = None,
     plot: FilePath | None = None,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
@@ -82,6 +83,8 @@ def fit(
         features, how well it foresees their rewards.
     goal
         For that trial: max if a higher reward is better, min if a lower one is.
+    horizon
+        For that trial: how many decisions the next experiment will have (default: 100 per arm).
     plot
         Draw the arms and the fit into this file (.png, .svg or .pdf).
     example
@@ -112,6 +115,7 @@ def fit(
         reward=reward,
         held_out=held_out,
         goal=goal,
+        horizon=horizon,
         separator=separator,
     )
     if out is not None:  # files first: `varts fit ... | head` writes them too

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._progress import Progress, show_progress
-from varts._validation import Floats, choice
+from varts._validation import Floats, choice, integer
 from varts.checks.rewards import is_trend, variance_trend
 from varts.fitting.columns import Columns
 from varts.fitting.contexts import FeaturesLike
@@ -28,7 +28,7 @@ from varts.fitting.history import History, HistoryLike, read_history
 from varts.fitting.linear_fit import LinearEstimator, diagnose_linear, residual_tails
 from varts.fitting.linear_held_out import hold_out_evidence
 from varts.fitting.marginal_likelihood import ALPHA, MU, evidence_terms
-from varts.fitting.notes import note_limits, note_tails, note_trend, note_trial
+from varts.fitting.notes import note_limits, note_reporting, note_tails, note_trend, note_trial
 from varts.fitting.result import FittedPrior
 from varts.fitting.unit import Unit, standardise
 from varts.priors import NormalGamma
@@ -50,6 +50,7 @@ def fit_prior(
     reward: str = "reward",
     held_out: bool = True,
     goal: str = "max",
+    horizon: int | None = None,
     progress: bool | Progress | None = None,
     separator: str | None = None,
 ) -> FittedPrior:
@@ -77,6 +78,9 @@ def fit_prior(
             VarTS with it against VarTS without one; with features, how well it foresees their
             rewards.
         goal: Whether higher or lower rewards are better, "max" or "min", for that trial alone.
+        horizon: For that trial, how many rounds an experiment will have; by default 100 per arm. A
+            prior that costs regret in a short experiment may cost nothing in a long one. More than
+            20,000 rounds are not played.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
         separator: What stands between the cells of CSV files; found by default.
 
@@ -102,6 +106,11 @@ def fit_prior(
     per_group = per_group or ("mu" if features is None else "all")
     choice("per_group", per_group, ("mu", "all"))
     choice("goal", goal, ("max", "min"))
+    if horizon is not None:
+        integer("horizon", horizon, at_least=1)
+        if features is not None or not held_out:
+            when = "there are features" if features is not None else "nothing is held out"
+            raise ValueError(f"horizon must be left out when {when}, got {horizon}")
     wish = "arms are grouped" if groups is not None else "there are features"
     if (groups is not None or features is not None) and method != "likelihood":
         raise ValueError(f"method must be 'likelihood' when {wish}, got {method!r}")
@@ -114,7 +123,8 @@ def fit_prior(
         read = read_history(history, columns, shown, separator, features)
         fitted: dict[str, Any]
         if features is None:
-            fitted = _fit_arms(read, _Estimator(method, per_group, own), held_out, goal, shown)
+            estimator = _Estimator(method, per_group, own)
+            fitted = _fit_arms(read, estimator, held_out, goal, horizon, shown)
         else:
             fitted = _fit_contexts(read, LinearEstimator(own), held_out, shown)
     tails = read.tails if features is None else residual_tails(read, fitted["prior"])
@@ -124,12 +134,17 @@ def fit_prior(
 
 
 def _fit_arms(
-    history: History, estimator: _Estimator, held_out: bool, goal: str, shown: Progress
+    history: History,
+    estimator: _Estimator,
+    held_out: bool,
+    goal: str,
+    horizon: int | None,
+    shown: Progress,
 ) -> dict[str, Any]:
     fit, trial = estimator.fit(history, shown), None
     if held_out:
         shown.stage("trying the prior on arms held out")
-        trial = hold_out(history, lambda part: estimator.fit(part).prior, goal)
+        trial = hold_out(history, lambda part: estimator.fit(part).prior, goal, horizon)
     found = _diagnose(history, fit, trial, held_out)
     return {
         "prior": fit.prior,
@@ -229,7 +244,8 @@ def _diagnose(history: History, fit: _Fit, trial: HeldOut | None, tried: bool) -
     related, known = variance_trend(history.stats.variance, residual)
     trend = related if is_trend(related, known, TREND_SDS) else None
     notes = fit.notes + note_limits(alpha, stats.K, growth)
-    notes += note_trial((mean_p, variance_p), trial, tried) + note_tails(history.tails)
+    notes += note_trial((mean_p, variance_p), trial, tried) + note_reporting(trial)
+    notes += note_tails(history.tails)
     notes += note_trend(trend, float(residual.mean()))
     if not best.converged:
         notes.append("the search did not converge: do not rely on these numbers")

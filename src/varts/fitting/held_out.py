@@ -5,6 +5,10 @@ plays the rest with that prior and without one: the same arms, whose j-th pull p
 both. An arm pays what it paid in the history, drawn at random; where only its mean and variance are
 known, it pays Gaussian rewards. That answers what a test of the shape cannot: thousands of arms
 never have the shape of a model, and the prior may be worth a lot all the same.
+
+A prior may help to choose and mislead those who read the report, or the other way round, so both
+are judged: choosing by the regret, reporting by what the beliefs say about the true means at
+several looks, with and without the prior on the same statistics.
 """
 
 from __future__ import annotations
@@ -19,11 +23,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from varts import _seeding
-from varts._validation import Floats
+from varts._validation import Floats, integer
 from varts.beliefs import StudentT
 from varts.checks.finding import percent
 from varts.fitting.history import History
 from varts.policies import VarTS
+from varts.policies.formulas import tailed_belief, unit_free_tailed_belief
 from varts.priors import NormalGamma
 from varts.stats import merged
 
@@ -31,6 +36,11 @@ FOLDS, REPEATS = 5, 4  # 20 splits
 RUNS = 20  # experiments that are played in each split
 MOST_ARMS_PLAYED = 10  # in one of them
 ROUNDS_PER_ARM = 100  # in shorter ones a bold policy may look better than a right prior
+MOST_ROUNDS = 20_000  # of a longer horizon, as many are played: it takes half a minute
+MOST_REWARDS = 20_000_000  # of all experiments: in longer ones, fewer are played in each split
+FEWEST_RUNS = 2  # in each split
+LOOKS = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the rounds, at which beliefs are compared with the truth
+REPORTED = 0.95  # of the means should be covered by an interval
 FEWEST_REWARDS = 30  # of an arm that is played: with fewer, its mean is mostly noise
 FEWEST_ARMS = 20  # that can be played, else nothing is held out
 FEWEST_EXPERIMENTS = 10  # with two such arms or more; else arms are held out one by one
@@ -42,6 +52,43 @@ Arms = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
+class Reporting:
+    """What the beliefs about arms that were held out say about their true means."""
+
+    gain: Floats  #: log density of a mean, with the prior minus without; per look, arm and split
+    covered_with: float  #: the share of means in their 95 % intervals, with the prior
+    covered_without: float
+    width: float  #: of an interval with the prior, over that without; the median
+
+    @property
+    def better(self) -> int:
+        """In how many splits the means were more probable with the prior."""
+        return int((self.gain > 0).sum())
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is clear: "use", "leave" or "unclear"."""
+        clear = CLEAR_SHARE * self.gain.size
+        if self.better >= clear:
+            return "use"
+        return "leave" if self.gain.size - self.better >= clear else "unclear"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the prior's JSON."""
+        covered = {"covered_with": self.covered_with, "covered_without": self.covered_without}
+        gain = {"gain": float(self.gain.mean()), "better": self.better}
+        return {**gain, **covered, "width": self.width, "verdict": self.verdict}
+
+    def __str__(self) -> str:
+        size = f"{percent(abs(1 - self.width))} {'narrower' if self.width < 1 else 'wider'}"
+        return (
+            f"95 % intervals cover {self.covered_with:.0%} of the means with the prior and "
+            f"{self.covered_without:.0%} without it; with it they are {size}, and the means more "
+            f"probable in {self.better} of {self.gain.size} splits"
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class HeldOut:
     """Regret of VarTS on arms that were held out, with and without the prior."""
 
@@ -50,6 +97,7 @@ class HeldOut:
     arms: int  #: of a played experiment, at most
     rounds: int
     recorded: bool  #: whether arms paid their recorded rewards, or Gaussian ones
+    reporting: Reporting | None = None  #: how well the beliefs foresee the means
 
     @property
     def cut(self) -> float:
@@ -80,7 +128,9 @@ class HeldOut:
         """Plain values, for the prior's JSON."""
         whole = {"better": self.better, "splits": self.splits}
         setting = {"arms": self.arms, "rounds": self.rounds, "recorded": self.recorded}
-        return {"cut": self.cut, **whole, **setting, "verdict": self.verdict}
+        report = None if self.reporting is None else self.reporting.to_dict()
+        chosen = {"cut": self.cut, **whole, **setting, "verdict": self.verdict}
+        return {**chosen, "reporting": report}
 
     def __str__(self) -> str:
         setting = f"{self.arms} arms, {self.rounds} rounds"
@@ -98,19 +148,28 @@ class HeldOut:
 
 
 def hold_out(
-    history: History, learn: Callable[[History], NormalGamma], goal: str = "max"
+    history: History,
+    learn: Callable[[History], NormalGamma],
+    goal: str = "max",
+    horizon: int | None = None,
 ) -> HeldOut | None:
     """Compare VarTS with the prior that `learn` makes of a part of the history, and without one.
 
-    None if there are too few arms to hold out.
+    An experiment has `horizon` rounds, by default 100 per arm. None if there are too few arms to
+    hold out.
     """
+    if horizon is not None:
+        horizon = min(integer("horizon", horizon, at_least=1), MOST_ROUNDS)
     rng = _seeding.generator(0, _seeding.HELD_OUT)
     known = history.arms["n"].to_numpy() >= FEWEST_REWARDS
     blocks = _blocks(history, known, rng)
     if blocks is None:
         return None
     bandits: list[tuple[Arms, NormalGamma]] = []
-    splits = 0
+    splits, runs = 0, RUNS
+    if horizon is not None:
+        most = MOST_REWARDS // (FOLDS * REPEATS * MOST_ARMS_PLAYED * horizon)
+        runs = min(RUNS, max(FEWEST_RUNS, most))
     for _ in range(REPEATS):
         order = rng.permutation(len(blocks))
         for fold in range(FOLDS):
@@ -122,14 +181,52 @@ def hold_out(
                 continue
             splits += 1
             played = [arms[known[arms]] for arms in (blocks[i] for i in apart)]
-            bandits += [(arms, _entries(prior, history, arms)) for arms in _deal(played, RUNS, rng)]
+            bandits += [(arms, _entries(prior, history, arms)) for arms in _deal(played, runs, rng)]
     if not splits:
         return None
-    table = _Table(bandits, _Rewards(history), goal)
+    table = _Table(bandits, _Rewards(history), goal, horizon)
     tape = rng.random((table.runs, table.K, table.rounds))
-    regret = [table.play(with_prior, tape, rng) for with_prior in (True, False)]
-    a, b = (one.reshape(splits, RUNS).mean(axis=1) for one in regret)
-    return HeldOut(a, b, table.K, table.rounds, table.rewards.recorded)
+    looks: list[tuple[Floats, Floats]] = []
+    regret = [table.play(True, tape, rng), table.play(False, tape, rng, looks)]
+    a, b = (one.reshape(splits, runs).mean(axis=1) for one in regret)
+    worth = 1.0 if history.tails is None else history.tails.worth_beside_mean
+    reporting = _judge_reports(table, looks, worth, splits)
+    return HeldOut(a, b, table.K, table.rounds, table.rewards.recorded, reporting)
+
+
+def _judge_reports(
+    table: _Table, looks: list[tuple[Floats, Floats]], worth: float, splits: int
+) -> Reporting:
+    """Compare beliefs with the true means; every look has statistics that both beliefs share."""
+    inside, truth = ~table.out, table.sign * table.rewards.mean[table.arms]
+    gains, covered, widths = [], [], []
+    for stats, pool in looks:
+        ready = inside & (stats[0] >= VarTS().owed(table.K))
+        with np.errstate(divide="ignore", invalid="ignore"):  # arms that are out, or not yet in
+            two = (
+                tailed_belief(*stats, *table.prior, worth),
+                unit_free_tailed_belief(*stats, *pool, worth),
+            )
+            (sure, log, reach), (plain_sure, plain_log, plain_reach) = (
+                _compare(truth, *belief) for belief in two
+            )
+        ready &= (reach > 0) & (plain_reach > 0) & np.isfinite(log) & np.isfinite(plain_log)
+        gains.append(np.where(ready, log - plain_log, np.nan))
+        covered.append([sure[ready], plain_sure[ready]])
+        widths.append((reach / plain_reach)[ready])
+    shares = [float(np.concatenate(one).mean()) for one in zip(*covered, strict=True)]
+    by_split = np.array(gains).reshape(len(looks), splits, -1)
+    gain = np.nanmean(by_split.transpose(1, 0, 2).reshape(splits, -1), axis=1)
+    return Reporting(gain, *shares, float(np.median(np.concatenate(widths))))
+
+
+def _compare(truth: Floats, loc: Any, scale: Any, df: Any) -> tuple[Any, Any, Any]:
+    """Whether the 95 % interval of a t covers the truth, the log density there, half the width."""
+    z = (truth - loc) / scale
+    log = special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - np.log(scale)
+    log = log - 0.5 * np.log(df * np.pi) - (df + 1) / 2 * np.log1p(z * z / df)
+    reach = scale * special.stdtrit(df, (1 + REPORTED) / 2)
+    return np.abs(truth - loc) <= reach, log, reach
 
 
 def _blocks(
@@ -218,11 +315,15 @@ class _Table:
     """All bandits at once, a row each; rows with fewer arms are filled up with arms out of play."""
 
     def __init__(
-        self, bandits: list[tuple[Arms, NormalGamma]], rewards: _Rewards, goal: str
+        self,
+        bandits: list[tuple[Arms, NormalGamma]],
+        rewards: _Rewards,
+        goal: str,
+        horizon: int | None = None,
     ) -> None:
         self.rewards, self.sign = rewards, 1.0 if goal == "max" else -1.0
         self.runs, self.K = len(bandits), max(arms.size for arms, _ in bandits)
-        self.rounds = ROUNDS_PER_ARM * self.K
+        self.rounds = ROUNDS_PER_ARM * self.K if horizon is None else horizon
         self.arms = np.zeros((self.runs, self.K), np.int64)
         self.out = np.ones((self.runs, self.K), bool)
         self.prior = np.ones((4, self.runs, self.K))
@@ -232,8 +333,18 @@ class _Table:
             self.out[run, : arms.size] = False
             self.prior[:, run, : arms.size] = given.per_arm(arms.size)
 
-    def play(self, with_prior: bool, tape: Floats, rng: np.random.Generator) -> Floats:
-        """The regret of every bandit; the j-th pull of an arm pays by `tape[run, arm, j]`."""
+    def play(
+        self,
+        with_prior: bool,
+        tape: Floats,
+        rng: np.random.Generator,
+        looks: list[tuple[Floats, Floats]] | None = None,
+    ) -> Floats:
+        """The regret of every bandit; the j-th pull of an arm pays by `tape[run, arm, j]`.
+
+        `looks` gets the statistics of the arms, and of all rewards, at some of the rounds.
+        """
+        noted = set() if looks is None else {int(share * self.rounds) for share in LOOKS}
         prior: Any = NormalGamma(0, 1, 1, 1) if with_prior else None
         policy = VarTS(prior)
         owed = policy.owed(self.K)
@@ -241,7 +352,7 @@ class _Table:
         best, row = truth.max(axis=1), np.arange(self.runs)
         stats, pool = np.zeros((3, self.runs, self.K)), np.zeros((3, self.runs, 1))
         regret = np.zeros(self.runs)
-        for _ in range(self.rounds):
+        for t in range(1, self.rounds + 1):
             draws = self._draw(policy, stats, self.prior if with_prior else pool, rng)
             waiting = (stats[0] < owed) & ~self.out
             if waiting.any():
@@ -255,6 +366,8 @@ class _Table:
             n, mean, m2 = pool[:, :, 0]
             pool[:, :, 0] = merged(n, mean, m2, 1.0, reward, 0.0)
             regret += best - truth[row, arm]
+            if looks is not None and t in noted:
+                looks.append((stats.copy(), pool.copy()))
         return regret
 
     def _draw(

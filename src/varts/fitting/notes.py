@@ -45,6 +45,18 @@ def note_trial(p_values: tuple[float, float], trial: HeldOut | None, tried: bool
     return _note_trial(p_values, trial, tried, few)
 
 
+def note_reporting(trial: HeldOut | None) -> list[str]:
+    """Whether to report with the prior: by what the beliefs say about the means held out."""
+    if trial is None or trial.reporting is None:
+        return []
+    advice = {
+        "use": "report with it",
+        "leave": "report without it, or give groups of arms a prior each",
+        "unclear": "report with it or without it",
+    }
+    return [f"for reporting, held out: {trial.reporting}: {advice[trial.reporting.verdict]}"]
+
+
 def note_linear_trial(
     p_values: tuple[float, float], trial: HeldOutEvidence | None, tried: bool
 ) -> list[str]:

@@ -4,6 +4,9 @@
 from varts.policies.var_ts import KnownVarianceTS, VarTS
 
 # isort: split
+from varts.policies.eb_var_ts import EBVarTS
+
+# isort: split
 from varts.policies.thompson import MVTS, TS14, TS20, BernoulliTS, GaussianTS
 
 # isort: split
@@ -63,6 +66,7 @@ __all__ = [
     "BayesUCB",
     "BeliefPolicy",
     "BernoulliTS",
+    "EBVarTS",
     "EpsilonGreedy",
     "EvenSplit",
     "Fading",

@@ -58,6 +58,20 @@ def tailed_belief(
     return student_t(center, weight, alpha + worth * (shape - alpha), beta + worth * (rate - beta))
 
 
+def own_prior_belief(
+    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, alpha: Any, beta: Any, worth: Any
+) -> tuple[Any, Any, Any]:
+    """`tailed_belief` for a prior that is estimated from the arms themselves.
+
+    Equal rewards say nothing about a variance: until an arm has shown two different ones, its
+    variance is what the prior says, however many rewards it has.
+    """
+    loc, scale, df = tailed_belief(n, mean, m2, mu, kappa, alpha, beta, worth)
+    own = m2 > 0
+    scale = np.where(own, scale, np.sqrt(beta / alpha / (kappa + n)))
+    return loc, scale, np.where(own, df, 2 * alpha)
+
+
 def unit_free_tailed_belief(
     n: Any, mean: Any, m2: Any, all_n: Any, all_mean: Any, all_m2: Any, worth: Any
 ) -> tuple[Any, Any, Any]:

@@ -2,8 +2,9 @@
 
 `updates` has the formulas, `normal_gamma` and `normal` the two kinds of prior, `base` what they
 share, `matching` finds the entries of arms by their names, `conversion` makes a prior of whatever
-stands for one. `linear_normal_gamma` is `normal_gamma` for rewards that depend on features, with
-its formulas in `regression`. A posterior has the type of its prior.
+stands for one. `own_arms` estimates one from the arms of a running experiment.
+`linear_normal_gamma` is `normal_gamma` for rewards that depend on features, with its formulas in
+`regression`. A posterior has the type of its prior.
 """
 
 from varts._validation import UnknownArmsWarning
@@ -13,6 +14,7 @@ from varts.priors.linear_normal_gamma import LinearNormalGamma
 from varts.priors.matching import match_arms, read_groups
 from varts.priors.normal import Normal
 from varts.priors.normal_gamma import NormalGamma
+from varts.priors.own_arms import own_kurtosis, own_numbers, own_prior
 from varts.priors.updates import data_share, normal_gamma_update, normal_update, student_t
 
 __all__ = [
@@ -27,6 +29,9 @@ __all__ = [
     "match_arms",
     "normal_gamma_update",
     "normal_update",
+    "own_kurtosis",
+    "own_numbers",
+    "own_prior",
     "prior_from",
     "read_groups",
     "student_t",

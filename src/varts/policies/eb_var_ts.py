@@ -1,0 +1,103 @@
+"""EB-VarTS: VarTS whose prior comes from the arms themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._validation import Floats
+from varts.beliefs import SkewedT, StudentT
+from varts.policies.base import BeliefPolicy
+from varts.policies.formulas import own_prior_belief, skewed_belief
+from varts.policies.registry import register
+from varts.priors import NormalGamma, own_kurtosis, own_numbers, own_prior
+from varts.stats import ArmStats
+from varts.tails import Tails, worth_of
+
+
+@register
+@dataclass(frozen=True)
+class EBVarTS(BeliefPolicy):
+    """VarTS with a prior that it learns from the arms themselves, after two pulls of each.
+
+    After every reward, `own_prior` estimates from all arms how far their means lie apart and how
+    much their variances differ. With many arms that saves a good part of the exploration that VarTS
+    without a prior needs; with two to five arms it makes little difference. In simulations it is a
+    policy in plain Python, which takes about a thousand times as long as VarTS.
+
+    >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2], [4, 3, 3]])
+    >>> EBVarTS().prior(stats).kappa.__round__(1)
+    4.0
+    >>> EBVarTS().belief(stats).loc.round(2)     # three arms: each is worth some of the others
+    array([2.89, 2.42, 3.04])
+    """
+
+    label: ClassVar[str] = "EB-VarTS"
+    forced: ClassVar[int] = 2
+    pooled: ClassVar[bool] = True  # every reward moves every belief
+
+    believe: ClassVar[Any] = staticmethod(own_prior_belief)
+
+    def prior(self, stats: ArmStats) -> NormalGamma:
+        """Return the prior that the arms give each other.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        return own_prior(stats)
+
+    def belief(self, stats: ArmStats) -> StudentT:
+        # Its own, so that simulations play it as it is: compiled loops know no such prior. An arm
+        # without rewards, or whose rewards have faded, has the prior of the others.
+        own_prior(stats)  # refuses statistics without any reward
+        return self.believed(stats)
+
+    def believed(self, stats: ArmStats) -> StudentT:
+        loc, scale, df = own_prior_belief(stats.n, stats.mean, stats.m2, *_numbers(stats), 1.0)
+        return StudentT._trusted(loc, scale, df)
+
+    def inference(self, stats: ArmStats) -> SkewedT:
+        """Return what to report about the arms' means: beliefs that account for tails.
+
+        As `VarTS.inference`, with the prior of the arms themselves.
+
+        Args:
+            stats: The arms' statistics, with m3 and m4.
+
+        >>> few, most = [0.0] * 98 + [9.0, 9.0], [0.0] * 95 + [12.0, 20.0, 25.0, 30.0, 60.0]
+        >>> sales = ArmStats.from_rewards([most, few])
+        >>> [end.round(1) for end in EBVarTS().inference(sales).interval()]
+        [array([0.3, 0. ]), array([2.4, 0.7])]
+        """
+        own_prior(stats)
+        return self.inferred(stats)
+
+    def inferred(self, stats: ArmStats) -> SkewedT:
+        """Return `inference(stats)` without the check that there are rewards.
+
+        Args:
+            stats: The arms' statistics, with m3 and m4; weights may have faded.
+        """
+        tails, numbers = Tails.of(stats), _numbers(stats)
+        worth = tails.worth_beside_mean
+        loc, scale, df = own_prior_belief(stats.n, stats.mean, stats.m2, *numbers, worth)
+        weight = numbers[1] + stats.n
+        return SkewedT(*skewed_belief(loc, scale, df, weight, tails.slopes(stats)))
+
+    def least_weight(self, K: int) -> Floats:
+        return np.zeros(K)  # an arm whose rewards have faded has the prior of the others
+
+    def parameters(self, stats: ArmStats) -> Floats:
+        return np.tile([*map(float, _numbers(stats)), 1.0], (stats.K, 1))
+
+    def restricted(self, arms: NDArray[np.int64]) -> EBVarTS:
+        return self  # it holds nothing per arm
+
+
+def _numbers(stats: ArmStats) -> tuple[Any, Any, Any, Any]:
+    """mu, kappa, alpha and beta, without the checks of a `NormalGamma`."""
+    worth = worth_of(own_kurtosis(stats.n, stats.m2, stats.m4))
+    return own_numbers(stats.n, stats.mean, stats.m2, worth)
