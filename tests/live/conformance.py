@@ -416,7 +416,7 @@ class StoreConformance(CorrectionConformance):
                 exp.reward(d.id, value)
         assert exp.reward(d.id, 1.0) is True  # nothing had been written
 
-    def test_a_batch_of_rewards_is_applied_wholly_or_not_at_all(self, begin):
+    def test_a_batch_of_rewards_is_applied_wholly_or_not_at_all(self, begin, clock):
         exp = begin(window=60)
         a, b, c = (d.id for d in exp.decide_many(3))
         exp.reward(a, 1.0)
@@ -435,6 +435,7 @@ class StoreConformance(CorrectionConformance):
             assert begin().report().version == exp.report().version == version
         assert exp.reward_many([(b, 1.0), (a, 1.0), (b, 1.0)]) == [True, False, False]
         assert exp.reward_many([]) == exp.reward_many({}) == []
+        clock.advance(100)
         assert exp.report().frame["n"].sum() == 2
 
     def test_rewards_count_for_the_epoch_of_their_decision(self, begin):
@@ -541,7 +542,10 @@ class StoreConformance(CorrectionConformance):
         assert begin().decide().version == 6  # whoever comes next settles the five
         assert exp.reward("ahead", 1.0) is True
         frame = exp.report().frame
-        assert frame["n"].sum() == 6 and frame["pending"].sum() == 1
+        assert frame["n"].sum() == 5 and frame["pending"].sum() == 2
+        clock.advance(86400)  # its window closes last
+        frame = exp.report().frame
+        assert frame["n"].sum() == 7 and exp.decision("ahead").settled == "reward"
         assert exp.verify(replay=True)
 
     def test_a_decision_stamped_before_the_last_sweep_is_settled_by_a_report(self, begin, clock):
@@ -730,7 +734,9 @@ class StoreConformance(CorrectionConformance):
         assert [type(one) for one in found] == [InvalidReward, bool]
         arm = ARMS.index(exp.decide(id="d").arm)
         with exp._session.changing() as change:  # as versions before this one recorded it
-            change.apply(REWARD, "d", arm, 1, 7.0, 1.0)
+            about = change.transaction.decided(["d"])["d"]
+            assert about.arm == arm
+            change.apply(REWARD, "d", raw=7.0, value=1.0, about=about)
         assert exp.verify(replay=True)
         assert exp.reward("d", 7.0) is False  # a retry from then
         exp.configure(clip=(0, 1))
@@ -878,7 +884,7 @@ class StoreConformance(CorrectionConformance):
         assert all(arms == results[0] for arms in results)
         assert begin().verify(replay=True)
 
-    def test_changes_and_rewards_at_once(self, begin):
+    def test_changes_and_rewards_at_once(self, begin, clock):
         begin(window=3600)
 
         def worker(number, exp):
@@ -891,6 +897,8 @@ class StoreConformance(CorrectionConformance):
 
         at_once(worker, [begin() for _ in range(4)])
         exp = begin()
+        assert exp.report().frame["pending"].sum() == 32
+        clock.advance(3700)
         assert exp.report().frame["n"].sum() == 32
         events = log_of(exp)
         assert [event.version for event in events] == list(range(1, len(events) + 1))
@@ -944,7 +952,7 @@ class StoreConformance(CorrectionConformance):
             overwrite(exp, {key: row._replace(**{field: change(getattr(row, field))})})
             found = begin().verify()
             assert not found and len(found.problems) == 1
-            assert found.problems[0].startswith(f"arm {key[1]}, epoch 1: ")
+            assert found.problems[0].startswith(f"arm {key[1]}, block {key[2]}: ")
             overwrite(exp, {key: row})
             assert begin().verify()
 
@@ -1030,7 +1038,8 @@ class StoreConformance(CorrectionConformance):
         with exp._session.changing() as change:
             row = decision_row(exp, arm=arm, epoch=epoch)
             change.transaction.add_decisions([row], exp._session.seed, batch, START)
-            change.apply(REWARD, "d", 0, 1, 1.0, 1.0)
+            about = change.transaction.decided(["d"])["d"]._replace(arm=0, epoch=1)
+            change.apply(REWARD, "d", raw=1.0, value=1.0, about=about)
         problems = begin().verify().problems
         assert problems[-1] == (
             f"decision 'd' is for arm {arm} in epoch {epoch}, its reward for arm 0 in epoch 1"
@@ -1053,7 +1062,8 @@ class StoreConformance(CorrectionConformance):
         wrong = (REWARD, 0.25, 0.125), (REWARD, None, 1.0), (MISSING, None, -2.0)
         for d, (kind, raw, value) in zip(made, wrong, strict=True):
             with exp._session.changing() as change:
-                change.apply(kind, d.id, ARMS.index(d.arm), 2, raw, value)
+                about = change.transaction.decided([d.id])[d.id]
+                change.apply(kind, d.id, raw=raw, value=value, about=about)
             (problem,) = begin().verify().problems[-1:]
             assert problem.startswith(f"event {exp.state.version} counts {value!r}; its reward ")
 
@@ -1162,7 +1172,7 @@ class StoreConformance(CorrectionConformance):
             exp.export(tmp_path / "log.xlsx")
 
     def test_all_experiments_can_be_looked_at_together(self, begin):
-        parts = {part: begin(part=part, window=60) for part in ("-a", "-b", "-c")}
+        parts = {part: begin(part=part) for part in ("-a", "-b", "-c")}
         for count, exp in enumerate(parts.values()):
             made = exp.decide_many(3 * count)
             exp.reward_many([(one.id, 1.0) for one in made[: 2 * count]])
@@ -1181,6 +1191,9 @@ class StoreConformance(CorrectionConformance):
 
     def test_what_only_looks_settles_nothing(self, begin, clock):
         exp = begin(window=10, missing=0)
+        exp.reward_many([(one.id, 1.0 + n) for n, one in enumerate(exp.decide_many(20))])
+        clock.advance(60)
+        exp.settle()
         first, *others = exp.decide_many(30)
         exp.reward_many([(one.id, float(n)) for n, one in enumerate(others)])
         clock.advance(60)
@@ -1190,7 +1203,7 @@ class StoreConformance(CorrectionConformance):
         exp.history(settle=False)
         assert exp.report(settle=False).version == version
         exp.check()
-        assert exp.state.version == version + 1  # what settles, does
+        assert exp.state.version == version + 30  # what settles, does
         assert exp.decision(first.id).settled == "missing"
 
     def test_the_log_can_be_exported_in_pages(self, begin, clock, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import varts
+from tests.live.loops import effects_of
 from varts.features import Features
 from varts.linear_stats import LinearStats
 from varts.live.core.allocation import allocate, linear_statistics
@@ -41,11 +42,16 @@ def paid(arm, known, noise):
     return (2.0 if (arm == "9") == here else 0.0) + 0.1 * known["visits"] + noise
 
 
+def unit_of(id):
+    """The unit of a decision: they come again."""
+    return f"unit {int(id[1:]) % 11}"
+
+
 def visit(exp, count, start=0, noise=0.3, seed=1, **given):
     """So many decisions with their rewards: {id: (arm, context, reward)}."""
     rng, out = random.Random(seed), {}
     for i in range(start, start + count):
-        made = exp.decide(f"unit {i % 11}", id=f"v{i}", context=context(i), **given)
+        made = exp.decide(unit_of(f"v{i}"), id=f"v{i}", context=context(i), **given)
         out[made.id] = made.arm, context(i), paid(made.arm, context(i), rng.gauss(0, noise))
         assert exp.reward(made.id, out[made.id][2]) is True
     return out
@@ -65,9 +71,10 @@ def exact(rows):
 def check_lines(exp, given):
     """The regressions' numbers against exact arithmetic on {id: (arm, context, reward)}."""
     features, seen = Features(exp.options.features["kinds"]), linear_statistics(exp.state)
+    effects = exp.state.effective().design_effect  # units come again
     for arm, name in enumerate(exp.arms):
         rows = [[*features.encode(known), y] for one, known, y in given.values() if one == name]
-        assert seen.n[arm] == len(rows)
+        assert seen.n[arm] * effects[arm] == pytest.approx(len(rows), rel=1e-12)
         if rows:
             mean, products = exact(rows)
             sd = np.sqrt(np.diagonal(products) / len(rows))
@@ -76,7 +83,7 @@ def check_lines(exp, given):
             )  # of the mean as a float: the sums themselves keep more
             assert (np.abs(seen.mean[arm] - mean) <= np.maximum(1e-9 * sd, digit)).all()
             size = np.sqrt(np.outer(np.diagonal(products), np.diagonal(products)))
-            assert (np.abs(seen.products[arm] - products) <= 1e-9 * size).all()
+            assert (np.abs(seen.products[arm] * effects[arm] - products) <= 1e-9 * size).all()
 
 
 def naive_stats(exp, given):
@@ -87,7 +94,12 @@ def naive_stats(exp, given):
     )
     for arm, known, reward in given.values():
         out = out.observe(exp.arms.index(arm), features.encode(known), reward)
-    return out
+    groups = [
+        [(unit_of(id), y) for id, (one, _, y) in given.items() if one == arm] for arm in exp.arms
+    ]
+    effects, _ = effects_of(groups)
+    assert (effects > 1).any()
+    return LinearStats(out.n / effects, out.mean, out.products / effects[:, None, None])
 
 
 class ContextConformance:
@@ -359,7 +371,7 @@ class ContextConformance:
     def test_verify_finds_another_line(self, begin):
         exp = begin(features=FEATURES)
         visit(exp, 30)
-        key = THE_REWARD, 0, 1
+        key = THE_REWARD, 0, 0
         row = exp.state.rows[key]
         line: RegressionSums = row.line
         products = line.products.copy()

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import varts
+from tests.live.loops import effects_of
 from varts.live import (
     Changed,
     ExpiredDecision,
@@ -257,12 +258,23 @@ class CorrectionConformance:
         exp.amend("1-3", 1000.0)
         values["1-3"] = 1000.0
         stats = exp.state.holdout_statistics()
-        for place, side in enumerate((False, True)):
-            mine = [v for id, v in values.items() if sides["unit-" + id.split("-")[1]] is side]
-            assert stats.n[place] == len(mine) > 10
-            assert stats.mean[place] == pytest.approx(np.mean(mine), rel=1e-12)
+        groups = [
+            [
+                (unit, v)
+                for id, v in values.items()
+                if sides[unit := "unit-" + id.split("-")[1]] is side
+            ]
+            for side in (False, True)
+        ]
+        effects, _ = effects_of(groups)
+        assert (effects > 1.2).all()  # three rewards of every unit
+        for place, group in enumerate(groups):
+            assert len(group) > 10
+            assert stats.n[place] == pytest.approx(len(group) / effects[place], rel=1e-9)
+            mean = np.mean([v for _, v in group])
+            assert stats.mean[place] == pytest.approx(mean, rel=1e-12)
         exp.configure(floor=0.05)
-        assert exp.state.holdout_statistics().n.sum() == 120
+        assert exp.state.holdout_statistics().n.tolist() == stats.n.tolist()
         exp.configure(holdout=0.5)  # other shares: the comparison begins again
         assert exp.state.holdout_statistics().n.sum() == 0
         exp.amend("1-4", 7.0)
