@@ -195,7 +195,15 @@ class History:
         ):
             names = pl.col("arm").replace({arm: printable(arm) for arm in self.arms})
             shown = self.frame.with_columns(names, pl.col("time").dt.strftime("%Y-%m-%d %H:%M:%S"))
-            left_out = ("version", "sd", "posterior_mean", "anytime_low", "anytime_high", "may_be_best", "decisions")
+            left_out = (
+                "version",
+                "sd",
+                "posterior_mean",
+                "anytime_low",
+                "anytime_high",
+                "may_be_best",
+                "decisions",
+            )
             return f"{printable(repr(self))}\n{shown.drop(left_out)}"
 
     def __repr__(self) -> str:
