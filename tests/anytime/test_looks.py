@@ -144,7 +144,7 @@ def test_certainty_comes_with_a_floor():
     assert share[0] < 0.5 and share[1] > 0.95
 
 
-# ------------------------------------------------------------------------------ the faster threshold
+# ------------------------------------------------------------------------------ another threshold
 
 
 @pytest.mark.statistical

@@ -271,8 +271,8 @@ def history(
 
 COLUMNS = (
     "checkpoint", "time", "version", "rewards", "arm", "decisions", "share", "traffic", "n", "mean",
-    "sd", "estimate", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high", "p_best",
-    "expected_loss", "may_be_best", "cumulative_reward",
+    "sd", "estimate", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high",
+    "p_best", "expected_loss", "may_be_best", "cumulative_reward",
 )  # fmt: skip
 
 
