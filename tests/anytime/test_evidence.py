@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 
 from tests.anytime import plain
 from tests.tiers import examples
-from varts import ArmStats, Evidence
+from varts import ArmStats, Evidence, StopAtError
 from varts.anytime import burn_in, martingale
 
 WORKED = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
@@ -317,3 +317,39 @@ def test_lambert_w_is_on_the_lower_branch():
     lower = -special.lambertw(-(0.05**2) / np.e, -1).real - 1
     assert lower - math.log1p(lower) == pytest.approx(2 * math.log(20))
     assert lower == pytest.approx(8.211968, abs=1e-6)
+
+
+# ------------------------------------------------------------------------------ how pairs combine
+
+
+def test_the_product_needs_log_1_over_error():
+    """By a loop over common means on a fine grid, with the threshold of Ville's inequality."""
+    arms = ArmStats([400, 300], [1.3, 1.02], [420, 280])
+    c2 = 1000 / 8.211968
+    grid = np.linspace(1.02, 1.3, 200_001)
+
+    def log_m(n, d, m2):
+        kappa = c2 / (n + c2)
+        r = n * d**2 / m2
+        return 0.5 * math.log(kappa) + n / 2 * (np.log1p(r) - np.log1p(kappa * r))
+
+    least = (log_m(400, grid - 1.3, 420) + log_m(300, grid - 1.02, 280)).min()
+    product, fisher = Evidence(arms, pairs="product"), Evidence(arms)
+    assert product.against(0, 1) == pytest.approx(least, abs=1e-6)
+    assert product.p_value(0, 1) == pytest.approx(min(1, math.exp(-least)), rel=1e-5)
+    assert fisher.p_value(0, 1) > product.p_value(0, 1)  # and not the same
+    error = math.exp(-least)
+    assert product.certain_best(error * 1.001) == 0
+    assert product.certain_best(error * 0.999) is None
+    assert fisher.certain_best(error * 1.001) is None
+    low, high = product.difference_interval(0, 1, 1 - error)
+    assert low == pytest.approx(0, abs=1e-6)
+    wide = fisher.difference_interval(0, 1, 1 - error)
+    assert wide[0] < low < high < wide[1]
+
+
+def test_pairs_must_be_known():
+    with pytest.raises(ValueError, match="unknown pairs 'sum'"):
+        Evidence(ArmStats.empty(2), pairs="sum")
+    with pytest.raises(ValueError, match="unknown pairs 'sum'"):
+        StopAtError(pairs="sum")
