@@ -12,14 +12,14 @@ written down before anything was run on them.
 """
 
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from varts import LinearStats, LinearVarTS
-from varts.context import Halves, Units, crossfitted_worth
-from varts.context.inference import inferred_line
+from varts.context import Units, crossfitted_worth, infer, infer_halves, worth_of_context
 from varts.context.worth import best_of
 from varts.linear_stats import merged_products
 from varts.live.core.sums import Line, point_of
@@ -107,6 +107,7 @@ DEVELOPMENT = [
     World("useless, 10,000 rewards", 3, 20, 10_000),
     World("small effects", 3, 3, 3000, 0.15),
     World("large effects", 3, 3, 3000, 0.5),
+    World("large effects, few rewards", 3, 3, 240, 0.5),
     World("20 effects", 3, 20, 2000, 0.1, levels=0.1),
     *[
         World(f"{noise}, n = {n}", 3, 4, n, slopes, noise=noise, policy=p)
@@ -128,3 +129,189 @@ HELD_OUT = [
     World("noise grows with x", 3, 5, 2000, 0.2, shared=0.2, noise="by x"),
     World("two arms, few rewards", 2, 8, 300, 0.2, levels=0.2, policy="even"),
 ]
+
+
+class Played:
+    """What R experiments of a world have recorded, after n rewards each."""
+
+    def __init__(self, world, R, seed):
+        self.world, self.rng = world, np.random.default_rng(seed)
+        self.made = world.draw(self.rng, R)
+        K, D = world.K, world.d + 1
+        self.n, self.mean = np.zeros((R, K)), np.zeros((R, K, D))
+        self.products, self.log = np.zeros((R, K, D, D)), []
+        self.played = 0
+        while self.played < world.n:
+            more = 2 * K if not self.played else int(np.ceil(GROWTH * self.played))
+            self.batch(min(more, world.n - self.played))
+        self.x, self.arm, self.reward = (
+            np.concatenate(each, axis=1) for each in zip(*self.log, strict=True)
+        )
+
+    def batch(self, size):
+        world, rng, (R, K) = self.world, self.rng, self.n.shape
+        x = world.features(rng, R, size)
+        if self.played and world.policy == "LinearVarTS":
+            arm = self.thompson(x)
+        else:
+            arm = np.tile((self.played + np.arange(size)) % K, (R, 1))
+        mean = np.take_along_axis(world.means(self.made, x), arm[..., None], 2)[..., 0]
+        reward = world.rewards(rng, mean, x)
+        self.log.append((x, arm, reward))
+        rows = np.concatenate([x, reward[..., None]], axis=2)
+        mine = (arm[..., None] == np.arange(K)).astype(float)
+        n = mine.sum(axis=1)
+        center = np.einsum("rmk,rmd->rkd", mine, rows) / np.maximum(n, 1)[..., None]
+        square = np.einsum("rmk,rmd,rme->rkde", mine, rows, rows, optimize=True)
+        square -= n[..., None, None] * center[..., :, None] * center[..., None, :]
+        self.n, self.mean, self.products = merged_products(
+            self.n, self.mean, self.products, n, center, square
+        )
+        self.played += size
+
+    def thompson(self, x):
+        """LinearVarTS without a prior, for all experiments at once."""
+        (R, K), d = self.n.shape, self.world.d
+        total = self.n.sum(axis=1)
+        mean = (self.n[..., None] * self.mean).sum(axis=1) / total[:, None]
+        gap = self.mean - mean[:, None]
+        squares = np.diagonal(self.products, axis1=2, axis2=3) + self.n[..., None] * gap**2
+        squares = squares.sum(axis=1)
+        mu, kappa, alpha, beta = unit_free_prior(total, mean[:, -1], squares[:, -1])
+        diagonal = slope_precision(squares[:, :-1] / total[:, None], mean[:, :-1])
+        prior = [mu, np.full(R, kappa), np.full(R, alpha), np.maximum(beta, 1e-300)]
+        prior += [np.zeros((R, d)), diagonal[..., None] * np.eye(d), mean[:, :-1]]
+        rows = LinearStats._trusted(
+            self.n.ravel(), self.mean.reshape(R * K, -1), self.products.reshape(R * K, d + 1, -1)
+        )
+        post = regress(Regression(*(np.repeat(each, K, axis=0) for each in prior)), rows)
+        level, kappa, alpha, beta, slopes, precision, center = (
+            each.reshape(R, K, *each.shape[1:]) for each in post
+        )
+        own = squares[:, -1:] * 0 + self.products[..., -1, -1] > 0
+        alpha = np.where(own, alpha, total[:, None] / 2)
+        beta = np.where(own, beta, squares[:, -1:] / 2)
+        away = x[:, :, None] - center[:, None]
+        reach = np.einsum("rkde,rmke->rmkd", inverse_root(precision), away)
+        spread = 1 / kappa[:, None] + (reach**2).sum(axis=-1)
+        loc = level[:, None] + (away * slopes[:, None]).sum(axis=-1)
+        scale = np.sqrt((beta / alpha)[:, None] * spread)
+        t = self.rng.standard_t(np.broadcast_to(2 * alpha[:, None], loc.shape))
+        return (loc + scale * t).argmax(axis=2)
+
+    def regret(self):
+        """The mean regret per reward."""
+        means = self.world.means(self.made, self.x)
+        chosen = np.take_along_axis(means, self.arm[..., None], 2)[..., 0]
+        return float((means.max(axis=2) - chosen).mean())
+
+
+def residuals_of(arm, x, reward, half, K):
+    """One-step-ahead residuals as a live experiment keeps them."""
+    lines = [Line.empty() for _ in range(K)]
+    for i, row, value, side in zip(arm.tolist(), x, reward.tolist(), half.tolist(), strict=True):
+        lines[i] = lines[i].observe(point_of(row, value), side)
+    moments = [line.residuals.moments for line in lines]
+    return ArmStats._trusted(*np.array(moments).T.copy())
+
+
+def judge(world, played, r, rng, old):
+    """The numbers of one report next to the truth."""
+    K, d, arms = world.K, world.d, [str(i) for i in range(world.K)]
+    x, arm, reward = played.x[r], played.arm[r], played.reward[r]
+    half = rng.integers(0, 2, len(arm))
+    empty = LinearStats.empty(K, d)
+    stats = empty.observe(arm, x, reward)
+    sides = [empty.observe(arm[half == i], x[half == i], reward[half == i]) for i in (0, 1)]
+    made = tuple(each[r : r + 1] for each in played.made)
+    at = world.features(rng, 1, UNITS)
+    truth, at = world.means(made, at)[0], at[0]
+    units = Units(None, tuple(range(UNITS)), at)
+    if old:
+        posterior = LinearVarTS().posterior(stats)
+        worth = worth_of_context(posterior, units, arms, "max")
+        rules = [posterior, posterior]
+    else:
+        residuals = residuals_of(arm, x, reward, half, K)
+        posterior = infer(None, stats, residuals)
+        halves = infer_halves(None, tuple(sides), residuals)
+        if halves is None:
+            return None
+        rules = [half.rule for half in halves]
+        worth = crossfitted_worth(halves, units, "", "max")
+    gains = []
+    for rule in rules:
+        estimates = rule.at(at)[0]
+        picked = best_of(estimates, "max")
+        single = best_of(rule.at(units.mean)[0], "max")
+        gains.append((truth[np.arange(UNITS), picked] - truth[:, single]).mean())
+    gain = float(np.mean(gains))
+    whole = posterior.at(at)[0]
+    best = truth.mean(axis=0).max()
+    full = (truth[np.arange(UNITS), best_of(whole, "max")]).mean() - best
+    average = posterior.belief(units.mean)
+    low, high = average.interval()
+    mean = truth.mean(axis=0)
+    few = posterior.belief(at[:AT])
+    few_low, few_high = few.interval()
+    rounding = 1e-9
+    return {
+        "claimed": float(worth.low > 0),
+        "estimate": worth.gain,
+        "gain": gain,
+        "full": float(full),
+        "covers": float(worth.low - rounding <= gain <= worth.high + rounding),
+        "average": float(((low <= mean) & (mean <= high)).mean()),
+        "at x": float(((few_low <= truth[:AT]) & (truth[:AT] <= few_high)).mean()),
+        **{f"c{w}": float(worth.gain - w * (worth.gain - worth.low) > 0) for w in (1.1, 1.2)},
+        **{
+            f"k{w}": float(
+                w * (worth.low - worth.gain) - rounding
+                <= gain - worth.gain
+                <= w * (worth.high - worth.gain) + rounding
+            )
+            for w in (1.1, 1.2)
+        },
+        "width": float((high - low).mean()),
+    }
+
+
+def study(worlds, experiments, old):
+    heads = (
+        "world",
+        "policy",
+        "claimed",
+        "estimate",
+        "true",
+        "of all data",
+        "covers",
+        "average unit",
+        "at x",
+        "width",
+        "s",
+    )
+    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+    for number, world in enumerate(worlds):
+        start = time.time()
+        played = Played(world, experiments, [number, 1])
+        rng = np.random.default_rng([number, 2])
+        found = [judge(world, played, r, rng, old) for r in range(experiments)]
+        found = [one for one in found if one is not None]
+        m = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        print(
+            f"| {world.name} | {world.policy} | {m['claimed']:.1%} | {m['estimate']:.4f} | {m['gain']:.4f} | {m['full']:.4f} | "
+            f"{m['covers']:.1%} | {m['average']:.1%} | {m['at x']:.1%} | {m['width']:.3f} | {time.time() - start:.0f} | {m['c1.1']:.1%} {m['k1.1']:.1%} {m['c1.2']:.1%} {m['k1.2']:.1%} {len(found)} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    names = [a for a in sys.argv[1:] if not a.startswith("-")]
+    worlds = HELD_OUT if "--held-out" in sys.argv else DEVELOPMENT
+    if names:
+        worlds = [worlds[int(i)] for i in names]
+    study(
+        worlds,
+        100 if "--quick" in sys.argv else 200 if "--mid" in sys.argv else EXPERIMENTS,
+        "--old" in sys.argv,
+    )

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import varts
+from varts.context.inference import symmetric
 
 FEATURES = {"country": ["NL", "BE"], "visits": "number"}
 
@@ -60,7 +61,7 @@ def test_chances_are_averages_over_units(experiment):
     report = experiment.report()
     contexts = experiment.contexts()
     x = experiment.features.encode_many(contexts)
-    belief = report.context.posterior.belief(x)
+    belief = symmetric(report.context.posterior).belief(x)
     np.testing.assert_allclose(report.frame["p_best"], belief.p_best().mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(
         report.frame["expected_loss"], belief.expected_loss().mean(axis=0), atol=1e-9

@@ -102,12 +102,12 @@ def test_fading_is_that_of_the_row():
     weight = 2.0 ** (-(60 - np.arange(1, 61)) / 20)
     mean = weight @ NOISE / weight.sum()
     products = ((NOISE - mean).T * weight) @ (NOISE - mean)
-    assert row.line.n == pytest.approx(row.n, rel=1e-12)
-    assert row.line.products == pytest.approx(products, abs=1e-12)
-    assert row.line.products[-1, -1] == pytest.approx(row.m2, rel=1e-9)
+    assert row.line.whole.n == pytest.approx(row.n, rel=1e-12)
+    assert row.line.whole.products == pytest.approx(products, abs=1e-12)
+    assert row.line.whole.products[-1, -1] == pytest.approx(row.m2, rel=1e-9)
     later = row.settled(80, 20.0)
-    assert later.line.n == pytest.approx(weight.sum() / 2, rel=1e-12)
-    assert later.line.products == pytest.approx(products / 2, abs=1e-12)
+    assert later.line.whole.n == pytest.approx(weight.sum() / 2, rel=1e-12)
+    assert later.line.whole.products == pytest.approx(products / 2, abs=1e-12)
 
 
 def test_a_reward_with_other_features_is_refused():

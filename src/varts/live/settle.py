@@ -58,7 +58,7 @@ def _settle(session: Session, write: Write, since: int, limit: int) -> bool:
         return False
     until = _closed_until(write.time, options)
     rows = transaction.overdue(since, until, limit)
-    features = {} if options.missing is None else features_marks(config, rows)
+    features = {} if options.missing is None else features_marks(session.seed, config, rows)
     for row in rows:
         if options.missing is None:
             write.apply(EXPIRED, row.id, row.arm, row.epoch)

@@ -30,18 +30,20 @@ TYPICAL, SPREAD = 0.1, 1.25
 LOG_HYPERPRIOR = -0.5 * (np.log(SIZES / TYPICAL) / SPREAD) ** 2
 
 
-def shrunk_linear_prior(stats: LinearStats) -> LinearNormalGamma:
+def shrunk_linear_prior(stats: LinearStats, wider: float = 1.0) -> LinearNormalGamma:
     """Return a prior per arm: level and variance as without a prior, slopes from the other arms.
 
     Args:
         stats: The arms' statistics; at least one reward.
+        wider: By how much the variance of the differences between arms is larger than estimated;
+            above 1 it pulls arms together less.
 
     >>> rng = np.random.default_rng(1)
     >>> arm, x = rng.integers(0, 3, 600), rng.standard_normal((600, 2))
     >>> stats = LinearStats.empty(K=3, d=2).observe(arm, x, x[:, 0] + rng.standard_normal(600))
     >>> prior = shrunk_linear_prior(stats)
     >>> prior.slopes.round(1).tolist()              # feature 1 has the same effect in all arms
-    [[1.0, -0.0], [1.0, -0.0], [1.0, -0.0]]
+    [[1.0, -0.0], [1.1, -0.0], [1.0, -0.0]]
     """
     pooled = check_linear_stats(stats, stats.d).pooled()
     plain = unit_free_linear_prior(pooled)
@@ -53,7 +55,7 @@ def shrunk_linear_prior(stats: LinearStats) -> LinearNormalGamma:
     unit = 1 / np.sqrt(variance[varied])  # slopes per sd of a feature
     xx = stats.products[:, varied[:, None], varied] * unit[:, None] * unit
     xy, yy = stats.products[:, varied, d] * unit, stats.products[:, d, d]
-    center, covariance = _slopes_from_others(stats.n, xx, xy, yy)
+    center, covariance = _slopes_from_others(stats.n, xx, xy, yy, wider)
     slopes, precision = np.zeros((K, d)), np.zeros((K, d, d)) + NO_EFFECT * np.eye(d)
     slopes[:, varied] = center * unit
     found = np.linalg.inv(covariance) / (unit[:, None] * unit)
@@ -63,7 +65,9 @@ def shrunk_linear_prior(stats: LinearStats) -> LinearNormalGamma:
     )
 
 
-def _slopes_from_others(n: Floats, xx: Floats, xy: Floats, yy: Floats) -> tuple[Floats, Floats]:
+def _slopes_from_others(
+    n: Floats, xx: Floats, xy: Floats, yy: Floats, wider: float
+) -> tuple[Floats, Floats]:
     """Prior means and covariances (over the noise variance) of every arm's standardized slopes.
 
     Args:
@@ -71,16 +75,17 @@ def _slopes_from_others(n: Floats, xx: Floats, xy: Floats, yy: Floats) -> tuple[
         xx: The products of the features within each arm.
         xy: Their products with the reward.
         yy: The squares of the rewards.
+        wider: The factor of the variance of differences between arms.
     """
     K, d = xy.shape
     one = np.eye(d)
     shared = _size_of_shared(n, xx.sum(axis=0), xy.sum(axis=0), yy.sum())
     if K == 1:
-        return np.zeros((1, d)), shared * one[None]
+        return np.zeros((1, d)), wider * shared * one[None]
     others = np.linalg.inv(xx.sum(axis=0) - xx + one / shared)
     mean = (others @ (xy.sum(axis=0) - xy)[:, :, None])[:, :, 0]
     own = _size_of_differences(n, xx, xy, yy, mean, others)
-    return mean, own * one + others
+    return mean, wider * own * one + others
 
 
 def _size_of_shared(n: Floats, xx: Floats, xy: Floats, yy: float) -> float:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from varts.live.core.sums import Covariates
+
 # The kinds of events. REWARD and MISSING have a value for the statistics; EXPIRED settles a
 # decision without one. AMEND, VOID and PART change the reward of a settled decision. REPAIR lists
 # how the caches differed from the log. FORGET means that a unit's name was removed from the log,
@@ -41,13 +43,20 @@ class Event(NamedTuple):
     batch: int | None = None
     corrects: str | None = None  # the decision whose reward it changes; raw and value are new
     # Of a change of configuration, its content. Of a reward: its metrics, whether it is in the
-    # holdout, and x, the features of its unit. Of a correction also what was counted before.
+    # holdout, and x, the features of its unit, with the random half that its decision is in. Of a
+    # correction also what was counted before.
     body: dict[str, Any] | None = None
 
     @property
     def x(self) -> list[float] | None:
         """The features of the reward's unit; None if there are none or they were forgotten."""
         return None if self.body is None else self.body.get("x")
+
+    @property
+    def covariates(self) -> Covariates | None:
+        """The features of the reward's unit with the random half that its decision is in."""
+        x = self.x
+        return None if x is None else Covariates(x, (self.body or {}).get("half"))
 
 
 def described(event: Event, when: str = "after") -> dict[str, float]:
@@ -77,6 +86,7 @@ class Outcome:
         self.in_parts = "key" in first
         self.held: bool | None = first.get("held")  # as it was then: a unit may be forgotten since
         self.x: list[float] | None = first.get("x")
+        self.half: int | None = first.get("half")
         bodies = [first, *(_read(one.body) for one in corrections)]
         last = corrections[-1] if corrections else settled
         self.kind: str = VOID if last.kind == VOID else settled.kind

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from varts._caching import computed_once
 from varts._validation import Floats, choice
-from varts.features import Features
+from varts.features import Features as Kinds
 from varts.live.core.events import (
     ADD_ARM,
     CONFIGURE,
@@ -38,12 +38,12 @@ from varts.live.core.events import (
     Key,
     described,
 )
-from varts.live.core.sums import NO_REWARDS, Sums
+from varts.live.core.sums import NO_REWARDS, Features, Sums
 from varts.live.options import Options, read_features
 from varts.policies import Policy
 from varts.stats import ArmStats, faded
 
-Added = tuple[float, int, Sequence[float] | None]  # a reward, its number, the features of its unit
+Added = tuple[float, int, Features | None]  # a reward, its number, the features of its unit
 FEWEST_MERGED = 50  # rewards of an arm that are worth adding up first
 
 
@@ -61,7 +61,7 @@ class Config:
     holdout_since: int = 1  # the epoch in which the holdout was last changed
 
     @computed_once
-    def features(self) -> Features | None:
+    def features(self) -> Kinds | None:
         """What a context must have; None if decisions have no context."""
         return read_features(self.options.features)
 
@@ -267,7 +267,7 @@ class State:
             number += 1
             x = None
             if body is not None:
-                x = event.x
+                x = event.covariates
                 for name, one in described(event).items():
                     given.setdefault((name, cast(int, arm), 0), []).append((one, number, None))
             rewards.append((value, number, x))
@@ -288,7 +288,7 @@ class State:
         """Replace a reward that was counted with another one, or with none."""
         key, body = self._key(event.arm, event.epoch), event.body or {}
         weight = self._weight(self.rows.get(key, NO_REWARDS), body.get("number"))
-        self._replace(key, body["before"], event.value, weight, event.x)
+        self._replace(key, body["before"], event.value, weight, event.covariates)
         before, after = described(event, "before"), described(event)
         for name in sorted(before.keys() | after.keys()):
             self._replace((name, key[1], 0), before.get(name), after.get(name), 1.0, None)

@@ -11,7 +11,7 @@ from varts._validation import real
 from varts.beliefs.leader import REWARDS_PER_ARM, leads
 from varts.checks.finding import WARNING
 from varts.checks.rewards import RewardSummary, check_rewards
-from varts.context import ContextReport, report_on
+from varts.context import ContextReport, HalfPosterior, report_on
 from varts.context.text import by_context_text
 from varts.live.core.state import State
 from varts.live.report.estimates import (
@@ -143,9 +143,9 @@ class Report:
 
     @property
     def depends_on_context(self) -> bool:
-        """Whether choosing by features beats every single arm, by the whole interval."""
+        """Whether choosing by features beats every single arm: its cross-fitted interval is above 0."""
         context = self.context
-        return context is not None and context.enough and context.worth.low > 0
+        return context is not None and context.enough and context.worth.claimed
 
     @property
     def verdict(self) -> str:
@@ -331,4 +331,16 @@ def _report_by_context(
         arms=[config.arms[arm] for arm in config.active],
         goal=goal,
         level=level,
+        halves=_mirrored(reporting.halves(config.active), goal),
+        unsplit=float(reporting.unsplit[config.active].sum()),
     )
+
+
+def _mirrored(
+    halves: tuple[HalfPosterior, HalfPosterior] | None, goal: str
+) -> tuple[HalfPosterior, HalfPosterior] | None:
+    """The posteriors of both halves in the rewards' own unit."""
+    if halves is None or goal == "max":
+        return halves
+    one, two = (HalfPosterior(*(each.mirrored() for each in half)) for half in halves)
+    return one, two

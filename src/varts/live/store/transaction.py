@@ -893,6 +893,7 @@ class Transaction:
             for version, arm, epoch, text in self.run(BODIES_ABOUT, id=id).fetchall():
                 body = json.loads(text or "{}")
                 if body.pop("x", None) is not None:
+                    body.pop("half", None)
                     lost.add((arm, epoch))
                     new = json.dumps(body) if body else None
                     self.run(REPLACE_BODY, version=version, body=new)
