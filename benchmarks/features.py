@@ -12,7 +12,6 @@ written down before anything was run on them.
 """
 
 import sys
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -263,55 +262,46 @@ def judge(world, played, r, rng, old):
         "covers": float(worth.low - rounding <= gain <= worth.high + rounding),
         "average": float(((low <= mean) & (mean <= high)).mean()),
         "at x": float(((few_low <= truth[:AT]) & (truth[:AT] <= few_high)).mean()),
-        **{f"c{w}": float(worth.gain - w * (worth.gain - worth.low) > 0) for w in (1.1, 1.2)},
-        **{
-            f"k{w}": float(
-                w * (worth.low - worth.gain) - rounding
-                <= gain - worth.gain
-                <= w * (worth.high - worth.gain) + rounding
-            )
-            for w in (1.1, 1.2)
-        },
         "width": float((high - low).mean()),
     }
 
 
-def study(worlds, experiments, old):
-    heads = (
+HEADS = (
+    *(
         "world",
         "policy",
-        "claimed",
+        "gain claimed",
         "estimate",
-        "true",
-        "of all data",
-        "covers",
-        "average unit",
-        "at x",
-        "width",
-        "s",
-    )
-    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    for number, world in enumerate(worlds):
-        start = time.time()
+        "truth",
+        "rule of all data",
+        "interval covers",
+    ),
+    *("average unit", "at x", "width", "reports"),
+)
+
+
+def study(worlds, experiments, old):
+    """Print a row per world."""
+    print("| " + " | ".join(HEADS) + " |\n|" + "---|" * len(HEADS))
+    for number, world in worlds:
         played = Played(world, experiments, [number, 1])
         rng = np.random.default_rng([number, 2])
         found = [judge(world, played, r, rng, old) for r in range(experiments)]
-        found = [one for one in found if one is not None]
-        m = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
-        print(
-            f"| {world.name} | {world.policy} | {m['claimed']:.1%} | {m['estimate']:.4f} | {m['gain']:.4f} | {m['full']:.4f} | "
-            f"{m['covers']:.1%} | {m['average']:.1%} | {m['at x']:.1%} | {m['width']:.3f} | {time.time() - start:.0f} | {m['c1.1']:.1%} {m['k1.1']:.1%} {m['c1.2']:.1%} {m['k1.2']:.1%} {len(found)} |",
-            flush=True,
-        )
+        found = [one for one in found if one is not None]  # too few rewards in a half
+        mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        cells = [world.name, world.policy, f"{mean['claimed']:.1%}"]
+        cells += [f"{mean[name]:.4f}" for name in ("estimate", "gain", "full")]
+        cells += [f"{mean[name]:.1%}" for name in ("covers", "average", "at x")]
+        cells += [f"{mean['width']:.3f}", f"{len(found)}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main(words):
+    """Run the worlds of one kind, all of them or those with these numbers."""
+    worlds = list(enumerate(HELD_OUT if "--held-out" in words else DEVELOPMENT))
+    given = [int(word) for word in words if word.isdigit()]
+    study([worlds[i] for i in given] or worlds, EXPERIMENTS, "--old" in words)
 
 
 if __name__ == "__main__":
-    names = [a for a in sys.argv[1:] if not a.startswith("-")]
-    worlds = HELD_OUT if "--held-out" in sys.argv else DEVELOPMENT
-    if names:
-        worlds = [worlds[int(i)] for i in names]
-    study(
-        worlds,
-        100 if "--quick" in sys.argv else 200 if "--mid" in sys.argv else EXPERIMENTS,
-        "--old" in sys.argv,
-    )
+    main(sys.argv[1:])

@@ -9,6 +9,7 @@ as fast as the tails of the residuals allow, with skewed beliefs if residuals ar
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from varts.policies.shrunk_line import shrunk_linear_prior
 from varts.priors import LinearNormalGamma
 from varts.priors.updates import student_t
 from varts.stats import ArmStats
-from varts.tails import Tails
+from varts.tails import GAUSSIAN_KURTOSIS, Tails
 
 
 class TailedRegression(LinearNormalGamma):
@@ -105,13 +106,13 @@ def infer(
     ...     low, high = infer(None, stats, known).belief([0.0]).interval()
     ...     print(low.round(2), high.round(2))
     [0.03 0.14] [2.3  1.81]
-    [0.37 0.41] [2.85 2.27]
+    [0.28 0.34] [2.95 2.37]
     """
     check_linear_stats(stats, stats.d)
     before = shrunk_linear_prior(stats, wider) if prior is None else prior
     after = before.posterior(stats)
     K = stats.K
-    tails = Tails() if residuals is None else Tails.of(residuals)
+    tails = Tails() if residuals is None else _measured_tails(residuals)
     if before.tails is not None:
         tails = before.tails.merge(tails)
     worth = tails.worth_beside_mean
@@ -131,6 +132,13 @@ def infer(
     return TailedRegression.of(after, growth)
 
 
+def _measured_tails(residuals: ArmStats) -> Tails:
+    """The tails of residuals; few of them show less kurtosis than there is."""
+    tails = Tails.of(residuals)
+    more = FEW_HIDE_TAILS * max(tails.kurtosis - GAUSSIAN_KURTOSIS, 0.0) / max(tails.n, 1.0)
+    return replace(tails, kurtosis=tails.kurtosis * (1 + more))
+
+
 class HalfPosterior(NamedTuple):
     """What one half of the decisions says, to cross-fit the value of context.
 
@@ -144,6 +152,9 @@ class HalfPosterior(NamedTuple):
     judge: LinearNormalGamma
 
 
+# Kurtosis k of n residuals becomes k (1 + 2 (k - 3) / n). On revenue, coverage with 50 rewards per
+# arm rises by one or two percent; Gaussian residuals don't change. Chosen on development worlds.
+FEW_HIDE_TAILS = 2.0
 # A judge allows arms to differ by more than its own half says: the variance of the differences is
 # larger by this factor. Without a limit, adaptive choices would bias it: an arm that both halves
 # prefer somewhere has more rewards there and recovers from bad luck, others don't. Chosen on the

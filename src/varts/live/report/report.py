@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from varts.live.report.estimates import (
 )
 from varts.live.report.gain import Gain, gain
 from varts.live.report.guardrails import explain, measure, violations
+from varts.live.report.misfit import add_residuals
 from varts.live.report.rules import certainty, pending_note, stop_rule, thin_arms, thin_note
 
 if TYPE_CHECKING:
@@ -143,7 +145,7 @@ class Report:
 
     @property
     def depends_on_context(self) -> bool:
-        """Whether choosing by features beats every single arm: its cross-fitted interval is above 0."""
+        """Whether choosing by features beats every single arm, by the cross-fitted interval."""
         context = self.context
         return context is not None and context.enough and context.worth.claimed
 
@@ -237,6 +239,7 @@ def report_of(
     traffic: Traffic,
     level: float = CONFIDENCE,
     contexts: Contexts = (),
+    rewards: Sequence[tuple[int, float | None]] = (),
 ) -> Report:
     """Make the report of an experiment.
 
@@ -246,6 +249,7 @@ def report_of(
         traffic: Its decisions by arm, and how many of them are settled.
         level: Probability of the credible intervals.
         contexts: Contexts of some of its units, if arms are chosen by features.
+        rewards: Arm and reward of each of these contexts, to see whether the regressions fit.
     """
     level = real("level", level, above=0, below=1)
     config = state.config
@@ -268,7 +272,7 @@ def report_of(
         winner=None if winner is None else config.arms[winner],
         error=arms.error,
         certainty=certainty(arms, stop and not config.stopped),
-        notes=_notes(arms, reporting),
+        notes=(*_notes(arms, reporting), *_misfit(state, contexts, rewards)),
         gain=gain_over_holdout(state, level),
         metrics=metrics,
         guards=() if metrics is None else explain(metrics, paused),
@@ -313,6 +317,18 @@ def _notes(arms: ArmEstimates, reporting: ReportingPolicy) -> tuple[str, ...]:
         few = thin_note(arms.config, arms.counts, arms.sd)
     said = [one for one in (pending_note(arms), few) if one is not None]
     return (*average, *said, *warnings)
+
+
+def _misfit(
+    state: State, contexts: Contexts, rewards: Sequence[tuple[int, float | None]]
+) -> tuple[str, ...]:
+    """A warning if a sample of the rewards contradicts the regressions."""
+    if not rewards:
+        return ()
+    rewarded = [(dict(context), *of) for context, of in zip(contexts, rewards, strict=True)]
+    cells = add_residuals(state, rewarded)
+    found = None if cells is None else cells.finding()
+    return () if found is None or found.verdict != WARNING else (found.sentence,)
 
 
 def _report_by_context(

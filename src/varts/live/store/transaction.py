@@ -313,11 +313,11 @@ CHANGES = query(
 )
 # Evenly spaced events, given by their versions: the rest of the log is not read.
 CONTEXTS = query(
-    "SELECT d.context FROM json_each(:versions) AS given "
+    "SELECT d.context, e.arm, e.value FROM json_each(:versions) AS given "
     "CROSS JOIN varts_events AS e ON e.experiment = :x AND e.version = given.value "
     "CROSS JOIN varts_decisions AS d ON d.experiment = :x AND d.id = e.decision "
     "WHERE d.context IS NOT NULL ORDER BY d.seq",
-    "SELECT d.context FROM varts_events AS e "
+    "SELECT d.context, e.arm, e.value FROM varts_events AS e "
     "JOIN varts_decisions AS d ON d.experiment = :x AND d.id = e.decision "
     "WHERE e.experiment = :x AND e.version = ANY("
     "ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(:versions AS json)))) "
@@ -852,12 +852,13 @@ class Transaction:
 
     # ------------------------------------------------------------------ contexts and forgetting
 
-    def contexts(self, version: int, limit: int) -> list[dict[str, Any]]:
-        """Contexts of settled decisions, evenly spaced over the log up to a version."""
+    def contexts(self, version: int, limit: int) -> list[tuple[dict[str, Any], int, float | None]]:
+        """Contexts of settled decisions, evenly spaced over the log up to a version, with arm and
+        reward as it was first counted; None if it expired."""
         step = max(version / limit, 1.0)
         versions = [version - int(i * step) for i in range(min(limit, version))]
         found = self.run(CONTEXTS, versions=json.dumps(versions)).fetchall()
-        return [json.loads(context) for (context,) in found]
+        return [(json.loads(context), arm, value) for context, arm, value in found]
 
     def forget_unit(
         self, unit: str, alias: str, contexts: bool, keep_numbers: bool
