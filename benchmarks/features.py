@@ -1,4 +1,4 @@
-"""`python -m benchmarks.features [--held-out]`: are the numbers about features right?
+"""`python -m benchmarks.features [--held-out] [--old] [--regret]`: are reports on features right?
 
 Worlds are played by LinearVarTS or an even split, many experiments at once; the policy learns in
 batches that grow by 3 %. At the end of each experiment the functions of the report compute:
@@ -6,6 +6,9 @@ batches that grow by 3 %. At the end of each experiment the functions of the rep
 - the cross-fitted gain of choosing by context: how often it is claimed, its estimate next to the
   true gain of the same rules, how often its interval has that;
 - the arms' means for the average unit and at x (20 units): how often the intervals have them.
+
+`--old` has the numbers of older versions: not cross-fitted, slopes and tails as the policy takes
+them. `--regret` compares choosing with slopes as free as they are, and with those of a report.
 
 Development worlds are those of the issue; constants were chosen on them. The held-out worlds were
 written down before anything was run on them.
@@ -23,6 +26,7 @@ from varts.context.worth import best_of
 from varts.linear_stats import merged_products
 from varts.live.core.sums import Line, point_of
 from varts.policies.formulas import unit_free_prior
+from varts.policies.shrunk_line import shrunk_linear_prior
 from varts.policies.unit_free_line import slope_precision
 from varts.priors.regression import Regression, inverse_root, regress
 from varts.stats import ArmStats
@@ -133,8 +137,8 @@ HELD_OUT = [
 class Played:
     """What R experiments of a world have recorded, after n rewards each."""
 
-    def __init__(self, world, R, seed):
-        self.world, self.rng = world, np.random.default_rng(seed)
+    def __init__(self, world, R, seed, shrink=False):
+        self.world, self.rng, self.shrink = world, np.random.default_rng(seed), shrink
         self.made = world.draw(self.rng, R)
         K, D = world.K, world.d + 1
         self.n, self.mean = np.zeros((R, K)), np.zeros((R, K, D))
@@ -180,10 +184,17 @@ class Played:
         diagonal = slope_precision(squares[:, :-1] / total[:, None], mean[:, :-1])
         prior = [mu, np.full(R, kappa), np.full(R, alpha), np.maximum(beta, 1e-300)]
         prior += [np.zeros((R, d)), diagonal[..., None] * np.eye(d), mean[:, :-1]]
+        prior = [np.repeat(each, K, axis=0) for each in prior]
+        if self.shrink:
+            found = [
+                shrunk_linear_prior(LinearStats._trusted(*each)).regression(K)
+                for each in zip(self.n, self.mean, self.products, strict=True)
+            ]
+            prior = [np.concatenate(each) for each in zip(*found, strict=True)]
         rows = LinearStats._trusted(
             self.n.ravel(), self.mean.reshape(R * K, -1), self.products.reshape(R * K, d + 1, -1)
         )
-        post = regress(Regression(*(np.repeat(each, K, axis=0) for each in prior)), rows)
+        post = regress(Regression(*prior), rows)
         level, kappa, alpha, beta, slopes, precision, center = (
             each.reshape(R, K, *each.shape[1:]) for each in post
         )
@@ -199,10 +210,10 @@ class Played:
         return (loc + scale * t).argmax(axis=2)
 
     def regret(self):
-        """The mean regret per reward."""
+        """The regret of every experiment."""
         means = self.world.means(self.made, self.x)
         chosen = np.take_along_axis(means, self.arm[..., None], 2)[..., 0]
-        return float((means.max(axis=2) - chosen).mean())
+        return (means.max(axis=2) - chosen).sum(axis=1)
 
 
 def residuals_of(arm, x, reward, half, K):
@@ -296,11 +307,31 @@ def study(worlds, experiments, old):
         print("| " + " | ".join(cells) + " |", flush=True)
 
 
+def regrets(worlds, experiments):
+    """Print the regret of choosing with today's prior, and with that of `shrunk_linear_prior`."""
+    print("| world | regret | with shrunk slopes | difference |\n|---|---|---|---|")
+    for number, world in worlds:
+        plain, shrunk = (
+            Played(world, experiments, [number, 3], shrink).regret() for shrink in (False, True)
+        )
+        gap = shrunk - plain
+        share, error = gap.mean() / plain.mean(), gap.std() / np.sqrt(experiments) / plain.mean()
+        print(
+            f"| {world.name} | {plain.mean():.1f} | {shrunk.mean():.1f} | "
+            f"{100 * share:+.0f} ± {100 * error:.0f} % |",
+            flush=True,
+        )
+
+
 def main(words):
     """Run the worlds of one kind, all of them or those with these numbers."""
     worlds = list(enumerate(HELD_OUT if "--held-out" in words else DEVELOPMENT))
     given = [int(word) for word in words if word.isdigit()]
-    study([worlds[i] for i in given] or worlds, EXPERIMENTS, "--old" in words)
+    worlds = [worlds[i] for i in given] or worlds
+    if "--regret" in words:
+        regrets([each for each in worlds if each[1].policy != "even"], EXPERIMENTS // 5)
+    else:
+        study(worlds, EXPERIMENTS, "--old" in words)
 
 
 if __name__ == "__main__":

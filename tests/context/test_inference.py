@@ -213,7 +213,7 @@ def test_the_interval_is_the_average_of_two():
     room = 0.03 * (high - low)
     assert worth.low == pytest.approx(low, abs=room)
     assert worth.high == pytest.approx(high, abs=room)
-    alone = np.sqrt(((ends[0][1] - ends[0][0]) ** 2 + (ends[1][1] - ends[1][0]) ** 2)) / 2
+    alone = np.sqrt((ends[0][1] - ends[0][0]) ** 2 + (ends[1][1] - ends[1][0]) ** 2) / 2
     assert high - low > alone + 3 * room  # independent judgments would have a narrower average
 
 

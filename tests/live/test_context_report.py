@@ -112,7 +112,7 @@ def test_a_report_is_plain_values(experiment):
     assert body["context"]["worth"]["single"] in ("red", "blue")
 
 
-# ------------------------------------------------------------------------------ halves of the decisions
+# ------------------------------------------------------------------ halves of the decisions
 
 
 def halves_in_log(exp):

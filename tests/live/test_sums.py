@@ -115,7 +115,7 @@ def test_a_reward_with_other_features_is_refused():
         line_of(NOISE).observe(NOISE[0, :2])
 
 
-# ------------------------------------------------------------------------------ halves and residuals
+# ------------------------------------------------------------------ halves and residuals
 
 
 def halved_line(rows, halves):
@@ -170,7 +170,7 @@ def test_bytes_of_older_versions_have_no_halves():
 @pytest.mark.parametrize("cut", [7, 20, 30, -8])
 def test_damaged_bytes_of_a_line_are_refused(cut):
     stored = halved_line(NOISE, HALVES).to_bytes()[:cut]
-    with pytest.raises(ValueError, match="can't have|buffer size"):
+    with pytest.raises(ValueError, match=r"can't have|buffer size"):
         Line.from_bytes(stored)
     assert read_sums((*stored_sums(Sums())[:-1], stored)).line is None
 
