@@ -118,6 +118,7 @@ DEVELOPMENT = [
         for n, p in ((150, "even"), (600, "even"), (3000, "even"), (3000, "LinearVarTS"))
     ],
     World("missing interaction", 3, 3, 3000, 0.2, twist=0.4),
+    World("three of ten effects", 3, 10, 2500, 0.3, sparse=3),
 ]
 
 # Written down before anything was run on them.
@@ -131,6 +132,14 @@ HELD_OUT = [
     World("revenue with effects", 3, 6, 4000, 0.4, levels=0.2, noise="revenue"),
     World("noise grows with x", 3, 5, 2000, 0.2, shared=0.2, noise="by x"),
     World("two arms, few rewards", 2, 8, 300, 0.2, levels=0.2, policy="even"),
+]
+# On "sparse effects", one size for all features covered the average unit in 85 %. Features have had
+# sizes of their own since, so that world is no longer held out; these were written down before.
+HELD_OUT += [
+    World("one of 20 effects, five arms", 5, 20, 3000, 0.4, levels=0.1, sparse=1),
+    World(
+        "sparse, two arms, skewed features", 2, 12, 2000, 0.25, shared=0.1, units="skewed", sparse=3
+    ),
 ]
 
 
