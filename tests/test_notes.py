@@ -26,6 +26,7 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "checks/rewards.py": {"describe_trend"},
     "checks/tally.py": {"_disorder"},
     "cli/experiment_text.py": {"_advice"},
+    "context/text.py": {"_why_not"},
     "evaluation/evaluate.py": {"_refuse_blindness"},
     "fitting/aggregate.py": {"describe_words"},
     "fitting/diagnostics.py": {"__str__"},

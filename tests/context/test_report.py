@@ -8,12 +8,12 @@ import pytest
 import varts
 from tests.context.shop import ARMS, FEATURES, played, report, visitors
 from varts import LinearNormalGamma, LinearStats, LinearVarTS, context_report
-from varts.context import Units, report_on
+from varts.context import Units, infer, report_on
 from varts.context.text import NOT_ENOUGH
 
 
 def test_each_country_gets_its_arm():
-    found = report(2000)
+    found = report(2000, halves=True)
     named = found.segments.filter("named")
     by = {(row["feature"], row["value"]): row["arm"] for row in named.to_dicts()}
     assert by["country", "NL"] == "plain" and by["country", "BE"] == "offer"
@@ -100,7 +100,7 @@ def test_the_report_is_json_and_repeats_itself():
 
 def test_a_posterior_that_is_there_already_gives_the_same():
     stats, contexts = played(100)
-    posterior = LinearVarTS().posterior(stats)
+    posterior = infer(None, stats)
     one = report_on(posterior, stats.n, FEATURES, contexts, arms=ARMS)
     assert one.frame.equals(report(100).frame) and one.worth == report(100).worth
 

@@ -24,7 +24,7 @@ def gains(mu, estimates, goal):
 @pytest.mark.statistical
 @pytest.mark.parametrize("goal", ["max", "min"])
 def test_the_gain_has_the_distribution_of_joint_draws(goal):
-    stats, contexts = played(60)
+    stats, contexts = played(400)
     found = context_report(LinearVarTS(), stats, FEATURES, contexts[:40], arms=ARMS, goal=goal)
     posterior, units = found.posterior, found.units
     estimates = posterior.at(units.x)[0]

@@ -68,6 +68,11 @@ def exact(rows):
     return np.array(mean, dtype=float), np.array(products, dtype=float)
 
 
+def with_half(line, half):
+    """A line with another second half."""
+    return line._replace(parts=(line.parts[0], half, line.parts[2]))
+
+
 def check_lines(exp, given):
     """The regressions' numbers against exact arithmetic on {id: (arm, context, reward)}."""
     features, seen = Features(exp.options.features["kinds"]), linear_statistics(exp.state)
@@ -373,16 +378,20 @@ class ContextConformance:
         visit(exp, 30)
         key = THE_REWARD, 0, 0
         row = exp.state.rows[key]
-        line: RegressionSums = row.line
-        products = line.products.copy()
+        half: RegressionSums = row.line.parts[1]
+        products = half.products.copy()
         products[0, 1] = products[1, 0] = products[0, 1] + 1e-5
-        for wrong in (line._replace(products=products), line._replace(n=line.n + 1), None):
-            _overwrite(exp, {key: row._replace(line=wrong)})
+        for wrong in (half._replace(products=products), half._replace(n=half.n + 1), None):
+            _overwrite(exp, {key: row._replace(line=with_half(row.line, wrong))})
             found = begin().verify()
             assert not found.ok and "the effects of features differ" in str(found)
         assert exp.verify(repair=True).ok
         assert begin().verify().ok
-        _overwrite(exp, {key: row._replace(line=line._replace(n=line.n * (1 + 1e-15)))})
+        _overwrite(exp, {key: row._replace(line=None)})
+        assert not begin().verify().ok
+        assert exp.verify(repair=True).ok
+        nearly = half._replace(n=half.n * (1 + 1e-15))
+        _overwrite(exp, {key: row._replace(line=with_half(row.line, nearly))})
         assert begin().verify().ok  # the last bits are forgiven
 
     def test_a_history_ends_where_a_report_is(self, begin):

@@ -141,7 +141,7 @@ class CoreLog:
         options, closes = self.state.config.options, None
         if options.window is not None and self._swept < len(self._times):
             closes = round(self._times[self._swept] + (options.window + options.skew) * 1e6)
-        return report_of(NAME, self.state.copy(), self._traffic(), level, contexts, closes)
+        return report_of(NAME, self.state.copy(), self._traffic(), level, contexts, closes=closes)
 
     # ------------------------------------------------------------------ from calls to events
 

@@ -34,8 +34,8 @@ ALLOWED_FOR = (
     "rewards or take logarithms"
 )
 GAUSSIAN_REGRESSIONS = (
-    "reports by context don't account for that and are overconfident: clip rewards or take "
-    "logarithms"
+    "reports by context account for that, but choices by context don't; you can clip rewards or "
+    "take logarithms"
 )
 DRIFT_ADVICE = {
     "together": (

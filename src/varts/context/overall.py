@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from varts.context.inference import symmetric
 from varts.context.units import Units
 from varts.priors import LinearNormalGamma
 
@@ -71,7 +72,8 @@ def overall(
     """
     import polars as pl
 
-    p_best, loss, gets = averaged(lambda x: ranked_at(posterior, x, goal), units)
+    plain = symmetric(posterior)
+    p_best, loss, gets = averaged(lambda x: ranked_at(plain, x, goal), units)
     mean = posterior.belief(units.mean)
     low, high = mean.interval(level)
     return pl.DataFrame(

@@ -13,13 +13,21 @@ from numpy.typing import NDArray
 from varts._validation import Floats, abbreviate, check_file, choice, real
 from varts.beliefs.leader import REWARDS_PER_ARM
 from varts.context.coefficients import coefficients
+from varts.context.inference import HalfPosterior, infer, infer_halves
 from varts.context.overall import overall
 from varts.context.segments import FEWEST_UNITS, by_value
 from varts.context.units import Units, beyond_data
-from varts.context.worth import Worth, worth_of_context
+from varts.context.worth import (
+    Worth,
+    best_of,
+    crossfitted_worth,
+    gain_of_rule,
+    worth_of_context,
+)
 from varts.linear_stats import LinearStats
 from varts.policies import LinearPolicy
 from varts.priors import LinearNormalGamma
+from varts.stats import ArmStats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +51,7 @@ class ContextReport:
         segments: A row per value of a feature and arm, see `varts.context.by_value`.
         coefficients: A row per arm and effect, see `varts.context.coefficients`.
         worth: The gain of choosing by context over the best single arm.
+        unsplit: How many rewards are in neither half, because an older version recorded them.
     """
 
     arms: list[str]
@@ -54,6 +63,7 @@ class ContextReport:
     segments: pl.DataFrame
     coefficients: pl.DataFrame
     worth: Worth
+    unsplit: float = 0.0
 
     @property
     def unit_count(self) -> int:
@@ -70,7 +80,14 @@ class ContextReport:
     def rule_loss(self) -> float:
         """The expected loss per unit of the rule, compared with the best arm for each unit."""
         single = self.arms.index(self.worth.single)
-        return max(float(self.frame["expected_loss"][single]) - self.worth.gain, 0.0)
+        gain = gain_of_rule(self.posterior, self.units, self.goal, single).loc.sum()
+        return max(float(self.frame["expected_loss"][single]) - float(gain), 0.0)
+
+    @property
+    def by_chance(self) -> dict[str, float]:
+        """How many intervals of `coefficients` there are, and how many miss on average."""
+        intervals = self.coefficients["low"].drop_nulls().len()
+        return {"intervals": intervals, "expected_misses": (1 - self.level) * intervals}
 
     @property
     def unknown(self) -> float:
@@ -100,8 +117,10 @@ class ContextReport:
             "arms": self.frame.to_dicts(),
             "segments": self.segments.to_dicts(),
             "coefficients": self.coefficients.to_dicts(),
+            "by_chance": self.by_chance,
             "worth": self.worth.to_dict(),
             "rule_loss": self.rule_loss,
+            "unsplit": self.unsplit,
         }
 
     def plot(
@@ -139,11 +158,18 @@ def context_report(
     arms: Iterable[str] | None = None,
     goal: str = "max",
     level: float = 0.95,
+    halves: tuple[LinearStats, LinearStats] | None = None,
+    residuals: ArmStats | None = None,
 ) -> ContextReport:
     """Report which arm is best for which units, and the value of context.
 
     The report uses the posterior of each arm's regression, with an unknown noise variance, no
-    matter which policy chose the arms. All numbers are in the rewards' unit.
+    matter which policy chose the arms; see `varts.context.infer`. All numbers are in the rewards'
+    unit.
+
+    The value of context needs the statistics of two random halves of the rewards: one half says
+    which arm is best for whom, the other half judges that. Without them, its gain is too high and
+    the report doesn't claim one.
 
     Args:
         policy: A policy for contexts, such as `LinearVarTS`, or its prior.
@@ -154,14 +180,19 @@ def context_report(
         arms: The arms' names; by default their indices.
         goal: "max" if higher rewards are better, "min" if lower ones are.
         level: The probability of the credible intervals.
+        halves: The statistics of two random halves of the rewards, split by unit.
+        residuals: Moments of each arm's residuals, with m3 and m4; by default residuals count as
+            Gaussian.
 
     >>> from varts import Features, LinearStats, LinearVarTS
     >>> rng = np.random.default_rng(1)
     >>> arm, visits = rng.integers(0, 2, 400), rng.integers(0, 9, 400)
     >>> reward = rng.normal(np.where(arm == 0, 10.0, 8.0 + visits), 2.0)
-    >>> stats = LinearStats.empty(K=2, d=1).observe(arm, visits[:, None], reward)
-    >>> report = context_report(LinearVarTS(), stats, {"visits": "number"},
-    ...     [{"visits": int(v)} for v in visits], arms=["short", "long"])
+    >>> half, x = rng.integers(0, 2, 400), visits[:, None]
+    >>> halves = [LinearStats.empty(K=2, d=1).observe(arm[i], x[i], reward[i])
+    ...     for i in (half == 0, half == 1)]
+    >>> report = context_report(LinearVarTS(), halves[0].merge(halves[1]), {"visits": "number"},
+    ...     [{"visits": int(v)} for v in visits], arms=["short", "long"], halves=halves)
     >>> report.segments.filter("named").select("value", "arm").rows()
     [('up to 2', 'short'), ('2 to 5', 'long'), ('above 5', 'long')]
     >>> report.worth.single, round(report.worth.gain, 1)
@@ -176,8 +207,16 @@ def context_report(
         raise TypeError(f"stats must be a LinearStats, got {abbreviate(stats)}")
     if isinstance(policy, LinearPolicy):
         policy._ready(stats)
-    posterior = policy.posterior(stats)
-    return report_on(posterior, stats.n, features, contexts, arms=arms, goal=goal, level=level)
+    prior = policy.prior if isinstance(policy, LinearPolicy) else policy
+    posterior = infer(prior, stats, residuals)
+    split = None if halves is None else infer_halves(prior, _both(halves, stats), residuals)
+    return report_on(
+        *(posterior, stats.n, features, contexts),
+        arms=arms,
+        goal=goal,
+        level=level,
+        halves=split,
+    )
 
 
 def report_on(
@@ -189,6 +228,8 @@ def report_on(
     arms: Iterable[str] | None = None,
     goal: str = "max",
     level: float = 0.95,
+    halves: tuple[HalfPosterior, HalfPosterior] | None = None,
+    unsplit: float = 0.0,
 ) -> ContextReport:
     """Report on a posterior that you already have; see `context_report`.
 
@@ -200,6 +241,8 @@ def report_on(
         arms: The arms' names; by default those of the posterior, or else their indices.
         goal: "max" or "min".
         level: The probability of the credible intervals.
+        halves: What each random half of the rewards says, to cross-fit the value of context.
+        unsplit: How many rewards are in neither half.
     """
     import polars as pl
 
@@ -231,8 +274,35 @@ def report_on(
         frame=frame.with_columns(whole.drop("arm").get_columns()),
         segments=by_value(posterior, units, names, goal, level),
         coefficients=coefficients(posterior, units, names, level),
-        worth=worth_of_context(posterior, units, names, goal, level),
+        worth=_worth(posterior, units, names, goal, level, halves),
+        unsplit=unsplit,
     )
+
+
+def _worth(
+    posterior: LinearNormalGamma,
+    units: Units,
+    names: list[str],
+    goal: str,
+    level: float,
+    halves: tuple[HalfPosterior, HalfPosterior] | None,
+) -> Worth:
+    if halves is None:
+        return worth_of_context(posterior, units, names, goal, level)
+    single = names[int(best_of(posterior.at(units.mean)[0], goal))]
+    return crossfitted_worth(halves, units, single, goal, level)
+
+
+def _both(halves: Any, stats: LinearStats) -> tuple[LinearStats, LinearStats]:
+    both = tuple(halves) if isinstance(halves, (tuple, list)) else ()
+    if len(both) != 2 or not all(isinstance(one, LinearStats) for one in both):
+        raise TypeError(f"halves must be two LinearStats, got {abbreviate(halves)}")
+    if any((one.K, one.d) != (stats.K, stats.d) for one in both):
+        raise ValueError(
+            f"halves must have {stats.K} arms and {stats.d} features, got "
+            f"{both[0].K} and {both[0].d}, {both[1].K} and {both[1].d}"
+        )
+    return both[0], both[1]
 
 
 def _names(arms: Iterable[str] | None, known: tuple[str, ...] | None, K: int) -> list[str]:

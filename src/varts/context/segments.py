@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from varts.beliefs.leader import REWARDS_PER_ARM, leads
+from varts.context.inference import symmetric
 from varts.context.overall import ranked_at
 from varts.context.units import Units, beyond_data, mean_rows
 from varts.priors import LinearNormalGamma
@@ -43,8 +44,9 @@ def by_value(
     x = np.array([mean_rows(units.x[group.members]) for group in groups])
     x = x.reshape(len(groups), posterior.d)  # also without groups or features
     size = np.array([int(group.members.sum()) for group in groups], dtype=np.int64)
-    belief, (estimate, worth) = ranked_at(posterior, x, goal), posterior.at(x)
-    low, high = posterior.belief(x).interval(level)
+    skewed = posterior if groups else symmetric(posterior)  # no rows of skewed beliefs
+    belief, (estimate, worth) = ranked_at(skewed, x, goal), posterior.at(x)
+    low, high = skewed.belief(x).interval(level)
     p_best, loss = belief.p_best(), belief.expected_loss()
     enough = (size >= FEWEST_UNITS) & (worth.mean(axis=1) >= REWARDS_PER_ARM) & leads(p_best)
     enough &= ~beyond_data(posterior, x)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from varts._text import align_columns, decimal, places_for, printable, range_text
+from varts.context.inference import FEWEST_PER_HALF
 
 if TYPE_CHECKING:
     from varts.context.report import ContextReport
 
 NOT_ENOUGH = "not enough data yet"
+NO_CLAIM = "no claim that choosing by context"
 MOST_ARMS_LISTED = 12  # more would fill the screen
 
 
@@ -30,7 +32,7 @@ def by_context_text(report: ContextReport) -> str:
     """
     segments, effects = segment_cells(report), coefficient_cells(report)
     parts = [align_columns("Which arm for whom", segments)] if len(segments) > 1 else []
-    parts.append(align_columns(effects_title(report), effects))
+    parts.append(f"{align_columns(effects_title(report), effects)}\n{by_chance(report)}")
     return "\n\n".join([*parts, "\n".join(sentences(report))])
 
 
@@ -40,13 +42,33 @@ def sentences(report: ContextReport) -> list[str]:
     Args:
         report: The report.
     """
-    if not report.unknown:
-        return [verdict(report)]
-    return [
-        verdict(report),
-        f"{report.unknown:.1%} of the units have a feature value that no unit with a reward has "
-        "had: it is assumed to make no difference",
-    ]
+    said = [verdict(report)]
+    if report.unsplit and report.worth.crossfitted:
+        said.append(
+            f"the gain is estimated without {report.unsplit:,.10g} rewards that an older version "
+            "recorded, because they can't be cross-fitted"
+        )
+    if report.unknown:
+        said.append(
+            f"{report.unknown:.1%} of the units have a feature value that no unit with a reward "
+            "has had: it is assumed to make no difference"
+        )
+    return said
+
+
+def by_chance(report: ContextReport) -> str:
+    """Return a sentence about how many intervals of the effects miss by chance.
+
+    Args:
+        report: The report.
+    """
+    count = report.by_chance
+    misses = count["expected_misses"]
+    about = f"{misses:.0f}" if misses >= 1.5 else "one" if misses >= 0.5 else "none or one"
+    return (
+        f"each of the {count['intervals']:,} intervals of effects holds at {100 * report.level:g} "
+        f"%: expect {about} of them to miss by chance"
+    )
 
 
 def headline(report: ContextReport) -> str:
@@ -161,7 +183,9 @@ def verdict(report: ContextReport) -> str:
     worth, single = report.worth, printable(report.worth.single)
     if not report.enough:
         return f"{NOT_ENOUGH} to say whether the best arm depends on the context"
-    if worth.gain == 0:
+    if not worth.crossfitted:
+        return f"{NO_CLAIM} beats {single} for everybody: {_why_not(report)}"
+    if worth.low == worth.high == 0:
         return f"{single} has the best estimate for every unit: context adds nothing so far"
     places = places_for([worth.high - worth.low])
     size = f"{decimal(worth.gain, places)} per unit"
@@ -173,6 +197,19 @@ def verdict(report: ContextReport) -> str:
             f"the expected gain is {size} {between}{rest}"
         )
     return f"choosing by context gains {size} over {single} for everybody {between}{rest}"
+
+
+def _why_not(report: ContextReport) -> str:
+    """Why the gain can't be cross-fitted."""
+    if report.unsplit:
+        return (
+            "the value of context can't be cross-fitted for rewards recorded by an older version, "
+            "and there are too few others"
+        )
+    return (
+        "its gain isn't cross-fitted, which takes two random halves of the rewards with at least "
+        f"{FEWEST_PER_HALF} rewards of every arm"
+    )
 
 
 def _interval(report: ContextReport) -> str:

@@ -380,8 +380,10 @@ class Experiment:
         if missed and settle:
             settle_all(self._session, again=True)
             state, traffic, _, closes = self._counts()
-        contexts = self.contexts() if state.config.options.contextual else ()
-        return report_of(self.name, state, traffic, level, contexts, closes)
+        contextual = state.config.options.contextual
+        found = self._settled_contexts(MOST_CONTEXTS) if contextual else []
+        contexts, rewards = [one for one, _, _ in found], [(arm, value) for _, arm, value in found]
+        return report_of(self.name, state, traffic, level, contexts, rewards, closes)
 
     def decision(self, id: str) -> DecisionRecord:
         """Look up one decision, with its reward as it is now.
@@ -414,6 +416,9 @@ class Experiment:
         [{'visits': 2.0}, {'visits': 6.0}, {'visits': 9.0}]
         """
         limit = integer("limit", limit, 1, MOST_CONTEXTS)
+        return [context for context, _, _ in self._settled_contexts(limit)]
+
+    def _settled_contexts(self, limit: int) -> list[tuple[dict[str, Any], int, float | None]]:
         with self._session.reading() as transaction:
             state, _ = self._session.catch_up(transaction)
             return transaction.contexts(state.version, limit)
@@ -472,7 +477,7 @@ class Experiment:
         state, traffic, log, now = self._whole_log(settle)
         with show_progress(progress) as shown:
             shown.stage("checking decisions", sum(traffic.decided.values()))
-            return check(self.name, log, state.config, now, shown)
+            return check(self.name, log, state, now, shown)
 
     def reward_by_age(self, settle: bool = True) -> pl.DataFrame:
         """Show how old decisions are when their rewards arrive.

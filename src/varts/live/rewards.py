@@ -97,7 +97,7 @@ class _Recorder:
         self._session, self._write, self._note = session, write, note
         transaction = write.transaction
         self._decided = write.decided(ids)
-        self._features = features_marks(write.state.config, self._decided.values())
+        self._features = features_marks(session.seed, write.state.config, self._decided.values())
         settled = transaction.settled(ids)
         # A decision that isn't settled has no corrections.
         corrections = transaction.corrections(list(settled)) if settled else {}
@@ -257,6 +257,8 @@ class _Recorder:
             body["held"] = entry.held
         if entry.x is not None:
             body["x"] = entry.x
+            if entry.half is not None:
+                body["half"] = entry.half
         if metrics:
             body["metrics"] = metrics
         if entry.metrics:

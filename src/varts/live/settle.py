@@ -76,7 +76,7 @@ def settle_waiting(session: Session, write: Write) -> None:
 def _close(session: Session, write: Write, rows: Sequence[Overdue]) -> None:
     """Settle these decisions."""
     config, options = write.state.config, write.state.config.options
-    features = features_marks(config, rows)
+    features = features_marks(session.seed, config, rows)
     arrivals = {}
     if options.rules > 1 and rows:
         arrivals = write.transaction.arrivals([row.id for row in rows])

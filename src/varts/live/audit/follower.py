@@ -34,10 +34,9 @@ from varts.live.core.events import (
     THE_REWARD,
     Event,
     Key,
-    UnitKey,
 )
 from varts.live.core.state import Config, State
-from varts.live.core.sums import NO_REWARDS, limited
+from varts.live.core.sums import NO_REWARDS, UnitKey, limited
 from varts.live.options import Options
 from varts.live.store.log import Log
 from varts.live.store.transaction import read_event

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from varts._validation import Floats
 from varts.live.audit.export import make_columns, make_table
 from varts.live.audit.follower import DAMAGE, Follower, describe
 from varts.live.core.allocation import HOLDOUT, STICKY, WINNER, allocate
-from varts.live.core.state import Config
+from varts.live.core.state import State
 from varts.live.errors import StoreError
+from varts.live.report.misfit import add_residuals
 from varts.live.store.log import Log
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ CHECKED = (
 )  # fmt: skip
 
 
-def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Checks:
+def check(name: str, log: Log, state: State, now: int, shown: Progress) -> Checks:
     """Run all checks on a log as of `now`. Rewards are as counted, missing ones included.
 
     If decisions count when their window closes, those whose window is open are left out.
@@ -39,14 +41,27 @@ def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Che
     from varts.checks.log import summarise
     from varts.checks.tally import Tally
 
+    config = state.config
     numbers, text = (pl.Int64, pl.Float64, pl.Boolean), pl.String
     types = dict(
         zip(CHECKED, (*numbers, text, pl.Int64, pl.Float64, pl.Int64, text, text), strict=True)
     )
     names = pl.Series("arm", config.arms, pl.String)
-    tally, done = Tally(now, {"": len(config.arms)}), 0
-    for page in log.decision_pages(CHECKED):
-        batch = make_table(make_columns(CHECKED, page), types)
+    tally, done, cells = Tally(now, {"": len(config.arms)}), 0, None
+    contextual = config.options.contextual
+    columns = (*CHECKED, "context") if contextual else CHECKED
+    for page in log.decision_pages(columns):
+        made = make_columns(columns, page)
+        if contextual:
+            known = [
+                (json.loads(context), arm, value)
+                for context, arm, value in zip(
+                    *(made[name] for name in ("context", "arm", "value")), strict=True
+                )
+                if context is not None
+            ]
+            cells = add_residuals(state, known, cells)
+        batch = make_table(made, types)
         if config.options.settles_at_close:
             batch = batch.drop_nulls("settled")
         tally.add(
@@ -62,7 +77,10 @@ def check(name: str, log: Log, config: Config, now: int, shown: Progress) -> Che
         done += len(page)
         shown.at(done)
     options = config.options
-    return summarise(name, tally, options.sticky, options.window is not None)
+    found = summarise(name, tally, options.sticky, options.window is not None)
+    if cells is None:
+        return found
+    return replace(found, findings=(*found.findings, cells.finding()))
 
 
 class Seen(NamedTuple):

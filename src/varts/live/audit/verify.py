@@ -34,7 +34,7 @@ from varts.live.core.allocation import (
     Allocation,
     Choice,
     allocate,
-    features_marks,
+    features_by_id,
 )
 from varts.live.core.events import EXPIRED, MISSING, REPAIR, REWARD, VOID
 from varts.live.core.state import Config, State
@@ -325,10 +325,8 @@ def _odd_features(page: Sequence[Any], config: Config) -> set[str]:
     rows = [Compared._make(row[:-2]) for row in page]
     rows = [row for row in rows if row.context is not None and row.settled not in (None, EXPIRED)]
     try:
-        made = features_marks(config, rows)
-        return {
-            row.id for row in rows if made[row.id]["x"] != json.loads(row.body or "{}").get("x")
-        }
+        made = features_by_id(config, rows)
+        return {row.id for row in rows if made[row.id] != json.loads(row.body or "{}").get("x")}
     except DAMAGE:
         return {row.id for row in rows}
 
@@ -370,7 +368,7 @@ def _agree_on_features(decision: Compared, config: Config, out: Verification) ->
     except DAMAGE:
         return  # the follower has reported it
     try:
-        made = features_marks(config, [decision])[decision.id]["x"]
+        made = features_by_id(config, [decision])[decision.id]
     except DAMAGE as error:
         out.add_problem(f"decision {decision.id!r} has an odd context: {describe(error)}")
         return

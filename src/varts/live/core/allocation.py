@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -45,6 +45,7 @@ DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither a belief nor an index
 WORD, UNUSED_BITS = np.dtype("<u8"), np.array(12, dtype=np.uint64)
 STEP, HALF_A_STEP = np.array(2.0**-52), np.array(2.0**-53)
 MEMBERSHIP, CHOICE, TOSS, ESTIMATE = b"holdout", b"choice", b"toss", b"estimate"
+HALF = b"half"
 SEEDING = b"varts seed"
 FORGOTTEN = "forgotten:"  # the log's name for a forgotten unit starts with this
 
@@ -443,14 +444,37 @@ def allocate(seed: int, state: State) -> Allocation:
 def linear_statistics(state: State) -> LinearStats:
     """The regression statistics of every arm, from rewards with known features: all blocks, weights
     as of now, corrected for units with several rewards."""
+    lines = {arm: row.line for arm, row in state.by_arm().items()}
+    return _linear(state, {arm: line.whole for arm, line in lines.items() if line})
+
+
+def halves_of(state: State) -> tuple[LinearStats, LinearStats]:
+    """The regression statistics of the two random halves of the decisions. Rewards that were
+    recorded before decisions had halves are in neither."""
+    lines = {arm: row.line for arm, row in state.by_arm().items() if row.line is not None}
+    one, two = (
+        _linear(state, {arm: line.parts[half] for arm, line in lines.items()}) for half in (0, 1)
+    )
+    return one, two
+
+
+def residuals_of(state: State) -> ArmStats:
+    """The moments of what features leave unexplained, of rewards with a half."""
+    rows = state.by_arm()
+    lines = [rows[arm].line if arm in rows else None for arm in range(len(state.config.arms))]
+    moments = [(0.0,) * 5 if line is None else line.residuals.moments for line in lines]
+    return ArmStats._trusted(*np.array(moments).T.copy())
+
+
+def _linear(state: State, sums: dict[int, Any]) -> LinearStats:
     K, D = len(state.config.arms), features_of(state.config).d + 1
     n, mean, products = np.zeros(K), np.zeros((K, D)), np.zeros((K, D, D))
     effects = state.effective().design_effect
     share = np.ones(K) if effects is None else 1 / effects
-    for arm, row in state.by_arm().items():
-        if row.line is not None:
-            n[arm], products[arm] = row.line.n * share[arm], row.line.products * share[arm]
-            mean[arm] = row.line.origin + row.line.mean
+    for arm, line in sums.items():
+        if line is not None:
+            n[arm], products[arm] = line.n * share[arm], line.products * share[arm]
+            mean[arm] = line.origin + line.mean
     return LinearStats._trusted(n, mean, products)
 
 
@@ -472,7 +496,7 @@ def encode(features: Features, contexts: Sequence[Context | None]) -> Floats:
     return np.asarray(np.minimum(np.maximum(x, -LARGEST_REWARD), LARGEST_REWARD))
 
 
-def features_marks(config: Config, decisions: Iterable[Any]) -> dict[str, dict[str, Any]]:
+def features_by_id(config: Config, decisions: Iterable[Any]) -> dict[str, list[float]]:
     """By decision id, the features for the event of its reward. Decisions without a context, or
     whose context was forgotten, are left out."""
     if config.features is None:
@@ -483,8 +507,24 @@ def features_marks(config: Config, decisions: Iterable[Any]) -> dict[str, dict[s
     x = encode(config.features, [json.loads(context) for context in known.values()]).tolist()
     # Integers take less space in the log.
     return {
-        id: {"x": [int(one) if one.is_integer() and abs(one) < 2**53 else one for one in row]}
+        id: [int(one) if one.is_integer() and abs(one) < 2**53 else one for one in row]
         for id, row in zip(known, x, strict=True)
+    }
+
+
+def features_marks(
+    seed: int, config: Config, decisions: Collection[Any]
+) -> dict[str, dict[str, Any]]:
+    """By decision id, its features and the random half that it is in, for the event of its reward.
+
+    All decisions of a unit are in the same half."""
+    found = features_by_id(config, decisions)
+    known = [one for one in decisions if one.id in found]
+    units = [one.id if one.unit is None else one.unit for one in known]
+    halves = (uniforms(seed, HALF, units, 1)[:, 0] < 1 / 2).tolist() if units else []
+    return {
+        one.id: {"x": found[one.id], "half": int(half)}
+        for one, half in zip(known, halves, strict=True)
     }
 
 

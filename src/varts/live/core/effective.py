@@ -235,7 +235,7 @@ def adjusted(cells: Cells) -> Cells:
     few rewards. Rewards keep their skewness and kurtosis. Rewards without covariates, such as those
     of a unit that was forgotten, are left out.
     """
-    lines = {place: sums.line for place, sums in cells.rows.items() if sums.line is not None}
+    lines = {place: sums.line.whole for place, sums in cells.rows.items() if sums.line is not None}
     if not lines:
         return cells
     D = next(iter(lines.values())).origin.size

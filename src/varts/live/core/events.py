@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from varts.live.core.sums import Covariates
+
 # The kinds of events. REWARD and MISSING have a value for the statistics; EXPIRED settles a
 # decision without one. ARRIVAL records a reward, a part of it or a correction while the window of
 # its decision is open; the statistics count what the decision has earned when the window closes, by
@@ -25,7 +27,6 @@ REWARDLIKE = (REWARD, MISSING, EXPIRED)  # they settle a decision
 # outside the holdout. Only the reward has blocks of time and fades; the others are in block 0. In
 # an experiment with rules 1, the place of the block is taken by the epoch of the decision.
 Key = tuple[str, int, int]
-UnitKey = tuple[str, int, str]  # metric, arm, unit
 THE_REWARD, HELD, NOT_HELD = "", "in the holdout", "not in the holdout"
 
 
@@ -45,8 +46,9 @@ class Event(NamedTuple):
     batch: int | None = None
     corrects: str | None = None  # the decision whose reward it changes; raw and value are new
     # Of a change of configuration, its content. Of a reward: its metrics, whether it is in the
-    # holdout, and x, the features of its unit. Of a correction also what was counted before. Of an
-    # arrival: its metrics, and what it adds: `part`, `change`, or all of it.
+    # holdout, and x, the features of its unit, with the random half that its decision is in. Of a
+    # correction also what was counted before. Of an arrival: its metrics, and what it adds: `part`,
+    # `change`, or all of it.
     body: dict[str, Any] | None = None
     arrives: str | None = None  # the decision whose reward arrives before its window closes
     # Of the decision that the event is about. The log has them with the decision, not here.
@@ -57,6 +59,12 @@ class Event(NamedTuple):
     def x(self) -> list[float] | None:
         """The features of the reward's unit; None if there are none or they were forgotten."""
         return None if self.body is None else self.body.get("x")
+
+    @property
+    def covariates(self) -> Covariates | None:
+        """The features of the reward's unit with the random half that its decision is in."""
+        x = self.x
+        return None if x is None else Covariates(x, (self.body or {}).get("half"))
 
 
 def described(event: Event, when: str = "after") -> dict[str, float]:
@@ -91,6 +99,7 @@ class Outcome:
         own = bodies[0]
         self.held: bool | None = own.get("held")  # as it was then: a unit may be forgotten since
         self.x: list[float] | None = own.get("x")
+        self.half: int | None = own.get("half")
         # The reward as it was first recorded, which may be sent again.
         self.raw, self.first_metrics = own.get("first", (first.raw, own.get("metrics", {})))
         self.in_parts = "key" in own or "in_parts" in own  # else parts were added to a whole reward

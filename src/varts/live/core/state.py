@@ -44,10 +44,9 @@ from varts.live.core.events import (
     THE_REWARD,
     Event,
     Key,
-    UnitKey,
     described,
 )
-from varts.live.core.sums import NO_REWARDS, NO_UNIT, Added, Sums, UnitSums, limited
+from varts.live.core.sums import NO_REWARDS, NO_UNIT, Added, Sums, UnitKey, UnitSums, limited
 from varts.live.options import Options, read_features
 from varts.policies import BernoulliTS, Policy
 from varts.stats import ArmStats, faded
@@ -301,7 +300,7 @@ class State:
             number += 1
             x = None
             if body is not None:
-                x = event.x
+                x = event.covariates
                 for name, one in described(event).items():
                     key = self._metric_key(name, cast(int, arm))
                     its = None if unit is None else (name, key[1], unit)
@@ -332,7 +331,7 @@ class State:
         """Replace a reward that was counted with another one, or with none."""
         key, body = self._key(event.arm, event.epoch, event.made), event.body or {}
         weight = self._weight(self.rows.get(key, NO_REWARDS), body.get("number"))
-        self._replace(key, body["before"], event.value, weight, event.x, event.unit)
+        self._replace(key, body["before"], event.value, weight, event.covariates, event.unit)
         before, after = described(event, "before"), described(event)
         for name in sorted(before.keys() | after.keys()):
             its_key = self._metric_key(name, key[1])

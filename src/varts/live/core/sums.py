@@ -1,9 +1,10 @@
 """The sums that an experiment keeps of an arm's rewards: the one place that adds rewards.
 
 `Sums` has the moments of the rewards, and how much the rewards of the same unit have in common.
-`RegressionSums` has their products with the features of units. Both are relative to a fixed origin,
-the first reward, so that rewards like 1e9 + 0.001 keep all their digits. Both can be added to,
-merged, faded and corrected.
+`Line` has what they say about the effects of features: products with the features of units
+(`RegressionSums`), for each random half of the decisions, and the tails of what features leave
+unexplained (`Residuals`). Sums are relative to a fixed origin, the first reward, so that rewards
+like 1e9 + 0.001 keep all their digits. All can be added to, merged, faded and corrected.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from varts._validation import Floats
 from varts.linear_stats import merged_products
-from varts.live.core.events import UnitKey
+from varts.priors.regression import solve
 from varts.stats import faded, merged_moments
 
 LEAST_LEFT = 0.5  # of a sum or a weight: if a removal leaves less, it has cost digits
@@ -142,9 +143,300 @@ def _triangle(D: int) -> Any:
 _NONE: Any = 0.0  # a single reward has no products
 
 
+class Covariates(NamedTuple):
+    """The features of a reward's unit, and the random half that its decision is in.
+
+    Args:
+        x: The features.
+        half: 0 or 1; None for a reward that was recorded before decisions had halves.
+    """
+
+    x: Sequence[float]
+    half: int | None = None
+
+
+Features = Sequence[float] | Covariates
+
+# The slopes that a residual is measured from start at 0 with the weight of ten rewards.
+RIDGE = 10.0
+# They are fitted again when an arm has a tenth more rewards: a solve for each reward would cost
+# more than everything else together.
+REFIT = 1.1
+
+
+class Residuals(NamedTuple):
+    """Sums of powers of what features leave unexplained, one step ahead.
+
+    A residual is measured from a fit that doesn't contain its reward, so residuals aren't too
+    small however many features there are.
+
+    Args:
+        fitted: The number of rewards that the fit was made from; 0 before the first one.
+        fit: The means of features and reward, then the slopes.
+        powers: The total weight of the residuals, and the sums of their powers 1 to 4.
+    """
+
+    fitted: int
+    fit: Floats
+    powers: Floats
+
+    def observe(self, point: Floats, before: RegressionSums) -> Residuals:
+        """Add one reward; `before` has those that came before it.
+
+        Args:
+            point: The features and the reward.
+            before: The sums of the arm's earlier rewards.
+        """
+        if before.rewards >= max(2.0, REFIT * self.fitted):
+            made = fit_line(before)
+            new = Residuals(before.rewards, made, self.powers)
+        elif not self.fitted:
+            return self
+        else:
+            new = self
+        return new._replace(powers=new.powers + new.powers_of(point))
+
+    def powers_of(self, point: Floats) -> Floats:
+        """The powers 0 to 4 of a reward's distance from the fit."""
+        D = point.size
+        away = point - self.fit[:D]
+        e = limited(float(away[-1] - away[:-1] @ self.fit[D:]))
+        return np.array([1.0, e, e * e, e**3, e**4])
+
+    def replaced(
+        self, before: Floats | None, after: Floats | None, weight: float
+    ) -> Residuals | None:
+        """Replace a reward; None if that would lose digits.
+
+        Both are measured from the current fit. The residual of `before` was measured from an
+        earlier one, so this is an approximation.
+
+        Args:
+            before: The features and the reward to remove.
+            after: The features and the reward to add.
+            weight: The weight of both.
+        """
+        if not self.fitted:
+            return self
+        powers = self.powers
+        if before is not None:
+            powers = powers - weight * self.powers_of(before)
+        if powers[0] <= 0 or (powers[[2, 4]] < LEAST_LEFT * self.powers[[2, 4]]).any():
+            return None
+        if after is not None:
+            powers = powers + weight * self.powers_of(after)
+        return self._replace(powers=powers)
+
+    @property
+    def moments(self) -> tuple[float, float, float, float, float]:
+        """n, mean, m2, m3 and m4 of the residuals."""
+        n, s1, s2, s3, s4 = self.powers.tolist()
+        if n <= 0:
+            return 0.0, 0.0, 0.0, 0.0, 0.0
+        m = s1 / n
+        m2 = max(s2 - n * m * m, 0.0)
+        m3 = s3 - 3 * m * s2 + 2 * n * m**3
+        m4 = max(s4 - 4 * m * s3 + 6 * m * m * s2 - 3 * n * m**4, 0.0)
+        return n, m, m2, m3, m4
+
+
+def fit_line(sums: RegressionSums) -> Floats:
+    """The means of features and reward, and slopes that start at 0 with the weight of ten rewards.
+
+    >>> line = RegressionSums.first(np.zeros(2))
+    >>> for x in (1.0, 2.0, 0.0, 1.0, 3.0) * 4:
+    ...     line = line.observe(np.array([x, 3 * x]))
+    >>> fit_line(line).round(2)
+    array([1.33, 4.  , 2.03])
+    """
+    d = sums.origin.size - 1
+    xx, xy = sums.products[:d, :d], sums.products[:d, d]
+    squares = np.diagonal(xx)
+    varied = squares > 0
+    slopes = np.zeros(d)
+    if varied.any():
+        matrix = xx[np.ix_(varied, varied)] + np.diag(RIDGE / sums.n * squares[varied])
+        slopes[varied] = solve(matrix, xy[varied])
+    return np.concatenate([sums.origin + sums.mean, slopes])
+
+
+NO_POWERS = np.zeros(5)
+MARK = b"halves"  # what the bytes of a line with halves start with
+UNSPLIT = 2  # the place of rewards without a half
+
+
+class Line(NamedTuple):
+    """What rewards say about the effects of features, by random halves of the decisions.
+
+    The value of choosing by context is cross-fitted: one half says which arm is best for whom, the
+    other half judges that.
+
+    Args:
+        parts: The sums of the two halves, and of rewards that were recorded before decisions had
+            halves.
+        residuals: The tails of what features leave unexplained, of rewards with a half.
+    """
+
+    parts: tuple[RegressionSums | None, RegressionSums | None, RegressionSums | None]
+    residuals: Residuals
+
+    @classmethod
+    def unsplit(cls, sums: RegressionSums) -> Line:
+        """Rewards without halves.
+
+        Args:
+            sums: Their sums.
+        """
+        return cls((None, None, sums), Residuals(0, _NOTHING, NO_POWERS))
+
+    @classmethod
+    def empty(cls) -> Line:
+        """No rewards yet."""
+        return cls((None, None, None), Residuals(0, _NOTHING, NO_POWERS))
+
+    @property
+    def whole(self) -> RegressionSums:
+        """The sums of all rewards."""
+        some = [part for part in self.parts if part is not None]
+        out = some[0]
+        for part in some[1:]:
+            out = out.merge(part)
+        return out
+
+    @property
+    def rewards(self) -> int:
+        """How many rewards were added with their features."""
+        return sum(part.rewards for part in self.parts if part is not None)
+
+    def observe(self, point: Floats, half: int | None) -> Line:
+        """Add one reward.
+
+        >>> line = Line.empty()
+        >>> for half, x, reward in [(0, 1.0, 2.0), (1, 2.0, 4.0), (0, 3.0, 6.0)]:
+        ...     line = line.observe(np.array([x, reward]), half)
+        >>> [part and part.rewards for part in line.parts], line.whole.products.tolist()
+        ([2, 1, None], [[2.0, 4.0], [4.0, 8.0]])
+
+        Args:
+            point: The features and the reward.
+            half: 0 or 1, or None.
+        """
+        at = UNSPLIT if half is None else half
+        old, residuals = self.parts[at], self.residuals
+        if half is not None and old is not None:
+            # Merging the halves costs time, so a residual is measured from its own half.
+            residuals = residuals.observe(point, old)
+        new = RegressionSums.first(point) if old is None else old.observe(point)
+        return Line(self._with(at, new), residuals)
+
+    def replaced(
+        self, before: Floats | None, after: Floats | None, weight: float, half: int | None
+    ) -> Line | None:
+        """Replace `before` with `after` in its half; None if that would lose digits.
+
+        Args:
+            before: The features and the reward to remove; None if there was none.
+            after: The features and the reward to add; None if there is none.
+            weight: The weight of both.
+            half: 0 or 1, or None.
+        """
+        at = UNSPLIT if half is None else half
+        old, residuals = self.parts[at], self.residuals
+        new = None if old is None else old.replaced(before, after, weight)
+        if new is None:
+            return None
+        if half is not None:
+            changed = residuals.replaced(before, after, weight)
+            if changed is None:
+                return None
+            residuals = changed
+        return Line(self._with(at, new), residuals)
+
+    def _with(self, at: int, new: RegressionSums) -> Any:
+        return *self.parts[:at], new, *self.parts[at + 1 :]
+
+    def merge(self, other: Line) -> Line:
+        """Merge two sets of rewards.
+
+        Args:
+            other: Other rewards of the same arm.
+        """
+        parts: Any = tuple(
+            (one or two) if one is None or two is None else one.merge(two)
+            for one, two in zip(self.parts, other.parts, strict=True)
+        )
+        first = self.residuals if self.residuals.fitted else other.residuals
+        powers = self.residuals.powers + other.residuals.powers
+        return Line(parts, first._replace(powers=powers))
+
+    def faded(self, share: float) -> Line:
+        """Keep this share of the weight.
+
+        Args:
+            share: The share.
+        """
+        parts: Any = tuple(part and part.faded(share) for part in self.parts)
+        residuals = self.residuals
+        return Line(parts, residuals._replace(powers=residuals.powers * share))
+
+    def to_bytes(self) -> bytes:
+        """Encode; without halves as the sums alone, as older versions did.
+
+        >>> line = Line.empty().observe(np.arange(3.0), 1).observe(np.ones(3), 1)
+        >>> Line.from_bytes(line.to_bytes()) == line
+        True
+        """
+        *halves, unsplit = self.parts
+        if halves == [None, None]:
+            return b"" if unsplit is None else unsplit.to_bytes()
+        tails = np.concatenate([[self.residuals.fitted], self.residuals.powers, self.residuals.fit])
+        pieces = [b"" if part is None else part.to_bytes() for part in self.parts]
+        pieces.append(tails.astype(NUMBER).tobytes())
+        sizes = np.array([len(piece) for piece in pieces], dtype=SIZE).tobytes()
+        return b"".join([MARK, sizes, *pieces])
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Line:
+        """Decode the result of `to_bytes`, also of an older version.
+
+        Args:
+            stored: The bytes.
+        """
+        if not stored.startswith(MARK):
+            return cls.unsplit(RegressionSums.from_bytes(stored))
+        start = len(MARK) + 4 * SIZE.itemsize
+        sizes = np.frombuffer(stored[len(MARK) : start], dtype=SIZE)
+        if sizes.size != 4 or len(stored) != start + sizes.sum():
+            raise ValueError(f"the sums of a line can't have {len(stored)} bytes")
+        pieces = []
+        for size in sizes.tolist():
+            pieces.append(stored[start : start + size])
+            start += size
+        parts: Any = tuple(RegressionSums.from_bytes(one) if one else None for one in pieces[:3])
+        numbers = np.frombuffer(pieces[3], dtype=NUMBER).astype(np.float64)
+        if numbers.size < 6 or not any(parts):
+            raise ValueError(f"the residuals of a line can't have {numbers.size} numbers")
+        return cls(parts, Residuals(int(numbers[0]), numbers[6:], numbers[1:6]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Line) and self.to_bytes() == other.to_bytes()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+SIZE = np.dtype("<u4")  # the lengths of the pieces of a line
+_NOTHING: Floats = np.zeros(0)
+
+
 def point_of(x: Sequence[float], value: float) -> Floats:
     """Features and a reward as one point of `RegressionSums`."""
     return np.array([*x, value], dtype=np.float64)
+
+
+def halved(x: Features) -> tuple[Sequence[float], int | None]:
+    """Features and the half of their decision; None for features alone."""
+    return (x.x, x.half) if isinstance(x, Covariates) else (x, None)
 
 
 LARGEST_REWARD = 1e70  # larger ones count as this: sums of fourth powers must fit into a float
@@ -236,8 +528,9 @@ class Shared(NamedTuple):
 
 
 NOT_SHARED, NO_UNIT = Shared(), UnitSums()
+UnitKey = tuple[str, int, str]  # metric, arm, unit
 # A reward, its number, the features of its unit, and the key of its unit.
-Added = tuple[float, int, Sequence[float] | None, UnitKey | None]
+Added = tuple[float, int, Features | None, UnitKey | None]
 
 
 class Sums(NamedTuple):
@@ -266,7 +559,7 @@ class Sums(NamedTuple):
     m4: float = 0.0
     origin: float = 0.0
     at: int = 0
-    line: RegressionSums | None = None
+    line: Line | None = None
     shared: Shared = NOT_SHARED
 
     @classmethod
@@ -295,7 +588,7 @@ class Sums(NamedTuple):
         return self.n, self.origin + self.mean, self.m2, self.m3, self.m4
 
     def observe(
-        self, value: float, at: int, half_life: float | None, x: Sequence[float] | None = None
+        self, value: float, at: int, half_life: float | None, x: Features | None = None
     ) -> Sums:
         """Add the experiment's reward number `at`, from a unit with features x.
 
@@ -336,8 +629,8 @@ class Sums(NamedTuple):
             mean += gap / n
             m2 += gap * (offset - mean)
             if x is not None:
-                point = point_of(x, value)
-                line = RegressionSums.first(point) if line is None else line.observe(point)
+                x, half = halved(x)
+                line = (line or Line.empty()).observe(point_of(x, value), half)
             if units is not None:
                 its_n, its_mean = NO_UNIT if unit is None else units[unit]
                 U, A, B, D, its_n, its_mean = _changed(
@@ -353,7 +646,7 @@ class Sums(NamedTuple):
         before: float | None,
         after: float | None,
         weight: float,
-        x: Sequence[float] | None = None,
+        x: Features | None = None,
     ) -> Sums | None:
         """Replace `before`, a reward with this weight, with `after`; None stands for no reward.
 
@@ -389,10 +682,11 @@ class Sums(NamedTuple):
         if x is not None:
             if line is None:
                 return None
+            features, half = halved(x)
             old, new = (
-                None if one is None else point_of(x, limited(one)) for one in (before, after)
+                None if one is None else point_of(features, limited(one)) for one in (before, after)
             )
-            line = line.replaced(old, new, weight)
+            line = line.replaced(old, new, weight, half)
             if line is None:
                 return None
         return Sums(rewards, n, mean, m2, m3, m4, self.origin, self.at, line, self.shared)
@@ -437,7 +731,7 @@ def read_sums(stored: Sequence[Any]) -> Sums:
     *moments, line = stored[:_SHARED]
     if line is not None:
         try:
-            line = RegressionSums.from_bytes(line)
+            line = Line.from_bytes(line)
         except ValueError:
             line = None
     return Sums._make((*moments, line, Shared._make(stored[_SHARED:])))

@@ -18,10 +18,16 @@ from varts._validation import Floats
 from varts.anytime import Evidence
 from varts.anytime.evidence import ERROR
 from varts.beliefs import Belief
-from varts.context import Units
+from varts.context import HalfPosterior, Units, infer, infer_halves
+from varts.context.inference import symmetric
 from varts.context.overall import averaged
 from varts.linear_stats import LinearStats
-from varts.live.core.allocation import linear_statistics, seen_by
+from varts.live.core.allocation import (
+    halves_of,
+    linear_statistics,
+    residuals_of,
+    seen_by,
+)
 from varts.live.core.effective import Effective, thin_arms
 from varts.live.core.state import Config, State
 from varts.live.report.thin import limit_p_best
@@ -62,8 +68,17 @@ class ReportingPolicy:
         self.effective: Effective = state.effective()
         self.seen: ArmStats = seen_by(self.policy, goal, self.effective.stats)
         self.linear: LinearStats | None = None
+        #: Moments of what features leave unexplained.
+        self.residuals: ArmStats | None = None
+        #: The weight of rewards that are in neither half, because an older version recorded them.
+        self.unsplit: Floats = np.zeros(self.seen.K)
+        self._split: tuple[LinearStats, LinearStats] | None = None
         if self.policy.contextual:
             self.linear = seen_by(self.policy, goal, linear_statistics(state))
+            one, two = halves_of(state)
+            self._split = seen_by(self.policy, goal, one), seen_by(self.policy, goal, two)
+            self.unsplit = np.maximum(self.linear.n - one.n - two.n, 0.0)
+            self.residuals = seen_by(self.policy, goal, residuals_of(state))
         self.units: Units | None = None
         if self.linear is not None and contexts:
             self.units = Units.seen(config.features, contexts)
@@ -87,14 +102,27 @@ class ReportingPolicy:
         if self.units is None:
             belief = self.belief(arms)
             return belief.p_best(), belief.expected_loss()
-        p_best, loss, _ = averaged(self.posterior(arms).belief, self.units)
+        p_best, loss, _ = averaged(symmetric(self.posterior(arms)).belief, self.units)
         return p_best, loss
 
     def posterior(self, arms: NDArray[np.int64]) -> LinearNormalGamma:
         """The posterior of these arms' regressions, if arms are chosen by features."""
         policy = self.policy.restricted(arms)
         assert isinstance(policy, LinearVarTS) and self.linear is not None
-        return policy.posterior(self.linear.take(arms))
+        return infer(policy.prior, self.linear.take(arms), self._residuals(arms))
+
+    def halves(self, arms: NDArray[np.int64]) -> tuple[HalfPosterior, HalfPosterior] | None:
+        """The posteriors of both random halves of the decisions; None with too few rewards."""
+        policy = self.policy.restricted(arms)
+        assert isinstance(policy, LinearVarTS) and self._split is not None
+        one, two = (half.take(arms) for half in self._split)
+        return infer_halves(policy.prior, (one, two), self._residuals(arms))
+
+    def _residuals(self, arms: NDArray[np.int64]) -> ArmStats:
+        """What features leave unexplained, for its tails; the rewards until enough is known."""
+        assert self.residuals is not None
+        known = self.residuals.n.sum() >= self.seen.n.sum() / 2
+        return (self.residuals if known else self.seen).take(arms)
 
     def _spread_unknown(self) -> bool:
         """Whether nothing is known about the variance: no prior, and no two different rewards."""

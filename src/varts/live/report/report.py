@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from varts._validation import real
 from varts.beliefs.leader import REWARDS_PER_ARM, leads
 from varts.checks.finding import NOTE, WARNING, Finding
 from varts.checks.rewards import RewardSummary, check_rewards
-from varts.context import ContextReport, report_on
+from varts.context import ContextReport, HalfPosterior, report_on
 from varts.context.text import by_context_text
 from varts.live.core.effective import thin_arms
 from varts.live.core.state import State
@@ -26,6 +27,7 @@ from varts.live.report.estimates import (
 )
 from varts.live.report.gain import Gain, gain
 from varts.live.report.guardrails import explain, measure, violations
+from varts.live.report.misfit import add_residuals
 from varts.live.report.rules import (
     anytime_note,
     assumption_notes,
@@ -160,9 +162,9 @@ class Report:
 
     @property
     def depends_on_context(self) -> bool:
-        """Whether choosing by features beats every single arm, by the whole interval."""
+        """Whether choosing by features beats every single arm, by the cross-fitted interval."""
         context = self.context
-        return context is not None and context.enough and context.worth.low > 0
+        return context is not None and context.enough and context.worth.claimed
 
     @property
     def verdict(self) -> str:
@@ -264,6 +266,7 @@ def report_of(
     traffic: Traffic,
     level: float = CONFIDENCE,
     contexts: Contexts = (),
+    rewards: Sequence[tuple[int, float | None]] = (),
     closes: int | None = None,
 ) -> Report:
     """Make the report of an experiment.
@@ -274,6 +277,7 @@ def report_of(
         traffic: Its decisions by arm, and how many of them are settled.
         level: Probability of the credible intervals.
         contexts: Contexts of some of its units, if arms are chosen by features.
+        rewards: Arm and reward of each of these contexts, to see whether the regressions fit.
         closes: When the next window closes, in microseconds since 1970; None if that isn't known.
     """
     level = real("level", level, above=0, below=1)
@@ -297,7 +301,7 @@ def report_of(
         winner=None if winner is None else config.arms[winner],
         error=arms.error,
         certainty=certainty(arms, stop and not config.stopped),
-        notes=_notes(arms, reporting, met, closes),
+        notes=(*_notes(arms, reporting, met, closes), *_misfit(state, contexts, rewards)),
         gain=gain_over_holdout(state, level),
         metrics=metrics,
         guards=() if metrics is None else explain(metrics, paused),
@@ -366,6 +370,18 @@ def _contradicts(finding: Finding, summary: RewardSummary) -> bool:
     return finding.name == "equal rewards" or (finding.name == "kurtosis" and summary.by_context)
 
 
+def _misfit(
+    state: State, contexts: Contexts, rewards: Sequence[tuple[int, float | None]]
+) -> tuple[str, ...]:
+    """A warning if a sample of the rewards contradicts the regressions."""
+    if not rewards:
+        return ()
+    rewarded = [(dict(context), *of) for context, of in zip(contexts, rewards, strict=True)]
+    cells = add_residuals(state, rewarded)
+    found = None if cells is None else cells.finding()
+    return () if found is None or found.verdict != WARNING else (found.sentence,)
+
+
 def _report_by_context(
     state: State, reporting: ReportingPolicy, level: float
 ) -> ContextReport | None:
@@ -382,4 +398,16 @@ def _report_by_context(
         arms=[config.arms[arm] for arm in config.active],
         goal=goal,
         level=level,
+        halves=_mirrored(reporting.halves(config.active), goal),
+        unsplit=float(reporting.unsplit[config.active].sum()),
     )
+
+
+def _mirrored(
+    halves: tuple[HalfPosterior, HalfPosterior] | None, goal: str
+) -> tuple[HalfPosterior, HalfPosterior] | None:
+    """The posteriors of both halves in the rewards' own unit."""
+    if halves is None or goal == "max":
+        return halves
+    one, two = (HalfPosterior(*(each.mirrored() for each in half)) for half in halves)
+    return one, two

@@ -23,9 +23,8 @@ from varts.live.core.events import (
     MISSING,
     REWARD,
     Event,
-    UnitKey,
 )
-from varts.live.core.sums import UnitSums
+from varts.live.core.sums import UnitKey, UnitSums
 from varts.live.errors import StoreError
 from varts.live.store.transaction import (
     AGES,

@@ -30,10 +30,9 @@ from varts.live.core.events import (
     VOID,
     Event,
     Key,
-    UnitKey,
 )
 from varts.live.core.state import State
-from varts.live.core.sums import SUMS_COLUMNS, Sums, UnitSums, read_sums, stored_sums
+from varts.live.core.sums import SUMS_COLUMNS, Sums, UnitKey, UnitSums, read_sums, stored_sums
 from varts.live.errors import StoreError
 from varts.live.store.engine import Clock, Connection
 from varts.live.store.schema import (
@@ -370,11 +369,11 @@ CHANGES = query(
 )
 # Evenly spaced events, given by their versions: the rest of the log is not read.
 CONTEXTS = query(
-    "SELECT d.context FROM json_each(:versions) AS given "
+    "SELECT d.context, e.arm, e.value FROM json_each(:versions) AS given "
     "CROSS JOIN varts_events AS e ON e.experiment = :x AND e.version = given.value "
     "CROSS JOIN varts_decisions AS d ON d.experiment = :x AND d.id = e.decision "
     "WHERE d.context IS NOT NULL ORDER BY d.seq",
-    "SELECT d.context FROM varts_events AS e "
+    "SELECT d.context, e.arm, e.value FROM varts_events AS e "
     "JOIN varts_decisions AS d ON d.experiment = :x AND d.id = e.decision "
     "WHERE e.experiment = :x AND e.version = ANY("
     "ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(:versions AS json)))) "
@@ -1017,12 +1016,13 @@ class Transaction:
 
     # ------------------------------------------------------------------ contexts and forgetting
 
-    def contexts(self, version: int, limit: int) -> list[dict[str, Any]]:
-        """Contexts of settled decisions, evenly spaced over the log up to a version."""
+    def contexts(self, version: int, limit: int) -> list[tuple[dict[str, Any], int, float | None]]:
+        """Contexts of settled decisions, evenly spaced over the log up to a version, with arm and
+        reward as it was first counted; None if it expired."""
         step = max(version / limit, 1.0)
         versions = [version - int(i * step) for i in range(min(limit, version))]
         found = self.run(CONTEXTS, versions=json.dumps(versions)).fetchall()
-        return [json.loads(context) for (context,) in found]
+        return [(json.loads(context), arm, value) for context, arm, value in found]
 
     def forget_unit(
         self, unit: str, alias: str, contexts: bool, keep_numbers: bool
@@ -1059,6 +1059,7 @@ class Transaction:
             for version, arm, epoch, text in self.run(BODIES_ABOUT, id=id).fetchall():
                 body = json.loads(text or "{}")
                 if body.pop("x", None) is not None:
+                    body.pop("half", None)
                     lost.add((arm, epoch))
                     new = json.dumps(body) if body else None
                     self.run(REPLACE_BODY, version=version, body=new)
