@@ -9,10 +9,19 @@ Whatever `varts.live` does between a call and the events that it writes is repea
 decisions are in the holdout.
 """
 
+import json
+
 import numpy as np
 
 import varts
-from varts.live.core.allocation import STICKY, allocate, counted, encode, holdout_mark, seed_for
+from varts.live.core.allocation import (
+    STICKY,
+    allocate,
+    counted,
+    features_marks,
+    holdout_mark,
+    seed_for,
+)
 from varts.live.core.events import (
     ADD_ARM,
     ARRIVAL,
@@ -57,6 +66,7 @@ class CoreLog:
         self._arrived = {}  # by number, rewards that count when their window closes
         self._swept = 0  # all decisions before this one have a closed window
         self._decisions = {}  # by version, the number of the decision that the event settled
+        self._values = {}  # by number, the reward as it was counted
         self._kept = {}  # by sticky unit, its arm
 
     @property
@@ -137,11 +147,13 @@ class CoreLog:
     def report(self, now, level=0.95):
         """The report as of now."""
         self.settle(now)
-        contexts = self._some_contexts() if self.state.config.options.contextual else ()
+        contexts, rewards = (), ()
+        if self.state.config.options.contextual:
+            contexts, rewards = self._some_contexts()
         options, closes = self.state.config.options, None
         if options.window is not None and self._swept < len(self._times):
             closes = round(self._times[self._swept] + (options.window + options.skew) * 1e6)
-        return report_of(NAME, self.state.copy(), self._traffic(), level, contexts, closes=closes)
+        return report_of(NAME, self.state.copy(), self._traffic(), level, contexts, rewards, closes)
 
     # ------------------------------------------------------------------ from calls to events
 
@@ -166,7 +178,10 @@ class CoreLog:
     def _write(self, now, outcomes):
         """Count these outcomes: kind, number of the decision, reward."""
         config, version = self.state.config, self.state.version
-        options, events = config.options, []
+        options, events, marks = config.options, [], {}
+        if config.features is not None:
+            some = [self._decision(i) for _, i, _ in outcomes]
+            marks = features_marks(self.seed, config, some)
         for kind, i, raw in outcomes:
             version += 1
             given, id = options.missing if kind == MISSING else raw, f"d{i}"
@@ -174,15 +189,14 @@ class CoreLog:
             body = {}
             if options.holdout:
                 body |= holdout_mark(self.seed, config, self._decision(i))
-            if config.features is not None:
-                body["x"] = encode(config.features, [self._contexts[i]])[0].tolist()
+            body |= marks.get(id, {})
             events.append(
                 Event(
                     version, kind, now, id, self._arms[i], self._epochs[i], raw, value,
                     body=body or None, unit=self._units[i], made=self._times[i],
                 )
             )  # fmt: skip
-            self._settled[i], self._decisions[version] = True, i
+            self._settled[i], self._decisions[version], self._values[i] = True, i, value
         self.state.apply_many(events, exact=self._exact)
 
     def _change(self, now, kind, body):
@@ -190,9 +204,11 @@ class CoreLog:
         self.state.apply(Event(self.state.version + 1, kind, now, body=body))
 
     def _decision(self, i):
-        """The row of a decision, as far as the holdout needs it."""
+        """The row of a decision, as far as the holdout and the features need it."""
         row = dict.fromkeys(NewDecision._fields)
         row |= {"epoch": self._epochs[i], "unit": self._units[i], "reason": self._reasons[i]}
+        if self._contexts[i] is not None:
+            row |= {"id": f"d{i}", "context": json.dumps(self._contexts[i])}
         return NewDecision(**row)
 
     def _traffic(self):
@@ -206,8 +222,9 @@ class CoreLog:
         version = self.state.version
         step = max(version / MOST_CONTEXTS, 1.0)
         versions = {version - int(i * step) for i in range(min(MOST_CONTEXTS, version))}
-        known = (self._decisions.get(one) for one in sorted(versions))
-        return [self._contexts[i] for i in known if i is not None]
+        known = sorted(i for i in map(self._decisions.get, versions) if i is not None)
+        rewards = [(self._arms[i], self._values[i]) for i in known]
+        return [self._contexts[i] for i in known], rewards
 
 
 class StoreLog:
