@@ -449,14 +449,20 @@ def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=["development", "held-out", "calibration"])
+    parser.add_argument("--world", default="", help="only worlds with this in their names")
+    parser.add_argument("--arms", type=int, help="only worlds with this number of arms")
     parser.add_argument("--share", type=float, default=1.0, help="of the runs")
     asked = parser.parse_args()
     start = time.time()
     check_beliefs()
+    tried, judged = (
+        [w for w in worlds if asked.world in w.name and asked.arms in (None, w.K)]
+        for worlds in (DEVELOPMENT, HELD_OUT)
+    )
     if asked.only in (None, "development"):
-        print_regret("Development worlds", DEVELOPMENT, asked.share, seed=0)
+        print_regret("Development worlds", tried, asked.share, seed=0)
     if asked.only in (None, "held-out"):
-        print_regret("Held-out worlds", HELD_OUT, asked.share, seed=26)
+        print_regret("Held-out worlds", judged, asked.share, seed=26)
     if asked.only in (None, "calibration"):
         print_stops(asked.share)
         print_new_arm(asked.share)

@@ -76,9 +76,9 @@ def make(policy: PolicyLike, **options: Any) -> Policy:
     Traceback (most recent call last):
     ...
     ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
-Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, UCB1-Normal, MOSS, \
-MOSS-Anytime, Even-Split, LinearVarTS, LinearTS, LinUCB, Linear-Bayes-UCB, Linear-Greedy, KL-UCB, \
-11 more
+EB-VarTS, Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, UCB1-Normal, \
+MOSS, MOSS-Anytime, Even-Split, LinearVarTS, LinearTS, LinUCB, Linear-Bayes-UCB, Linear-Greedy, \
+12 more
     """
     if isinstance(policy, Policy):
         return policy

@@ -31,7 +31,7 @@ from varts.live.core.allocation import (
 from varts.live.core.effective import Effective, thin_arms
 from varts.live.core.state import Config, State
 from varts.live.report.thin import limit_p_best
-from varts.policies import BernoulliTS, KnownVarianceTS, LinearVarTS, Policy, VarTS
+from varts.policies import BernoulliTS, EBVarTS, KnownVarianceTS, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma
 from varts.stats import ArmStats
 from varts.tails import Tails
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
 Contexts = Sequence[Mapping[str, Any]]
 # Policies whose own model of the rewards is reported. All others are reported by VarTS.
-REPORTED_AS_THEMSELVES = (VarTS, BernoulliTS, KnownVarianceTS, LinearVarTS)
+REPORTED_AS_THEMSELVES = (VarTS, EBVarTS, BernoulliTS, KnownVarianceTS, LinearVarTS)
 
 
 class ReportingPolicy:
     """The policy whose beliefs a report states, with the statistics that it sees.
 
     Bernoulli-TS knows that its rewards are 0 or 1, and KnownVarianceTS is given their variances, so
-    both report their own beliefs. For any other policy VarTS reports, because its `inference`
-    accounts for the tails of the rewards. If the policy chooses arms by features, LinearVarTS
-    reports: each arm's rewards then come from the units it seemed to suit.
+    both report their own beliefs, as EB-VarTS does. For any other policy VarTS reports, because its
+    `inference` accounts for the tails of the rewards. If the policy chooses arms by features,
+    LinearVarTS reports: each arm's rewards then come from the units it seemed to suit.
 
     With features, a belief is about the average unit so far, and P(best) is averaged over units.
 
@@ -95,7 +95,9 @@ class ReportingPolicy:
             average = self.linear.pooled().mean[0, :-1] if self.units is None else self.units.mean
             return self.posterior(arms).belief(average)
         policy, seen = self.policy.restricted(arms), self.seen.take(arms)
-        return policy.inferred(seen) if isinstance(policy, VarTS) else policy.believed(seen)
+        return (
+            policy.inferred(seen) if isinstance(policy, (VarTS, EBVarTS)) else policy.believed(seen)
+        )
 
     def compare(self, arms: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """P(best) and expected loss of these arms, averaged over units if there are contexts."""
@@ -126,7 +128,7 @@ class ReportingPolicy:
 
     def _spread_unknown(self) -> bool:
         """Whether nothing is known about the variance: no prior, and no two different rewards."""
-        learns = isinstance(self.policy, (VarTS, LinearVarTS))
+        learns = isinstance(self.policy, (VarTS, EBVarTS, LinearVarTS))
         return learns and getattr(self.policy, "prior", None) is None and not self.seen.differ()
 
 
