@@ -22,8 +22,19 @@ import numpy as np
 from varts._validation import abbreviate, choice, integer, real, unknown
 from varts.features import MISSING, NUMBER, Features, features_from
 from varts.live.arguments import check_text, read_seconds
-from varts.policies import Fading, Policy, PolicyLike, SequentialHalving, known, make, options_of
+from varts.policies import (
+    EBVarTS,
+    Fading,
+    Policy,
+    PolicyLike,
+    SequentialHalving,
+    VarTS,
+    known,
+    make,
+    options_of,
+)
 from varts.priors import LinearNormalGamma, Prior, PriorLike, prior_from
+from varts.priors.own_arms import FEWEST_ARMS
 
 Guard = tuple[str, float]  # the side of the limit on which a mean should be, and the limit
 GUARD_SIGNS = {"below": "<", "above": ">"}  # as you type them
@@ -325,10 +336,20 @@ class Options:
             if K is not None:
                 prior = prior.for_arms(K)
             options["prior"] = prior.mirrored() if self.goal == "min" else prior
-        policy = make(self.policy["label"], **options)
+        policy: Policy = make(self.policy["label"], **options)
+        if self.policy == {"label": VarTS.label} and K is not None and self.learns_prior(K):
+            policy = EBVarTS()
         if K is not None:
             policy.check(K)
         return policy
+
+    def learns_prior(self, K: int) -> bool:
+        """Whether VarTS takes its prior from the experiment's own arms.
+
+        Args:
+            K: The number of arms.
+        """
+        return self.rules > 1 and self.prior is None and K >= FEWEST_ARMS
 
     def check_floor(self, active: int) -> None:
         """Raise ValueError if the floors of all arms in play add up to more than 1.

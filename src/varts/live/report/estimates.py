@@ -128,15 +128,19 @@ class ReportingPolicy:
 
     def _spread_unknown(self) -> bool:
         """Whether nothing is known about the variance: no prior, and no two different rewards."""
-        learns = isinstance(self.policy, (VarTS, EBVarTS, LinearVarTS))
-        return learns and getattr(self.policy, "prior", None) is None and not self.seen.differ()
+        policy = self.policy
+        given = isinstance(policy, (VarTS, LinearVarTS)) and policy.prior is not None
+        learns = isinstance(policy, (VarTS, EBVarTS, LinearVarTS)) and not given
+        return learns and not self.seen.differ()
 
 
 def _reporting_policy(config: Config) -> Policy:
     options = config.options
     if options.policy_is_known and type(config.policy) in REPORTED_AS_THEMSELVES:
         return config.policy
-    return LinearVarTS() if options.contextual else VarTS()
+    if options.contextual:
+        return LinearVarTS()
+    return EBVarTS() if options.learns_prior(len(config.arms)) else VarTS()
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,12 +161,12 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
         )
     active, effects = config.active, effective.design_effect
     if effects is not None:
-        rewards, units = int(counts[active].sum()), int(effective.units[active].sum())
+        rewards = int(counts[active].sum())
         worth = float((counts / effects)[active].sum())
         if worth < NOTED_LOSS * rewards:
             found.append(
-                f"{rewards:,} rewards come from {units:,} units, whose rewards resemble each other:"
-                f" intervals count them as {worth:,.0f} independent rewards"
+                f"units have several rewards each, which resemble each other: intervals count "
+                f"{rewards:,} rewards as {worth:,.0f} independent ones"
             )
     time = effective.time
     if time is not None and time.moves:
