@@ -1,6 +1,8 @@
 """Differences from a control: Fieller's method, P(better), and where the table is shown."""
 
+import json
 import math
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -9,8 +11,12 @@ from scipy import integrate, stats
 import varts
 from tests.seeds import fresh
 from varts.beliefs import StudentT
+from varts.cli.experiment_text import show_report
+from varts.client.reading import read_report
 from varts.live.report.control import Control, difference, lift
 from varts.live.report.text import control_cells, control_titles
+from varts.serve.pages.experiment import page
+from varts.serve.pages.rendering import Viewer
 
 ARMS = ["9", "12", "15"]
 GAPS = np.random.default_rng(3).normal(size=400)
@@ -216,3 +222,33 @@ def test_it_goes_through_json_and_into_the_table():
     assert "compared with 9, the control" in str(found)
     with pytest.raises(KeyError):
         found.control["9"]
+
+
+# ------------------------------------------------------------------------------ elsewhere
+
+
+def test_a_client_reads_the_same_report():
+    found = played().report()
+    body = json.loads(json.dumps(found.to_dict()))
+    assert read_report(body, found.state).control == found.control
+    assert read_report({**body, "control": None}, found.state).control is None
+    del body["control"]  # of an older service
+    assert read_report(body, found.state).control is None
+
+
+def test_the_page_and_the_command_line_show_the_table(capsys):
+    viewer = Viewer("ann", ("read",))
+    now = datetime(2026, 11, 18, tzinfo=UTC)
+    for exp, there in ((played(), True), (played(control=None), False)):
+        found = exp.report()
+        text = page(viewer, found, revision=1, now=now)
+        assert ("Compared with 9, the control." in text) == there
+        assert ("P(better)" in text) == there
+        show_report(found, [], 20)
+        out = capsys.readouterr().out
+        assert ("compared with 9, the control" in out) == there
+        if there:
+            for row in control_cells(found, ["12", "15"]):
+                assert all(cell in out and cell in text for cell in row)
+    doubtful = played(shift=-0.4, control="12").report()
+    assert "There are no percentages, because" in page(viewer, doubtful, revision=1, now=now)
