@@ -61,7 +61,7 @@ def moments(rewards):
 
 
 A = [4.1, 5.3, 6.2, 4.8, 5.9, 3.6]
-B = [5.0, 5.6, 4.9, 5.7]
+B = [5.0, 5.6, 4.9, 5.7, 5.3]
 C = [1.0, 9.5, 4.0, 6.5, 5.5]
 D = [2.0, 2.5, 3.0, 2.2]
 ONES = [[1, 0, 1, 1, 0], [1, 1, 0], [0, 1, 0, 0]]
@@ -229,6 +229,39 @@ SCENES = {
             goal="min",
         ),
         lambda: mixed(unit_free([A, B, C]), floor=0.08, owed=[0], paused=[2]),
+    ),
+}
+
+
+def even_at_most(shares, thin):
+    """The shares of a policy, if thin arms get at most an even share."""
+    shares, over = np.array(shares), 0.0
+    for arm in thin:
+        over += max(shares[arm] - 1 / len(shares), 0.0)
+        shares[arm] = min(shares[arm], 1 / len(shares))
+    others = [arm for arm in range(len(shares)) if arm not in thin]
+    shares[others] += over * shares[others] / shares[others].sum()
+    return shares
+
+
+SCENES |= {
+    "an arm with little data": (
+        lambda: allocation_of([A, [9.0, 9.5, 9.1, 9.9], C]),
+        lambda: mixed(even_at_most(unit_free([A, [9.0, 9.5, 9.1, 9.9], C]), [1])),
+    ),
+    "an arm with equal rewards, floor": (
+        lambda: allocation_of([A, [9.0] * 6, C], floor=0.1),
+        lambda: mixed(
+            even_at_most(allocation_of([A, [9.0] * 6, C], rules=1).probabilities, [1]), floor=0.1
+        ),
+    ),
+    "little data under rules 1": (
+        lambda: allocation_of([A, [9.0, 9.5, 9.1, 9.9], C], rules=1),
+        lambda: mixed(unit_free([A, [9.0, 9.5, 9.1, 9.9], C])),
+    ),
+    "little data that leads nowhere": (
+        lambda: allocation_of([A, D, C]),
+        lambda: mixed(unit_free([A, D, C])),
     ),
 }
 

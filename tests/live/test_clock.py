@@ -40,7 +40,9 @@ def test_a_process_whose_clock_is_off_settles_nothing(store_url, skewed, ahead):
         other.reward(waiting[0].id, 1.0)
     skewed(0)
     assert exp.reward_many([(d.id, 2.0) for d in (*waiting[1:], late)]) == [True] * 5
-    assert exp.report().frame["pending"].sum() == 0
+    frame = exp.report().frame
+    assert (frame["n"].sum(), frame["pending"].sum()) == (0, 6)  # no window has closed
+    assert exp.decision(waiting[0].id).reward == 1.0 and exp.decision(late.id).reward == 2.0
     assert exp.verify(replay=True)
 
 

@@ -21,6 +21,9 @@ from tests.live.stores import refused, rewards, shared, with_rewards
 from varts.live import InvalidReward, Store, StoreError
 from varts.live.store import queue as queue_module
 from varts.live.store.queue import Deadline, Queue
+from varts.live.store.schema import SCHEMA_VERSION
+
+NEXT_SCHEMA = f"{int(SCHEMA_VERSION) + 1:04}"
 
 HANG_SECONDS = 60  # what takes longer hangs, even on a busy machine
 
@@ -363,9 +366,10 @@ def test_a_lost_wake_up_delays_the_next_thread_but_keeps_it_out_of_nothing(monke
     [
         "UPDATE varts_statistics SET mean = mean + 3, version = version + 1 WHERE arm = 0",
         # Not in the log, so that a repair has nothing to put in its place.
-        "INSERT INTO varts_statistics (experiment, metric, arm, epoch, rewards, n, mean, m2, m3, "
-        "m4, origin, at, version) SELECT experiment, metric, arm, 7, 9, 9.0, 5.0, 1.0, 0.0, 1.0, "
-        "0.0, at, version FROM varts_statistics WHERE arm = 1",
+        "INSERT INTO varts_statistics (experiment, metric, arm, block, rewards, n, mean, m2, m3, "
+        "m4, origin, at, version, units, unit_squares, unit_products, unit_counts) "
+        "SELECT experiment, metric, arm, 7, 9, 9.0, 5.0, 1.0, 0.0, 1.0, "
+        "0.0, at, version, 0, 0.0, 0.0, 0.0 FROM varts_statistics WHERE arm = 1",
     ],
     ids=["changed", "added"],
 )
@@ -463,16 +467,16 @@ def test_a_newer_schema_ends_every_call_and_nothing_is_written(store_url, tmp_pa
         rewarded, id = exp.decide_many(["somebody", "somebody else"])
         exp.reward(rewarded.id, 1.0)
         with tables(store_url) as sql:
-            sql("UPDATE varts_schema SET version_num = '0006'")
+            sql(f"UPDATE varts_schema SET version_num = '{NEXT_SCHEMA}'")
         before = contents(store_url)
-        newer = "newer version of varts", "0006", "Upgrade varts"
+        newer = "newer version of varts", NEXT_SCHEMA, "Upgrade varts"
         for call in with_schema.values():
             refused(lambda call=call: call(exp, id.id), *newer)
         refused(lambda: exp.export(tmp_path / "log.csv"), *newer)
         refused(lambda: varts.open("carousel", store=store_url), *newer)
         assert contents(store_url) == before
         with tables(store_url) as sql:
-            sql("UPDATE varts_schema SET version_num = '0005'")
+            sql(f"UPDATE varts_schema SET version_num = '{SCHEMA_VERSION}'")
         assert exp.reward(id.id, 1.0) and exp.verify(replay=True).ok
 
 

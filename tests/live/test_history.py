@@ -12,6 +12,7 @@ import varts
 from tests.live.conformance import START
 from tests.live.stores import refused, sentence
 from varts.live import StoreError
+from varts.live.audit.follower import rebuild
 from varts.live.audit.history import MOST_CHECKPOINTS, check_spacing, history
 from varts.live.core.state import State
 from varts.live.report.report import report_of
@@ -68,8 +69,13 @@ def whole_log(exp):
 def folded(exp, events, version):
     """The state at a version, event by event."""
     state = State.created(events[0])
+    with exp._session.reading() as transaction:
+        own = exp._session.log(transaction)
     for event in events[1:version]:
+        if (state.stale or state.recount) and event.batch != state.batch:
+            rebuild(state, own)
         state.apply(event)
+    rebuild(state, own)
     return state
 
 
@@ -120,7 +126,12 @@ def test_every_checkpoint_is_the_report_of_its_version(store_url, clock, goal):
 
 def test_a_correction_counts_from_when_it_came(store_url, clock):
     exp = varts.open(
-        "price", ["9", "12"], store=Store(store_url, clock), metrics=["m"], holdout=0.2
+        "price",
+        ["9", "12"],
+        store=Store(store_url, clock),
+        metrics=["m"],
+        holdout=0.2,
+        block=None,
     )
     play(exp, clock, 40)
     exp.amend("visit-5", 1e9)  # a slip

@@ -118,6 +118,16 @@ BAD = [
     ({"control": 5}, "control must be text of 1 to"),
     ({"control": ""}, "control must be text of 1 to"),
     ({"control": "d"}, "control must be one of the arms ['a', 'b', 'c'], got 'd'"),
+    ({"window": 60, "missing_metrics": [1]}, 'missing_metrics must be like {"margin": 0.0}, got'),
+    ({"window": 60, "missing_metrics": {"r": 0}}, "unknown metric 'r'; there is none"),
+    ({"metrics": ["r"], "missing_metrics": {"r": 0}}, "window must be given with missing_metrics"),
+    ({"block": 0}, "block must be finite and >= 1"),
+    ({"block": "daily"}, "block must be"),
+    ({"block": 60.0, "half_life": 5}, "block must be auto or none with a half-life"),
+    ({"adjust": {}}, "must have at least one feature, got none"),
+    ({"adjust": VISITS, "half_life": 5}, "half_life must be left out with adjust, got both"),
+    ({"rules": 3}, "rules must be"),
+    ({"rules": 1, "adjust": VISITS}, "rules must be 2 with adjust, got 1"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
 ]
 GOOD = {
@@ -147,6 +157,10 @@ GOOD = {
     "guards": [{}],
     "features": [None, VISITS, {"country": ["NL", "BE"]}, varts.Features(VISITS)],
     "control": [None, "b"],
+    "missing_metrics": [{}],
+    "block": ["auto", None, 3600, 1.0],
+    "adjust": [None, VISITS, varts.Features(VISITS)],
+    "rules": [1, 2],
 }
 
 

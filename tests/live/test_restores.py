@@ -238,12 +238,19 @@ def test_a_log_is_that_of_one_moment(again, monkeypatch, order):
 DAMAGES = {
     "statistics": "UPDATE varts_statistics SET n = n + 1, mean = 0",
     "a statistic lost": "DELETE FROM varts_statistics WHERE arm = 1",
-    "a statistic of nobody": "UPDATE varts_statistics SET epoch = 7 WHERE arm = 1",
+    "a statistic of nobody": "UPDATE varts_statistics SET block = 7 WHERE arm = 1",
     "version": "UPDATE varts_experiments SET version = version + 5, rewards = 3",
     "configuration": "UPDATE varts_experiments SET config = '{}'",
     "no JSON": "UPDATE varts_experiments SET config = 'x'",
     "units": "UPDATE varts_units SET arm = CASE WHEN arm = 2 THEN 0 ELSE arm + 1 END",
     "no units": "DELETE FROM varts_units",
+    "a unit's rewards": "UPDATE varts_unit_rewards SET n = n + 1 WHERE unit = 'unit-3'",
+    "a unit's mean": "UPDATE varts_unit_rewards SET mean = mean + 0.001 WHERE unit = 'unit-3'",
+    "no rewards of a unit": "DELETE FROM varts_unit_rewards WHERE unit = 'unit-3'",
+    "a unit of nobody": "UPDATE varts_unit_rewards SET unit = 'ghost' WHERE unit = 'unit-3'",
+    "no rewards of units": "DELETE FROM varts_unit_rewards",
+    "units in common": "UPDATE varts_statistics SET unit_squares = unit_squares * 1.001 + 1",
+    "number of units": "UPDATE varts_statistics SET units = units + 1",
 }
 
 

@@ -147,7 +147,7 @@ def test_many_rewards_through_the_store():
 def test_epochs_add_up(name):
     """Each epoch has an origin of its own; rewards of all epochs come late and mixed."""
     values = SERIES[name].tolist()
-    exp = opened(["only"])
+    exp = opened(["only"], rules=1)
     ids = []
     for floor in (0.1, 0.2, 0.3, 0.4):
         ids += [d.id for d in exp.decide_many(len(values) // 4)]
@@ -225,6 +225,11 @@ class Naive:
         self.value.append(value)
         self.weight = np.append(self.weight * fade, 1.0)
 
+    def weigh_again(self, half_life):
+        """All rewards by the half-life of now."""
+        ages = np.arange(len(self.value))[::-1]
+        self.weight = np.ones(len(ages)) if half_life is None else 2.0 ** (-ages / half_life)
+
     def statistics(self, arm):
         mine = np.array(self.arm) == arm
         w, x = self.weight[mine], np.array(self.value)[mine]
@@ -237,11 +242,15 @@ class Naive:
     [[20], [None, 20], [5.5, None, 40, 0.7], [200, 200], [20, None]],
     ids=str,
 )
-def test_half_life_against_weights_written_out(half_lives):
-    exp, naive, rng = opened(half_life=half_lives[0]), Naive(), np.random.default_rng(8)
+@pytest.mark.parametrize("rules", [1, 2])
+def test_half_life_against_weights_written_out(half_lives, rules):
+    exp = opened(half_life=half_lives[0], block=None, rules=rules)
+    naive, rng = Naive(), np.random.default_rng(8)
     for number, half_life in enumerate(half_lives):
         if number:
             exp.configure(half_life=half_life)
+            if rules == 2:
+                naive.weigh_again(half_life)
         for d, x in zip(exp.decide_many(60), rng.normal(size=60), strict=True):
             arm = ARMS.index(d.arm)
             exp.reward(d.id, 10 + x + arm)
@@ -254,7 +263,8 @@ def test_half_life_against_weights_written_out(half_lives):
         assert seen.m2[arm] == pytest.approx(m2, rel=1e-9, abs=1e-12)
     frame = exp.report().frame
     assert frame["n"].sum() == 60 * len(half_lives)  # rewards, however faded
-    assert frame["sd"].to_list() == pytest.approx(np.sqrt(seen.m2 / seen.n).tolist())
+    count = seen.n - (rules == 2 and half_lives[-1] is None)  # then all of them count alike
+    assert frame["sd"].to_list() == pytest.approx(np.sqrt(seen.m2 / count).tolist())
     assert exp.verify(replay=True)
 
 

@@ -96,12 +96,15 @@ def test_choosing_holds_no_write_lock(tmp_path, monkeypatch):
     assert exp.report().frame["pending"].sum() == 3
 
 
-def test_a_decision_costs_the_same_after_many_epochs(monkeypatch):
-    """Merging is what grows with epochs: a reward must not merge all of them again."""
+@pytest.mark.parametrize("rules", [1, 2])
+def test_a_decision_costs_the_same_after_many_epochs_or_days(monkeypatch, clock, rules):
+    """Merging is what grows with them: a reward must not merge all of them again."""
     from varts.live.core.sums import Sums
 
-    exp = varts.open("price", ["9", "12", "15"], store="memory://", seed=1)
+    arms = ["9", "12", "15"]
+    exp = varts.open("price", arms, store=Store("memory://", clock), seed=1, rules=rules)
     for number in range(40):
+        clock.advance(86400)
         exp.reward_many([(made.id, float(i)) for i, made in enumerate(exp.decide_many(9))])
         exp.configure(floor=0.001 * (number + 1))
     exp.reward_many([(made.id, float(i)) for i, made in enumerate(exp.decide_many(9))])

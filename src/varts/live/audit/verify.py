@@ -243,8 +243,9 @@ def verify(
         compare(follower.state, cached, out)
         _check_corrected(log, follower, out)
         compare_units(assignments(log, follower.options), log.assigned(), log.seq, out)
-        if cached.version == log.version:  # else others have added rewards since
-            compare_unit_rewards(follower.state, log.unit_rewards(), out)
+        units = list(log.unit_rewards())
+        if log.is_all():  # else others have added rewards since
+            compare_unit_rewards(follower.state, units, out)
     return out
 
 
@@ -408,6 +409,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
         assigned = assignments(log, follower.options)
         head = transaction.head(name, row.seed, -1)
         changed = Verification()
+        follower.add_gaps(changed)
         try:
             config = Config.from_json(json.loads(head.config or "{}"))
         except DAMAGE:
@@ -417,7 +419,6 @@ def repair_caches(name: str, store: Store) -> list[str]:
         compare_units(assigned, log.assigned(), log.seq, changed)
         compare_unit_rewards(state, log.unit_rewards(), changed)
         compare_traffic(transaction.traffic(), transaction.count_traffic(), changed)
-        follower.add_gaps(changed)
         if changed.ok:
             return []
         change = Write(transaction, state, head)

@@ -283,7 +283,7 @@ class State:
         """Add rewards to the rows that they count for."""
         number, options = self.rewards, self.config.options
         given: dict[Key, list[Added]] = {}
-        rewards_of: dict[tuple[Any, Any], list[Added]] = {}  # some of these lists
+        rewards_of: dict[tuple[Any, Any, Any], list[Added]] = {}  # some of these lists
         rules, length = options.rules, options.block_length
         for event in events:
             # Faster than by name.
@@ -293,10 +293,10 @@ class State:
             if value is None:
                 raise ValueError("a reward must have a value, got none")
             block = epoch if rules == 1 else 0 if length is None or made is None else made // length
-            rewards = rewards_of.get((arm, block))
+            rewards = rewards_of.get((arm, epoch, block))
             if rewards is None:
                 key = self._key(arm, epoch, made)
-                rewards = rewards_of[arm, block] = given[key] = []
+                rewards = rewards_of[arm, epoch, block] = given.setdefault(key, [])
             number += 1
             x = None
             if body is not None:

@@ -204,6 +204,12 @@ class Log:
             for unit, metric, arm, n, mean in page:
                 yield (metric, arm, unit), UnitSums(n, mean)
 
+    def is_all(self) -> bool:
+        """Whether nothing was written since."""
+        with self.reading() as transaction:
+            now = Bounds._make(transaction.run(BOUNDS).fetchone())
+        return (now.version, now.batch) == (self.version, self.batch)
+
     def count_settlements(self) -> tuple[int, int]:
         """How many events settle a decision, and how many decisions' rewards were corrected."""
         settled, corrected = self._page(SETTLEMENTS, version=self.version, long=True)[0]
