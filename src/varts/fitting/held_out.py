@@ -215,7 +215,7 @@ def _judge_reports(
         ready &= (reach > 0) & (plain_reach > 0) & np.isfinite(log) & np.isfinite(plain_log)
         gains.append(np.where(ready, log - plain_log, np.nan))
         covered.append([sure[ready], plain_sure[ready]])
-        widths.append((reach / plain_reach)[ready])
+        widths.append(reach[ready] / plain_reach[ready])
     by_split = np.array(gains).reshape(len(looks), splits, -1).transpose(1, 0, 2)
     by_split = by_split.reshape(splits, -1)
     if np.isnan(by_split).all(axis=1).any():
