@@ -216,8 +216,8 @@ def _judge_reports(
         gains.append(np.where(ready, log - plain_log, np.nan))
         covered.append([sure[ready], plain_sure[ready]])
         widths.append(reach[ready] / plain_reach[ready])
-    by_split = np.array(gains).reshape(len(looks), splits, -1).transpose(1, 0, 2)
-    by_split = by_split.reshape(splits, -1)
+    by_look = np.array(gains).reshape(len(looks), splits, -1)
+    by_split = by_look.transpose(1, 0, 2).reshape(splits, -1)
     if np.isnan(by_split).all(axis=1).any():
         return None
     both, plain = (float(np.concatenate(one).mean()) for one in zip(*covered, strict=True))
