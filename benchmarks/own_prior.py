@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from varts import ArmStats, EBVarTS, Evidence, NormalGamma, StudentT, VarTS
+from varts.policies.eb_var_ts import HARDLY
 from varts.policies.formulas import own_prior_belief, unit_free_belief
 from varts.priors import own_kurtosis, own_numbers
 from varts.stats import merged_moments
@@ -378,12 +379,21 @@ def anytime_stops(looks, kept):
     return np.array(out, np.int64).reshape(-1, 3)
 
 
+def sceptical_p_best(kept, run, day, arm):
+    """P(best) of the arm stopped at, by the beliefs of `EBVarTS.sceptical` for Gaussian rewards."""
+    n, mean, m2, _, m4 = kept[day, :, run].transpose(1, 0, 2)
+    mu, kappa, alpha, beta = own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, m4)))
+    numbers = mu, np.maximum(kappa, HARDLY**-2), alpha, beta
+    belief = StudentT(*own_prior_belief(n, mean, m2, *(x[..., None] for x in numbers), 1.0))
+    return belief.p_best()[np.arange(run.size), arm]
+
+
 def print_stops(share, seed=26):
     """How often the arm that a rule stops at is the best one."""
     print("### When a stop rule fires: printed P(best) and how often it was right\n")
     print(f"Gaussian rewards, {DAYS} daily looks, {PER_DAY} decisions a day.\n")
-    print("| K | sd of means | policy | rule | fires | median day | printed | right |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| K | sd of means | policy | rule | fires | median day | printed | sceptical | right |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for K, spread in STOPPING:
         world, runs = World("", K, 0, gaussian(spread)), int(400 * share)
         kinds = {
@@ -398,14 +408,16 @@ def print_stops(share, seed=26):
             for rule, found in stops.items():
                 run, day, arm = found.T
                 if run.size < 10:
-                    print(f"| {K} | {spread} | {label} | {rule} | {run.size / runs:.0%} | | | |")
+                    print(f"| {K} | {spread} | {label} | {rule} | {run.size / runs:.0%} | | | | |")
                     continue
                 printed = looks[day, run, arm].mean()
+                doubt = sceptical_p_best(kept, run, day, arm).mean()
                 right = (mean[run].argmax(axis=1) == arm).mean()
                 error = np.sqrt(right * (1 - right) / run.size)
                 print(
                     f"| {K} | {spread} | {label} | {rule} | {run.size / runs:.0%} "
-                    f"| {np.median(day) + 1:.0f} | {printed:.2f} | {right:.2f} ± {error:.2f} |",
+                    f"| {np.median(day) + 1:.0f} | {printed:.2f} | {doubt:.2f} "
+                    f"| {right:.2f} ± {error:.2f} |",
                     flush=True,
                 )
     print()

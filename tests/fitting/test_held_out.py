@@ -5,11 +5,12 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import varts
 from tests.seeds import fresh
 from varts import NormalGamma, fit_prior
-from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _Rewards, _Table
+from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _compare, _Rewards, _Table
 from varts.fitting.history import History, read_history
 from varts.fitting.sample import LARGEST_SAMPLE
 from varts.simulation.study import simulate
@@ -199,3 +200,59 @@ def test_histories_carry_the_tails_of_their_rewards(tmp_path):
     assert fit_prior(statistics, experiment=None).prior.tails is None
     both = pl.concat([read_history(log).arms, read_history(log).arms[:1].with_columns(m4=np.nan)])
     assert History(both, 0, {}).tails.n == 1800
+
+
+def test_reports_are_judged_apart_from_choices():
+    fit = fit_prior(history())
+    told = fit.diagnostics.held_out.reporting
+    assert told.verdict == "use" and told.better >= 16 and told.gain.size == 20
+    assert 0.92 < told.covered_with < 0.97 and 0.92 < told.covered_without < 0.99
+    assert told.width < 1
+    (note,) = [n for n in fit.diagnostics.notes if n.startswith("for reporting, held out: ")]
+    assert note.endswith(": report with it") and "narrower" in note
+    saved = json.loads(fit.to_json())["fit"]["held_out"]["reporting"]
+    assert saved["verdict"] == "use" and saved["width"] == told.width
+
+
+def test_control_a_prior_that_misleads_is_bad_for_reports_too():
+    wrong = varts.NormalGamma(2, 200, 8, 0.2)
+    trial = varts.fitting.held_out.hold_out(read_history(history()), lambda part: wrong)
+    assert trial.reporting.verdict == "leave" and trial.reporting.better == 0
+    assert trial.reporting.covered_with < 0.5 < trial.reporting.covered_without
+
+
+def test_coverage_and_density_are_those_of_scipy():
+    """Against scipy's t, arm by arm."""
+    truth, loc = np.array([0.3, 2.0, -1.0]), np.array([0.0, 0.1, -0.9])
+    scale, df = np.array([0.5, 0.4, 0.2]), np.array([3.0, 9.0, 40.0])
+    inside, log, reach = _compare(truth, loc, scale, df)
+    for i in range(3):
+        t = stats.t(df[i], loc[i], scale[i])
+        low, high = t.interval(0.95)
+        assert inside[i] == (low <= truth[i] <= high)
+        assert log[i] == pytest.approx(t.logpdf(truth[i]))
+        assert reach[i] == pytest.approx((high - low) / 2)
+    assert inside.tolist() == [True, False, True]
+
+
+def test_the_horizon_is_that_of_the_next_experiment():
+    log = history(J=60)
+    short, usual, long = (
+        fit_prior(log, horizon=rounds).diagnostics.held_out for rounds in (30, None, 1000)
+    )
+    assert (short.rounds, usual.rounds, long.rounds) == (30, 300, 1000)
+    assert "3 arms, 30 rounds" in str(short)
+    assert short.with_prior.mean() < usual.with_prior.mean() < long.with_prior.mean()
+    one = fit_prior(log, horizon=1).diagnostics  # no arm has two rewards yet
+    assert one.held_out.reporting is None and not any("for reporting" in n for n in one.notes)
+    with pytest.raises(ValueError, match="horizon must be a whole number >= 1, got 0"):
+        fit_prior(log, horizon=0)
+    with pytest.raises(ValueError, match="horizon must be left out when nothing is held out"):
+        fit_prior(log, horizon=9, held_out=False)
+
+
+def test_long_horizons_play_fewer_experiments(monkeypatch):
+    monkeypatch.setattr("varts.fitting.held_out.MOST_ROUNDS", 50)
+    monkeypatch.setattr("varts.fitting.held_out.MOST_REWARDS", 20 * 10 * 50 * 3)
+    trial = fit_prior(history(J=60), horizon=10**9).diagnostics.held_out
+    assert trial.rounds == 50 and trial.splits == 20

@@ -90,3 +90,15 @@ def test_it_is_played_as_it_is():
     assert study.labels == ["EB-VarTS", "VarTS"] and np.isfinite(study.final["EB-VarTS"]).all()
     fading = varts.Fading(EBVarTS(), half_life=20)
     assert np.isfinite(simulate(problem, fading, horizon=60, runs=8).final[fading.label]).all()
+
+
+def test_a_sceptical_report_has_the_prior_of_arms_that_hardly_differ():
+    """VarTS with the same prior but for kappa = 1/0.03^2; and no less sceptical than the arms."""
+    stats, policy = rewards(K=3, n=500), EBVarTS()
+    own = own_prior(stats)
+    prior = varts.NormalGamma(own.mu, 0.03**-2, own.alpha, own.beta)
+    assert policy.sceptical(stats).loc == pytest.approx(VarTS(prior).inference(stats).loc)
+    assert policy.sceptical(stats).p_best().max() < policy.inferred(stats).p_best().max()
+    assert policy.sceptical(stats, 100.0).loc == pytest.approx(policy.inferred(stats).loc)
+    with pytest.raises(ValueError, match="spread must be"):
+        policy.sceptical(stats, 0.0)

@@ -196,28 +196,34 @@ def hold_out(
 
 def _judge_reports(
     table: _Table, looks: list[tuple[Floats, Floats]], worth: float, splits: int
-) -> Reporting:
-    """Compare beliefs with the true means; every look has statistics that both beliefs share."""
+) -> Reporting | None:
+    """Compare beliefs with the true means; every look has statistics that both beliefs share.
+
+    None if the experiments are so short that in some split no arm has its initial pulls.
+    """
     inside, truth = ~table.out, table.sign * table.rewards.mean[table.arms]
     gains, covered, widths = [], [], []
     for stats, pool in looks:
         ready = inside & (stats[0] >= VarTS().owed(table.K))
         with np.errstate(divide="ignore", invalid="ignore"):  # arms that are out, or not yet in
-            two = (
-                tailed_belief(*stats, *table.prior, worth),
-                unit_free_tailed_belief(*stats, *pool, worth),
-            )
+            given: list[Any] = [*stats, *table.prior, worth]
+            pooled: list[Any] = [*stats, *pool, worth]
+            two = tailed_belief(*given), unit_free_tailed_belief(*pooled)
             (sure, log, reach), (plain_sure, plain_log, plain_reach) = (
                 _compare(truth, *belief) for belief in two
             )
         ready &= (reach > 0) & (plain_reach > 0) & np.isfinite(log) & np.isfinite(plain_log)
         gains.append(np.where(ready, log - plain_log, np.nan))
         covered.append([sure[ready], plain_sure[ready]])
-        widths.append((reach / plain_reach)[ready])
-    shares = [float(np.concatenate(one).mean()) for one in zip(*covered, strict=True)]
-    by_split = np.array(gains).reshape(len(looks), splits, -1)
-    gain = np.nanmean(by_split.transpose(1, 0, 2).reshape(splits, -1), axis=1)
-    return Reporting(gain, *shares, float(np.median(np.concatenate(widths))))
+        widths.append(reach[ready] / plain_reach[ready])
+    by_look = np.array(gains).reshape(len(looks), splits, -1)
+    by_split = by_look.transpose(1, 0, 2).reshape(splits, -1)
+    if np.isnan(by_split).all(axis=1).any():
+        return None
+    both, plain = (float(np.concatenate(one).mean()) for one in zip(*covered, strict=True))
+    return Reporting(
+        np.nanmean(by_split, axis=1), both, plain, float(np.median(np.concatenate(widths)))
+    )
 
 
 def _compare(truth: Floats, loc: Any, scale: Any, df: Any) -> tuple[Any, Any, Any]:
