@@ -281,7 +281,11 @@ def _check_corrected(log: Log, follower: Follower, out: Verification) -> None:
         row, shift = rows[key], new.origin - rows[key].origin
         shared = NOT_SHARED.added(new.shared, shift)
         new = new._replace(mean=new.mean + shift, origin=row.origin, shared=shared)
-        compare_sums(key, new._replace(shared=row.shared), row, out)
+        line = new.line
+        if line is not None and row.line is not None:
+            # A reward's residual is from the fit before it, which corrections don't turn back.
+            line = line._replace(residuals=row.line.residuals)
+        compare_sums(key, new._replace(shared=row.shared, line=line), row, out)
         before = totals.get(key[:2])
         totals[key[:2]] = (
             (new, row) if before is None else (before[0].merge(new), before[1].merge(row))

@@ -351,7 +351,7 @@ def _notes(
         said = [pending_note(arms), intervals_note(arms)]
     else:
         few = thin_note(config, arms.counts, arms.sd)
-        optimistic = optimism_note(arms) if met else None
+        optimistic = optimism_note(arms, reporting.seen) if met else None
         said = [pending_note(arms), few, optimistic, anytime_note(arms, reporting.seen)]
         said.append(intervals_note(arms))
     said = [waiting_note(arms, closes), *said]

@@ -17,6 +17,7 @@ from varts.live.core.effective import Effective
 from varts.live.core.state import Config
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
 from varts.live.report.thin import thin_note
+from varts.policies import EBVarTS
 from varts.stats import ArmStats
 from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
 from varts.tails import Tails
@@ -178,7 +179,7 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
     return found
 
 
-def optimism_note(arms: ArmEstimates) -> str | None:
+def optimism_note(arms: ArmEstimates, seen: ArmStats) -> str | None:
     """A sentence for a P(best) rule that is met without a prior; None if it doesn't apply.
 
     Looking often makes the first crossing optimistic: with a prior from past experiments P(best)
@@ -186,16 +187,21 @@ def optimism_note(arms: ArmEstimates) -> str | None:
 
     Args:
         arms: The numbers of the report, whose stop rule is met.
+        seen: The statistics that they come from, in which a higher reward is better.
     """
     options = arms.config.options
     if options.stop_p_best is None or options.prior is not None or len(arms.config.active) == 1:
         return None
-    if StopAtPBest(options.stop_p_best).winner(arms.p_best) is None:
+    winner = StopAtPBest(options.stop_p_best).winner(arms.p_best)
+    if winner is None:
         return None
+    active = arms.config.active
+    sceptical = EBVarTS().sceptical(seen.take(active)).p_best()[active == winner][0]
     return (
         "P(best) is optimistic when it first reaches its target, because it has had many chances "
-        "to do so and there is no prior: check that it stays there for a few more looks, or use "
-        "stop_error"
+        f"to do so: if such arms hardly differ, it is {sceptical:.2f} and not "
+        f"{arms.p_best[winner]:.2f}. Check that it stays there for a few more looks, give a prior "
+        "from past experiments, or use stop_error"
     )
 
 
