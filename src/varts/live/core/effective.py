@@ -178,21 +178,23 @@ def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats | None:
     """By arm, how many times more its mean varies than if all rewards were independent; None if no
     unit has several rewards.
 
-    With C the sum over units of (S_u - n_u mean)^2, the mean varies by G/(G - 1) C / n^2, and by
-    m2 / n^2 if rewards are independent. What C exceeds m2 by comes from units, so it is compared
-    with the variation within blocks of time: the variation between blocks, which a comparison
-    within blocks removes, must not hide it.
+    With C the sum over units of (S_u - n_u mean)^2, the mean varies by E/(E - 1) C / n^2, and by
+    m2 / n^2 if rewards are independent. E = n^2 / sum of n_u^2 is the effective number of units,
+    which is the number of units if all have the same number of rewards: a few units with many
+    rewards pull the mean toward themselves, and C is too small by about 1/E. What this exceeds m2
+    by comes from units, so it is compared with the variation within blocks of time: the variation
+    between blocks, which a comparison within blocks removes, must not hide it.
 
     Args:
         rows: The sums of every arm that has rewards.
         within: By arm, the sum of squared deviations within blocks.
 
-    Unit 1 earned 1 and 3, unit 2 earned 5:
+    Unit 1 earned 1 and 3, unit 2 earned 5. So E is 9/5, C is 8, and the effect 9/4 * 8/8:
 
     >>> from varts.live.core.sums import Shared
     >>> row = Sums(rewards=3, n=3.0, mean=3.0, m2=8.0, shared=Shared(2, 41.0, 13.0, 5.0))
     >>> design_effects({0: row}, np.array([8.0]))
-    array([2.])
+    array([2.25])
     """
     # Leave out weighted rewards, and units that were not counted.
     returning = {
@@ -209,7 +211,8 @@ def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats | None:
         units = row.shared.units
         few[arm] = units < FEWEST_UNITS
         if units > 1 and row.m2 > 0:
-            spread = units / (units - 1) * row.shared.squared_totals(row.mean)
+            share = row.shared.counts / row.n**2  # 1/E, below 1 with several units
+            spread = row.shared.squared_totals(row.mean) / (1 - share)
             excess[arm], counted[arm] = spread - row.m2, True
     effects = np.ones(K)
     known = counted & (within > 0)
