@@ -105,14 +105,17 @@ def _size_of_differences(
     K, d = xy.shape
     pull = xy - (xx @ mean[:, :, None])[:, :, 0]
     rest = np.maximum(yy - (mean * (xy + pull)).sum(axis=1), 0.0)
-    covariance = SIZES[:, None, None, None] ** 2 * np.eye(d) + others
-    # With V the covariance: |1 + V xx| and pull' (xx + V^-1)^-1 pull = pull' (1 + V xx)^-1 V pull.
-    inner = np.eye(d) + covariance @ xx
-    determinant = np.linalg.slogdet(inner)[1]
-    explained = (pull * np.linalg.solve(inner, covariance @ pull[:, :, None])[..., 0]).sum(axis=-1)
     freedom = np.maximum(n - 1, 0.0)
     noise = yy.sum() / max(freedom.sum(), 1.0)
-    evidence = _log_evidence(determinant, rest - explained, freedom, noise).sum(axis=1)
+    evidence = np.zeros(len(SIZES))
+    for i, size in enumerate(SIZES):  # one at a time: hundreds of features need memory
+        # With V the covariance, (xx + V^-1)^-1 pull is (1 + V xx)^-1 V pull.
+        covariance = size**2 * np.eye(d) + others
+        inner = np.eye(d) + covariance @ xx
+        determinant = np.linalg.slogdet(inner)[1]
+        move = np.linalg.solve(inner, covariance @ pull[:, :, None])[:, :, 0]
+        left = rest - (pull * move).sum(axis=1)
+        evidence[i] = _log_evidence(determinant, left, freedom, noise).sum()
     # K arms that are predicted from each other show K - 1 differences.
     return _mean_square(evidence * (K - 1) / K)
 
