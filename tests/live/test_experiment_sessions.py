@@ -1207,8 +1207,8 @@ def lost_features(patch):
     """Some rewards are counted without their features."""
     features_marks = rewards.features_marks
 
-    def some(config, decisions):
-        marks = features_marks(config, decisions)
+    def some(seed, config, decisions):
+        marks = features_marks(seed, config, decisions)
         return {id: mark for id, mark in marks.items() if int(id[1:]) % 3}
 
     patch.setattr(rewards, "features_marks", some)
