@@ -156,7 +156,7 @@ def effective_statistics(
         cells = adjusted(cells)
     time, stats = None, plain(rows, K)
     within = stats.m2
-    if cells is not None and (adjust or len(cells.blocks) > 1):
+    if cells is not None and len(cells.blocks) > (0 if adjust else 1):
         time = compare_within_blocks(*cells.moments, active=active)
         stats, within = time.stats, time.within
         if limits is not None:
