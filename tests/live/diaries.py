@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import varts
-from varts.live import Store
+from varts.live import Store, UnknownExperiment
 from varts.live.core.sums import NO_REWARDS
 from varts.live.store import schema
 
@@ -25,10 +25,9 @@ ARMS = ["a", "b", "c", "d"]
 # On some of them decisions depend on earlier ones, or on the time.
 EXPERIMENTS = {
     "plain": {},
-    "sticky": {"sticky": True},
+    "sticky": {"sticky": True, "block": 1.0},
     "windowed": {"window": 7200.0, "missing": 0.0},
     "corrected": {"metrics": ["m"], "holdout": 0.2},
-    "blocks": {"block": 1.0},
 }
 PARTS = (("second order", 2.5), ("refund", -1.25))  # what some rewards get on top, by key
 IDS = 48  # new ids in a chunk of work
@@ -81,8 +80,19 @@ def experiment_of(chunk):
 
 
 def open_all(url):
-    store = Store(url)
-    return {n: varts.open(n, ARMS, store=store, seed=7, **o) for n, o in EXPERIMENTS.items()}
+    store, out = Store(url), {}
+    for name, options in EXPERIMENTS.items():
+        try:
+            out[name] = varts.open(name, store=store)  # its window may be gone for a moment
+        except UnknownExperiment:
+            out[name] = varts.open(name, ARMS, store=store, seed=7, **options)
+    return out
+
+
+def close_windows(exp):
+    """Let all rewards count that wait for their window to close."""
+    exp.configure(window=None, missing=None, why="chaos")
+    exp.configure(**EXPERIMENTS[exp.name], why="chaos")
 
 
 def last_chunk(folder):
@@ -170,7 +180,7 @@ def check(url, folder, finished=True):
     for name, exp in experiments.items():
         if finished and exp.options.window is not None:
             numbers["waiting"] += exp.report().frame["pending"].sum()
-            exp.configure(window=None, missing=None)  # all rewards that wait count now
+            close_windows(exp)
         mine = [line for line in lines if experiment_of(line["call"][0]) == name]
         asked = {i for x in began if experiment_of(x["call"][0]) == name for i in x["ids"]}
         found = _check_one(exp, mine, asked, numbers)
