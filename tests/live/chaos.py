@@ -97,7 +97,8 @@ def work(url, folder, worker=0, workers=1, seed=1):
             while call not in done:
                 era = era_of(folder)
                 note("began", call, ids=ids)
-                units = [f"unit-{int(i.split('-')[1]) % 24}" for i in ids]  # each comes often
+                several = IDS if exp.options.sticky else IDS // 2  # units come again
+                units = [f"unit-{int(i.split('-')[1]) % several}" for i in ids]
                 decided, waited = insist(lambda: exp.decide_many(units, ids))  # noqa: B023
                 note("decided", call, answer=[d[:4] for d in decided], waited=waited, era=era)
                 try:
