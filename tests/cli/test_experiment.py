@@ -38,6 +38,7 @@ VERBS = [
     "history",
     "changes",
     "decision",
+    "ages",
     "export",
     "verify",
     "check",
@@ -191,9 +192,22 @@ EXAMPLES = {
         {"version": 1, "kinds": {"visits": "number"}, "interactions": [], "optional": []},
         ["--policy", "VarTS"],
     ),
+    "missing_metrics": ("r=0,q=1.5", {"r": 0.0, "q": 1.5}, ["--metrics", "r,q", "--window", "60"]),
+    "block": ("1h", 3600.0, []),
+    "adjust": (
+        "spent=number",
+        {"version": 1, "kinds": {"spent": "number"}, "interactions": [], "optional": []},
+        [],
+    ),
+    "rules": ("1", 1, []),
     "control": ("b", "b", []),
 }
-BESIDE = {"missing": {"window": 60.0}, "guards": {"metrics": ["r", "q"]}, "features": {}}
+BESIDE = {
+    "missing": {"window": 60.0},
+    "guards": {"metrics": ["r", "q"]},
+    "features": {},
+    "missing_metrics": {"metrics": ["r", "q"], "window": 60.0},
+}
 
 
 def flag(name):
@@ -461,7 +475,7 @@ def test_report_for_scripts_has_the_numbers(done, price):
     assert (body["stop"], body["because"]) == (False, "no stop rule was set")
     assert body["version"] == 1 + len(values)
     assert [arm["arm"] for arm in body["arms"]] == ["9", "12", "15"]
-    columns = ["arm", "n", "mean", "sd", "estimate", "mean_low", "mean_high"]
+    columns = ["arm", "n", "effective_n", "mean", "sd", "estimate", "mean_low", "mean_high"]
     columns += [
         "anytime_low",
         "anytime_high",

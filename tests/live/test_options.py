@@ -218,6 +218,9 @@ def other_than(name):
             "metrics": ["other"],
             "features": {"other": "number"},
             "control": "c",
+            "block": 7200.0,
+            "adjust": {"other": "number"},
+            "rules": 2,
         }.get(name, 0.123),
     )
 
