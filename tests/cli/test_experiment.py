@@ -157,7 +157,8 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
     asking = ("decide", "reward", "report", "history", "verify", "check", "evaluate", "list")
-    assert ("--json" in out) == (verb in (*asking, "amend", "void", "changes", "decision"))
+    others = ("amend", "void", "changes", "decision", "ages")
+    assert ("--json" in out) == (verb in (*asking, *others))
 
 
 def test_the_guide_shows_every_verb():
@@ -278,7 +279,11 @@ def test_an_option_is_stored_as_typed_and_none_takes_it_back(call, done, name):
         refused(answer, name, "must stay")
         return
     assert answer[0] == 0 and "epoch 2" in answer[1]
-    assert stored(done, "one")["options"] == {**expected, name: default[name]}
+    none = None if name == "block" else default[name]  # no blocks are not the default
+    assert stored(done, "one")["options"] == {**expected, name: none}
+    if name == "rules":  # the log is never counted by older rules again
+        refused(call("configure", "one", *asked), "rules must be at least 2, got 1")
+        return
     done("configure", "one", *asked)  # and by configure, too
     assert stored(done, "one")["options"] == expected
     assert stored(done, "one")["epoch"] == 3

@@ -42,16 +42,17 @@ def paid(arm, known, noise):
     return (2.0 if (arm == "9") == here else 0.0) + 0.1 * known["visits"] + noise
 
 
-def unit_of(id):
+def unit_of(id, units=11):
     """The unit of a decision: they come again."""
-    return f"unit {int(id[1:]) % 11}"
+    return f"unit {int(id[1:]) % units}"
 
 
-def visit(exp, count, start=0, noise=0.3, seed=1, **given):
-    """So many decisions with their rewards: {id: (arm, context, reward)}."""
+def visit(exp, count, start=0, noise=0.3, seed=1, units=11, **given):
+    """That many decisions of units that return, with their rewards: {id: (arm, context, reward)}.
+    """
     rng, out = random.Random(seed), {}
     for i in range(start, start + count):
-        made = exp.decide(unit_of(f"v{i}"), id=f"v{i}", context=context(i), **given)
+        made = exp.decide(unit_of(f"v{i}", units), id=f"v{i}", context=context(i), **given)
         out[made.id] = made.arm, context(i), paid(made.arm, context(i), rng.gauss(0, noise))
         assert exp.reward(made.id, out[made.id][2]) is True
     return out
