@@ -211,6 +211,9 @@ def other_than(name):
     return {"policy": "TS20", "prior": NormalGamma(7, 7, 7, 7), "goal": "max"}.get(
         name,
         {
+            "block": 7200.0,
+            "rules": 2,
+            "adjust": {"sales": "number"},
             "sticky": False,
             "hash_units": False,
             "client_ids": False,
@@ -218,9 +221,6 @@ def other_than(name):
             "metrics": ["other"],
             "features": {"other": "number"},
             "control": "c",
-            "block": 7200.0,
-            "adjust": {"other": "number"},
-            "rules": 2,
         }.get(name, 0.123),
     )
 
