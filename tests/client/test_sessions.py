@@ -16,8 +16,7 @@ from tests.live.test_experiment_sessions import (
     twice,
     what_notices,
 )
-from varts.live import InvalidReward, RewardConflict, Store, UnknownDecision
-from varts.live.core.events import REWARD
+from varts.live import ExpiredDecision, Store, UnknownDecision
 from varts.serve import service
 
 pytestmark = pytest.mark.no_cover
@@ -49,25 +48,14 @@ class RemoteSessions(Sessions):
         if not self.decisions:
             return
         asked = [(self.some(pick), value) for pick, value in pairs]
-        given, expected, error = dict(self.settled), [], None
-        for id, value in asked:
-            kind, raw = given.get(id, (None, None))
-            if kind == REWARD and raw == value and not self.first_metrics(id):
-                continue
-            if kind == REWARD:
-                error = error or RewardConflict
-            elif kind is not None or self.overdue(id):
-                error = error or UnknownDecision
-            elif self.uncountable(value):
-                error = error or InvalidReward
-            else:
-                given[id] = REWARD, value
-                expected.append((REWARD, id, value))
-        if error is None:
+        outcomes, expected = self.outcomes(asked)
+        errors = [one for one in outcomes if not isinstance(one, bool)]
+        if not errors:
             assert sum(self.processes[who].reward_many(asked)) == len(expected)
         else:
-            with pytest.raises(error):
+            with pytest.raises(UnknownDecision if errors[0] is ExpiredDecision else errors[0]):
                 self.processes[who].reward_many(asked)
+        self.remember_first(expected)
         self.follow(*expected)
 
     def teardown(self):
@@ -100,4 +88,4 @@ def test_sessions(services, clock):
 def test_a_mutant_is_caught(services, clock, monkeypatch):
     """A service that counts repeated rewards again."""
     twice(monkeypatch)
-    assert what_notices(services, range(3), clock, RemoteSessions) == ("amend", UnknownDecision)
+    assert what_notices(services, range(3), clock, RemoteSessions) == ("recount", AssertionError)

@@ -253,7 +253,7 @@ def test_without_halves_nothing_is_claimed():
     assert "no claim that choosing by context beats plain for everybody" in str(found)
     claimed = report(2000, halves=True)
     assert claimed.worth.claimed and "choosing by context gains" in str(claimed)
-    assert claimed.to_dict()["worth"]["crossfitted"] is True
+    assert claimed.to_dict()["crossfitted"] is True
     few, contexts = played(40)
     small = context_report(
         LinearVarTS(), few, FEATURES, contexts, arms=ARMS, halves=(few, few.take([0, 1, 2]))

@@ -38,6 +38,7 @@ from tests.live.diaries import (
     IDS,
     SIZES,
     check,
+    close_windows,
     contents,
     corrections_of,
     diaries,
@@ -96,7 +97,8 @@ def work(url, folder, worker=0, workers=1, seed=1):
             while call not in done:
                 era = era_of(folder)
                 note("began", call, ids=ids)
-                units = [f"unit-{i.split('-')[1]}" for i in ids]
+                several = IDS if exp.options.sticky else IDS // 2  # units come again
+                units = [f"unit-{int(i.split('-')[1]) % several}" for i in ids]
                 decided, waited = insist(lambda: exp.decide_many(units, ids))  # noqa: B023
                 note("decided", call, answer=[d[:4] for d in decided], waited=waited, era=era)
                 try:
@@ -116,6 +118,8 @@ def work(url, folder, worker=0, workers=1, seed=1):
                     if era is None:
                         raise
                     continue
+                if exp.name == "windowed" and worker == 0:
+                    insist(lambda: close_windows(exp))  # noqa: B023
                 done.add(call)
         chunk += 1
     for exp in experiments.values():

@@ -117,7 +117,7 @@ class ContextConformance:
         home, abroad = {"country": "NL", "visits": 3}, {"country": "BE", "visits": 3}
         for known, best in ((home, {"9"}), (abroad, {"12", "15"})):
             made = exp.decide_many(contexts=[known] * 30)
-            assert {d.arm for d in made} <= best
+            assert sum(d.arm in best for d in made) >= 27  # each with more than 0.99
             belief = varts.LinearVarTS().belief_at(
                 naive_stats(exp, given), exp.features.encode(known)
             )

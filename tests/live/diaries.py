@@ -17,14 +17,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import varts
-from varts.live import Store
+from varts.live import Store, UnknownExperiment
+from varts.live.core.sums import NO_REWARDS
 from varts.live.store import schema
 
 ARMS = ["a", "b", "c", "d"]
 # On some of them decisions depend on earlier ones, or on the time.
 EXPERIMENTS = {
     "plain": {},
-    "sticky": {"sticky": True},
+    "sticky": {"sticky": True, "block": 1.0},
     "windowed": {"window": 7200.0, "missing": 0.0},
     "corrected": {"metrics": ["m"], "holdout": 0.2},
 }
@@ -79,8 +80,19 @@ def experiment_of(chunk):
 
 
 def open_all(url):
-    store = Store(url)
-    return {n: varts.open(n, ARMS, store=store, seed=7, **o) for n, o in EXPERIMENTS.items()}
+    store, out = Store(url), {}
+    for name, options in EXPERIMENTS.items():
+        try:
+            out[name] = varts.open(name, store=store)  # its window may be gone for a moment
+        except UnknownExperiment:
+            out[name] = varts.open(name, ARMS, store=store, seed=7, **options)
+    return out
+
+
+def close_windows(exp):
+    """Let all rewards count that wait for their window to close."""
+    exp.configure(window=None, missing=None, why="chaos")
+    exp.configure(**EXPERIMENTS[exp.name], why="chaos")
 
 
 def last_chunk(folder):
@@ -166,6 +178,9 @@ def check(url, folder, finished=True):
     numbers["longest wait"] = max((line.get("waited", 0.0) for line in lines), default=0.0)
     experiments = open_all(url)
     for name, exp in experiments.items():
+        if finished and exp.options.window is not None:
+            numbers["waiting"] += exp.report().frame["pending"].sum()
+            close_windows(exp)
         mine = [line for line in lines if experiment_of(line["call"][0]) == name]
         asked = {i for x in began if experiment_of(x["call"][0]) == name for i in x["ids"]}
         found = _check_one(exp, mine, asked, numbers)
@@ -212,7 +227,7 @@ def _check_one(exp, lines, begun, numbers):
                 problems.append(f"decision {id} was answered in two ways")
         for id, new in line.get("applied", ()):
             applied[id] += new
-            if id not in stored or stored[id].settled not in ("reward", "void"):
+            if id not in stored or not _has_reward(stored[id]):
                 problems.append(f"the acknowledged reward of {id} is lost")
     for id, answer in acknowledged.items():
         row = stored.get(id)
@@ -228,16 +243,21 @@ def _check_one(exp, lines, begun, numbers):
     problems += _check_statistics(exp, rows)
     numbers["decisions"] += len(stored)
     numbers["decisions acknowledged"] += len(acknowledged)
-    numbers["rewards"] += sum(row.settled in ("reward", "void") for row in rows)
+    numbers["rewards"] += sum(map(_has_reward, rows))
     numbers["rewards acknowledged"] += len(_acknowledged(lines))
     numbers["of them duplicates"] += sum(
         not new for line in lines for _, new in line.get("applied", ())
     )
     # Committed, but the answer never arrived: the worker was killed in between.
     numbers["rewards that only the log knew"] += sum(
-        row.settled in ("reward", "void") and not applied[row.id] for row in rows
+        _has_reward(row) and not applied[row.id] for row in rows
     )
     return problems
+
+
+def _has_reward(row):
+    """Whether a decision has a reward, or had one; it counts once the window closes."""
+    return row.settled in ("reward", "void") or (row.settled is None and row.raw is not None)
 
 
 def _acknowledged(lines):
@@ -292,23 +312,36 @@ def _check_corrections(exp, lines, stored, numbers):
 def _check_statistics(exp, rows):
     """The report against exact arithmetic on the values that were sent."""
     problems = []
-    sent = defaultdict(list)
+    sent, units = defaultdict(list), defaultdict(Fraction)
     for row in rows:
-        if row.settled in ("reward", "void"):
+        if _has_reward(row):
             possible = values_left(row.id) if exp.name == "corrected" else [value_of(row.id)]
             if row.raw not in possible:
                 problems.append(f"the reward of {row.id} is {row.raw!r}")
-            if row.raw is not None:
-                sent[ARMS[row.arm]].append(Fraction(row.raw))
-    for arm, n, mean, sd in exp.report().frame.select("arm", "n", "mean", "sd").iter_rows():
-        values = sent[arm]
-        if n != len(values):
-            problems.append(f"arm {arm} has {n} rewards in the report and {len(values)} in the log")
+            if row.raw is not None and row.settled is not None:
+                sent[row.arm].append(Fraction(row.raw))
+                units[row.arm, row.unit or row.id] += Fraction(row.raw)
+    sizes = Counter((row.arm, row.unit or row.id) for row in rows if row.settled == "reward")
+    exp.report()
+    state = exp.state
+    for arm, row in enumerate(state.by_arm().get(arm, NO_REWARDS) for arm in range(len(ARMS))):
+        values, n = sent[arm], row.rewards
+        if n != len(values) or row.n != n:
+            problems.append(f"arm {arm} has {n} rewards in all and {len(values)} in the log")
         elif n > 1:
-            exact = sum(values) / n
-            variance = float(sum((v - exact) ** 2 for v in values) / (n - 1))
-            if abs(mean - float(exact)) > 1e-9 * sd or abs(sd**2 - variance) > 1e-9 * variance:
-                problems.append(f"arm {arm}: mean or sd of the report is wrong")
+            mean = sum(values) / n
+            m2 = float(sum((v - mean) ** 2 for v in values))
+            sd = (m2 / n) ** 0.5
+            if abs(row.origin + row.mean - float(mean)) > 1e-9 * sd + 1e-15 * abs(mean):
+                problems.append(f"arm {arm}: the mean is wrong")
+            if abs(row.m2 - m2) > 1e-9 * m2:
+                problems.append(f"arm {arm}: the sum of squares is wrong")
+            mine = {unit: total for (a, unit), total in units.items() if a == arm}
+            spread = float(sum((s - sizes[arm, u] * mean) ** 2 for u, s in mine.items()))
+            if row.shared.units != len(mine):
+                problems.append(f"arm {arm} has {row.shared.units} units, not {len(mine)}")
+            elif abs(row.shared.squared_totals(row.mean) - spread) > 1e-6 * (spread + m2):
+                problems.append(f"arm {arm}: what units have in common is wrong")
     return problems
 
 

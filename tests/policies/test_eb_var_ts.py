@@ -7,6 +7,7 @@ import pytest
 
 import varts
 from varts import ArmStats, EBVarTS, VarTS, own_prior, simulate
+from varts.priors.own_arms import rounded_numbers
 from varts.simulation.engine.kernel import family_of
 
 
@@ -15,11 +16,19 @@ def rewards(K=6, n=12, seed=0):
     return ArmStats.from_rewards(rng.normal(rng.normal(0, 0.5, (K, 1)), 1, (K, n)))
 
 
+def rounded_prior(stats):
+    """The prior that beliefs use, which is `own_prior` of rounded statistics."""
+    return varts.NormalGamma(*rounded_numbers(stats))
+
+
 def test_its_belief_is_that_of_varts_with_the_own_prior():
     stats = rewards()
-    mine, same = EBVarTS().belief(stats), VarTS(own_prior(stats)).belief(stats)
+    mine, same = EBVarTS().belief(stats), VarTS(rounded_prior(stats)).belief(stats)
     for name in ("loc", "scale", "df"):
         assert getattr(mine, name) == pytest.approx(getattr(same, name), rel=1e-12)
+    exact = VarTS(own_prior(stats)).belief(stats)  # rounding is a small part of what is unknown
+    assert (np.abs(mine.loc - exact.loc) < 0.05 * exact.scale).all()
+    assert mine.scale == pytest.approx(exact.scale, rel=0.05)
     other = VarTS().belief(stats)  # the control
     assert not np.allclose(mine.loc, other.loc, rtol=1e-3)
 
@@ -35,7 +44,7 @@ def test_parameters_are_those_of_the_formula():
 def test_an_arm_of_equal_rewards_has_the_variance_of_the_prior():
     """By hand: nobody of 50 bought, which says nothing about a variance."""
     stats = ArmStats.from_rewards([[0.0] * 48 + [9.0, 7.0], [0.0] * 50])
-    prior, belief = own_prior(stats), EBVarTS().belief(stats)
+    prior, belief = rounded_prior(stats), EBVarTS().belief(stats)
     assert belief.scale[1] == pytest.approx(np.sqrt(prior.beta / prior.alpha / (prior.kappa + 50)))
     assert belief.df[1] == pytest.approx(2 * prior.alpha)
     naive = VarTS(prior).belief(stats)  # the control: it would be sure of a tiny variance
@@ -95,7 +104,7 @@ def test_it_is_played_as_it_is():
 def test_a_sceptical_report_has_the_prior_of_arms_that_hardly_differ():
     """VarTS with the same prior but for kappa = 1/0.03^2; and no less sceptical than the arms."""
     stats, policy = rewards(K=3, n=500), EBVarTS()
-    own = own_prior(stats)
+    own = rounded_prior(stats)
     prior = varts.NormalGamma(own.mu, 0.03**-2, own.alpha, own.beta)
     assert policy.sceptical(stats).loc == pytest.approx(VarTS(prior).inference(stats).loc)
     assert policy.sceptical(stats).p_best().max() < policy.inferred(stats).p_best().max()

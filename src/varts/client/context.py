@@ -41,8 +41,9 @@ class ToldContext(ContextReport):
             "frame": frame,
             "segments": read_frame(body["segments"], TYPES),
             "coefficients": read_frame(body["coefficients"], TYPES),
-            "worth": Worth(**body["worth"]),
-            "_told": {name: body[name] for name in ("units", "enough", "unknown")},
+            "worth": Worth(**body["worth"], crossfitted=body.get("crossfitted", False)),
+            "unsplit": body.get("unsplit", 0.0),
+            "_told": {name: body[name] for name in ("units", "enough", "unknown", "rule_loss")},
         }
         for name, value in known.items():
             object.__setattr__(self, name, value)
@@ -61,6 +62,11 @@ class ToldContext(ContextReport):
     def unknown(self) -> float:
         """The share of units that differ from all with rewards in something never seen before."""
         return float(self._told["unknown"])
+
+    @property
+    def rule_loss(self) -> float:
+        """The expected loss per unit of the rule, compared with the best arm for each unit."""
+        return float(self._told["rule_loss"])
 
     @property
     def units(self) -> NoReturn:

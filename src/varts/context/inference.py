@@ -25,7 +25,7 @@ from varts.stats import ArmStats
 from varts.tails import GAUSSIAN_KURTOSIS, Tails
 
 
-class TailedRegression(LinearNormalGamma):
+class TailedRegression(LinearNormalGamma, stored=False):
     """A posterior of every arm's regression whose beliefs are skewed as the residuals are.
 
     Make one with `infer`. `growth` is how much an arm's noise variance grows with its mean.

@@ -119,6 +119,7 @@ class ContextReport:
             "coefficients": self.coefficients.to_dicts(),
             "by_chance": self.by_chance,
             "worth": self.worth.to_dict(),
+            "crossfitted": self.worth.crossfitted,
             "rule_loss": self.rule_loss,
             "unsplit": self.unsplit,
         }

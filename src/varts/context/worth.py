@@ -60,8 +60,11 @@ class Worth:
         return self.crossfitted and self.low > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gain as plain values, for JSON."""
-        return asdict(self)
+        """Return the gain as plain values, for JSON.
+
+        `crossfitted` is left out: clients of older versions don't know it, and refuse it here.
+        """
+        return {name: value for name, value in asdict(self).items() if name != "crossfitted"}
 
 
 def worth_of_context(

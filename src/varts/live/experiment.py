@@ -604,7 +604,7 @@ class Experiment:
         """The state, the traffic, whether decisions were missed when others were settled, and when
         the next window closes."""
         with self._session.reading() as transaction:
-            state, head = self._session.reload(transaction)
+            state, head = self._session.catch_up(transaction)
             traffic = self._traffic(transaction, state)
             pending = sum(traffic.decided.values()) - sum(traffic.settled.values())
             missed = some_were_missed(transaction, state.config.options, head.time, pending)

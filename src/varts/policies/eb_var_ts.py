@@ -13,9 +13,10 @@ from varts.beliefs import SkewedT, StudentT
 from varts.policies.base import BeliefPolicy
 from varts.policies.formulas import own_prior_belief, skewed_belief
 from varts.policies.registry import register
-from varts.priors import own_kurtosis, own_numbers, own_prior
+from varts.priors import own_prior
+from varts.priors.own_arms import rounded_numbers
 from varts.stats import ArmStats
-from varts.tails import Tails, worth_of
+from varts.tails import Tails
 
 HARDLY = 0.03  # sds of a reward: arms of many A/B tests differ by no more
 
@@ -50,7 +51,9 @@ class EBVarTS(BeliefPolicy):
         return self.believed(stats)
 
     def believed(self, stats: ArmStats) -> StudentT:
-        loc, scale, df = own_prior_belief(stats.n, stats.mean, stats.m2, *_numbers(stats), 1.0)
+        loc, scale, df = own_prior_belief(
+            stats.n, stats.mean, stats.m2, *rounded_numbers(stats), 1.0
+        )
         return StudentT._trusted(loc, scale, df)
 
     def inference(self, stats: ArmStats) -> SkewedT:
@@ -75,7 +78,7 @@ class EBVarTS(BeliefPolicy):
         Args:
             stats: The arms' statistics, with m3 and m4; weights may have faded.
         """
-        return self._reported(stats, _numbers(stats))
+        return self._reported(stats, rounded_numbers(stats))
 
     def sceptical(self, stats: ArmStats, spread: float = HARDLY) -> SkewedT:
         """Return what to report if the arms hardly differ: the other end of what is plausible.
@@ -96,7 +99,7 @@ class EBVarTS(BeliefPolicy):
         np.float64(0.94)
         """
         real("spread", spread, above=0)
-        mu, kappa, alpha, beta = _numbers(stats)
+        mu, kappa, alpha, beta = rounded_numbers(stats)
         return self._reported(stats, (mu, np.maximum(kappa, spread**-2), alpha, beta))
 
     def _reported(self, stats: ArmStats, numbers: tuple[Any, Any, Any, Any]) -> SkewedT:
@@ -110,13 +113,7 @@ class EBVarTS(BeliefPolicy):
         return np.zeros(K)  # an arm whose rewards have faded has the prior of the others
 
     def parameters(self, stats: ArmStats) -> Floats:
-        return np.tile([*map(float, _numbers(stats)), 1.0], (stats.K, 1))
+        return np.tile([*map(float, rounded_numbers(stats)), 1.0], (stats.K, 1))
 
     def restricted(self, arms: NDArray[np.int64]) -> EBVarTS:
         return self  # it holds nothing per arm
-
-
-def _numbers(stats: ArmStats) -> tuple[Any, Any, Any, Any]:
-    """mu, kappa, alpha and beta, without the checks of a `NormalGamma`."""
-    worth = worth_of(own_kurtosis(stats.n, stats.m2, stats.m4))
-    return own_numbers(stats.n, stats.mean, stats.m2, worth)

@@ -7,8 +7,7 @@ takes noise for effects. This prior has two parts, both learned from the data:
 - A slope that all arms share. For each arm it is estimated from the *other* arms, so that no reward
   counts twice. How far shared slopes are from 0 is estimated from all arms together.
 - The difference between an arm's slopes and the shared ones. How large differences are is estimated
-  by how well the other arms predict each arm's rewards: first one size for all features, then one
-  for each, because often a few features matter and most don't.
+  by how well the other arms predict each arm's rewards.
 
 Sizes are in units of (noise sd) / (sd of the feature), on a grid with a wide hyperprior.
 """
@@ -29,9 +28,6 @@ from varts.priors import LinearNormalGamma
 SIZES = np.geomspace(0.005, 2.0, 14)
 TYPICAL, SPREAD = 0.1, 1.25
 LOG_HYPERPRIOR = -0.5 * (np.log(SIZES / TYPICAL) / SPREAD) ** 2
-
-# The size of each feature: EM steps, and the weight of the size that all features share, in arms.
-STEPS, COMMON = 3, 2.0
 
 
 def shrunk_linear_prior(stats: LinearStats, wider: float = 1.0) -> LinearNormalGamma:
@@ -88,9 +84,7 @@ def _slopes_from_others(
         return np.zeros((1, d)), wider * shared * one[None]
     others = np.linalg.inv(xx.sum(axis=0) - xx + one / shared)
     mean = (others @ (xy.sum(axis=0) - xy)[:, :, None])[:, :, 0]
-    own = np.full(d, _size_of_differences(n, xx, xy, yy, mean, others))
-    for _ in range(STEPS):
-        own = _sizes_by_feature(n, xx, xy, yy, mean, others, own)
+    own = _size_of_differences(n, xx, xy, yy, mean, others)
     return mean, wider * own * one + others
 
 
@@ -111,37 +105,19 @@ def _size_of_differences(
     K, d = xy.shape
     pull = xy - (xx @ mean[:, :, None])[:, :, 0]
     rest = np.maximum(yy - (mean * (xy + pull)).sum(axis=1), 0.0)
-    covariance = SIZES[:, None, None, None] ** 2 * np.eye(d) + others
-    # With V the covariance: |1 + V xx| and pull' (xx + V^-1)^-1 pull = pull' (1 + V xx)^-1 V pull.
-    inner = np.eye(d) + covariance @ xx
-    determinant = np.linalg.slogdet(inner)[1]
-    explained = (pull * np.linalg.solve(inner, covariance @ pull[:, :, None])[..., 0]).sum(axis=-1)
     freedom = np.maximum(n - 1, 0.0)
     noise = yy.sum() / max(freedom.sum(), 1.0)
-    evidence = _log_evidence(determinant, rest - explained, freedom, noise).sum(axis=1)
+    evidence = np.zeros(len(SIZES))
+    for i, size in enumerate(SIZES):  # one at a time: hundreds of features need memory
+        # With V the covariance, (xx + V^-1)^-1 pull is (1 + V xx)^-1 V pull.
+        covariance = size**2 * np.eye(d) + others
+        inner = np.eye(d) + covariance @ xx
+        determinant = np.linalg.slogdet(inner)[1]
+        move = np.linalg.solve(inner, covariance @ pull[:, :, None])[:, :, 0]
+        left = rest - (pull * move).sum(axis=1)
+        evidence[i] = _log_evidence(determinant, left, freedom, noise).sum()
     # K arms that are predicted from each other show K - 1 differences.
     return _mean_square(evidence * (K - 1) / K)
-
-
-def _sizes_by_feature(
-    n: Floats, xx: Floats, xy: Floats, yy: Floats, mean: Floats, others: Floats, own: Floats
-) -> Floats:
-    """One EM step for the mean squares of the differences, feature by feature.
-
-    The expected squares of an arm's differences, given its rewards, are averaged over arms and with
-    the size that all features share, which has the weight of COMMON arms.
-    """
-    covariance = np.diag(own) + others
-    pull = xy - (xx @ mean[:, :, None])[:, :, 0]
-    gain = np.linalg.solve(np.eye(len(own)) + covariance @ xx, covariance)  # (xx + V^-1)^-1
-    move = (gain @ pull[:, :, None])[:, :, 0]
-    rest = (yy - (mean * (xy + pull)).sum(axis=1) - (pull * move).sum(axis=1)).sum()
-    noise = max(rest / max(float(n.sum()) - len(n), 1.0), 1e-300)
-    share = own[:, None] * np.linalg.inv(covariance)  # of a difference from the others' slopes
-    moved = (share @ move[:, :, None])[:, :, 0]
-    left = np.diag(own) - share * own + share @ gain @ np.swapaxes(share, 1, 2)
-    square = moved**2 / noise + np.diagonal(left, axis1=1, axis2=2)
-    return np.asarray((COMMON * own.mean() + square.sum(axis=0)) / (COMMON + len(n)))
 
 
 def _log_evidence(determinant: Floats, left: Floats, freedom: Any, noise: float) -> Floats:

@@ -50,9 +50,10 @@ class Prior:
     _words: ClassVar[tuple[str, ...]] = ()  # what a kind of prior knows beside its numbers
     _kinds: ClassVar[dict[str, type[Prior]]] = {}
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, stored: bool = True) -> None:
         super().__init_subclass__()
-        Prior._kinds[cls.__name__] = cls
+        if stored:  # what is written to JSON, and read by name
+            Prior._kinds[cls.__name__] = cls
 
     def _store(self, **arrays: Floats) -> None:
         """Keep the checked numbers, as floats if shared and as arrays of equal length if not."""

@@ -94,6 +94,8 @@ def fill(url):
 
     asked = varts.open("asked", ["a", "bb"], store=store, client_ids=True, skew=3.0, window=60.0)
     play(asked, 12)
+    now += 100 * SECOND
+    asked.settle()
     with store._begun(write=True) as connection:
         connection.execute("UPDATE varts_statistics SET n = n + 1 WHERE experiment = 4")
     assert asked.verify(repair=True).repaired
@@ -157,6 +159,62 @@ def fill(url):
     asking.configure(policy="LinUCB")
     play(asking, 10)
     made.append(asking)
+
+    shop = varts.open(
+        "shop",
+        ["a", "bb", "ccc"],
+        store=store,
+        seed=7,
+        window=3 * 86400.0,
+        missing=0.0,
+        metrics=["margin"],
+        missing_metrics={"margin": 0.0},
+        block=43200.0,
+        holdout=0.2,
+    )
+    for day in range(6):
+        for i in range(8):
+            shop.decide(f"unit-{i % 4}", f"shop-{day}-{i}")
+            if i % 3:
+                shop.reward(f"shop-{day}-{i}", reward("bb", day * i), margin=i / 4)
+            now += 7200 * SECOND
+        shop.amend(f"shop-{day}-1", 3.0, by="ops")
+        shop.void(f"shop-{day}-2")
+        shop.add_reward(f"shop-{day}-4", 1.0, "second order", margin=0.5)
+        shop.add_reward(f"shop-{day}-3", 0.5, "only")
+    shop.amend("shop-0-5", 2.5)
+    shop.forget_unit("unit-3")
+    made.append(shop)  # the rewards of the last three days wait
+
+    spent = varts.open(
+        "spent",
+        ["a", "bb"],
+        store=store,
+        seed=8,
+        adjust={"spend": "number", "country": ["NL", "BE"]},
+    )
+    for i in range(30):
+        known = {"spend": i % 6, "country": ["NL", "BE", "FR"][i % 3]}
+        d = spent.decide(f"unit-{i % 7}", f"spent-{i}", context=known)
+        spent.reward(d.id, reward(d.arm, i) + i % 6)
+        now += 10_000 * SECOND
+    spent.amend("spent-4", 7.0)
+    spent.void("spent-5")
+    made.append(spent)
+
+    old = varts.open("old", ["a", "bb"], store=store, seed=9, rules=1, window=3600.0, holdout=0.2)
+    play(old, 20, late=(3,))
+    old.configure(floor=0.05)
+    play(old, 10)
+    made.append(old)
+
+    switched = varts.open("switched", ["a", "bb"], store=store, seed=10, rules=1, half_life=15.0)
+    play(switched, 20)
+    switched.configure(rules=2)
+    play(switched, 5)
+    switched.configure(half_life=None)
+    play(switched, 5)
+    made.append(switched)
 
     out = {}
     for exp in made:

@@ -305,6 +305,8 @@ def rebuild(state: State, log: Log) -> None:
         state: The state; its stale rows are replaced.
         log: The log of the experiment, up to the state's version or further.
     """
+    if not (state.stale or state.recount):
+        return
     if state.config.options.counts_units:
         # What the rewards of a unit have in common is split among the blocks of its arm in the
         # order in which they were counted, so that only all of its blocks can be made again.

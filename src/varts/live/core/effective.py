@@ -163,7 +163,7 @@ def effective_statistics(
         cells = adjusted(cells)
     time, stats = None, plain(rows, K)
     within = stats.m2
-    if cells is not None and (adjust or len(cells.blocks) > 1):
+    if cells is not None and len(cells.blocks) > (0 if adjust else 1):
         n, mean, m2, m3, m4 = cells.moments
         time = compare_within_blocks(n, mean, m2, m3, m4, active=active)
         stats, within = time.stats, time.within

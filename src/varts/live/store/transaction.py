@@ -499,7 +499,7 @@ _LAST_REWARDS = (
     f"AND v.kind IN ('{REWARD}', '{PART}', '{ARRIVAL}') ORDER BY v.version DESC LIMIT 1) "
     "FROM varts_experiments AS e WHERE e.name IN "
 )
-LAST_REWARDS = query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
+LAST_REWARDS = Query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
 _ALL_TRAFFIC = (
     "SELECT e.name, t.arm, sum(t.decided), sum(t.settled) FROM varts_experiments AS e "
     "JOIN varts_traffic AS t ON t.experiment = e.id WHERE e.name IN {} GROUP BY e.name, t.arm"

@@ -155,7 +155,7 @@ def _worth(found: Report) -> list[str]:
     """What context is worth, in sentences."""
     if found.context is None:
         return [f"{text.NOT_ENOUGH} to say which arm is best for whom"]
-    return text.sentences(found.context)
+    return [*text.sentences(found.context), text.by_chance(found.context)]
 
 
 def _tone(found: Report) -> str:
