@@ -90,8 +90,13 @@ def with_prior(rewards, sign=1, prior=PRIOR):
 
 
 def own_prior(rewards):
-    """VarTS with five arms or more: the prior is that of the arms themselves."""
-    return with_prior(rewards, prior=varts.own_prior(varts.ArmStats.from_rewards(rewards)))
+    """VarTS with five arms or more: the prior is that of the arms themselves, nearly exactly."""
+    seen = varts.ArmStats.from_rewards(rewards)
+    mu, kappa, alpha, beta, _ = varts.EBVarTS().parameters(seen)[0]
+    chances = with_prior(rewards, prior=NormalGamma(mu, kappa, alpha, beta))
+    assert chances == pytest.approx(with_prior(rewards, prior=varts.own_prior(seen)), abs=0.002)
+    assert chances != pytest.approx(unit_free(rewards), abs=0.01)  # the control: no such prior
+    return chances
 
 
 def ts14(rewards):
