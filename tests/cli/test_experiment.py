@@ -38,6 +38,7 @@ VERBS = [
     "history",
     "changes",
     "decision",
+    "ages",
     "export",
     "verify",
     "check",
@@ -156,7 +157,8 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
     asking = ("decide", "reward", "report", "history", "verify", "check", "evaluate", "list")
-    assert ("--json" in out) == (verb in (*asking, "amend", "void", "changes", "decision"))
+    others = ("amend", "void", "changes", "decision", "ages")
+    assert ("--json" in out) == (verb in (*asking, *others))
 
 
 def test_the_guide_shows_every_verb():
@@ -191,9 +193,22 @@ EXAMPLES = {
         {"version": 1, "kinds": {"visits": "number"}, "interactions": [], "optional": []},
         ["--policy", "VarTS"],
     ),
+    "missing_metrics": ("r=0,q=1.5", {"r": 0.0, "q": 1.5}, ["--metrics", "r,q", "--window", "60"]),
+    "block": ("1h", 3600.0, []),
+    "adjust": (
+        "spent=number",
+        {"version": 1, "kinds": {"spent": "number"}, "interactions": [], "optional": []},
+        [],
+    ),
+    "rules": ("1", 1, []),
     "control": ("b", "b", []),
 }
-BESIDE = {"missing": {"window": 60.0}, "guards": {"metrics": ["r", "q"]}, "features": {}}
+BESIDE = {
+    "missing": {"window": 60.0},
+    "guards": {"metrics": ["r", "q"]},
+    "features": {},
+    "missing_metrics": {"metrics": ["r", "q"], "window": 60.0},
+}
 
 
 def flag(name):
@@ -264,7 +279,11 @@ def test_an_option_is_stored_as_typed_and_none_takes_it_back(call, done, name):
         refused(answer, name, "must stay")
         return
     assert answer[0] == 0 and "epoch 2" in answer[1]
-    assert stored(done, "one")["options"] == {**expected, name: default[name]}
+    none = None if name == "block" else default[name]  # no blocks are not the default
+    assert stored(done, "one")["options"] == {**expected, name: none}
+    if name == "rules":  # the log is never counted by older rules again
+        refused(call("configure", "one", *asked), "rules must be at least 2, got 1")
+        return
     done("configure", "one", *asked)  # and by configure, too
     assert stored(done, "one")["options"] == expected
     assert stored(done, "one")["epoch"] == 3
@@ -461,7 +480,7 @@ def test_report_for_scripts_has_the_numbers(done, price):
     assert (body["stop"], body["because"]) == (False, "no stop rule was set")
     assert body["version"] == 1 + len(values)
     assert [arm["arm"] for arm in body["arms"]] == ["9", "12", "15"]
-    columns = ["arm", "n", "mean", "sd", "estimate", "mean_low", "mean_high"]
+    columns = ["arm", "n", "effective_n", "mean", "sd", "estimate", "mean_low", "mean_high"]
     columns += [
         "anytime_low",
         "anytime_high",

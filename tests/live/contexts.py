@@ -42,16 +42,16 @@ def paid(arm, known, noise):
     return (2.0 if (arm == "9") == here else 0.0) + 0.1 * known["visits"] + noise
 
 
-def unit_of(id):
+def unit_of(id, units=11):
     """The unit of a decision: they come again."""
-    return f"unit {int(id[1:]) % 11}"
+    return f"unit {int(id[1:]) % units}"
 
 
-def visit(exp, count, start=0, noise=0.3, seed=1, **given):
-    """So many decisions with their rewards: {id: (arm, context, reward)}."""
+def visit(exp, count, start=0, noise=0.3, seed=1, units=11, **given):
+    """That many decisions of units that return, with their rewards: {id: (arm, context, reward)}."""
     rng, out = random.Random(seed), {}
     for i in range(start, start + count):
-        made = exp.decide(unit_of(f"v{i}"), id=f"v{i}", context=context(i), **given)
+        made = exp.decide(unit_of(f"v{i}", units), id=f"v{i}", context=context(i), **given)
         out[made.id] = made.arm, context(i), paid(made.arm, context(i), rng.gauss(0, noise))
         assert exp.reward(made.id, out[made.id][2]) is True
     return out
@@ -76,7 +76,9 @@ def with_half(line, half):
 def check_lines(exp, given):
     """The regressions' numbers against exact arithmetic on {id: (arm, context, reward)}."""
     features, seen = Features(exp.options.features["kinds"]), linear_statistics(exp.state)
-    effects = exp.state.effective().design_effect  # units come again
+    effects = exp.state.effective().design_effect
+    if effects is None:  # no unit came again
+        effects = np.ones(len(exp.arms))
     for arm, name in enumerate(exp.arms):
         rows = [[*features.encode(known), y] for one, known, y in given.values() if one == name]
         assert seen.n[arm] * effects[arm] == pytest.approx(len(rows), rel=1e-12)

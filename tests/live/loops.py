@@ -17,9 +17,10 @@ def effects_of(groups, within=None):
         for unit in units:
             total += sum(x - mean for one, x in group if one == unit) ** 2
         several = 2 <= len(units) < len(values) and m2 > 0
-        pairs = [(one, other) for one, _ in group for other, _ in group] if several else []
-        alike = sum(one == other for one, other in pairs) / len(pairs) if pairs else 0.0
-        spread.append(total / (1 - alike) - m2 if several else 0.0)
+        # As if of this many units with equally many rewards each.
+        counts = [sum(one == unit for one, _ in group) for unit in units]
+        equal = len(values) ** 2 / sum(count**2 for count in counts) if counts else 0.0
+        spread.append(equal / (equal - 1) * total - m2 if several else 0.0)
         squares.append((m2 if within is None else within[place]) if several else 0.0)
         size.append(len(values) * sum(x * x for x in values) if several else 0.0)
         few.append(len(units) < FEWEST_UNITS and len(units) < len(values))

@@ -81,12 +81,22 @@ def unit_free(rewards):
     return p_best(loc, np.sqrt(beta / (alpha * kappa)), 2 * alpha)
 
 
-def with_prior(rewards, sign=1):
+def with_prior(rewards, sign=1, prior=PRIOR):
     n, mean, m2 = moments(rewards)
-    kappa, alpha = PRIOR.kappa + n, PRIOR.alpha + n / 2
-    loc = (PRIOR.kappa * PRIOR.mu + n * mean) / kappa
-    beta = PRIOR.beta + m2 / 2 + PRIOR.kappa * n * (mean - PRIOR.mu) ** 2 / (2 * kappa)
+    kappa, alpha = prior.kappa + n, prior.alpha + n / 2
+    loc = (prior.kappa * prior.mu + n * mean) / kappa
+    beta = prior.beta + m2 / 2 + prior.kappa * n * (mean - prior.mu) ** 2 / (2 * kappa)
     return p_best(sign * loc, np.sqrt(beta / (alpha * kappa)), 2 * alpha)
+
+
+def own_prior(rewards):
+    """VarTS with five arms or more: the prior is that of the arms themselves, nearly exactly."""
+    seen = varts.ArmStats.from_rewards(rewards)
+    mu, kappa, alpha, beta, _ = varts.EBVarTS().parameters(seen)[0]
+    chances = with_prior(rewards, prior=NormalGamma(mu, kappa, alpha, beta))
+    assert chances == pytest.approx(with_prior(rewards, prior=varts.own_prior(seen)), abs=0.002)
+    assert chances != pytest.approx(unit_free(rewards), abs=0.01)  # the control: no such prior
+    return chances
 
 
 def ts14(rewards):
@@ -223,12 +233,23 @@ SCENES = {
     ),
     "all of it, min": (
         lambda: allocation_of(
+            [[], [-x for x in A], D, [-x for x in C]], paused=[2], floor=0.08, goal="min"
+        ),
+        lambda: mixed(unit_free([A, C]), floor=0.08, owed=[0], paused=[2]),
+    ),
+    "all of it, min, five arms under rules 1": (
+        lambda: allocation_of(
             [[], [-x for x in A], D, [-x for x in B], [-x for x in C]],
             paused=[2],
             floor=0.08,
             goal="min",
+            rules=1,
         ),
         lambda: mixed(unit_free([A, B, C]), floor=0.08, owed=[0], paused=[2]),
+    ),
+    "five arms have a prior of their own": (
+        lambda: allocation_of([A, B, C, A[1:], C[::-1]]),
+        lambda: own_prior([A, B, C, A[1:], C[::-1]]),
     ),
 }
 

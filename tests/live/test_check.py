@@ -40,16 +40,22 @@ def test_a_new_experiment_is_thin(exp):
     assert {one.verdict for one in exp.check()} == {"note"}
 
 
-def test_missing_rewards_count_as_what_they_are_set_to(tmp_path):
+@pytest.mark.parametrize("rules", [1, 2])
+def test_missing_rewards_count_as_what_they_are_set_to(tmp_path, rules):
     rng = np.random.default_rng(2)
     now = 10**15  # microseconds
     store = varts.live.Store(f"sqlite:///{tmp_path}/y.db", clock=lambda: now)
-    with varts.open("p", ARMS, store=store, window=60, missing=0, floor=0.1, seed=1) as exp:
+    options = {"window": 60, "missing": 0, "floor": 0.1, "rules": rules}
+    with varts.open("p", ARMS, store=store, seed=1, **options) as exp:
         play(exp, 500, rng, answered=0.04)
         before = exp.check()
-        assert before["missing rewards"].number > 0.9
         now += 120 * 10**6
         after = exp.check()
+    if rules == 1:  # a reward counts when it arrives, and the others seem to be missing
+        assert before["missing rewards"].number > 0.9
+    else:  # no decision counts while its window is open
+        assert before["missing rewards"].verdict == "note"
+        assert before["missing rewards"].number is None
     assert after["missing rewards"].number == 0
     assert after["zeros"].number > 0.9
 

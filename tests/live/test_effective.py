@@ -10,7 +10,7 @@ from tests.live.loops import effects_of, stored_units
 from varts.live import Store
 from varts.live.core import sums
 from varts.live.core.effective import SHARED_SLOPES, design_effects
-from varts.live.core.sums import NO_REWARDS, Shared, Sums
+from varts.live.core.sums import NO_REWARDS, Shared, Sums, UnitSums
 
 ARMS = ["9", "12", "15"]
 DAY = 86400

@@ -79,6 +79,7 @@ def test_the_columns_of_a_report():
     assert dict(frame.schema) == {
         "arm": pl.String,
         "n": pl.Int64,
+        "effective_n": pl.Float64,
         "mean": pl.Float64,
         "sd": pl.Float64,
         "estimate": pl.Float64,
@@ -466,13 +467,24 @@ def test_unmet_rules_have_their_targets():
 
 
 def test_a_report_does_not_recommend_options_that_are_set():
-    exp = opened(["a", "b"], window=3600.0, missing=0.0)
+    exp = opened(["a", "b"], window=3600.0, missing=0.0, rules=1)
     made = exp.decide_many(40)
     exp.reward_many((d.id, float(i % 3)) for i, d in enumerate(made[:10]))
     (note,) = (note for note in exp.report().notes if "no reward yet" in note)
     assert note.endswith("wait until they arrive or their window has passed")
     exp.configure(missing=None)
     assert exp.report().notes[0].endswith("set missing")
+
+
+def test_a_report_does_not_warn_of_rewards_that_cannot_mislead():
+    """With a window all decisions count when theirs closes, rewarded or not."""
+    exp = opened(["a", "b"], window=3600.0, missing=0.0)
+    made = exp.decide_many(40)
+    exp.reward_many((d.id, float(i % 3)) for i, d in enumerate(made[:10]))
+    (note,) = exp.report().notes
+    assert note.startswith("40 decisions count when their windows close, the next one at ")
+    exp.configure(missing=None)
+    assert exp.report().notes == (note,)
 
 
 # ------------------------------------------------------------------------------ thin arms

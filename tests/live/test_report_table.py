@@ -12,6 +12,7 @@ import varts
 from tests.tiers import examples
 from varts import ArmStats, NormalGamma
 from varts.cli.experiment_text import show_report
+from varts.live.core.effective import Effective
 from varts.live.core.state import State
 from varts.live.report.report import ARMS_SHOWN, report_of
 from varts.live.store.transaction import Traffic
@@ -39,8 +40,11 @@ class Given(State):
     given_holdout = None
     given_metrics: ClassVar = {}
 
-    def statistics(self):
+    def raw_statistics(self):
         return self.given
+
+    def effective(self):
+        return Effective(self.given, {})
 
     def counts(self):
         return self.given.n.astype(np.int64)

@@ -263,9 +263,11 @@ def test_a_flag_of_a_wrong_context_has_no_value(mug, given, said):
 # ------------------------------------------------------------------------------ what is told
 
 
-def test_a_report_tells_which_arm_for_whom(learnt):
-    found = learnt.ok("GET", f"{E}/report?level=0.9", token=READ)
-    here = stored(learnt).report(0.9).to_dict()
+def test_a_report_tells_which_arm_for_whom(mug):
+    """After 150 rewards of as many units: eleven that return would be too few."""
+    visit(stored(mug), 150, units=150)
+    found = mug.ok("GET", f"{E}/report?level=0.9", token=READ)
+    here = stored(mug).report(0.9).to_dict()
     assert found["context"]["worth"] == pytest.approx(here["context"]["worth"])
     assert found["context"]["segments"] == here["context"]["segments"]
     named = {one["value"]: one["arm"] for one in found["context"]["segments"] if one["named"]}
@@ -298,9 +300,9 @@ def see_page(serving, path):
 
 @pytest.fixture(scope="module")
 def scene():
-    """An experiment with features, after 300 rewards."""
+    """An experiment with features, after 300 rewards of as many units."""
     exp = varts.open("mug", ARMS, store="memory://", features=FEATURES, seed=1, stop_p_best=0.3)
-    visit(exp, 300)
+    visit(exp, 300, units=300)
     return exp
 
 
@@ -317,8 +319,13 @@ def test_the_page_has_the_tables_of_the_report(scene):
     assert "Interval" in page.text and " 9 Interval 12 Interval 15 Interval " in page.text
 
 
-def test_the_hills_are_of_the_units_that_the_table_is_about(scene):
-    found = scene.report()
+@pytest.mark.parametrize("units", [300, 11])
+def test_the_hills_are_of_the_units_that_the_table_is_about(units):
+    """However often a unit returns: each of its rewards has a context to average over."""
+    exp = varts.open("mug", ARMS, store="memory://", features=FEATURES, seed=1)
+    visit(exp, 300, units=units)
+    assert (exp.state.effective().design_effect is None) == (units == 300)
+    found = exp.report()
     (_, belief), (_, other) = (
         posterior(found.state, given) for given in (found.context.units.contexts, ())
     )

@@ -500,6 +500,21 @@ def test_options_survive_the_form_that_begins_with_them():
     assert set(read) == {name for name in SHOWN if name not in Options.FIXED}
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"block": None},
+        {"block": 5400.5},
+        {"block": "auto"},
+        {"rules": 1},
+        {"metrics": ["a", "b"], "missing_metrics": {"a": 1 / 3, "b": -2.0}, "window": 60.0},
+    ],
+)
+def test_options_for_returning_units_and_time_survive_the_form_too(given):
+    options = Options.made(**given)
+    assert Options().changed(read_options(typed_options(options), "configure")) == options
+
+
 # ------------------------------------------------------------------------------ plan, what if
 
 

@@ -225,6 +225,12 @@ def test_the_log_comes_in_pages_that_make_up_the_whole(shared):
 READS = [one for one in ENDPOINTS if not one.writes and "{name}" in one.path]
 
 
+def make_older(url):
+    """Make all decisions a minute older, so that their windows have closed."""
+    with sa.create_engine(read_url(url)).begin() as connection:
+        connection.execute(sa.text("UPDATE varts_decisions SET time = time - 60000000"))
+
+
 def test_what_reads_settles_nothing(tmp_path, monkeypatch):
     """Overdue decisions stay as they are; only the clock settles, which is stopped here."""
     monkeypatch.setattr("varts.serve.service.TICK_SECONDS", 1e9)
@@ -232,17 +238,21 @@ def test_what_reads_settles_nothing(tmp_path, monkeypatch):
     with Serving(url) as made:
         made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 30, "missing": 0})
         learn(made, 60)
-        with sa.create_engine(read_url(url)).begin() as connection:
-            connection.execute(sa.text("UPDATE varts_decisions SET time = time - 60000000"))
+        make_older(url)
+        made.ok("PUT", f"{E}/decisions/first")  # who decides, settles some
+        late = {"decisions": [{"id": f"late-{n}"} for n in range(10)]}
+        made.ok("POST", f"{E}/decisions", late)
+        make_older(url)
         before = made.ok("GET", E)["version"]
+        assert before == 1 + 50 + 60  # creation, arrivals, and decisions when their windows closed
         for endpoint in READS:
             path = endpoint.path.format(name="price", id="visit-0")
             body = {"even": True} if endpoint.method == "POST" else None
             assert made.ask(endpoint.method, path, body).status_code == 200, path
             assert made.ok("GET", E)["version"] == before, path
         assert {one.method for one in READS} == {"GET", "POST"} and len(READS) >= 7
-        made.ok("PUT", f"{E}/decisions/another")  # who decides, settles some
-        assert made.ok("GET", E)["version"] == before + 10
+        made.ok("PUT", f"{E}/decisions/another")
+        assert made.ok("GET", E)["version"] == before + 1 + 10
 
 
 def test_a_read_only_service_refuses_all_that_writes(tmp_path):

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from varts.cli.app import parse_prior, prior_file
 from varts.live import Options
-from varts.live.options import TYPED_OPTIONS, parse_features
+from varts.live.options import TYPED_OPTIONS, parse_features, typed_none
 from varts.live.report.text import option_text
 
 STORE = "sqlite:///varts.db"
@@ -56,12 +56,13 @@ class GivenFlags:
     """The flags that are options of the experiment; None for those that weren't given."""
 
     def given(self) -> dict[str, Any]:
-        """The options that were given. The value `none` stands for the default."""
+        """The options that were given. The value `none` stands for the default, or for no blocks of
+        time."""
         out: dict[str, Any] = {}
         for name in (field.name for field in fields(Options)):
             typed = getattr(self, name)
             if isinstance(typed, str) and typed.casefold() == "none":
-                out[name] = getattr(Options(), name)
+                out[name] = typed_none(name)
             elif isinstance(typed, str):
                 out[name] = TYPED[name][1](name, typed)
             elif typed is not None:

@@ -630,6 +630,15 @@ def check_features(policy: Policy, prior: Prior | None, stored: Mapping[str, Any
 # ---------------------------------------------------------------------- as a person types them
 
 
+def typed_none(name: str) -> Any:
+    """What the word `none` stands for: the default, or no blocks of time.
+
+    >>> typed_none("floor"), typed_none("block")
+    (0.0, None)
+    """
+    return None if name == "block" else getattr(Options(), name)
+
+
 def _read_text(name: str, text: str) -> str:
     return text
 

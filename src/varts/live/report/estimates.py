@@ -92,12 +92,21 @@ class ReportingPolicy:
     def belief(self, arms: NDArray[np.int64]) -> Belief:
         """The belief about the mean rewards of these arms."""
         if self.linear is not None:
-            average = self.linear.pooled().mean[0, :-1] if self.units is None else self.units.mean
+            average = self._average_unit() if self.units is None else self.units.mean
             return self.posterior(arms).belief(average)
         policy, seen = self.policy.restricted(arms), self.seen.take(arms)
         return (
             policy.inferred(seen) if isinstance(policy, (VarTS, EBVarTS)) else policy.believed(seen)
         )
+
+    def _average_unit(self) -> Floats:
+        """The features of the average reward: every reward counts once, however few independent
+        ones the rewards of its arm amount to."""
+        assert self.linear is not None
+        effects = self.effective.design_effect
+        n = self.linear.n if effects is None else self.linear.n * effects
+        average: Floats = n @ self.linear.mean[:, :-1] / max(n.sum(), 1e-300)
+        return average
 
     def compare(self, arms: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """P(best) and expected loss of these arms, averaged over units if there are contexts."""
@@ -318,7 +327,7 @@ def p_best_in_play(state: State) -> Floats:
         return np.empty(0)
     counts, p_best = state.counts(), np.full(len(config.arms), np.nan)
     p_best[config.active] = reporting.belief(config.active).p_best()
-    thin = thin_arms(config, counts, _sd(state.statistics(), counts))
+    thin = thin_arms(config, counts, _sd(state.raw_statistics(), counts))
     return limit_p_best(p_best, config.active, thin)[config.active]
 
 

@@ -58,8 +58,8 @@ def option_text(value: Any) -> str:
 
     >>> option_text({"label": "VarTS"}), option_text([0.0, 100.0]), option_text(None)
     ('VarTS', '0,100', 'none')
-    >>> option_text({"refund": ("below", 0.05)})
-    'refund<0.05'
+    >>> option_text({"refund": ("below", 0.05)}), option_text({"margin": 0.0, "visits": 1.0})
+    ('refund<0.05', 'margin=0,visits=1')
     >>> option_text({"kinds": {"visits": "number"}, "interactions": [], "optional": []})
     'visits=number'
     """
@@ -67,13 +67,20 @@ def option_text(value: Any) -> str:
         return str(value["label"])
     if isinstance(value, dict) and "kinds" in value:
         return features_text(value)
-    if isinstance(value, dict) and "mu" not in value:  # guardrails, not a prior
-        limits = (f"{name}{GUARD_SIGNS[side]}{limit:g}" for name, (side, limit) in value.items())
-        return ",".join(limits) or "none"
+    if isinstance(value, dict) and "mu" not in value:  # of metrics, not a prior
+        return ",".join(f"{name}{_after_metric(one)}" for name, one in value.items()) or "none"
     if isinstance(value, (list, tuple)):
         texts = (one if isinstance(one, str) else f"{one:g}" for one in value)
         return ",".join(texts) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _after_metric(value: Any) -> str:
+    """What you type after the name of a metric: its guardrail, or the number if it is missing."""
+    if isinstance(value, (list, tuple)):
+        side, limit = value
+        return f"{GUARD_SIGNS[side]}{limit:g}"
+    return f"={value:g}"
 
 
 def interval_titles(found: Report) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from varts._validation import choice, integer, unknown
 from varts.evaluation import always
 from varts.evaluation.targets import Target
-from varts.live.options import TYPED_OPTIONS, Options, features_text
+from varts.live.options import GUARD_SIGNS, TYPED_OPTIONS, Options, features_text, typed_none
 from varts.policies import EvenSplit
 from varts.priors import NormalGamma, Prior
 
@@ -51,12 +51,13 @@ class Group(NamedTuple):
 GROUPS = (
     Group("Traffic", ("floor", "holdout", "sticky")),
     Group("Rewards that come late or are huge", ("window", "missing", "skew", "clip")),
-    Group("Drift", ("half_life",)),
+    Group("Drift", ("half_life", "block")),
     Group("Stop rule", ("stop_p_best", "stop_loss", "stop_error")),
     Group("Comparison", ("control",)),
-    Group("Other metrics", ("metrics", "guards")),
-    Group("What is known of a unit", ("features",)),
+    Group("Other metrics", ("metrics", "guards", "missing_metrics")),
+    Group("What is known of a unit", ("features", "adjust")),
     Group("Units and ids", ("hash_units", "client_ids")),
+    Group("How rewards become numbers", ("rules",)),
 )
 LABELS = {
     "floor": "Least share of each arm",
@@ -75,6 +76,10 @@ LABELS = {
     "metrics": "Names of the metrics",
     "guards": "Guardrails",
     "features": "Features",
+    "missing_metrics": "Missing metrics count as",
+    "block": "Length of a block of time",
+    "adjust": "Covariates",
+    "rules": "Rules",
     "control": "Control arm",
 }
 SHOWN = tuple(name for group in GROUPS for name in group.options)
@@ -98,6 +103,7 @@ _change = {
 _arm = {"arm": "Its name.", **_change}
 _options = {name: _descriptions[name] for name in SHOWN}
 _options["features"] += " Like country=NL/BE,visits=number."
+_options["adjust"] += " Like spent=number."
 
 FORMS = {
     "login": Form(
@@ -190,8 +196,10 @@ def read_options(sent: Sent, form: str) -> dict[str, Any]:
         typed = read_text(sent, name)
         if name in FLAGS:
             out[name] = name in sent
-        elif not typed or typed.casefold() == "none":
+        elif not typed:
             out[name] = getattr(default, name)
+        elif typed.casefold() == "none":
+            out[name] = typed_none(name)
         else:
             out[name] = TYPED_OPTIONS[name][1](name, typed)
     return out
@@ -282,16 +290,26 @@ def _typed(value: Any) -> str:
 
     >>> _typed([0.1, 100.0]), _typed({"refund": ["below", 0.05]}), _typed(1 / 3)
     ('0.1,100', 'refund<0.05', '0.3333333333333333')
+    >>> _typed({"margin": 0.0}), _typed(None)
+    ('margin=0', 'none')
     """
+    if value is None:
+        return "none"
     if isinstance(value, dict) and "kinds" in value:
         return features_text(value)
     if isinstance(value, dict):
-        sides = {"below": "<", "above": ">"}
-        limits = (f"{name}{sides[side]}{_typed(limit)}" for name, (side, limit) in value.items())
-        return ",".join(limits)
+        return ",".join(f"{name}{_typed_side(one)}" for name, one in value.items())
     if isinstance(value, list):
         return ",".join(map(_typed, value))
     return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def _typed_side(value: Any) -> str:
+    """What follows the name of a metric: the limit of its guardrail, or the number that counts."""
+    if isinstance(value, list):
+        side, limit = value
+        return f"{GUARD_SIGNS[side]}{_typed(limit)}"
+    return f"={_typed(value)}"
 
 
 def is_filled(names: Iterable[str], typed: Sent) -> bool:
