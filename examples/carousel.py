@@ -41,20 +41,18 @@ MOVIES = {
     "Slow Burner": (0.05, 0.15, 0.40, 0.30, 0.10),  # mean 3.25, sd 0.99
     "The Sequel": (0.10, 0.25, 0.40, 0.20, 0.05),  # mean 2.85, sd 1.01
 }
-HOUR = 3600
 LARGEST_BODY = 1000  # bytes; an id and a number of stars need fewer
 SECONDS_PER_REQUEST = 10.0  # in all: who sends it more slowly is cut off
 REQUESTS_AT_ONCE = 32  # the next ones wait until one of them is done
 
 
 def open_carousel(store: str = "memory://", **options: Any) -> varts.Experiment:
-    """The experiment; who has not rated within an hour never will, and counts for nothing.
+    """The experiment. It has no window: a rating counts when it comes, within seconds, and visitors
+    who don't rate count for nothing.
 
     Visitors may choose the ids of /recommend, so choices must not follow from them.
     """
-    return varts.open(
-        "carousel", list(MOVIES), store=store, window=HOUR, client_ids=True, **options
-    )
+    return varts.open("carousel", list(MOVIES), store=store, client_ids=True, **options)
 
 
 # ------------------------------------------------------------------------------------- the pages
