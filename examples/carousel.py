@@ -47,7 +47,8 @@ REQUESTS_AT_ONCE = 32  # the next ones wait until one of them is done
 
 
 def open_carousel(store: str = "memory://", **options: Any) -> varts.Experiment:
-    """The experiment: without a window, a rating counts as soon as it arrives.
+    """The experiment. It has no window: a rating counts when it comes, within seconds, and visitors
+    who don't rate count for nothing.
 
     Visitors may choose the ids of /recommend, so choices must not follow from them.
     """

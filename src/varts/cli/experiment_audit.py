@@ -89,10 +89,10 @@ def ages(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
     if as_json:
         print_json({"ages": rows})
         return
-    say("age\tshare of the reward that had arrived")
+    print("age\tshare of the reward that had arrived")
     for row in rows[TENTH - 1 :: TENTH]:
         share = "-" if row["share"] is None else f"{row['share']:.1%}"
-        say(f"{duration(row['age'])}\t{share}")
+        print(f"{duration(row['age'])}\t{share}")
 
 
 def evaluate(

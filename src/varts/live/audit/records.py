@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from varts.live.core.events import CORRECTIONS, Outcome
+from varts.live.core.events import AMEND, ARRIVAL, CORRECTIONS, VOID, Outcome
 from varts.live.errors import UnknownDecision
 from varts.live.store.engine import moment
 from varts.live.store.transaction import Transaction
@@ -75,7 +75,8 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
         raise UnknownDecision(f"unknown decision {id!r}")
     settled = transaction.settled([id]).get(id)
     corrections = transaction.corrections([id]).get(id, [])
-    events = transaction.arrivals([id]).get(id, []) if settled is None else [settled, *corrections]
+    arrivals = transaction.arrivals([id]).get(id, [])
+    events = arrivals if settled is None else [settled, *corrections]
     outcome = Outcome(events) if events else None
     return DecisionRecord(
         id,
@@ -89,7 +90,7 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
         None if outcome is None else outcome.total,
         None if outcome is None else outcome.counted,
         {} if outcome is None else outcome.metrics,
-        len(corrections),
+        len(corrections) + sum('"change"' in (one.body or "") for one in arrivals),
         None if row.context is None else json.loads(row.context),
     )
 
@@ -108,7 +109,11 @@ def find_changes(transaction: Transaction, after: int, limit: int) -> list[Chang
     for row in transaction.changes(after, limit):
         body = json.loads(row.body or "{}")
         by, why = body.pop("by", None), body.pop("why", None)
-        if row.kind in CORRECTIONS:
+        kind = row.kind
+        if kind in CORRECTIONS:
             body = {"decision": row.corrects, "before": body["before"], "after": row.value}
-        out.append(ChangeRecord(row.version, moment(row.time), row.kind, by, why, body))
+        elif kind == ARRIVAL:  # a correction before the window has closed
+            kind, before = VOID if row.value is None else AMEND, (row.value or 0.0) - body["change"]
+            body = {"decision": row.corrects, "before": before, "after": row.value}
+        out.append(ChangeRecord(row.version, moment(row.time), kind, by, why, body))
     return out

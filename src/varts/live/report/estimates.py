@@ -162,7 +162,7 @@ class ArmEstimates:
         effective: The statistics that the estimates are from, and how they were corrected.
         counts: Number of rewards.
         decided: Number of decisions.
-        pending: Number of decisions without a reward.
+        pending: Number of decisions that don't count yet.
         estimate: Median of the belief about the mean.
         low: Lower end of the credible interval of the mean.
         high: Upper end of that interval.

@@ -97,8 +97,8 @@ class Report:
     - p_best, expected_loss: the probability that the arm is the best one in play, and the average
       loss per decision of playing it instead of the best; null for paused arms, and until every arm
       in play has the rewards that the policy needs;
-    - share, pending: the arm's share of all decisions, and its number of decisions without a
-      reward.
+    - share, pending: the arm's share of all decisions, and its number of decisions that don't count
+      yet: they have no reward, or their window is open.
     """
 
     name: str

@@ -166,7 +166,7 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
         worth = float((counts / effects)[active].sum())
         if worth < NOTED_LOSS * rewards:
             found.append(
-                f"units have several rewards each, which resemble each other: intervals count "
+                f"some units have several rewards, which resemble each other: intervals count "
                 f"{rewards:,} rewards as {worth:,.0f} independent ones"
             )
     time = effective.time

@@ -361,10 +361,11 @@ COUNT_UNSETTLED = query(
     "ORDER BY time DESC LIMIT :most) AS latest"
 )
 CHANGES = query(
-    f"SELECT {_listed(ChangeRow._fields)} FROM varts_events "
+    "SELECT version, time, kind, COALESCE(corrects, arrives), "
+    "CASE WHEN arrives IS NULL THEN value ELSE raw END, body FROM varts_events "
     # The index on `decision` finds them.
     f"WHERE experiment = :x AND version > :after AND decision IS NULL "
-    f"AND kind NOT IN ('{PART}', '{ARRIVAL}') "
+    f"AND kind <> '{PART}' AND (kind <> '{ARRIVAL}' OR body LIKE '%\"change\"%') "
     "ORDER BY version LIMIT :limit"
 )
 # Evenly spaced events, given by their versions: the rest of the log is not read.
