@@ -48,7 +48,7 @@ def unit_of(id, units=11):
 
 
 def visit(exp, count, start=0, noise=0.3, seed=1, units=11, **given):
-    """That many decisions of units that return, with their rewards: {id: (arm, context, reward)}."""
+    """Decisions of units that return, with their rewards: {id: (arm, context, reward)}."""
     rng, out = random.Random(seed), {}
     for i in range(start, start + count):
         made = exp.decide(unit_of(f"v{i}", units), id=f"v{i}", context=context(i), **given)
