@@ -8,6 +8,7 @@ import pytest
 import varts
 from tests.live.loops import effects_of, stored_units
 from varts.live import Store
+from varts.live.core import sums
 from varts.live.core.effective import SHARED_SLOPES, design_effects
 from varts.live.core.sums import NO_REWARDS, Shared, Sums, UnitSums
 
@@ -122,12 +123,13 @@ def test_design_effects_with_corrections_and_parts(begin, clock, sticky):
 def test_a_wrong_design_effect_is_noticed(begin, clock, monkeypatch):
     """The negative control: rewards of a unit that count as if they were of several."""
     visits = Visits(begin(block=None), clock)
-    changed = Shared.changed
+    changed = sums._changed
 
-    def alone(self, unit, value, sign, origin):
-        return changed(self, UnitSums(), value, sign, origin)[0], UnitSums(unit.n + 1, value)
+    def alone(*shared_and_unit_and_reward):
+        *shared, n, _, value, sign, origin = shared_and_unit_and_reward
+        return *changed(*shared, 0, 0.0, value, sign, origin)[:4], n + 1, value
 
-    monkeypatch.setattr(Shared, "changed", alone)
+    monkeypatch.setattr(sums, "_changed", alone)
     visits.play(60)
     with pytest.raises(AssertionError):
         check(visits)

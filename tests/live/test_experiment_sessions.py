@@ -60,7 +60,7 @@ from varts.live.core.events import (
     VOID,
 )
 from varts.live.core.state import State
-from varts.live.core.sums import RegressionSums, Shared, Sums
+from varts.live.core.sums import RegressionSums, Sums
 from varts.live.options import Options
 from varts.live.session import Session
 from varts.live.store.transaction import Transaction
@@ -1172,26 +1172,26 @@ def counted_though_void(patch):
 
 def unit_twice(patch):
     """A unit that comes again is another unit, in the cache and in the fold alike."""
-    changed = Shared.changed
+    changed = sums._changed
 
-    def again(self, unit, value, sign, origin):
-        shared, new = changed(self, unit, value, sign, origin)
-        return shared._replace(units=shared.units + (sign > 0 and unit.n > 0)), new
+    def again(*given):
+        *_, n, _, _, sign, _ = given
+        units, *others = changed(*given)
+        return units + (sign > 0 and n > 0), *others
 
-    patch.setattr(Shared, "changed", again)
+    patch.setattr(sums, "_changed", again)
 
 
 def strangers(patch):
     """All rewards count as if they were from different units."""
-    changed = Shared.changed
+    changed = sums._changed
 
-    def alone(self, unit, value, sign, origin):
-        before = type(unit)() if sign > 0 else type(unit)(1, value)
-        return changed(self, before, value, sign, origin)[0], changed(
-            self, unit, value, sign, origin
-        )[1]
+    def alone(*given):
+        *shared, _, _, value, sign, origin = given
+        before = (0, 0.0) if sign > 0 else (1, value)
+        return *changed(*shared, *before, value, sign, origin)[:4], *changed(*given)[4:]
 
-    patch.setattr(Shared, "changed", alone)
+    patch.setattr(sums, "_changed", alone)
 
 
 def block_of_the_reward(patch):
