@@ -88,4 +88,4 @@ def test_sessions(services, clock):
 def test_a_mutant_is_caught(services, clock, monkeypatch):
     """A service that counts repeated rewards again."""
     twice(monkeypatch)
-    assert what_notices(services, range(3), clock, RemoteSessions) == ("recount", AssertionError)
+    assert what_notices(services, range(3), clock, RemoteSessions) == ("follow", AssertionError)

@@ -59,3 +59,14 @@ def test_a_change_of_nothing_writes_nothing(exp, monkeypatch):
     with exp._session.changing() as change:  # a sweep that found nothing to settle
         change.swept = 7
     assert written == ["save"]
+
+
+def test_who_recounts_and_who_reads_name_the_same_revision(tmp_path):
+    """Events of a recount follow the change of configuration in the same transaction."""
+    url = f"sqlite:///{tmp_path}/revisions.db"
+    with varts.open("price", ["a", "b"], store=url) as one, varts.open("price", store=url) as two:
+        one.reward_many([(d.id, float(i)) for i, d in enumerate(one.decide_many(6))])
+        one.configure(clip=(0.0, 2.0), recount=True)
+        two.report()
+        assert one.revision == two.revision
+        one.add_arm("c", expected=two.revision)
