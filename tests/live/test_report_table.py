@@ -44,7 +44,7 @@ class Given(State):
         return self.given
 
     def effective(self):
-        return Effective(self.given, {})
+        return Effective(self.given, self.given, {})
 
     def counts(self):
         return self.given.n.astype(np.int64)

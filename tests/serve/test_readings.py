@@ -282,8 +282,10 @@ def test_a_read_only_service_needs_no_right_to_write(postgres):
     """As on a replica: the database itself refuses every transaction that writes."""
     url = postgres()
     with Serving(url) as made:
-        made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 3600})
+        made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 30})
         learn(made, 60)
+        make_older(url)
+        made.ok("PUT", f"{E}/decisions/first")  # who decides, settles some
     replica = f"{url}{'&' if '?' in url else '?'}options=-cdefault_transaction_read_only%3Don"
     with Serving(replica) as made:  # negative control: it does refuse
         assert made.ask("PUT", f"{E}/decisions/b").status_code == 503

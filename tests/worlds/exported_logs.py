@@ -1,7 +1,8 @@
 """Two live experiments with prices and a log from another system, each written to a CSV file.
 
 At each of the three prices a known share of the visitors buys. The other system's arms earn revenue
-with known means: few visitors buy, and what they pay is exponential.
+with known means: few visitors buy, and what they pay is exponential. The live experiments have
+rules 1: the numbers that others have computed from these logs are kept in a file.
 """
 
 import random
@@ -21,7 +22,7 @@ ARMS = [f"arm {a}" for a in range(5)]  # those of `play`
 def late_rewards(path):
     """A live experiment whose rewards come after up to 60 further decisions, one in ten never."""
     shop = random.Random(1)
-    exp = varts.open("price", PRICES, store="memory://", seed=1, floor=0.05)
+    exp = varts.open("price", PRICES, store="memory://", seed=1, floor=0.05, rules=1)
     waiting = deque()
     for i in range(2000):
         decision = exp.decide(id=f"visit-{i}")
@@ -37,7 +38,7 @@ def late_rewards(path):
 def sticky_units(path):
     """A live experiment in which 700 visitors come back and keep their price."""
     shop = random.Random(2)
-    exp = varts.open("price", PRICES, store="memory://", seed=2, floor=0.05, sticky=True)
+    exp = varts.open("price", PRICES, store="memory://", seed=2, floor=0.05, sticky=True, rules=1)
     for i in range(2000):
         decision = exp.decide(id=f"visit-{i}", unit=f"user-{shop.randrange(700)}")
         exp.reward(decision.id, float(decision.arm) * (shop.random() < BUYS[decision.arm]))

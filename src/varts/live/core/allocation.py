@@ -158,7 +158,7 @@ class Allocation:
 
     def _statistics(self) -> Any:
         """The statistics that the policy uses."""
-        return self.state.statistics()
+        return self.state.effective().choosing
 
     # ------------------------------------------------------------------ choosing
 
@@ -441,11 +441,11 @@ def allocate(seed: int, state: State) -> Allocation:
     return kind(seed, state)
 
 
-def linear_statistics(state: State) -> LinearStats:
+def linear_statistics(state: State, corrected: bool = True) -> LinearStats:
     """The regression statistics of every arm, from rewards with known features: all blocks, weights
-    as of now, corrected for units with several rewards."""
+    as of now. For reports they are corrected for units with several rewards."""
     lines = {arm: row.line for arm, row in state.by_arm().items()}
-    return _linear(state, {arm: line.whole for arm, line in lines.items() if line})
+    return _linear(state, {arm: line.whole for arm, line in lines.items() if line}, corrected)
 
 
 def halves_of(state: State) -> tuple[LinearStats, LinearStats]:
@@ -466,10 +466,10 @@ def residuals_of(state: State) -> ArmStats:
     return ArmStats._trusted(*np.array(moments).T.copy())
 
 
-def _linear(state: State, sums: dict[int, Any]) -> LinearStats:
+def _linear(state: State, sums: dict[int, Any], corrected: bool = True) -> LinearStats:
     K, D = len(state.config.arms), features_of(state.config).d + 1
     n, mean, products = np.zeros(K), np.zeros((K, D)), np.zeros((K, D, D))
-    effects = state.effective().design_effect
+    effects = state.effective().design_effect if corrected else None
     share = np.ones(K) if effects is None else 1 / effects
     for arm, line in sums.items():
         if line is not None:
@@ -534,7 +534,7 @@ class ContextualAllocation(Allocation):
     _limits = None  # arms that seem to suit only some units can't be limited for all of them
 
     def _statistics(self) -> LinearStats:
-        return linear_statistics(self.state)
+        return linear_statistics(self.state, corrected=False)
 
     @computed_once
     def posterior(self) -> LinearNormalGamma:

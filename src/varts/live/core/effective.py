@@ -3,8 +3,9 @@ worth.
 
 An arm is still (n, mean, m2, m3, m4). But a thousand rewards from two hundred returning visitors
 say less about a mean than a thousand rewards from a thousand visitors, and rewards from a good day
-can't be compared with rewards from a bad one. `effective_statistics` corrects for that, and
-choices, reports, P(best), intervals, stop rules and history all use its result.
+can't be compared with rewards from a bad one. `effective_statistics` corrects for that. P(best),
+intervals, stop rules, reports and history use its result, and so do choices, except that they don't
+allow for returning units.
 
 - Covariates (option `adjust`): each arm's rewards are moved along its regression to the average
   covariates of all units (Lin 2013).
@@ -45,7 +46,10 @@ class Effective:
     """The statistics of arms, and how they were corrected.
 
     Args:
-        stats: The effective statistics.
+        stats: The effective statistics, which reports use.
+        choosing: The statistics that arms are chosen by. They don't allow for returning units:
+            doubt costs exploration. With the design effect, regret was 13 % higher in a world of
+            returning visitors, its worst cases included; without it, 2 %.
         rows: The sums of every arm that has rewards.
         design_effect: By arm, how many times more the mean varies than if all rewards were
             independent; at least 1. None if no unit has several rewards, or units weren't counted.
@@ -53,6 +57,7 @@ class Effective:
     """
 
     stats: ArmStats
+    choosing: ArmStats
     rows: Mapping[int, Sums]
     design_effect: Floats | None = None
     time: Compared | None = None
@@ -167,11 +172,12 @@ def effective_statistics(
         n, mean, m2, m3, m4 = cells.moments
         time = compare_within_blocks(n, mean, m2, m3, m4, active=active)
         stats, within = time.stats, time.within
-        if limits is not None:
-            mean = np.clip(stats.mean, *limits)
-            stats = ArmStats._trusted(stats.n, mean, stats.m2, stats.m3, stats.m4)
+    if limits is not None:
+        mean = np.clip(stats.mean, *limits)
+        stats = ArmStats._trusted(stats.n, mean, stats.m2, stats.m3, stats.m4)
     effects = design_effects(rows, within)
-    return Effective(stats if effects is None else shrunk(stats, effects), rows, effects, time)
+    corrected = stats if effects is None else shrunk(stats, effects)
+    return Effective(corrected, stats, rows, effects, time)
 
 
 def design_effects(rows: Mapping[int, Sums], within: Floats) -> Floats | None:

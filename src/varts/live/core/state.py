@@ -458,7 +458,8 @@ class State:
         covariates."""
         options, merged, K = self.config.options, self.by_arm(), len(self.config.arms)
         if options.rules == 1:
-            return Effective(self._moments(merged), merged)
+            stats = self._moments(merged)
+            return Effective(stats, stats, merged)
         limits = (0.0, 1.0) if options.policy["label"] == BernoulliTS.label else None
         adjust = options.adjust is not None
         return effective_statistics(merged, self.cells(), K, self.config.active, adjust, limits)

@@ -162,8 +162,8 @@ def difference(one: Interval, other: Interval) -> Interval:
         one: Lower end, estimate and upper end of the first mean.
         other: The same of the second mean.
 
-    >>> difference((9.0, 12.0, 16.0), (6.0, 10.0, 13.0))
-    (-2.242640687119285, 2.0, 7.656854249492381)
+    >>> [round(end, 6) for end in difference((9.0, 12.0, 16.0), (6.0, 10.0, 13.0))]
+    [-2.242641, 2.0, 7.656854]
     """
     change = one[1] - other[1]
     return (
