@@ -227,8 +227,10 @@ READS = [one for one in ENDPOINTS if not one.writes and "{name}" in one.path]
 
 def make_older(url):
     """Make all decisions a minute older, so that their windows have closed."""
-    with sa.create_engine(read_url(url)).begin() as connection:
+    engine = sa.create_engine(read_url(url))
+    with engine.begin() as connection:
         connection.execute(sa.text("UPDATE varts_decisions SET time = time - 60000000"))
+    engine.dispose()
 
 
 def test_what_reads_settles_nothing(tmp_path, monkeypatch):
