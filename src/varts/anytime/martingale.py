@@ -95,7 +95,7 @@ def rewards_for(evidence: float, c2: float) -> float:
 def pair_threshold(error: float, pairs: Pairs = "fisher") -> float:
     """The evidence that a pair ever reaches by chance with at most this probability.
 
-    "fisher" bounds the largest values of both martingales, whoever chooses the arms. "product" is
+    "fisher" bounds the largest values of both martingales, however arms are chosen. "product" is
     Ville's inequality for their product, which is a martingale if the choice of arms doesn't depend
     on the rewards.
 

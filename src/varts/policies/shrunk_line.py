@@ -2,7 +2,7 @@
 
 `unit_free_linear_prior` lets the effect of one standard deviation of a feature be as large as the
 standard deviation of the rewards. Real effects are much smaller, so with many features such a prior
-takes noise for effects. This prior has two parts, both learned from the data:
+mistakes noise for effects. This prior has two parts, both learned from the data:
 
 - A slope that all arms share. For each arm it is estimated from the *other* arms, so that no reward
   counts twice. How far shared slopes are from 0 is estimated from all arms together.
@@ -23,8 +23,8 @@ from varts.linear_stats import LinearStats, check_linear_stats
 from varts.policies.unit_free_line import NO_EFFECT, unit_free_linear_prior
 from varts.priors import LinearNormalGamma
 
-# The size of an effect: one sd of a feature moves the mean reward by so many sds of the noise. The
-# hyperprior is lognormal: most effects lie between 0.03 and 0.3.
+# The size of an effect: one sd of a feature moves the mean reward by this many sds of the noise.
+# The hyperprior is lognormal: most effects lie between 0.03 and 0.3.
 SIZES = np.geomspace(0.005, 2.0, 14)
 TYPICAL, SPREAD = 0.1, 1.25
 LOG_HYPERPRIOR = -0.5 * (np.log(SIZES / TYPICAL) / SPREAD) ** 2

@@ -87,8 +87,8 @@ def _believed_means(policy: Policy, n: Floats, mean: Floats, m2: Floats) -> Floa
     if inherited and not (policy.pooled or policy.tailed):  # type: ignore[attr-defined]
         made: Any = policy.believe(n, mean, m2, *policy.parameters(ArmStats.empty(K)).T)  # type: ignore[attr-defined]
         return np.broadcast_to(made[0], n.shape)
-    # What depends on all arms' rewards at once is made row by row. Nothing is noted of m3 and m4:
-    # those of Gaussian rewards will do, as they hardly move a belief.
+    # A belief that depends on the rewards of all arms is computed row by row. A study keeps no m3
+    # and m4. Those of Gaussian rewards will do: they hardly move a belief.
     rows = zip(n, mean, m2, strict=True)
     moments = ((*row, np.zeros(K), 3 * row[2] ** 2 / np.maximum(row[0], 1)) for row in rows)
     return np.array([policy.believed(ArmStats(*row)).mean for row in moments]).reshape(n.shape)

@@ -803,8 +803,8 @@ class Transaction:
         """Bring the caches to this state."""
         head: dict[str, Any] = {"version": state.version, "rewards": state.rewards}
         if state.reconfigured:
-            # Events may follow the change, or it is a repair. Who wrote it and who reads it must
-            # name the same revision.
+            # Events may follow the change, or it is a repair. All processes must name the same
+            # revision.
             state.revision = state.version
             head |= {"revision": state.revision, "config": json.dumps(state.config.to_json())}
         if swept is not None:
