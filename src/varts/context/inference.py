@@ -1,10 +1,10 @@
 """The beliefs that a report states about the arms' regressions, whatever policy chose the arms.
 
 A policy can treat rewards as Gaussian and slopes as unlimited, and still choose well. A reader
-relies on an interval. So a report differs from a policy in two ways. Without a prior, slopes have one that is
-estimated from the arms themselves (`shrunk_linear_prior`). And the noise variance is learned only
-as fast as the tails of the residuals allow, with skewed beliefs if residuals are skewed; see
-`varts.tails` for the same without features.
+relies on an interval. So a report differs from a policy in two ways. Without a prior, slopes have
+one that is estimated from the arms themselves (`shrunk_linear_prior`). And the noise variance is
+learned only as fast as the tails of the residuals allow, with skewed beliefs if residuals are
+skewed; see `varts.tails` for the same without features.
 """
 
 from __future__ import annotations
