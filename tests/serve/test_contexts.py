@@ -77,7 +77,7 @@ def test_a_decision_is_made_by_its_context(learnt):
     asked += [{"id": f"away {i}", "context": away} for i in range(20)]
     several = learnt.ok("POST", f"{E}/decisions", {"decisions": asked})["decisions"]
     assert {made["arm"], *(one["arm"] for one in several[:20])} == {"9"}
-    assert "9" not in {one["arm"] for one in several[20:]}
+    assert sum(one["arm"] == "9" for one in several[20:]) <= 1  # P(best) of 9 is below 0.01
     exp = stored(learnt)
     assert exp.decision("one").context == {"country": "NL", "visits": 3.0}
     assert exp.decision("away 3").context == {"country": "BE", "visits": 3.0}
