@@ -292,7 +292,7 @@ class State:
                 continue
             if value is None:
                 raise ValueError("a reward must have a value, got none")
-            block = epoch if rules == 1 else 0 if length is None or made is None else made // length
+            block = _block(rules, length, epoch, made)
             rewards = rewards_of.get((arm, epoch, block))
             if rewards is None:
                 key = self._key(arm, epoch, made)
@@ -383,10 +383,7 @@ class State:
         if not 0 <= arm < len(self.config.arms):
             raise ValueError(f"arm must be below {len(self.config.arms)}, got {arm}")
         options = self.config.options
-        if options.rules == 1:
-            return THE_REWARD, arm, epoch
-        length = options.block_length
-        return THE_REWARD, arm, 0 if length is None or made is None else made // length
+        return THE_REWARD, arm, _block(options.rules, options.block_length, epoch, made)
 
     def _metric_key(self, name: str, arm: int) -> Key:
         """The row of a metric. A unit may have had several arms on its side of the holdout, so that
@@ -588,6 +585,13 @@ def _merged(one: Sums | None, other: Sums, half_life: float | None) -> Sums:
         at = max(one.at, other.at)
         one, other = one.settled(at, half_life), other.settled(at, half_life)
     return one.merge(other)
+
+
+def _block(rules: int, length: int | None, epoch: Any, made: int | None) -> Any:
+    """The block of a decision: of the time when it was made, or under rules 1 its epoch."""
+    if rules == 1:
+        return epoch
+    return 0 if length is None or made is None else made // length
 
 
 def _named(rewards: Sequence[Added]) -> bool:
