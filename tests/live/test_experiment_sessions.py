@@ -610,7 +610,7 @@ class Sessions(RuleBasedStateMachine):
         self.follow(*expected)
 
     def outcomes(self, asked):
-        """What comes of these rewards, one after the other, and the events."""
+        """The outcomes of these rewards, one after the other, and the events."""
         given, out, expected = {}, [], []
         kind = ARRIVAL if self.at_close() else REWARD
         for id, value in asked:
@@ -880,7 +880,7 @@ class Sessions(RuleBasedStateMachine):
         found = stored_units(self.processes[0])
         names = set(self.named.values()) - {None}
         wanted = {(a, u): one for (a, u), one in table.items() if u in names}
-        # Forgotten units have names that nobody knows.
+        # The names of forgotten units are unknown.
         known = {u for _, u in wanted if not u.startswith("forgotten")}
         assert {k for k in found if k[1] in known} == {k for k in wanted if k[1] in known}
         assert sum(n for n, _ in found.values()) == sum(one[0] for one in wanted.values())
@@ -1165,7 +1165,7 @@ def counted_at_arrival(patch):
 
 
 def counted_though_void(patch):
-    """What was voided while the window was open counts all the same."""
+    """A reward that was voided while the window was open counts all the same."""
 
     class Forgiving(settle.Outcome):
         def __init__(self, events):

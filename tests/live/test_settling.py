@@ -87,7 +87,7 @@ def test_what_is_voided_before_the_window_closes_never_counts(begin, clock, miss
     assert counts(exp) == (1, 0) and exp.report().frame["mean"].to_list() == [2.0]
     assert kinds(exp)[-3:] == [EXPIRED, EXPIRED, REWARD]
     assert exp.decision("a").reward is None
-    # Whoever didn't get the answer may ask again.
+    # A caller that didn't get the answer may ask again.
     assert exp.void("a") is False and exp.reward("a", 7.0) is False and exp.void("b") is False
     assert exp.add_reward("b", 7.0, "order") is False
     for late in (

@@ -62,7 +62,7 @@ def test_a_users_effect_is_the_share_of_the_variance(rewards):
 
 
 def average(world, arm, runs, seed):
-    """What experiments would find if every decision got this arm, all experiments together."""
+    """The mean over all experiments if every decision got this arm."""
     means = []
     for run in range(runs):
         instance = world.instance(fresh(seed) + run)

@@ -39,7 +39,7 @@ class Played:
     """One experiment of a world.
 
     Args:
-        instance: What was random about it.
+        instance: The random parts of the world.
         log: The log that it was played with.
         arms: The arms of all decisions.
         steps: The step of each.
@@ -124,8 +124,8 @@ def play(world, seed, log=CoreLog, captured=None, **options):
 
     Args:
         world: The world.
-        seed: What everything random about it is drawn from.
-        log: What decides and reports: `CoreLog`, or a function with its parameters.
+        seed: The seed of everything random about it.
+        log: The log that decides and reports: `CoreLog`, or a function with its parameters.
         captured: The result of `captured_share`, which is the same for all experiments.
         options: Further options of the experiment, such as a prior.
     """

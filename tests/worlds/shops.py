@@ -85,7 +85,7 @@ class Stars:
 
 
 def factor(z, log_sd):
-    """What a user's effect multiplies a mean by."""
+    """The factor by which a user's effect multiplies a mean."""
     return np.exp(log_sd * z - log_sd**2 / 2) if log_sd else 1.0
 
 
@@ -482,7 +482,7 @@ class Instance:
         return np.sign(x) if features.signs else x
 
     def rewards(self, step, users, arms, x):
-        """What these decisions earn, and after how many days that arrives."""
+        """The rewards of these decisions, and after how many days they arrive."""
         world, rng = self.world, self.rng
         mean = self.means_at(arms, self.level[step], x)
         share, z = 0.0, np.zeros(len(arms))
