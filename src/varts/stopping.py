@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from varts._validation import Floats, choice, integer, real
-from varts.anytime import Evidence, burn_in
-from varts.anytime.evidence import ERROR, N_OPT
-from varts.anytime.likelihood import likelihood_ratio, stylised_threshold
-from varts.anytime.martingale import PAIRS, Pairs, mixture_for, pair_threshold
+from varts.anytime import (
+    ERROR,
+    N_OPT,
+    PAIRS,
+    Evidence,
+    Pairs,
+    burn_in,
+    likelihood_ratio,
+    mixture_for,
+    pair_threshold,
+    stylised_threshold,
+)
 from varts.policies import VarTS
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats

@@ -11,11 +11,11 @@ from scipy import integrate, special, stats
 
 from tests.anytime import plain
 from tests.tiers import examples
-from varts import ArmStats, Evidence, StopAtError
-from varts.anytime import burn_in, martingale
+from varts import ArmStats, Evidence, StopAtError, anytime
+from varts.anytime import burn_in
 
 WORKED = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
-C2 = martingale.mixture_for(1000)
+C2 = anytime.mixture_for(1000)
 
 
 def random_arms(rng, K, spread=0.3, rewards=300):
@@ -31,17 +31,17 @@ def random_arms(rng, K, spread=0.3, rewards=300):
 
 def test_worked_values_of_an_arm():
     """n = 100, mean 0.3, m2 = 99, c2 = 122, worked out with 12 digits."""
-    assert martingale.mean_evidence(100, 0.3, 99, 122) == pytest.approx(1.6136825124, abs=1e-10)
-    reach = martingale.mean_reach(100, 99, math.log(20), 122)
+    assert anytime.mean_evidence(100, 0.3, 99, 122) == pytest.approx(1.6136825124, abs=1e-10)
+    reach = anytime.mean_reach(100, 99, math.log(20), 122)
     assert reach == pytest.approx(0.4040881122, abs=1e-10)
-    found = martingale.mean_reach(WORKED.n, WORKED.m2, math.log(20), 50)
+    found = anytime.mean_reach(WORKED.n, WORKED.m2, math.log(20), 50)
     assert found == pytest.approx([0.71068584, 0.69216793, 0.28598829], abs=1e-8)
 
 
 def test_the_mixture_is_best_where_it_says():
-    assert martingale.mixture_for(1000) == pytest.approx(1000 / plain.lam(0.05), rel=1e-12)
+    assert anytime.mixture_for(1000) == pytest.approx(1000 / plain.lam(0.05), rel=1e-12)
     widths = [
-        martingale.mean_reach(1000, 1000, math.log(20), 1000 / x / plain.lam(0.05))
+        anytime.mean_reach(1000, 1000, math.log(20), 1000 / x / plain.lam(0.05))
         for x in (0.33, 0.9, 1.0, 1.1, 3)
     ]
     assert min(widths) == widths[2] and max(widths) < 1.06 * widths[2]
@@ -64,7 +64,7 @@ def test_the_martingale_is_1_on_average(n, c2):
             limit=2000,
         )[0]
 
-    found = average(lambda r: martingale.mean_evidence(n, math.sqrt(r / n), 1.0, c2))
+    found = average(lambda r: anytime.mean_evidence(n, math.sqrt(r / n), 1.0, c2))
     assert found == pytest.approx(1, abs=1e-6)
     kappa = c2 / (n + c2)  # the control: the biased variance's exponent, n - 1 instead of n
     wrong = average(
@@ -76,12 +76,12 @@ def test_the_martingale_is_1_on_average(n, c2):
 @examples(150)
 @given(st.floats(2, 1e7), st.floats(1e-6, 1e6), st.floats(1e-9, 0.5), st.floats(0.1, 1e4))
 def test_an_interval_ends_where_the_evidence_is_reached(n, sd, error, c2):
-    reach = float(martingale.mean_reach(n, n * sd**2, math.log(1 / error), c2))
+    reach = float(anytime.mean_reach(n, n * sd**2, math.log(1 / error), c2))
     most = (n - 1) / 2 * math.log1p(n / c2)
     if math.isinf(reach):
         assert most <= math.log(1 / error) * (1 + 1e-9)
     else:
-        found = martingale.mean_evidence(n, reach, n * sd**2, c2)
+        found = anytime.mean_evidence(n, reach, n * sd**2, c2)
         assert found == pytest.approx(math.log(1 / error), rel=1e-6, abs=1e-6)
 
 
@@ -106,10 +106,10 @@ def test_worked_values_of_pairs():
         (1, 2): 0.94369098,
         (0, 2): -0.33716212,
     }.items():
-        found = martingale.pair_evidence(n[a], m2[a], n[b], m2[b], mean[a] - mean[b], 50)
+        found = anytime.pair_evidence(n[a], m2[a], n[b], m2[b], mean[a] - mean[b], 50)
         assert found == pytest.approx(expected, abs=1e-8)
-    assert martingale.pair_threshold(0.05) == pytest.approx(4.743865, abs=1e-6)
-    assert martingale.pair_threshold(0.05 / 4) == pytest.approx(6.380926, abs=1e-6)
+    assert anytime.pair_threshold(0.05) == pytest.approx(4.743865, abs=1e-6)
+    assert anytime.pair_threshold(0.05 / 4) == pytest.approx(6.380926, abs=1e-6)
 
 
 def test_pairs_against_plain_loops(rng):
@@ -137,10 +137,10 @@ def test_pairs_against_plain_loops(rng):
 def test_the_reach_of_a_pair_is_the_gap_with_that_evidence(n, sd, c2):
     """Found without a search for the gap; sds that differ a millionfold included."""
     m2 = n[0] * sd[0] ** 2, n[1] * sd[1] ** 2
-    gap = martingale.pair_reach(n[0], m2[0], n[1], m2[1], 4.74, c2)
+    gap = anytime.pair_reach(n[0], m2[0], n[1], m2[1], 4.74, c2)
     if np.isfinite(gap):
         for factor, low, high in ((1.0, 4.7399, 4.7401), (0.99, -99, 4.74), (1.01, 4.74, 999)):
-            found = martingale.pair_evidence(n[0], m2[0], n[1], m2[1], factor * gap, c2)
+            found = anytime.pair_evidence(n[0], m2[0], n[1], m2[1], factor * gap, c2)
             assert low <= found <= high
 
 
@@ -163,7 +163,7 @@ def test_a_difference_is_in_the_interval_if_its_p_value_is_high_enough(rng):
 # --------------------------------------------------------------------------------------- all arms
 
 
-@pytest.mark.when_changed("src/varts/anytime", except_for=["0-0.3", "1-1.0", "2-0.3"])
+@pytest.mark.when_changed("src/varts/anytime.py", except_for=["0-0.3", "1-1.0", "2-0.3"])
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_possible_best_is_what_all_pairs_say(spread, seed):
@@ -185,7 +185,7 @@ def test_an_arm_may_be_ruled_out_by_one_that_is_not_the_best():
     """The third is known too little to rule out the first, but the second does."""
     arms = ArmStats([5000, 5000, 150], [0.0, 0.15, 0.3], [5000, 5000, 150])
     evidence = Evidence(arms)
-    assert evidence.against(2, 0) < martingale.pair_threshold(0.025) < evidence.against(1, 0)
+    assert evidence.against(2, 0) < anytime.pair_threshold(0.025) < evidence.against(1, 0)
     assert evidence.possible_best().tolist() == [False, True, True]
 
 
@@ -250,7 +250,7 @@ def test_large_means_and_many_rewards():
     )
     # 1e12 rewards: as if the variance were known, Robbins' normal mixture.
     n, z = 1e12, 5.0
-    found = martingale.mean_evidence(n, z / math.sqrt(n), n, 1e9)
+    found = anytime.mean_evidence(n, z / math.sqrt(n), n, 1e9)
     kappa = 1e9 / (n + 1e9)
     assert found == pytest.approx(0.5 * math.log(kappa) + z * z / 2 * (1 - kappa), abs=1e-6)
 

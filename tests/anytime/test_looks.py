@@ -15,11 +15,10 @@ import varts
 from tests.anytime.test_evidence import random_arms
 from tests.seeds import fresh
 from tests.worlds import monitoring
-from varts import ArmStats, Evidence, Tails
-from varts.anytime import martingale
+from varts import ArmStats, Evidence, Tails, anytime
 from varts.tails import kurtosis_of
 
-pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("src/varts/anytime")]
+pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("src/varts/anytime.py")]
 
 RUNS, HORIZON = 400, 3000
 MOST = stats.binom.isf(1e-4, RUNS, 0.05)  # 37 of 400
@@ -36,7 +35,7 @@ def evidence_of(state):
 
 
 def test_the_compiled_pair_is_the_package_s(rng):
-    arms, c2 = random_arms(rng, 100, spread=1.0), martingale.mixture_for(1000)
+    arms, c2 = random_arms(rng, 100, spread=1.0), anytime.mixture_for(1000)
     n, mean, m2 = arms.n, arms.mean, arms.m2
     a, b = rng.permutation(100)[:80].reshape(2, 40)
     found = [

@@ -14,8 +14,7 @@ import varts
 from tests.endings import endings_of
 from tests.seeds import fresh
 from varts import EBTCI, T3C, ArmStats, NormalGamma, SequentialHalving
-from varts.anytime.likelihood import likelihood_ratio, mean_ratio, transport_cost
-from varts.anytime.martingale import minimum
+from varts.anytime import likelihood_ratio, mean_ratio, minimum, transport_cost
 from varts.policies.halving import batch_count
 from varts.policies.top_two import leader_share, pull_probabilities
 from varts.simulation.engine.blocks import Work

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from scipy import special
 
-from varts.anytime import evidence, kurtosis, martingale
+from varts import anytime
 from varts.policies.formulas import unit_free_belief, unit_free_tailed_belief
 from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula
@@ -34,7 +34,7 @@ jit = njit(nogil=True, error_model="numpy")
 belief = formula_jit(Formula.of(unit_free_belief, "belief"))
 tailed_belief = formula_jit(Formula.of(unit_free_tailed_belief, "belief"))
 worth = formula_jit(Formula.of(worth_for_choosing, "worth"))
-mean_evidence = formula_jit(Formula.of(martingale.mean_evidence, "evidence"))
+mean_evidence = formula_jit(Formula.of(anytime.mean_evidence, "evidence"))
 
 
 @dataclass(frozen=True)
@@ -294,10 +294,10 @@ def experiments(
         raise ValueError(f"horizon must be a multiple of {kept}, got {horizon}")
     arms = world.arms(K, gap)
     rule = (
-        martingale.pair_threshold(error / (K - 1), pairs),
-        martingale.mixture_for(evidence.N_OPT),
-        kurtosis.PAIR_BURN_IN,
-        kurtosis.MEAN_BURN_IN,
+        anytime.pair_threshold(error / (K - 1), pairs),
+        anytime.mixture_for(anytime.N_OPT),
+        anytime.PAIR_BURN_IN,
+        anytime.MEAN_BURN_IN,
         math.log(1 / error),
     )
     df = np.concatenate([[1], np.arange(1, 2001)])

@@ -12,7 +12,7 @@ from scipy import special
 
 from varts._intervals import CONFIDENCE
 from varts._validation import Floats, real
-from varts.anytime.kurtosis import burn_in
+from varts.anytime import burn_in
 from varts.checks.decisions import NOTED_MISSING, SMALL_PROBABILITY
 from varts.checks.finding import percent, plural
 from varts.evaluation.decisions import Decisions

@@ -8,7 +8,7 @@ from typing import Any
 from varts import bounds
 from varts._progress import Progress, show_progress
 from varts._validation import choice, integer, real, reals
-from varts.anytime.evidence import ERROR
+from varts.anytime import ERROR
 from varts.empirical import EmpiricalBandit, RewardTable
 from varts.planning import forgetting, recorded, tables
 from varts.planning.certainty import compare_certainty

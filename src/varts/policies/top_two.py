@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from varts._validation import Floats, real
-from varts.anytime.likelihood import likelihood_ratio, transport_cost
+from varts.anytime import likelihood_ratio, transport_cost
 from varts.beliefs import StudentT, pick_best
 from varts.policies.base import Policy
 from varts.policies.largest_index import even_share

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats
-from varts.anytime import Evidence
-from varts.anytime.evidence import ERROR
+from varts.anytime import ERROR, Evidence
 from varts.beliefs import Belief
 from varts.context import HalfPosterior, Units, infer, infer_halves
 from varts.context.inference import symmetric

@@ -15,8 +15,7 @@ import numpy as np
 from varts._intervals import CONFIDENCE
 from varts._text import decimal, places_for
 from varts._validation import abbreviate, choice, real
-from varts.anytime import Evidence
-from varts.anytime.evidence import ERROR
+from varts.anytime import ERROR, Evidence
 from varts.checks.rewards import FEWEST_PER_ARM
 from varts.policies import VarTS
 from varts.stats import ArmStats

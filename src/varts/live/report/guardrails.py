@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from varts._intervals import CONFIDENCE
 from varts._text import decimal, places_for, printable
 from varts._validation import Floats, abbreviate, real
-from varts.anytime.evidence import ERROR
+from varts.anytime import ERROR
 from varts.live.options import Guard, check_guards
 from varts.live.report.estimates import anytime_intervals
 from varts.live.report.rules import ARMS_NAMED

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from varts.anytime import martingale
-from varts.anytime.evidence import ROUNDING
-from varts.anytime.martingale import GOLDEN, GOLDEN_STEPS, GRID
+from varts import anytime
+from varts.anytime import GOLDEN, GOLDEN_STEPS, GRID, ROUNDING
 from varts.simulation.engine.parts import jit
 from varts.simulation.engine.specialisation import UNBOUND
 
@@ -27,7 +26,7 @@ likelihood_ratio: Any = UNBOUND  # (n, m2, n2, m22, gap) -> number
 mean_ratio: Any = UNBOUND
 stylised_threshold: Any = UNBOUND  # (t, error) -> number
 
-mean_evidence = jit(martingale.mean_evidence)
+mean_evidence = jit(anytime.mean_evidence)
 
 
 # What a loop gets that no rule ends: numbers, looks and notes, as of any rule.
@@ -88,7 +87,7 @@ def evidence_at(x, gap, n, m2, n2, m22, c2):
 
 @jit
 def least_evidence(gap, n, m2, n2, m22, c2):
-    """`martingale.pair_evidence` of single numbers, by the same search."""
+    """`anytime.pair_evidence` of single numbers, by the same search."""
     at, least = 0, np.inf
     for k in range(len(GRID)):
         value = evidence_at(GRID[k], gap, n, m2, n2, m22, c2)

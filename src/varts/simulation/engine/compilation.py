@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from scipy import special
 
-from varts.anytime import likelihood
+from varts import anytime
 from varts.drift import Drifting
 from varts.policies import Policy, student_quantile, top_two
 from varts.policies.fading import split_fading
@@ -145,7 +145,7 @@ def plain_formula(function: Any) -> Any:
 @functools.cache
 def top_two_formulas() -> dict[str, Any]:
     """What leader and challenger are chosen by, compiled."""
-    formulas = likelihood.transport_cost, top_two.challenge, top_two.leader_share
+    formulas = anytime.transport_cost, top_two.challenge, top_two.leader_share
     return {formula.__name__: plain_formula(formula) for formula in formulas}
 
 
@@ -156,7 +156,7 @@ def end_function(stop: Stop) -> Any:
         return certainty.never_ends
     is_certain = certainty.is_certain_by_evidence
     if stop == "ratio":
-        formulas = likelihood.likelihood_ratio, likelihood.mean_ratio, likelihood.stylised_threshold
+        formulas = anytime.likelihood_ratio, anytime.mean_ratio, anytime.stylised_threshold
         bound = {formula.__name__: plain_formula(formula) for formula in formulas}
         bound["ahead"] = jit(specialise(certainty.is_ahead, **bound))
         is_certain = jit(specialise(certainty.is_certain_by_ratio, **bound))

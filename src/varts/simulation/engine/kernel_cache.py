@@ -44,8 +44,7 @@ def kernel_sources() -> list[Path]:
     contextual = "contextual_problems.py", "linear_stats.py", "visits.py"
     files = [*(package / name for name in (*names, *contextual)), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
-    files += package.glob("anytime/*.py")
-    return sorted([*files, package / "beliefs" / "stirling.py"])
+    return sorted([*files, package / "anytime.py", package / "beliefs" / "stirling.py"])
 
 
 @cache
