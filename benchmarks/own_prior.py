@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from varts import ArmStats, EBVarTS, Evidence, NormalGamma, StudentT, VarTS
+from varts.kurtosis import worth_of
 from varts.policies.eb_var_ts import HARDLY
 from varts.policies.formulas import own_prior_belief, unit_free_belief
 from varts.priors import own_kurtosis, own_numbers
 from varts.stats import merged_moments
-from varts.tails import worth_of
 
 HISTORY = 300  # rewards of each past arm
 

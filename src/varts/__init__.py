@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
     from varts.instances import Instances as Instances
+    from varts.kurtosis import Tails as Tails
     from varts.linear_stats import LinearStats as LinearStats
     from varts.live import Decision as Decision
     from varts.live import Experiment as Experiment
@@ -114,7 +115,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.stopping import StopAtLoss as StopAtLoss
     from varts.stopping import StopAtPBest as StopAtPBest
     from varts.stopping import StopRule as StopRule
-    from varts.tails import Tails as Tails
     from varts.visits import ContextualProblem as ContextualProblem
     from varts.visits import Visits as Visits
 
@@ -190,7 +190,7 @@ _homes = {
     "varts.simulation.study": ("Study", "simulate"),
     "varts.simulation.sweep": ("Sweep", "sweep"),
     "varts.simulation.trace": ("Trace", "trace"),
-    "varts.tails": ("Tails",),
+    "varts.kurtosis": ("Tails",),
     "varts.visits": ("ContextualProblem", "Visits"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}

@@ -16,7 +16,7 @@ from tests.anytime.test_evidence import random_arms
 from tests.seeds import fresh
 from tests.worlds import monitoring
 from varts import ArmStats, Evidence, Tails, anytime
-from varts.tails import kurtosis_of
+from varts.kurtosis import kurtosis_of
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.when_changed("src/varts/anytime.py")]
 

@@ -7,8 +7,8 @@ import pytest
 
 import varts
 from varts.anytime import Evidence, burn_in
+from varts.kurtosis import Tails
 from varts.live.report.thin import MOST_P_BEST, limit_p_best
-from varts.tails import Tails
 
 
 def shop(values, **options):

@@ -7,9 +7,9 @@ from scipy import optimize, stats
 import varts
 from tests.seeds import fresh
 from varts import ArmStats, NormalGamma, own_prior
+from varts.kurtosis import worth_of
 from varts.priors import own_kurtosis, own_numbers
 from varts.priors.own_arms import ALPHA_CENTER, ALPHAS, KAPPA_CENTER, KAPPAS, LOG_SD, OWN_KURTOSIS
-from varts.tails import worth_of
 
 
 def looped(arms):

@@ -16,11 +16,11 @@ from numba import njit
 from scipy import special
 
 from varts import anytime
+from varts.kurtosis import worth_for_choosing
 from varts.policies.formulas import unit_free_belief, unit_free_tailed_belief
 from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.rng import exponential, normal, stream, student, uniform
-from varts.tails import worth_for_choosing
 
 HORIZON, RUNS, ERROR = 10_000, 1000, 0.05
 CHUNK = 25  # experiments of a compiled call

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from varts._validation import Floats
 from varts.checks.finding import NOTE, OK, WARNING, Finding, percent, plural, too_few
 from varts.checks.level import Periods, movement
+from varts.kurtosis import Tails
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 FEWEST_REWARDS = 100  # of all arms together, to judge the shape of their distribution
 FEWEST_PER_ARM = 30  # to judge an arm

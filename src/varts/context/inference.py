@@ -4,7 +4,7 @@ A policy can treat rewards as Gaussian and slopes as unlimited, and still choose
 relies on an interval. So a report differs from a policy in two ways. Without a prior, slopes have
 one that is estimated from the arms themselves (`shrunk_linear_prior`). And the noise variance is
 learned only as fast as the tails of the residuals allow, with skewed beliefs if residuals are
-skewed; see `varts.tails` for the same without features.
+skewed; see `varts.kurtosis` for the same without features.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 
 from varts._validation import Floats
 from varts.beliefs import SkewedT, StudentT
+from varts.kurtosis import GAUSSIAN_KURTOSIS, Tails
 from varts.linear_stats import LinearStats, check_linear_stats
 from varts.policies.formulas import LARGEST_SKEW, SKEWNESS_SHOWN
 from varts.policies.shrunk_line import shrunk_linear_prior
 from varts.priors import LinearNormalGamma
 from varts.priors.updates import student_t
 from varts.stats import ArmStats
-from varts.tails import GAUSSIAN_KURTOSIS, Tails
 
 
 class TailedRegression(LinearNormalGamma, stored=False):

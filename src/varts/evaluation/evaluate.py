@@ -19,8 +19,8 @@ from varts.evaluation.decisions import Decisions
 from varts.evaluation.result import ArmMean, Estimate, Evaluation
 from varts.evaluation.scores import Estimated, Scores, played_arms, weighted_mean
 from varts.evaluation.targets import ROUNDING, Target, check_target, describe_target, shares_of
+from varts.kurtosis import Tails
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 if TYPE_CHECKING:
     from varts.fitting.contexts import FeaturesLike

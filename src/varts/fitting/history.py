@@ -17,9 +17,9 @@ from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
 from varts.fitting.contexts import ContextTally, FeaturesLike, find_features
 from varts.fitting.sample import merge_samples
 from varts.fitting.sources import Table, find_tables
+from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,11 +29,11 @@ from varts.fitting.linear_likelihood import (
 from varts.fitting.linear_unit import LinearUnit, standardise_contexts
 from varts.fitting.marginal_likelihood import Maximum, pull_towards
 from varts.fitting.notes import note_limits, note_linear_trial, note_tails
+from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
 from varts.priors import LinearNormalGamma
 from varts.priors.regression import regress
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 LARGE = {"kappa": 18.0, "precision": 18.0, "alpha": 12.0}  # logs: no differences between arms
 VISIBLE = 1.35  # of the log evidence: 5 % of histories without differences come out above

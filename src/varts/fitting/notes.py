@@ -9,7 +9,7 @@ from varts.fitting.diagnostics import DOUBTFUL_P
 from varts.fitting.held_out import FEWEST_ARMS, FEWEST_REWARDS, HeldOut
 from varts.fitting.linear_held_out import FEWEST_ARMS as FEWEST_ARMS_WITH_FEATURES
 from varts.fitting.linear_held_out import HeldOutEvidence
-from varts.tails import Tails
+from varts.kurtosis import Tails
 
 NOTED_WIDENING = 1.05  # a note says so if a prior is widened by more than 5 %
 LITTLE_HISTORY_ARMS = 30

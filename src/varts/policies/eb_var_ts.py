@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, real
 from varts.beliefs import SkewedT, StudentT
+from varts.kurtosis import Tails
 from varts.policies.base import BeliefPolicy
 from varts.policies.formulas import own_prior_belief, skewed_belief
 from varts.policies.registry import register
 from varts.priors import own_prior
 from varts.priors.own_arms import rounded_numbers
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 HARDLY = 0.03  # sds of a reward: arms of many A/B tests differ by no more
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, abbreviate, common_shape, reals
 from varts.beliefs import SkewedT
+from varts.kurtosis import Tails
 from varts.policies.base import BeliefPolicy
 from varts.policies.formulas import (
     known_variance_belief,
@@ -24,7 +25,6 @@ from varts.policies.formulas import (
 from varts.policies.registry import register
 from varts.priors import Normal, NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 
 @register

@@ -15,9 +15,9 @@ import numpy as np
 from varts._files import write_text
 from varts._text import printable
 from varts._validation import Floats, UnknownArmsWarning, abbreviate, common_shape, unknown
+from varts.kurtosis import Tails
 from varts.priors.matching import groups_missing, match_arms
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -35,10 +35,10 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats
+from varts.kurtosis import GAUSSIAN_KURTOSIS, kurtosis_of, worth_of
 from varts.priors.base import check_stats
 from varts.priors.normal_gamma import NormalGamma
 from varts.stats import ArmStats
-from varts.tails import GAUSSIAN_KURTOSIS, kurtosis_of, worth_of
 
 # The fewest arms for which a prior of their own is recommended. On the held-out worlds of
 # benchmarks/own_prior.py it changed regret by -3 and +1 % with 2 arms (± 1.5), -7 to +3 % with 5,

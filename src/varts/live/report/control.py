@@ -20,10 +20,10 @@ import numpy as np
 from varts._text import decimal, places_for, printable
 from varts._validation import Floats
 from varts.anytime import Evidence
+from varts.kurtosis import Tails
 from varts.live.core.effective import thin_arms
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
 from varts.live.report.thin import MOST_P_BEST
-from varts.tails import Tails
 
 if TYPE_CHECKING:
     import polars as pl

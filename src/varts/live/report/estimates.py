@@ -20,6 +20,7 @@ from varts.beliefs import Belief
 from varts.context import HalfPosterior, Units, infer, infer_halves
 from varts.context.inference import symmetric
 from varts.context.overall import averaged
+from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
 from varts.live.core.allocation import (
     halves_of,
@@ -33,7 +34,6 @@ from varts.live.report.thin import limit_p_best
 from varts.policies import BernoulliTS, EBVarTS, KnownVarianceTS, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,9 +17,9 @@ from varts._text import decimal, places_for
 from varts._validation import abbreviate, choice, real
 from varts.anytime import ERROR, Evidence
 from varts.checks.rewards import FEWEST_PER_ARM
+from varts.kurtosis import Tails
 from varts.policies import VarTS
 from varts.stats import ArmStats
-from varts.tails import Tails
 
 GOALS = {"max": ("earned", "gain"), "min": ("saved", "saving")}  # the verb and noun of a gain
 

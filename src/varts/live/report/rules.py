@@ -13,6 +13,7 @@ from varts._text import printable
 from varts.anytime import Evidence
 from varts.checks.finding import percent
 from varts.checks.rewards import FEWEST_REWARDS
+from varts.kurtosis import Tails
 from varts.live.core.effective import Effective
 from varts.live.core.state import Config
 from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
@@ -20,7 +21,6 @@ from varts.live.report.thin import thin_note
 from varts.policies import EBVarTS
 from varts.stats import ArmStats
 from varts.stopping import StopAtError, StopAtLoss, StopAtPBest
-from varts.tails import Tails
 
 MOST_PENDING = 0.5  # share of the decisions: with more pending, the rewards may be a biased sample
 FEWEST_DECISIONS = 20  # before a share of pending decisions is worth a sentence

@@ -40,7 +40,7 @@ VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__
 def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
     package = Path(__file__).parents[2]
-    names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "tails.py"
+    names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "kurtosis.py"
     contextual = "contextual_problems.py", "linear_stats.py", "visits.py"
     files = [*(package / name for name in (*names, *contextual)), *package.glob("priors/*.py")]
     files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from varts.kurtosis import kurtosis_of, worth_for_choosing, worth_of
 from varts.policies.thompson import MVTS, BernoulliTS
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.loop import merged, merged_moments
@@ -18,7 +19,6 @@ from varts.simulation.engine.memory import UNSOUND, note_unsound
 from varts.simulation.engine.parts import inlined, jit
 from varts.simulation.engine.rng import log_gamma, normal, uniform, unlikely
 from varts.simulation.engine.specialisation import UNBOUND, specialise
-from varts.tails import kurtosis_of, worth_for_choosing, worth_of
 
 PARAMETERS: int = UNBOUND  # how many extra arguments the formula takes
 TAILS: bool = UNBOUND  # whether the last parameter is what a reward is worth for a variance
