@@ -28,7 +28,7 @@ from varts.live.core.sums import Line, point_of
 from varts.policies.formulas import unit_free_prior
 from varts.policies.shrunk_line import shrunk_linear_prior
 from varts.policies.unit_free_line import slope_precision
-from varts.priors.regression import Regression, inverse_root, regress
+from varts.priors.linear import Regression, inverse_root, regress
 from varts.stats import ArmStats
 
 EXPERIMENTS, UNITS, AT, GROWTH = 300, 200, 20, 0.03

@@ -9,7 +9,7 @@ import varts
 from tests.policies.built import built
 from tests.seeds import fresh
 from varts.linear_stats import LinearStats
-from varts.priors.regression import Regression, regress
+from varts.priors.linear import Regression, regress
 from varts.simulation.engine import linear
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import loop_of, special_of_numbers

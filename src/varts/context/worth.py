@@ -27,7 +27,7 @@ from varts.beliefs import StudentT
 from varts.context.inference import HalfPosterior
 from varts.context.units import Units
 from varts.priors import LinearNormalGamma
-from varts.priors.regression import inverse_root
+from varts.priors.linear import inverse_root
 
 DRAWS = 40_000  # of the gain: the ends of its interval are off by about 1 % of its width
 SEED = 0

@@ -32,7 +32,7 @@ from varts.fitting.notes import note_limits, note_linear_trial, note_tails
 from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
 from varts.priors import LinearNormalGamma
-from varts.priors.regression import regress
+from varts.priors.linear import regress
 from varts.stats import ArmStats
 
 LARGE = {"kappa": 18.0, "precision": 18.0, "alpha": 12.0}  # logs: no differences between arms

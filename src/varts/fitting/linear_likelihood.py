@@ -27,7 +27,7 @@ from varts.fitting.marginal_likelihood import (
 )
 from varts.fitting.pooling import information
 from varts.linear_stats import LinearStats
-from varts.priors.regression import Regression, inverse_root, log_evidence, regress
+from varts.priors.linear import Regression, inverse_root, log_evidence, regress
 
 STEEPEST = 10.0  # sds of all rewards per sd of a feature: how large a mean slope may well be
 GUESSES = ((0.0, 2.0, 3.0), (3.0, 5.0, 10.0), (-3.0, -2.0, 0.7))  # log kappa, log precision, alpha

@@ -1,21 +1,25 @@
 """Priors over an arm's mean (and variance), and what rewards make of them.
 
-`updates` has the formulas, `normal_gamma` and `normal` the two kinds of prior, `base` what they
-share, `matching` finds the entries of arms by their names, `conversion` makes a prior of whatever
-stands for one. `own_arms` estimates one from the arms of a running experiment.
-`linear_normal_gamma` is `normal_gamma` for rewards that depend on features, with its formulas in
-`regression`. A posterior has the type of its prior.
+`normal` has the two kinds of prior and their formulas, `base` what they share, `matching` finds the
+entries of arms by their names, `conversion` makes a prior of whatever stands for one. `own_arms`
+estimates one from the arms of a running experiment. `linear` is for rewards that depend on
+features. A posterior has the type of its prior.
 """
 
 from varts._validation import UnknownArmsWarning
 from varts.priors.base import Prior
 from varts.priors.conversion import HasPrior, PriorLike, prior_from
-from varts.priors.linear_normal_gamma import LinearNormalGamma
+from varts.priors.linear import LinearNormalGamma
 from varts.priors.matching import match_arms, read_groups
-from varts.priors.normal import Normal
-from varts.priors.normal_gamma import NormalGamma
+from varts.priors.normal import (
+    Normal,
+    NormalGamma,
+    data_share,
+    normal_gamma_update,
+    normal_update,
+    student_t,
+)
 from varts.priors.own_arms import own_kurtosis, own_numbers, own_prior
-from varts.priors.updates import data_share, normal_gamma_update, normal_update, student_t
 
 __all__ = [
     "HasPrior",

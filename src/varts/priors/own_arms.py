@@ -37,7 +37,7 @@ from scipy import special
 from varts._validation import Floats
 from varts.kurtosis import GAUSSIAN_KURTOSIS, kurtosis_of, worth_of
 from varts.priors.base import check_stats
-from varts.priors.normal_gamma import NormalGamma
+from varts.priors.normal import NormalGamma
 from varts.stats import ArmStats
 
 # The fewest arms for which a prior of their own is recommended. On the held-out worlds of

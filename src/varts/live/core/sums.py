@@ -18,7 +18,7 @@ import numpy as np
 
 from varts._validation import Floats
 from varts.linear_stats import merged_products
-from varts.priors.regression import solve
+from varts.priors.linear import solve
 from varts.stats import faded, merged_moments
 
 LEAST_LEFT = 0.5  # of a sum or a weight: if a removal leaves less, it has cost digits

@@ -23,8 +23,8 @@ from varts.linear_stats import LinearStats
 from varts.policies.formulas import unit_free_prior
 from varts.policies.linear import LinearPolicy
 from varts.policies.unit_free_line import slope_precision
-from varts.priors.regression import inverse_root
-from varts.priors.updates import data_share
+from varts.priors.linear import inverse_root
+from varts.priors.normal import data_share
 from varts.simulation.engine.index_selectors import before
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.parts import jit
