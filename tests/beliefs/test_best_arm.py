@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from varts import Beta, NormalGamma, StudentT
-from varts.beliefs import densities, quadrature
+from varts.beliefs import distributions, quadrature
 
 INF = np.inf
 DFS = [0.004, 0.5, 1, 1.3, 3, INF]
@@ -280,8 +280,8 @@ def test_a_wrong_argument_is_one_sentence(ask, words):
 def test_a_density_that_is_not_the_derivative_of_f_is_refused(monkeypatch):
     """Negative control of the error control: densities 1e-6 too high cannot pass for true."""
     belief = StudentT([0.0, 1.0], 1.0, 3.0)
-    right = densities.t_height
-    monkeypatch.setattr(densities, "t_heights", lambda df: right(df) * (1 + 1e-6))
+    right = distributions.t_height
+    monkeypatch.setattr(distributions, "t_heights", lambda df: right(df) * (1 + 1e-6))
     with pytest.raises(ArithmeticError, match=r"^quadrature did not converge after \d+ panels$"):
         belief.p_best()
 

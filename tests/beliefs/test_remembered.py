@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 
 from varts import ArmStats, NormalGamma, VarTS
-from varts.beliefs import densities, remembered
-from varts.beliefs.remembered import Remembered
+from varts.beliefs import best_arm, distributions
+from varts.beliefs.best_arm import Remembered
 
 
 @pytest.fixture
 def nothing_remembered(monkeypatch):
     """Memories that begin empty, and what their formulas are asked for."""
     asked = []
-    height = densities.t_height
+    height = distributions.t_height
 
     def noted_height(df):
         asked.append(df.tolist())
         return height(df)
 
-    monkeypatch.setattr(densities, "t_heights", Remembered(noted_height))
-    densities.t_quantiles.cache_clear()
+    monkeypatch.setattr(distributions, "t_heights", Remembered(noted_height))
+    distributions.t_quantiles.cache_clear()
     return asked
 
 
@@ -37,8 +37,8 @@ def test_p_best_after_a_reward_is_that_of_a_fresh_process(nothing_remembered):
     kept = [belief.p_best().tobytes() for belief in visited_states(60)]
     fresh = []
     for belief in visited_states(60):
-        densities.t_heights._answers.clear()
-        densities.t_quantiles.cache_clear()
+        distributions.t_heights._answers.clear()
+        distributions.t_quantiles.cache_clear()
         fresh.append(belief.p_best().tobytes())
     assert kept == fresh
 
@@ -53,13 +53,13 @@ def test_only_the_arm_with_the_reward_is_worked_out_again(nothing_remembered):
 
 def test_an_answer_does_not_depend_on_the_numbers_beside_it():
     df = np.concatenate([np.arange(1, 300) / 2, 10.0 ** np.arange(3, 16)])
-    for formula in (densities.t_height, densities.t_quantiles(1e-14, 1e-3, 1e-7).formula):
+    for formula in (distributions.t_height, distributions.t_quantiles(1e-14, 1e-3, 1e-7).formula):
         alone = np.array([formula(df[i : i + 1])[0] for i in range(df.size)])
         assert formula(df).tobytes() == alone.tobytes()
 
 
 def test_a_memory_forgets_when_it_is_full(monkeypatch):
-    monkeypatch.setattr(remembered, "MOST_REMEMBERED", 5)
+    monkeypatch.setattr(best_arm, "MOST_REMEMBERED", 5)
     asked = []
     double = Remembered(lambda x: asked.extend(x.tolist()) or 2 * x)
     for start in (0.0, 4.0, 8.0, 0.0):

@@ -6,7 +6,7 @@ from scipy import integrate, stats
 
 from tests.seeds import fresh
 from varts import SkewedT, StudentT
-from varts.beliefs.skewed_densities import SkewedStudents
+from varts.beliefs.distributions import SkewedStudents
 
 RNG = np.random.default_rng(fresh(7))
 PAIRS = [

@@ -4,7 +4,7 @@
 TS20, and with df = inf the Gaussian ones. `SkewedT` is what reports say of rewards with tails.
 `Beta(a, b)` serves Bernoulli Thompson sampling. Arms are the last axis; the random generator is
 always an argument. What concerns all arms together (which is best, what a wrong choice costs) is in
-`best_arm`, by `quadrature` of the distributions in `densities`.
+`best_arm`, by `quadrature` of the distributions in `distributions`.
 """
 
 from varts.beliefs.base import Belief, pick_best

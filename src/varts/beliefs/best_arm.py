@@ -11,6 +11,7 @@ largest,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,75 @@ def gap_to_best(arms: Any, floor: float | None = None) -> float:
 def any_above(S: Floats) -> Floats:
     """P(at least one lies above)."""
     return np.asarray(-np.expm1(np.log1p(-np.minimum(S, 1 - 1e-16)).sum(axis=0)))
+
+
+# --------------------------------------------------------------------------------------- who leads
+# When an arm may be said to be ahead of the others.
+
+
+REWARDS_PER_ARM = 10  # in play and on average, before an arm is said to be ahead
+ODDS_OF_A_LEADER = 3.0  # times those among equal arms: P(best) of 0.75 with two arms, 0.25 with ten
+
+
+def leads(p_best: Floats) -> Any:
+    """Whether the best arm's odds are three times those that it would have among equal arms.
+
+    Args:
+        p_best: P(best) of every arm, or a row of them per question.
+
+    >>> import numpy as np
+    >>> leads(np.array([0.7, 0.3])), leads(np.array([0.8, 0.2])), leads(np.array([1.0]))
+    (False, True, True)
+    """
+    K = p_best.shape[-1]
+    odds = ODDS_OF_A_LEADER / max(K - 1, 1)
+    found = (p_best.max(axis=-1) >= odds / (1 + odds)) | (K == 1)
+    return found if found.ndim else bool(found)
+
+
+# -------------------------------------------------------------------------- formulas of one number
+# Formulas of one number that are worked out once for each.
+#
+# A reward changes what is known of one arm. The degrees of freedom of the others are what they
+# were, and with them the dearest numbers of a t distribution, its quantiles.
+
+
+MOST_REMEMBERED = 2_000  # answers of a formula; then all are forgotten
+
+
+class Remembered:
+    """A formula whose answers are remembered by the number that they were asked for.
+
+    An answer depends on nothing else, not even on the numbers beside it: what is remembered is what
+    the formula would say again, to the last bit. Threads may share it.
+
+    Args:
+        formula: From an array of numbers to an array of answers, a number or a row for each.
+
+    >>> asked = []
+    >>> square = Remembered(lambda x: asked.append(x.tolist()) or x * x)
+    >>> square(np.array([1.0, 2.0])), square(np.array([3.0, 2.0]))
+    (array([1., 4.]), array([9., 4.]))
+    >>> asked
+    [[1.0, 2.0], [3.0]]
+    """
+
+    def __init__(self, formula: Callable[[Floats], Floats]) -> None:
+        self.formula = formula
+        self._answers: dict[float, Any] = {}
+
+    def __call__(self, x: Floats) -> Floats:
+        """The answers for these numbers, in their order.
+
+        Args:
+            x: An array with one axis.
+        """
+        numbers = x.tolist()
+        found = list(map(self._answers.get, numbers))
+        if None in found:
+            new = [i for i, answer in enumerate(found) if answer is None]
+            if len(self._answers) > MOST_REMEMBERED:
+                self._answers.clear()
+            for i, answer in zip(new, self.formula(x[new]).tolist(), strict=True):
+                found[i] = self._answers[numbers[i]] = answer
+        return np.array(found)

@@ -11,7 +11,7 @@ from scipy import special
 from varts._validation import Floats, reals
 from varts.beliefs import best_arm
 from varts.beliefs.base import Belief
-from varts.beliefs.densities import Betas
+from varts.beliefs.distributions import Betas
 
 
 @dataclass(frozen=True, eq=False)

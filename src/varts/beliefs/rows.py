@@ -18,7 +18,7 @@ from scipy import special
 from varts._caching import computed_once
 from varts._validation import Floats
 from varts.beliefs.best_arm import MOST_ERROR, any_above, measure_wins
-from varts.beliefs.densities import NEAR_ITS_END, Students, negligible_below
+from varts.beliefs.distributions import NEAR_ITS_END, Students, negligible_below
 from varts.beliefs.quadrature import (
     FIRST_PANEL_WIDTH,
     INTEGRAL,

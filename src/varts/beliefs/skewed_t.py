@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, reals
 from varts.beliefs.base import Belief
+from varts.beliefs.distributions import SkewedStudents, stretch
 from varts.beliefs.quadrature import POINT_SCALE
-from varts.beliefs.skewed_densities import SkewedStudents, stretch
 from varts.beliefs.student_t import StudentT
 
 MOST_SKEW = 30.0  # scales: the quadrature takes an arm to be as wide as its scale, more or less

@@ -15,7 +15,7 @@ from varts._caching import computed_once
 from varts._validation import Floats, reals
 from varts.beliefs import best_arm, rows
 from varts.beliefs.base import Belief, pick_best
-from varts.beliefs.densities import Students
+from varts.beliefs.distributions import Students
 from varts.beliefs.quadrature import MANY_ARMS, NARROWEST_SCALE, POINT_SCALE
 
 # Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats, abbreviate, check_file, choice, real
-from varts.beliefs.leader import REWARDS_PER_ARM
+from varts.beliefs.best_arm import REWARDS_PER_ARM
 from varts.context.coefficients import coefficients
 from varts.context.inference import HalfPosterior, infer, infer_halves
 from varts.context.overall import overall

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from varts.beliefs.leader import REWARDS_PER_ARM, leads
+from varts.beliefs.best_arm import REWARDS_PER_ARM, leads
 from varts.context.inference import symmetric
 from varts.context.overall import ranked_at
 from varts.context.units import Units, beyond_data, mean_rows

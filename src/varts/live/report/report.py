@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts._validation import real
-from varts.beliefs.leader import REWARDS_PER_ARM, leads
+from varts.beliefs.best_arm import REWARDS_PER_ARM, leads
 from varts.checks.finding import NOTE, WARNING, Finding
 from varts.checks.rewards import RewardSummary, check_rewards
 from varts.context import ContextReport, HalfPosterior, report_on

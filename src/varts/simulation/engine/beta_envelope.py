@@ -33,13 +33,16 @@ from __future__ import annotations
 
 import math
 
-from varts.beliefs import stirling
+from varts.beliefs import distributions
 from varts.policies.thompson import BernoulliTS
 from varts.simulation.engine.parts import inlined, jit
 from varts.simulation.engine.rng import exponential, gamma, uniform
 
 posterior = jit(BernoulliTS.believe)
-beyond_stirling, stirling_series = jit(stirling.beyond_stirling), jit(stirling.stirling_series)
+beyond_stirling, stirling_series = (
+    jit(distributions.beyond_stirling),
+    jit(distributions.stirling_series),
+)
 
 # Columns of `beliefs`, a row per arm.
 A, B = 0, 1

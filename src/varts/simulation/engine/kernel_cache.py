@@ -34,17 +34,29 @@ from varts._validation import KernelCacheWarning
 FILES_KEPT = 256  # those last used; a kernel takes some 100 kB
 SUFFIX = ".kernel"
 HASH_BYTES = 32
+PACKAGE = Path(__file__).parents[2]
+COMPILED_FROM = (
+    "anytime.py",
+    "kurtosis.py",
+    "linear_stats.py",
+    "stats.py",
+    "problems.py",
+    "revenue.py",
+    "empirical.py",
+    "drift.py",
+    "visits.py",
+    "contextual_problems.py",
+    "beliefs/*.py",
+    "policies/*.py",
+    "priors/*.py",
+    "simulation/engine/*.py",
+)
 VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__
 
 
 def kernel_sources() -> list[Path]:
     """All files of this package that kernels are compiled from."""
-    package = Path(__file__).parents[2]
-    names = "drift.py", "empirical.py", "problems.py", "revenue.py", "stats.py", "kurtosis.py"
-    contextual = "contextual_problems.py", "linear_stats.py", "visits.py"
-    files = [*(package / name for name in (*names, *contextual)), *package.glob("priors/*.py")]
-    files += [*package.glob("simulation/engine/*.py"), *package.glob("policies/*.py")]
-    return sorted([*files, package / "anytime.py", package / "beliefs" / "stirling.py"])
+    return sorted(file for each in COMPILED_FROM for file in PACKAGE.glob(each))
 
 
 @cache
@@ -52,7 +64,8 @@ def sources_digest() -> str:
     """A hash of all sources that kernels are compiled from: an edit to any makes new kernels."""
     digest = hashlib.sha256()
     for file in kernel_sources():
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        name = file.relative_to(PACKAGE).as_posix()
+        digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
