@@ -26,8 +26,7 @@ from varts.context.worth import best_of
 from varts.linear_stats import merged_products
 from varts.live.core.sums import Line, point_of
 from varts.policies.formulas import unit_free_prior
-from varts.policies.shrunk_line import shrunk_linear_prior
-from varts.policies.unit_free_line import slope_precision
+from varts.policies.linear import shrunk_linear_prior, slope_precision
 from varts.priors.linear import Regression, inverse_root, regress
 from varts.stats import ArmStats
 

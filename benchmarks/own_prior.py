@@ -18,8 +18,8 @@ import numpy as np
 
 from varts import ArmStats, EBVarTS, Evidence, NormalGamma, StudentT, VarTS
 from varts.kurtosis import worth_of
-from varts.policies.eb_var_ts import HARDLY
 from varts.policies.formulas import own_prior_belief, unit_free_belief
+from varts.policies.thompson import HARDLY
 from varts.priors import own_kurtosis, own_numbers
 from varts.stats import merged_moments
 

@@ -9,8 +9,7 @@ from varts import ArmStats, LinearNormalGamma, LinearStats, LinearVarTS, context
 from varts.beliefs import SkewedT
 from varts.context import HalfPosterior, Units, crossfitted_worth, infer, infer_halves
 from varts.context.inference import FEW_HIDE_TAILS, symmetric
-from varts.policies.shrunk_line import LOG_HYPERPRIOR, SIZES, shrunk_linear_prior
-from varts.policies.unit_free_line import NO_EFFECT
+from varts.policies.linear import LOG_HYPERPRIOR, NO_EFFECT, SIZES, shrunk_linear_prior
 
 
 def dense_prior(arm, x, y, wider=1.0):

@@ -112,7 +112,7 @@ def test_the_model_is_a_regression_of_each_arm(log):
     rows = np.arange(at)[log.arm[:at] == 1]
     seen = rows[: taken_in(len(rows))[-1]]
     whole = varts.LinearStats.empty(1, 2).observe(np.zeros(len(log), int), log.x, log.reward)
-    prior = replace(varts.policies.unit_free_line.unit_free_linear_prior(whole), kappa=0.0)
+    prior = replace(varts.policies.linear.unit_free_linear_prior(whole), kappa=0.0)
     zeros = np.zeros(len(seen), int)
     arm = varts.LinearStats.empty(1, 2).observe(zeros, log.x[seen], log.reward[seen])
     right = prior.posterior(arm).at(log.x[at])[0]

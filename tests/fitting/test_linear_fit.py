@@ -335,7 +335,7 @@ def test_arms_that_do_not_differ_are_noted():
 def gain_on_new_arms(found, table, d=2):
     """Nats an arm that the prior gains over what LinearVarTS starts from, on other arms."""
     arms = stats_of(table, d)
-    plain = varts.policies.unit_free_line.unit_free_linear_prior(stats_of(found[1], d).pooled())
+    plain = varts.policies.linear.unit_free_linear_prior(stats_of(found[1], d).pooled())
     return (found[0].prior.log_evidence(arms) - plain.log_evidence(arms)).mean()
 
 

@@ -10,12 +10,8 @@ from tests.endings import endings_of
 from tests.policies.built import built
 from tests.seeds import fresh
 from varts import ArmStats, BernoulliBandit, GaussianBandit, NormalGamma
+from varts.policies.bayes_ucb import normal_quantile, student_quantile, student_quantile_given
 from varts.policies.divergence import neg_entropy, upper_mean
-from varts.policies.student_quantile import (
-    normal_quantile,
-    student_quantile,
-    student_quantile_given,
-)
 from varts.simulation.engine.blocks import Work
 
 ONE = ArmStats(n=[10], mean=[0.5], m2=[4.0])

@@ -15,8 +15,7 @@ from tests.endings import endings_of
 from tests.seeds import fresh
 from varts import EBTCI, T3C, ArmStats, NormalGamma, SequentialHalving
 from varts.anytime import likelihood_ratio, mean_ratio, minimum, transport_cost
-from varts.policies.halving import batch_count
-from varts.policies.top_two import leader_share, pull_probabilities
+from varts.policies.best_arm import batch_count, leader_share, pull_probabilities
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import _hooks
 from varts.simulation.engine.kernel import kernel_of, parameter_array

@@ -19,7 +19,7 @@ from varts.beliefs import SkewedT, StudentT
 from varts.kurtosis import GAUSSIAN_KURTOSIS, Tails
 from varts.linear_stats import LinearStats, check_linear_stats
 from varts.policies.formulas import LARGEST_SKEW, SKEWNESS_SHOWN
-from varts.policies.shrunk_line import shrunk_linear_prior
+from varts.policies.linear import shrunk_linear_prior
 from varts.priors import LinearNormalGamma
 from varts.priors.normal import student_t
 from varts.stats import ArmStats

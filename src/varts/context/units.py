@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, abbreviate
 from varts.features import MISSING, OTHER, Features, features_from
-from varts.policies.unit_free_line import NO_EFFECT
+from varts.policies.linear import NO_EFFECT
 from varts.priors import LinearNormalGamma
 
 FEW_VALUES = 3  # a number with at most this many values has a group per value, else three

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.linear_stats import LinearStats, merged_products, row_moments
-from varts.policies.unit_free_line import unit_free_linear_prior
+from varts.policies.linear import unit_free_linear_prior
 from varts.priors.linear import regress
 
 EVERY_REWARD = 100  # up to this many rewards of an arm, the model is refitted after each one

@@ -19,7 +19,7 @@ from varts.evaluation.contextual import (
 )
 from varts.evaluation.decisions import Decisions
 from varts.policies import EvenSplit, Policy
-from varts.policies.evaluation import name_of
+from varts.policies.base import name_of
 
 ROUNDING = 1e-9  # allowed difference between the sum of shares and 1
 

@@ -18,7 +18,7 @@ from varts import _seeding
 from varts._validation import Floats
 from varts.fitting.history import History
 from varts.linear_stats import LinearStats
-from varts.policies.unit_free_line import unit_free_linear_prior
+from varts.policies.linear import unit_free_linear_prior
 from varts.priors import LinearNormalGamma
 
 FOLDS, REPEATS = 5, 2  # 10 splits

@@ -18,7 +18,7 @@ from varts.fitting.history import History
 from varts.fitting.linear_likelihood import Shape
 from varts.fitting.unit import Unit, standardise
 from varts.linear_stats import LinearStats
-from varts.policies.unit_free_line import unit_free_linear_prior
+from varts.policies.linear import unit_free_linear_prior
 from varts.priors import LinearNormalGamma
 
 SAME = 1e-13  # relative: a feature whose sd is no larger does not vary, but for rounding

@@ -15,7 +15,7 @@ from varts.planning import tables
 from varts.planning.comparators import EVEN, MAIN
 from varts.planning.identification import GAUSSIAN_KURTOSIS
 from varts.policies import T3C, EvenSplit, Policy, SequentialHalving, VarTS
-from varts.policies.halving import batch_count
+from varts.policies.best_arm import batch_count
 from varts.priors import NormalGamma
 from varts.problems import GaussianBandit
 from varts.simulation.study import simulate

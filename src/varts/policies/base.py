@@ -3,7 +3,7 @@
 A policy turns the arms' statistics into a choice. Unless it defines `start` and `update` it has no
 state of its own. There are three ways to write one, from the fastest to the freest:
 
-- `IndexPolicy` (in `largest_index.py`): an index per arm from (n, mean, m2, t), the largest wins;
+- `IndexPolicy`: an index per arm from (n, mean, m2, t), the largest wins;
 - `BeliefPolicy`: a Student-t belief per arm, the largest draw wins (Thompson sampling);
 - `Policy`: any `choose(stats, t, rng)` in plain Python.
 
@@ -13,17 +13,16 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats, abbreviate, real
-from varts.beliefs import Belief, StudentT
+from varts._validation import Floats, abbreviate, integer, real
+from varts.beliefs import Belief, StudentT, pick_best
 from varts.linear_stats import LinearStats
-from varts.policies.evaluation import belief_of, name_of
 from varts.priors import Prior
 from varts.stats import ArmStats
 
@@ -276,3 +275,266 @@ class BeliefPolicy(Policy):
     def check(self, K: int) -> None:
         super().check(K)
         self.parameters(ArmStats.empty(K))
+
+
+# -------------------------------------------------------------------------------- an index per arm
+# What a policy is that gives every arm an index and pulls the largest.
+
+
+@dataclass(frozen=True)
+class IndexPolicy(Policy):
+    """Pull the arm with the largest index, ties broken at random.
+
+    `index(n, mean, m2, t, *fields)` is plain arithmetic on numbers or arrays (np.sqrt, np.log,
+    np.where ...); the dataclass's fields arrive as trailing arguments, in order.
+
+    The part of a formula that changes only with an arm's own rewards may be split off into
+    `terms(n, mean, m2, *fields)`, a tuple of numbers; `index(*terms, t)` then does the rest. The
+    engine computes an arm's terms when it is pulled, not in every round. The part that changes only
+    with the round may be split off into `clock(t)` or `clock(t, *fields)`, a number or a tuple that
+    `index` then gets for t; fields are those of the first arm (`ucb.py` has examples).
+
+    What an index needs of the other arms is `common(n, mean, m2)`, a number or a tuple made of the
+    arrays of all arms; `index` gets it after t (`divergence.py` has examples). A policy with
+    `chance` gets a uniform number of the round after that, the same for all arms
+    (`EpsilonGreedy`).
+
+    An index that takes long to compute may come with `reaches(level, *terms, t, ...)`: 1 if the
+    index is surely at least the level, -1 if it is surely below, 0 if that would have to be
+    computed. The engine then computes an index only where it must; the choices are the same.
+
+    >>> from varts import choose
+    >>> @dataclass(frozen=True)
+    ... class Optimist(IndexPolicy):
+    ...     label = "Optimist"
+    ...     bonus: float = 1.0
+    ...     @staticmethod
+    ...     def index(n, mean, m2, t, bonus):
+    ...         return mean + bonus / np.sqrt(n)
+    >>> stats = ArmStats(n=[100, 4], mean=[0.6, 0.5], m2=[1, 1])
+    >>> choose(Optimist(), stats, t=105, rng=np.random.default_rng(0))   # 0.7 against 1.0
+    1
+    """
+
+    forced: ClassVar[int] = 1
+    #: True when an index that is not touched never falls as t grows. With many arms the engine then
+    #: leaves out those that cannot be the largest; the choices are the same.
+    grows: ClassVar[bool] = False
+    #: True when the index takes a uniform number in [0, 1) of the round's own.
+    chance: ClassVar[bool] = False
+
+    terms: ClassVar[Callable[..., Any] | None] = None
+    clock: ClassVar[Callable[..., Any] | None] = None
+    common: ClassVar[Callable[..., Any] | None] = None
+    reaches: ClassVar[Callable[..., Any] | None] = None
+
+    @staticmethod
+    def index(*args: Any, **kwargs: Any) -> Any:
+        """Compute the index: plain arithmetic on numbers or arrays.
+
+        Args:
+            args: n, mean, m2, t and the fields; or the terms and t.
+            kwargs: Not used.
+        """
+        raise NotImplementedError("an IndexPolicy must define index(n, mean, m2, t)")
+
+    def indices(self, stats: ArmStats, t: int, u: float | None = None) -> Floats:
+        """Return the index of every arm.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1.
+            u: The round's number in [0, 1), for a policy with `chance`.
+        """
+        self._ready(stats)
+        extra = self.parameters(stats).T
+        moment: tuple[Any, ...] = (float(self._round(stats, t)),)
+        if self.clock is not None:
+            moment = as_numbers(clock_of(self, moment[0], *extra[:, 0]))
+        if self.common is not None:
+            moment += as_numbers(common_of(self, stats.n, stats.mean, stats.m2))
+        if self.chance:
+            moment += (real("u", u, at_least=0, below=1),)
+        if self.terms is None:
+            return index_of(self, stats.n, stats.mean, stats.m2, *moment, *extra, K=stats.K)
+        terms = terms_of(self, stats.n, stats.mean, stats.m2, *extra)
+        return index_of(self, *terms, *moment, K=stats.K)
+
+    def _round(self, stats: ArmStats, t: int) -> int:
+        """The round, which comes after the forced pulls."""
+        return integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
+
+    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
+        u = (rng.random(),) if self.chance else ()
+        return pick_best(self.indices(stats, t, *u), rng)
+
+    def probabilities(self, stats: ArmStats, t: int) -> Floats | None:
+        """Return the chance that each arm is chosen: an even share of the largest indices.
+
+        None for a policy with `chance` that does not say how large it is.
+
+        Args:
+            stats: The arms' statistics.
+            t: The round, counted from 1.
+
+        >>> from varts import EvenSplit
+        >>> EvenSplit().probabilities(ArmStats([3, 2, 2], [0, 0, 0], [0, 0, 0]), t=8)
+        array([0. , 0.5, 0.5])
+        """
+        return None if self.chance else even_share(self.indices(stats, t))
+
+    def check(self, K: int) -> None:
+        super().check(K)
+        self.parameters(ArmStats.empty(K))
+
+
+def even_share(scores: Floats) -> Floats:
+    """One, spread evenly over the arms with the largest score."""
+    largest = scores == scores.max()
+    return np.asarray(largest / largest.sum())
+
+
+def index_policy(label: str, forced: int = 1) -> Callable[[Callable[..., Any]], IndexPolicy]:
+    """Turn one function into a policy, without a class.
+
+    Args:
+        label: What the policy is called in tables and figures.
+        forced: How often each arm is pulled before the formula is used; at least 1.
+
+    >>> from varts import choose
+    >>> @index_policy("Greedy")
+    ... def greedy(n, mean, m2, t):
+    ...     return mean
+    >>> choose(greedy, ArmStats([1, 1], [0.2, 0.7], [0, 0]), rng=np.random.default_rng(0))
+    1
+    """
+
+    def wrap(function: Callable[..., Any]) -> IndexPolicy:
+        body = {
+            "label": label,
+            "forced": integer("forced", forced, at_least=1),
+            "index": staticmethod(function),
+            "__module__": function.__module__,
+            "__doc__": function.__doc__,
+        }
+        kind: type[IndexPolicy] = type(function.__name__, (IndexPolicy,), body)
+        return kind()
+
+    return wrap
+
+
+# ----------------------------------------------------------------------- what its functions return
+# What a policy's own functions return, checked: one sentence that names the policy if it is wrong.
+#
+# A formula gets arrays here and single numbers in the engine.
+
+
+# What users write, and what Python then says.
+HINTS = {
+    "truth value of an array": "write np.where for if, np.minimum for min",
+    "arrays can be converted": "write np.log for math.log",
+}
+
+
+def name_of(policy: Policy) -> str:
+    """What errors call a policy."""
+    return policy.label or type(policy).__name__
+
+
+def chosen_arm(
+    policy: Policy, stats: Any, t: int, rng: np.random.Generator, x: Floats | None = None
+) -> int:
+    """The arm that `policy.choose` returns, or for a unit with features `policy.choose_at`."""
+    arm = policy.choose(stats, t, rng) if x is None else policy.choose_at(stats, x, t, rng)
+    return checked_arm(policy, arm, stats.K)
+
+
+def checked_arm(policy: Policy, arm: Any, K: int) -> int:
+    """What a policy has chosen, if it is one of K arms."""
+    wrong = f"{name_of(policy)} must choose an arm from 0 to {K - 1}, got {abbreviate(arm)}"
+    if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)):
+        raise TypeError(wrong)
+    if not 0 <= arm < K:
+        raise ValueError(wrong)
+    return int(arm)
+
+
+def call_formula(policy: Policy, name: str, *arguments: Any) -> Any:
+    """`policy.index(...)` and the like."""
+    try:
+        return getattr(policy, name)(*arguments)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        hint = "".join(f"; {hint}" for said, hint in HINTS.items() if said in str(error))
+        raise ValueError(
+            f"{name} of {name_of(policy)} must be plain arithmetic on arrays, got "
+            f"{type(error).__name__}: {' '.join(str(error).split())}{hint}"
+        ) from error
+
+
+def terms_of(policy: IndexPolicy, *arguments: Any) -> tuple[Any, ...]:
+    """What `policy.terms` returns."""
+    made = call_formula(policy, "terms", *arguments)
+    if not isinstance(made, tuple):
+        raise ValueError(
+            f"terms of {name_of(policy)} must be a tuple of numbers, got {abbreviate(made)}"
+        )
+    return made
+
+
+def takes_fields(clock: Any) -> bool:
+    """Whether a clock takes the policy's fields, too."""
+    return bool(getattr(clock, "py_func", clock).__code__.co_argcount > 1)
+
+
+def clock_of(policy: IndexPolicy, t: float, *fields: Any) -> Any:
+    """What `policy.clock` returns: a number or a tuple of them."""
+    wanted = fields if takes_fields(policy.clock) else ()
+    return _one_or_several(policy, "clock", call_formula(policy, "clock", t, *wanted))
+
+
+def common_of(policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats) -> Any:
+    """What `policy.common` returns: a number or a tuple of them."""
+    return _one_or_several(policy, "common", call_formula(policy, "common", n, mean, m2))
+
+
+def _one_or_several(policy: Policy, name: str, made: Any) -> Any:
+    if not all(_are_numbers(each) and np.ndim(each) == 0 for each in as_numbers(made)):
+        raise ValueError(
+            f"{name} of {name_of(policy)} must be a number or a tuple of numbers, got "
+            f"{abbreviate(made)}"
+        )
+    return made
+
+
+def as_numbers(made: Any) -> tuple[Any, ...]:
+    """What a formula returned, as a tuple."""
+    return made if isinstance(made, tuple) else (made,)
+
+
+def index_of(policy: IndexPolicy, *arguments: Any, K: int) -> Floats:
+    """What `policy.index` returns, for every arm."""
+    index = call_formula(policy, "index", *arguments)
+    if not _are_numbers(index):
+        raise ValueError(f"index of {name_of(policy)} must be a number, got {abbreviate(index)}")
+    return np.array(np.broadcast_to(index, K), dtype=np.float64)
+
+
+def belief_of(policy: BeliefPolicy, *arguments: Any, K: int) -> StudentT:
+    """What `policy.believe` returns, for every arm."""
+    made = call_formula(policy, "believe", *arguments)
+    if not (isinstance(made, tuple) and len(made) == 3 and all(map(_are_numbers, made))):
+        raise ValueError(
+            f"believe of {name_of(policy)} must return location, scale and degrees of freedom, "
+            f"got {abbreviate(made)}"
+        )
+    try:
+        return StudentT(*(np.broadcast_to(each, K) for each in made))
+    except ValueError as error:
+        raise ValueError(f"belief of {name_of(policy)}: {error}") from None
+
+
+def _are_numbers(value: Any) -> bool:
+    """Whether it is a number or an array of them; a list is none, compiled."""
+    return not isinstance(value, (list, tuple)) and np.asarray(value).dtype.kind in "biuf"

@@ -10,23 +10,10 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
-from varts.policies.divergence import (
-    TINY,
-    gap_above,
-    gap_below,
-    log1p_above,
-    log1p_below,
-    verdict,
-)
+from varts.policies.base import IndexPolicy
+from varts.policies.divergence import TINY, gap_above, gap_below, log1p_above, log1p_below, verdict
 from varts.policies.formulas import normal_gamma_belief
-from varts.policies.largest_index import IndexPolicy
 from varts.policies.registry import register
-from varts.policies.student_quantile import (
-    hill_numbers,
-    log_in_bulk,
-    student_quantile_at,
-    tail_numbers,
-)
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
 
@@ -47,7 +34,7 @@ class BayesUCB(IndexPolicy):
     The belief is VarTS's, or without a prior that of the prior 1/sigma^2, after two pulls of each
     arm; equal rewards then make a point. `indices` and live experiments have the exact quantile,
     simulations Hill's approximation of it, good to 3e-6 from three degrees of freedom on
-    (`student_quantile.py`).
+    (`student_quantile`).
 
     Args:
         prior: A NormalGamma, what `fit_prior` returned, the path of a prior's JSON, a mapping of
@@ -159,3 +146,177 @@ class BayesUCB(IndexPolicy):
         surely = log1p_above(far * far / width) <= low * (1 - HILL_SLACK)
         perhaps = log1p_below(near * near / width) <= high * (1 + HILL_SLACK)
         return np.where(df < 1, 0.0, verdict(surely, perhaps))
+
+
+# --------------------------------------------------------------------------------------- quantiles
+# Quantiles of the normal and of Student's t in plain arithmetic, for formulas that are compiled.
+#
+# The normal one is Wichura's AS 241 (1988), good to 1e-15. The t is Hill's Algorithm 396 (1970),
+# good to 3e-6 from three degrees of freedom on, for tails from 1/3 to 1e-6. One and two degrees are
+# exact; between them the logarithm is interpolated in 1/df, which is off by up to 4 %, and between
+# two and three Hill's is off by up to 0.2 %. Below one the same line goes on and is good for an
+# order of magnitude, no more. Where nothing is compiled, `StudentT.quantile` is exact.
+
+
+LARGEST_EXPONENT = 700.0  # what a branch that is not taken may overflow at
+# What the quantiles of one and two degrees of freedom are at least: both are 0 at a tail of 1/2,
+# and with fewer degrees their quotient counts.
+LEAST = 1e-16
+# Where Hill's two expansions meet. He has 0.05 + a, where the second is still off by 1.5e-5 at
+# three degrees of freedom; with 0.6 a both are good to 2e-6.
+SWITCH_AT, SWITCH_SLOPE = 0.05, 0.6
+
+
+def normal_quantile(tail: Any) -> Any:
+    """Compute the number that a standard normal exceeds with probability `tail`.
+
+    Args:
+        tail: At most 1/2 and above 0, a number or an array.
+
+    >>> round(float(normal_quantile(0.025)), 12)
+    1.95996398454
+    """
+    centre = 0.5 - tail
+    near = np.minimum(np.abs(centre), 0.425)
+    r = 0.180625 - near * near
+    top = 2.5090809287301226727e3 * r + 3.3430575583588128105e4
+    top = (top * r + 6.7265770927008700853e4) * r + 4.5921953931549871457e4
+    top = (top * r + 1.3731693765509461125e4) * r + 1.9715909503065514427e3
+    top = (top * r + 1.3314166789178437745e2) * r + 3.3871328727963666080e0
+    low = 5.2264952788528545610e3 * r + 2.8729085735721942674e4
+    low = (low * r + 3.9307895800092710610e4) * r + 2.1213794301586595867e4
+    low = (low * r + 5.3941960214247511077e3) * r + 6.8718700749205790830e2
+    low = (low * r + 4.2313330701600911252e1) * r + 1.0
+    middle = near * top / low
+
+    depth = np.sqrt(-np.log(np.minimum(tail, 0.5)))
+    r = np.minimum(depth, 5.0) - 1.6
+    top = 7.74545014278341407640e-4 * r + 2.27238449892691845833e-2
+    top = (top * r + 2.41780725177450611770e-1) * r + 1.27045825245236838258e0
+    top = (top * r + 3.64784832476320460504e0) * r + 5.76949722146069140550e0
+    top = (top * r + 4.63033784615654529590e0) * r + 1.42343711074968357734e0
+    low = 1.05075007164441684324e-9 * r + 5.47593808499534494600e-4
+    low = (low * r + 1.51986665636164571966e-2) * r + 1.48103976427480074590e-1
+    low = (low * r + 6.89767334985100004550e-1) * r + 1.67638483018380384940e0
+    low = (low * r + 2.05319162663775882187e0) * r + 1.0
+    outer = top / low
+
+    r = np.maximum(depth, 5.0) - 5.0
+    top = 2.01033439929228813265e-7 * r + 2.71155556874348757815e-5
+    top = (top * r + 1.24266094738807843860e-3) * r + 2.65321895265761230930e-2
+    top = (top * r + 2.96560571828504891230e-1) * r + 1.78482653991729133580e0
+    top = (top * r + 5.46378491116411436990e0) * r + 6.65790464350110377720e0
+    low = 2.04426310338993978564e-15 * r + 1.42151175831644588870e-7
+    low = (low * r + 1.84631831751005468180e-5) * r + 7.86869131145613259100e-4
+    low = (low * r + 1.48753612908506148525e-2) * r + 1.36929880922735805310e-1
+    low = (low * r + 5.99832206555887937690e-1) * r + 1.0
+    outermost = top / low
+    return np.where(centre <= 0.425, middle, np.where(depth <= 5.0, outer, outermost))
+
+
+def student_quantile(tail: Any, df: Any) -> Any:
+    """Compute the number that a Student t exceeds with probability `tail`.
+
+    Args:
+        tail: At most 1/2 and above 0, a number or an array.
+        df: The degrees of freedom.
+
+    >>> round(float(student_quantile(0.025, 9.0)), 4)       # tables have 2.2622
+    2.2622
+    """
+    return student_quantile_at(*tail_numbers(tail), *hill_numbers(df))
+
+
+def student_quantile_given(z: Any, tail: Any, df: Any) -> Any:
+    """Compute `student_quantile`, given the normal quantile of the same tail.
+
+    Args:
+        z: `normal_quantile(tail)`.
+        tail: At most 1/2 and above 0.
+        df: The degrees of freedom.
+    """
+    return student_quantile_at(*_beside_normal(z, tail), *hill_numbers(df))
+
+
+def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
+    """Compute what quantiles of a tail have in common, whatever their degrees of freedom.
+
+    They are the normal quantile, and the logarithms of the tail on both sides and of the t
+    quantiles of one and two degrees of freedom.
+
+    Args:
+        tail: At most 1/2 and above 0.
+    """
+    return _beside_normal(normal_quantile(tail), tail)
+
+
+def _beside_normal(z: Any, tail: Any) -> tuple[Any, Any, Any, Any]:
+    one = np.maximum(1 / np.tan(np.pi * tail), LEAST)
+    two = np.maximum((1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)), LEAST)
+    return z, np.log(2 * tail), np.log(one), np.log(two)
+
+
+def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """Compute what quantiles of a t have in common, whatever their tail.
+
+    They are df, Hill's a, b, c and d, the logarithm of d, and that of where his expansions meet.
+
+    Args:
+        df: The degrees of freedom.
+    """
+    enough = np.maximum(df, 1.0)  # with fewer, none of these is asked for
+    a = 1 / (enough - 0.5)
+    b = 48 / (a * a)
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * np.pi / 2) * enough
+    return df, a, b, c, d, np.log(d), np.log(SWITCH_AT + SWITCH_SLOPE * a)
+
+
+def log_in_bulk(z: Any, df: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Compute ln(1 + t^2 / df) of the quantile t where the tail is not far out for a df: Hill's
+    first expansion, towards the normal.
+
+    Args:
+        z: The normal quantile.
+        df: The degrees of freedom.
+        a: The next four are of `hill_numbers`.
+        b: The second.
+        c: The third.
+        d: The fourth.
+    """
+    x, square = -z, z * z  # the deviate of the lower tail, as Hill has it
+    c = c + np.where(df < 5, 0.3 * (df - 4.5) * (x + 0.6), 0.0)
+    c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
+    y = (((((0.4 * square + 6.3) * square + 36) * square + 94.5) / c - square - 3) / b + 1) * x
+    return a * y * y
+
+
+def student_quantile_at(
+    z: Any, log_tails: Any, log_one: Any, log_two: Any,
+    df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
+) -> Any:  # fmt: skip
+    """Compute `student_quantile` from `tail_numbers` and `hill_numbers`.
+
+    Args:
+        z: The normal quantile.
+        log_tails: The logarithm of both tails together.
+        log_one: The logarithm of the quantile of one degree of freedom.
+        log_two: The logarithm of that of two.
+        df: The degrees of freedom.
+        a: The next six are of `hill_numbers`.
+        b: The second.
+        c: The third.
+        d: The fourth.
+        log_d: The fifth.
+        log_switch: The last.
+    """
+    few, w = df <= 2, 2 / df
+    depth = w * (log_d + log_tails)
+    exponent = np.where(few, (w - 1) * log_one + (2 - w) * log_two, depth)
+    between = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
+    near = np.expm1(np.minimum(log_in_bulk(z, df, a, b, c, d), LARGEST_EXPONENT))
+    # Towards the power law, where the tail is far out.
+    y = np.minimum(np.maximum(between, TINY), SWITCH_AT + SWITCH_SLOPE * a)
+    far = 1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3)
+    far = ((far + 0.5 / (df + 4)) * y - 1) * (df + 1) / (df + 2) + 1 / y
+    return np.where(few, between, np.sqrt(df * np.where(depth > log_switch, near, far)))

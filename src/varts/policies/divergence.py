@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from varts._validation import real
-from varts.policies.largest_index import IndexPolicy
+from varts.policies.base import IndexPolicy
 from varts.policies.registry import register
 
 SURE = 1e-15  # no Bernoulli arm is surer than that, in a logarithm

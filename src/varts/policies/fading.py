@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, abbreviate, real
 from varts.beliefs import Belief
-from varts.policies.base import Policy
-from varts.policies.evaluation import name_of
+from varts.policies.base import Policy, name_of
 from varts.policies.registry import PolicyLike, make
 from varts.stats import ArmStats, faded
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from varts._validation import abbreviate, integer, unknown
 from varts.linear_stats import LinearStats, feature_rows
-from varts.policies.base import Policy
-from varts.policies.evaluation import chosen_arm, name_of
+from varts.policies.base import Policy, chosen_arm, name_of
 from varts.stats import ArmStats
 
 #: A policy, or the label of a registered one.
@@ -77,8 +76,7 @@ def make(policy: PolicyLike, **options: Any) -> Policy:
     ...
     ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
 EB-VarTS, Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, UCB1-Normal, \
-MOSS, MOSS-Anytime, Even-Split, LinearVarTS, LinearTS, LinUCB, Linear-Bayes-UCB, Linear-Greedy, \
-12 more
+MOSS, MOSS-Anytime, Even-Split, Epsilon-Greedy, EUCBV, LinearVarTS, LinearTS, LinUCB, 12 more
     """
     if isinstance(policy, Policy):
         return policy
@@ -152,3 +150,21 @@ def choose(
     if isinstance(stats, LinearStats):
         return policy.choose_at(stats, x, t, rng)
     return chosen_arm(policy, stats, t, rng)
+
+
+# --------------------------------------------------------------------------------------- baselines
+# The seven algorithms that VarTS is compared to, in the paper and by default elsewhere.
+
+
+def baselines() -> dict[str, Policy]:
+    """The baselines by label, in the paper's order.
+
+    >>> list(baselines())
+    ['UCB1', 'UCB1-Tuned', 'UCB-V', 'Bernoulli-TS', 'Gaussian-TS', 'TS14', 'TS20']
+    """
+    # Here, because they import `register`.
+    from varts.policies.thompson import TS14, TS20, BernoulliTS, GaussianTS
+    from varts.policies.ucb import UCB1, UCBV, UCB1Tuned
+
+    made = [UCB1(), UCB1Tuned(), UCBV(), BernoulliTS(), GaussianTS(), TS14(), TS20()]
+    return {policy.label: policy for policy in made}

@@ -40,7 +40,7 @@ def test_kernels_are_cached_on_disk_and_an_edit_anywhere_renews_them(tmp_path):
     hits, misses, first = python(PLAY, **here)
     assert (hits, misses) == (0, 1)
     assert python(PLAY, **here) == [1, 0, first]
-    ucb = tmp_path / "varts" / "policies" / "index.py"
+    ucb = tmp_path / "varts" / "policies" / "ucb.py"
     text = ucb.read_text()
     assert "np.sqrt(2 / n)" in text
     ucb.write_text(text.replace("np.sqrt(2 / n)", "np.sqrt(9 / n)"))

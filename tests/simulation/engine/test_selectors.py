@@ -9,7 +9,7 @@ from numba import njit
 import varts
 from tests.seeds import fresh
 from varts import BernoulliBandit, GaussianBandit, NormalGamma
-from varts.policies.evaluation import as_numbers, clock_of
+from varts.policies.base import as_numbers, clock_of
 from varts.simulation.engine import index_selectors
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.compilation import formula_jit

@@ -31,7 +31,7 @@ from varts.live.core.effective import thin_arms
 from varts.live.core.state import Config, State
 from varts.live.core.sums import LARGEST_REWARD, limited
 from varts.policies import IndexPolicy, Policy
-from varts.policies.evaluation import chosen_arm
+from varts.policies.base import chosen_arm
 from varts.policies.linear import LinearIndexPolicy, LinearSampler
 from varts.priors import LinearNormalGamma
 from varts.stats import ArmStats

@@ -21,7 +21,7 @@ from scipy import special
 
 from varts import anytime
 from varts.drift import Drifting
-from varts.policies import Policy, student_quantile, top_two
+from varts.policies import Policy, bayes_ucb, best_arm
 from varts.policies.fading import split_fading
 from varts.problems import Problem
 from varts.simulation.engine import (
@@ -145,7 +145,7 @@ def plain_formula(function: Any) -> Any:
 @functools.cache
 def top_two_formulas() -> dict[str, Any]:
     """What leader and challenger are chosen by, compiled."""
-    formulas = anytime.transport_cost, top_two.challenge, top_two.leader_share
+    formulas = anytime.transport_cost, best_arm.challenge, best_arm.leader_share
     return {formula.__name__: plain_formula(formula) for formula in formulas}
 
 
@@ -288,7 +288,7 @@ def formula_jit(formula: Formula) -> Any:
 @functools.cache
 def special_of_numbers() -> types.ModuleType:
     """SciPy's special functions as a formula sees them: those that are compiled here."""
-    formulas = student_quantile.normal_quantile, student_quantile.student_quantile
+    formulas = bayes_ucb.normal_quantile, bayes_ucb.student_quantile
     bound = {formula.__name__: plain_formula(formula) for formula in formulas}
     made = types.ModuleType("special")
     made.__dict__.update(stdtrit=jit(specialise(quantiles.stdtrit, **bound)))

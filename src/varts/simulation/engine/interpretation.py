@@ -19,7 +19,7 @@ from numba import cloudpickle, typeof
 from varts._validation import real
 from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
-from varts.policies.evaluation import checked_arm, chosen_arm, name_of
+from varts.policies.base import checked_arm, chosen_arm, name_of
 from varts.simulation.engine import contextual, drifting, loop, selectors
 from varts.simulation.engine.loop import Hooks
 from varts.simulation.engine.rng import bits, stream

@@ -22,10 +22,10 @@ from varts.policies import (
     Policy,
     VarTS,
 )
-from varts.policies.evaluation import clock_of, common_of, name_of, takes_fields, terms_of
+from varts.policies.base import clock_of, common_of, name_of, takes_fields, terms_of
+from varts.policies.best_arm import beta_number
 from varts.policies.fading import split_fading
 from varts.policies.linear import LinearIndexPolicy, LinearPolicy, LinearSampler
-from varts.policies.top_two import beta_number
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.revenue import gamma_revenue
 from varts.simulation.engine import loop

@@ -21,8 +21,7 @@ import numpy as np
 from varts._validation import Floats
 from varts.linear_stats import LinearStats
 from varts.policies.formulas import unit_free_prior
-from varts.policies.linear import LinearPolicy
-from varts.policies.unit_free_line import slope_precision
+from varts.policies.linear import LinearPolicy, slope_precision
 from varts.priors.linear import inverse_root
 from varts.priors.normal import data_share
 from varts.simulation.engine.index_selectors import before

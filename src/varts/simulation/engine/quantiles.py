@@ -8,7 +8,7 @@ import numpy as np
 
 from varts.simulation.engine.specialisation import UNBOUND
 
-normal_quantile: Any = UNBOUND  # those of varts.policies.student_quantile
+normal_quantile: Any = UNBOUND  # those of varts.policies.bayes_ucb
 student_quantile: Any = UNBOUND
 
 

@@ -1,6 +1,6 @@
 """How top-two policies pick an arm: `select` and `refresh` of T3C and of EB-TCI.
 
-Their formulas are those of `policies/top_two.py`, compiled.
+Their formulas are those of `policies/best_arm.py`, compiled.
 """
 
 from __future__ import annotations
