@@ -11,8 +11,8 @@ import numpy as np
 import varts
 from benchmarks.report import put
 from varts._intervals import share_interval
-from varts.instances import gaussian_instances
 from varts.policies import EBTCI, T3C, EvenSplit, SequentialHalving, VarTS
+from varts.problems.classic import gaussian_instances
 
 PAGE = "best-arm.md"
 # Jourdan, Degenne & Kaufmann (2023): means and variances.

@@ -10,7 +10,7 @@ from scipy import stats
 import varts
 from tests.seeds import fresh
 from varts import RevenueBandit
-from varts.revenue import REVENUES
+from varts.problems.revenue import REVENUES
 from varts.simulation.engine import compilation
 from varts.simulation.engine.kernel import reward_kind, reward_of
 from varts.simulation.engine.rng import stream
@@ -54,7 +54,9 @@ def test_stated_moments_are_scipys(shape, spread):
 
 
 @pytest.mark.statistical
-@pytest.mark.when_changed("src/varts/revenue.py", except_for=["lognormal-0.3", "normal-1.2"])
+@pytest.mark.when_changed(
+    "src/varts/problems/revenue.py", except_for=["lognormal-0.3", "normal-1.2"]
+)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("shape", REVENUES)
 def test_rewards_are_as_stated(shape, spread):
@@ -114,7 +116,7 @@ def test_an_arm_that_never_pays():
     problem.check()
 
 
-@pytest.mark.when_changed("src/varts/revenue.py", except_for=["lognormal"])
+@pytest.mark.when_changed("src/varts/problems/revenue.py", except_for=["lognormal"])
 @pytest.mark.parametrize("shape", REVENUES)
 def test_the_same_bits_on_any_number_of_threads(shape):
     problem = RevenueBandit(3, chance=(0.2, 0.6), shape=shape)
@@ -134,7 +136,7 @@ def test_another_spread_compiles_nothing(shape):
 
 
 @pytest.mark.statistical
-@pytest.mark.when_changed("src/varts/revenue.py")
+@pytest.mark.when_changed("src/varts/problems/revenue.py")
 def test_a_world_whose_numbers_are_known_from_another_simulator():
     """5 arms, 2 to 6 % buy, log amounts N(N(3, 0.2), 0.8), 20,000 rounds, VarTS without a prior.
 

@@ -28,13 +28,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.client import open as open
     from varts.context import ContextReport as ContextReport
     from varts.context import context_report as context_report
-    from varts.contextual_problems import LinearBandit as LinearBandit
-    from varts.contextual_problems import RecordedBandit as RecordedBandit
-    from varts.contextual_problems import Wheel as Wheel
-    from varts.drift import Cycle as Cycle
-    from varts.drift import Steps as Steps
-    from varts.drift import Walk as Walk
-    from varts.empirical import EmpiricalBandit as EmpiricalBandit
     from varts.evaluation import Evaluation as Evaluation
     from varts.evaluation import always as always
     from varts.evaluation import greedy as greedy
@@ -45,7 +38,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.fitting import FittedPrior as FittedPrior
     from varts.fitting import fit_prior as fit_prior
     from varts.fitting import read_history as read_history
-    from varts.instances import Instances as Instances
     from varts.kurtosis import Tails as Tails
     from varts.linear_stats import LinearStats as LinearStats
     from varts.live import Decision as Decision
@@ -100,9 +92,19 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.priors import own_prior as own_prior
     from varts.problems import BernoulliBandit as BernoulliBandit
     from varts.problems import BetaBandit as BetaBandit
+    from varts.problems import ContextualProblem as ContextualProblem
+    from varts.problems import Cycle as Cycle
+    from varts.problems import EmpiricalBandit as EmpiricalBandit
     from varts.problems import GaussianBandit as GaussianBandit
+    from varts.problems import Instances as Instances
+    from varts.problems import LinearBandit as LinearBandit
     from varts.problems import Problem as Problem
-    from varts.revenue import RevenueBandit as RevenueBandit
+    from varts.problems import RecordedBandit as RecordedBandit
+    from varts.problems import RevenueBandit as RevenueBandit
+    from varts.problems import Steps as Steps
+    from varts.problems import Visits as Visits
+    from varts.problems import Walk as Walk
+    from varts.problems import Wheel as Wheel
     from varts.simulation.study import Study as Study
     from varts.simulation.study import simulate as simulate
     from varts.simulation.sweep import Sweep as Sweep
@@ -115,8 +117,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.stopping import StopAtLoss as StopAtLoss
     from varts.stopping import StopAtPBest as StopAtPBest
     from varts.stopping import StopRule as StopRule
-    from varts.visits import ContextualProblem as ContextualProblem
-    from varts.visits import Visits as Visits
 
 __version__ = "0.1.0"
 
@@ -128,13 +128,9 @@ _homes = {
     "varts.checks.log": ("check",),
     "varts.client": ("open",),
     "varts.context": ("ContextReport", "context_report"),
-    "varts.contextual_problems": ("LinearBandit", "RecordedBandit", "Wheel"),
-    "varts.drift": ("Cycle", "Steps", "Walk"),
-    "varts.empirical": ("EmpiricalBandit",),
     "varts.evaluation": ("Evaluation", "always", "greedy", "thompson", "with_floor"),
     "varts.evaluation.evaluate": ("evaluate",),
     "varts.fitting": ("FittedPrior", "fit_prior", "read_history"),
-    "varts.instances": ("Instances",),
     "varts.features": ("Features",),
     "varts.linear_stats": ("LinearStats",),
     "varts.live": ("Decision", "Experiment"),
@@ -183,15 +179,29 @@ _homes = {
         "register",
     ),
     "varts.priors": ("LinearNormalGamma", "Normal", "NormalGamma", "Prior", "own_prior"),
-    "varts.problems": ("BernoulliBandit", "BetaBandit", "GaussianBandit", "Problem"),
-    "varts.revenue": ("RevenueBandit",),
+    "varts.problems": (
+        "BernoulliBandit",
+        "BetaBandit",
+        "ContextualProblem",
+        "Cycle",
+        "EmpiricalBandit",
+        "GaussianBandit",
+        "Instances",
+        "LinearBandit",
+        "Problem",
+        "RecordedBandit",
+        "RevenueBandit",
+        "Steps",
+        "Visits",
+        "Walk",
+        "Wheel",
+    ),
     "varts.stats": ("ArmStats",),
     "varts.stopping": ("StopAtError", "StopAtGLR", "StopAtLoss", "StopAtPBest", "StopRule"),
     "varts.simulation.study": ("Study", "simulate"),
     "varts.simulation.sweep": ("Sweep", "sweep"),
     "varts.simulation.trace": ("Trace", "trace"),
     "varts.kurtosis": ("Tails",),
-    "varts.visits": ("ContextualProblem", "Visits"),
 }
 _home = {name: module for module, names in _homes.items() for name in names}
 _public = sorted([*_modules, *_home])

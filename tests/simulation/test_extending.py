@@ -9,7 +9,7 @@ import pytest
 import varts
 from tests.seeds import fresh
 from varts import ArmStats, BeliefPolicy, GaussianBandit, IndexPolicy, NormalGamma, Policy, Problem
-from varts.instances import Instances
+from varts.problems import Instances
 from varts.simulation.engine.memory import CLOCK_ROUNDS
 
 pytestmark = pytest.mark.no_cover

@@ -15,11 +15,11 @@ from varts._progress import Progress, show_progress
 from varts._text import align_columns, printable
 from varts._validation import Floats, abbreviate, choice, integer, reals
 from varts.context import Units
-from varts.contextual_problems import LinearBandit
 from varts.planning.columns import count_decimals, format_interval, format_number
 from varts.planning.notes import fit_notes
 from varts.policies import EvenSplit, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
+from varts.problems import LinearBandit
 from varts.simulation.arguments import settings
 from varts.simulation.study import Study, simulate
 

@@ -9,12 +9,11 @@ import polars as pl
 
 from varts._progress import Progress
 from varts._validation import abbreviate, choice, real, refusal
-from varts.drift import Cycle, Drifting, Steps, Walk
 from varts.planning import tables
 from varts.planning.comparators import MAIN, finite_mean_sd
 from varts.policies import Fading, Policy, VarTS
 from varts.priors import NormalGamma
-from varts.problems import GaussianBandit
+from varts.problems import Cycle, Drifting, GaussianBandit, Steps, Walk
 from varts.simulation.study import simulate
 
 KINDS = {

@@ -9,7 +9,6 @@ from varts import bounds
 from varts._progress import Progress, show_progress
 from varts._validation import choice, integer, real, reals
 from varts.anytime import ERROR
-from varts.empirical import EmpiricalBandit, RewardTable
 from varts.planning import forgetting, recorded, tables
 from varts.planning.certainty import compare_certainty
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
@@ -19,7 +18,8 @@ from varts.planning.result import Plan
 from varts.planning.rounds_needed import ROUND_LIMIT
 from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
-from varts.problems import GaussianBandit
+from varts.problems import EmpiricalBandit, GaussianBandit
+from varts.problems.recorded import RewardTable
 from varts.simulation.arguments import settings
 from varts.simulation.study import simulate
 

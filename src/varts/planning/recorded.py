@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from varts._intervals import mean_interval, standard_error
 from varts._progress import Progress
 from varts._validation import Floats, integer, is_real
-from varts.empirical import EmpiricalBandit, RewardTable
 from varts.fitting.aggregate import describe_left_out
-from varts.instances import gaussian_instances
 from varts.planning.columns import count_decimals, format_number
 from varts.planning.comparators import EVEN, MAIN
 from varts.planning.identification import Identification, SimulatedRuns
 from varts.planning.tables import make_frame, sure_table
 from varts.policies import Policy
 from varts.priors import NormalGamma
-from varts.problems import Fixed, GaussianBandit
+from varts.problems import EmpiricalBandit, Fixed, GaussianBandit
+from varts.problems.classic import gaussian_instances
+from varts.problems.recorded import RewardTable
 from varts.simulation.study import Study, simulate
 
 ALARM = 3.0  # standard errors from which on a difference between two simulations is spoken of

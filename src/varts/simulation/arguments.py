@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import abbreviate, choice, integer
-from varts.drift import Drifting
 from varts.policies import Policy, make
 from varts.policies.fading import split_fading
-from varts.problems import Problem
+from varts.problems import Drifting, Problem
+from varts.problems.contextual import check_context
 from varts.simulation.recommendation import RECOMMENDATIONS
 from varts.simulation.results import geometric_rounds, recorded_rounds
 from varts.stopping import StopRule
-from varts.visits import check_context
 
 LOOKS_PER_DECADE = 20  # of a stopping rule that needs an integral: each 12 % after the one before
 

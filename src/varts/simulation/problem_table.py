@@ -11,13 +11,24 @@ from typing import Any
 import polars as pl
 
 from varts._validation import abbreviate, choice, unknown
-from varts.contextual_problems import LinearBandit, RecordedBandit, Wheel
-from varts.drift import Cycle, Drifting, Steps, Walk
-from varts.empirical import EmpiricalBandit
 from varts.priors import Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
-from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
-from varts.revenue import RevenueBandit
+from varts.problems import (
+    BernoulliBandit,
+    BetaBandit,
+    Cycle,
+    Drifting,
+    EmpiricalBandit,
+    Fixed,
+    GaussianBandit,
+    LinearBandit,
+    Problem,
+    RecordedBandit,
+    RevenueBandit,
+    Steps,
+    Walk,
+    Wheel,
+)
 
 PROBLEM_KEYS = {
     "bernoulli": ("kind", "K", "a", "b", "mean"),

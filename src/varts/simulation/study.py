@@ -13,9 +13,8 @@ import numpy as np
 from varts._caching import computed_once
 from varts._progress import Progress, show_progress
 from varts._validation import abbreviate, integer
-from varts.instances import Instances
 from varts.policies import Policy
-from varts.problems import Problem
+from varts.problems import Instances, Problem
 from varts.simulation import archive
 from varts.simulation.arguments import make_work
 from varts.simulation.executors import Executor, Threads, play

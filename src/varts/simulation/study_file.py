@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from varts._validation import abbreviate, integer
-from varts.contextual_problems import LinearBandit
-from varts.drift import Drifting
 from varts.policies import T3C, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.policies.linear import LinearPolicy
 from varts.priors import Normal
-from varts.problems import Fixed, GaussianBandit, Problem
+from varts.problems import Drifting, Fixed, GaussianBandit, LinearBandit, Problem
 from varts.simulation.problem_table import Arms, check_keys, make_arms, make_problem
 from varts.simulation.sweep import PLAIN, Setting
 

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats
-from varts.drift import Drifting, Path
-from varts.instances import Instances
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.fading import split_fading
 from varts.policies.linear import LinearSampler
-from varts.problems import Problem
+from varts.problems import Drifting, Instances, Problem
+from varts.problems.drift import Path
 from varts.simulation.engine import drifting
 from varts.simulation.engine.compilation import Loop, average_runs, loop_of
 from varts.simulation.engine.diagnosis import diagnose

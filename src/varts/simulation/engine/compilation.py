@@ -20,10 +20,9 @@ from numba import njit
 from scipy import special
 
 from varts import anytime
-from varts.drift import Drifting
 from varts.policies import Policy, bayes_ucb, best_arm
 from varts.policies.fading import split_fading
-from varts.problems import Problem
+from varts.problems import Drifting, Problem
 from varts.simulation.engine import (
     beta_envelope,
     certainty,

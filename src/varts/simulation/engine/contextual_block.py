@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts.policies.linear import LinearPolicy
+from varts.problems import ContextualProblem, Visits
 from varts.simulation.engine.blocks import Work, average_curves, listeners
 from varts.simulation.engine.contextual import Progress, begin_run
 from varts.simulation.engine.kernel import family_of, reward_kind
@@ -20,7 +21,6 @@ from varts.simulation.engine.loop import DONE
 from varts.simulation.engine.memory import allocate_memory, reset_memory
 from varts.simulation.engine.rng import stream
 from varts.simulation.results import PolicyResult
-from varts.visits import ContextualProblem, Visits
 
 
 class Game:

@@ -6,8 +6,7 @@ import numpy as np
 
 from varts import _seeding
 from varts._validation import Floats
-from varts.instances import Instances
-from varts.problems import Problem
+from varts.problems import Instances, Problem
 from varts.simulation.results import RUNS_PER_BLOCK, read_only
 
 # Part of every result, like the numbers of random streams.

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from varts.drift import CYCLE, STILL, WALK, Cycle, Walk
+from varts.problems import Cycle, Walk
+from varts.problems.drift import CYCLE, STILL, WALK
 from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.loop import (
     CHOICES,

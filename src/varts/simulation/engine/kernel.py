@@ -9,8 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from varts._validation import Floats, reals
-from varts.drift import Drifting
-from varts.empirical import EmpiricalBandit
 from varts.policies import (
     EBTCI,
     MVTS,
@@ -26,8 +24,15 @@ from varts.policies.base import clock_of, common_of, name_of, takes_fields, term
 from varts.policies.best_arm import beta_number
 from varts.policies.fading import split_fading
 from varts.policies.linear import LinearIndexPolicy, LinearPolicy, LinearSampler
-from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
-from varts.revenue import gamma_revenue
+from varts.problems import (
+    BernoulliBandit,
+    BetaBandit,
+    Drifting,
+    EmpiricalBandit,
+    GaussianBandit,
+    Problem,
+)
+from varts.problems.revenue import gamma_revenue
 from varts.simulation.engine import loop
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel_cache import sources_digest

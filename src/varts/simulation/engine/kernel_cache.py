@@ -40,15 +40,10 @@ COMPILED_FROM = (
     "kurtosis.py",
     "linear_stats.py",
     "stats.py",
-    "problems.py",
-    "revenue.py",
-    "empirical.py",
-    "drift.py",
-    "visits.py",
-    "contextual_problems.py",
     "beliefs/*.py",
     "policies/*.py",
     "priors/*.py",
+    "problems/*.py",
     "simulation/engine/*.py",
 )
 VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from varts import stats
-from varts.empirical import EmpiricalBandit
-from varts.problems import BernoulliBandit, GaussianBandit
+from varts.problems import BernoulliBandit, EmpiricalBandit, GaussianBandit
 from varts.simulation.engine.certainty import NO_RULING
 from varts.simulation.engine.looks import NO_LOOKS, note
 from varts.simulation.engine.memory import allocate_memory, reset_memory

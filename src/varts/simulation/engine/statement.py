@@ -6,10 +6,17 @@ import hashlib
 from typing import Any
 
 from varts import _seeding
-from varts.drift import Drifting
-from varts.empirical import EmpiricalBandit
-from varts.problems import BernoulliBandit, BetaBandit, Fixed, GaussianBandit, Problem
-from varts.revenue import REVENUES, RevenueBandit
+from varts.problems import (
+    BernoulliBandit,
+    BetaBandit,
+    Drifting,
+    EmpiricalBandit,
+    Fixed,
+    GaussianBandit,
+    Problem,
+    RevenueBandit,
+)
+from varts.problems.revenue import REVENUES
 from varts.simulation.engine.kernel import data_array, reward_kind, reward_of
 
 BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed, EmpiricalBandit, RevenueBandit)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from varts import _seeding
 from varts._validation import Floats, abbreviate, integer, real, reals, refusal
-from varts.instances import Instances
 from varts.priors import NormalGamma
-from varts.problems import Problem
+from varts.problems.base import Instances, Problem
 
 STILL, CYCLE, WALK = 0, 1, 2  # how the means of a phase move
 PHASES_PER_STREAM = 16  # that are drawn together; part of every result

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats, abbreviate, choice, common_shape, integer, real, reals
-from varts.instances import Instances
-from varts.problems import Problem
+from varts.problems.base import Instances, Problem
 
 
 def lognormal_revenue(a: Any, b: Any, z: Any, u: Any, data: Any) -> Any:

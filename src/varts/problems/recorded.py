@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from varts._validation import Floats, abbreviate, reals, unknown
-from varts.instances import Instances
 from varts.priors import NormalGamma
 from varts.priors.matching import arm_names
-from varts.problems import Problem
+from varts.problems.base import Instances, Problem
 from varts.stats import ArmStats
 
 if TYPE_CHECKING:

@@ -1,0 +1,174 @@
+"""Bandit problems: a prior over instances, and how an arm of an instance pays.
+
+Every run of a simulation draws a new instance. An instance gives each arm a mean, a variance and
+two numbers a, b for its reward function. To add a problem, subclass `Problem` and define `draw` and
+`reward`; docs/extending.md walks through an example.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from varts import _seeding
+from varts._moments import check_moments
+from varts._validation import Floats, integer, reals
+from varts.priors import NormalGamma
+
+ARMS_CHECKED = 8  # by `Problem.check`
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Drawn instances: arrays with a row per instance and a column per arm.
+
+    Args:
+        mean: The arms' means.
+        variance: The variances of their rewards.
+        a: The first argument of the reward function.
+        b: The second.
+    """
+
+    mean: Floats
+    variance: Floats
+    a: Floats
+    b: Floats
+
+    def array(self, name: str, size: int, K: int) -> Floats:
+        """Return one of the arrays, checked.
+
+        Args:
+            name: Its name.
+            size: How many instances there must be.
+            K: How many arms.
+        """
+        numbers = reals(f"{name} of drawn instances", getattr(self, name), infinite=name != "mean")
+        if numbers.shape != (size, K):
+            raise ValueError(
+                f"{name} of drawn instances must have the shape {(size, K)}, got {numbers.shape}"
+            )
+        return np.ascontiguousarray(numbers)  # else every layout would have a kernel of its own
+
+
+class Problem:
+    """The base of all problems.
+
+    `reward(a, b, z, u)` is plain arithmetic: one reward from a standard normal z and a uniform u in
+    [0, 1), both fresh for every pull.
+    """
+
+    K: int
+    #: Whether rewards depend on the features of who comes: see `ContextualProblem`.
+    contextual: ClassVar[bool] = False
+    #: The arms' names, if they have any: `simulate` finds a policy's prior by them.
+    names: tuple[str, ...] | None = None
+    #: A list of numbers that `reward` gets as a fifth argument, if there is one: what all arms
+    #: share, or what they look up. It is not compiled in, so other numbers cost no compiling.
+    data: Any = None
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        """Draw instances.
+
+        Args:
+            rng: Where the randomness comes from.
+            size: How many.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define draw(rng, size)")
+
+    @staticmethod
+    def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
+        """Compute one reward of an arm.
+
+        Args:
+            a: The arm's first number.
+            b: Its second.
+            z: A standard normal number.
+            u: A uniform number in [0, 1).
+        """
+        raise NotImplementedError("a Problem must define reward(a, b, z, u)")
+
+    def estimate_prior(
+        self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
+    ) -> NormalGamma:
+        """Estimate the prior of VarTS by the method of moments, on instances drawn for it alone.
+
+        Args:
+            samples: How many instances.
+            seed: Same seed, same instances.
+            kappa: "paper" or "consistent", as in `NormalGamma.from_moments`.
+
+        Returns:
+            A prior with an entry per arm.
+
+        >>> from varts import BernoulliBandit
+        >>> prior = BernoulliBandit(K=4).estimate_prior()
+        >>> prior.mu.round(2)          # close to i / (K + 1)
+        array([0.2, 0.4, 0.6, 0.8])
+        """
+        samples = integer("samples", samples, at_least=2)
+        drawn = self.draw(_seeding.generator(seed, _seeding.PRIOR_SAMPLES), samples)
+        return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
+
+    def own_prior(self) -> NormalGamma:
+        """Return the prior of a VarTS that knows where the instances come from.
+
+        It is the true one where that is a NormalGamma, else `estimate_prior()`.
+        """
+        return self.estimate_prior()
+
+    def check(self, pulls: int = 25_000, seed: int = 0) -> None:
+        """Raise ValueError if rewards do not have the means that `draw` states.
+
+        Some arms of an instance are pulled that often. A false alarm has a chance of less than one
+        in a million. `simulate` does it when it first meets a problem that is not of this package.
+
+        Args:
+            pulls: How often each of the arms is pulled.
+            seed: Same seed, same rewards.
+        """
+        rng = _seeding.generator(seed, _seeding.PROBLEM_CHECK)
+        drawn = self.draw(rng, 1)
+        arrays = [drawn.array(name, 1, self.K)[0] for name in ("mean", "variance", "a", "b")]
+        some = np.linspace(0, self.K - 1, min(self.K, ARMS_CHECKED)).astype(int)
+        pulls = integer("pulls", pulls, at_least=2)
+        what = f"reward of {type(self).__name__}"
+        check_moments(what, self._reward, np.array(arrays)[:, some], pulls, rng)
+
+    def _reward(self, a: Any, b: Any, z: Any, u: Any) -> Any:
+        """`reward`, given the data that there may be."""
+        if self.data is None:
+            return self.reward(a, b, z, u)
+        return self.reward(a, b, z, u, np.asarray(self.data, dtype=np.float64))  # type: ignore[call-arg]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a saved study records about the problem."""
+        return {"problem": type(self).__name__, "K": self.K}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(K={self.K})"
+
+
+class Fixed(Problem):
+    """One instance, the same in every run; made by the `fixed` methods of problems.
+
+    Args:
+        kind: The problem that says how an arm pays.
+        row: The instance.
+    """
+
+    def __init__(self, kind: type[Problem], row: Instances):
+        self.kind, self.row, self.K = kind, row, row.mean.shape[-1]
+        self.reward = kind.reward  # type: ignore[method-assign]
+
+    def draw(self, rng: np.random.Generator, size: int) -> Instances:
+        row = self.row
+        shape = size, self.K
+        return Instances(
+            *(np.broadcast_to(x, shape) for x in (row.mean, row.variance, row.a, row.b))
+        )
+
+    def describe(self) -> dict[str, Any]:
+        row = {"mean": self.row.mean.tolist(), "variance": self.row.variance.tolist()}
+        return {"problem": f"{self.kind.__name__}.fixed", "K": self.K, **row}
