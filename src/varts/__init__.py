@@ -105,8 +105,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.problems import Visits as Visits
     from varts.problems import Walk as Walk
     from varts.problems import Wheel as Wheel
+    from varts.simulation.simulate import simulate as simulate
     from varts.simulation.study import Study as Study
-    from varts.simulation.study import simulate as simulate
     from varts.simulation.sweep import Sweep as Sweep
     from varts.simulation.sweep import sweep as sweep
     from varts.simulation.trace import Trace as Trace
@@ -198,7 +198,8 @@ _homes = {
     ),
     "varts.stats": ("ArmStats",),
     "varts.stopping": ("StopAtError", "StopAtGLR", "StopAtLoss", "StopAtPBest", "StopRule"),
-    "varts.simulation.study": ("Study", "simulate"),
+    "varts.simulation.simulate": ("simulate",),
+    "varts.simulation.study": ("Study",),
     "varts.simulation.sweep": ("Sweep", "sweep"),
     "varts.simulation.trace": ("Trace", "trace"),
     "varts.kurtosis": ("Tails",),

@@ -13,7 +13,7 @@ from varts import NormalGamma, fit_prior
 from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _compare, _Rewards, _Table
 from varts.fitting.history import History, read_history
 from varts.fitting.sample import LARGEST_SAMPLE
-from varts.simulation.study import simulate
+from varts.simulation.simulate import simulate
 
 pytestmark = pytest.mark.when_changed("src/varts/fitting")
 

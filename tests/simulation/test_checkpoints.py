@@ -9,7 +9,7 @@ from tests.endings import endings_of
 from tests.seeds import fresh
 from varts import Fading, GaussianBandit, NormalGamma, simulate
 from varts.simulation.engine.blocks import Work
-from varts.simulation.recommendation import recommend_arms
+from varts.simulation.results import recommend_arms
 
 POLICIES = {
     "prior": varts.VarTS(NormalGamma(0.5, 1, 4, 1)),

@@ -8,7 +8,7 @@ import pytest
 
 import varts
 from varts import BetaBandit, Fading, GaussianBandit, NormalGamma, Study, simulate
-from varts.simulation.recipe import describe, rebuild
+from varts.simulation.storage import describe, rebuild
 
 PRIOR = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
 

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
-from varts.simulation.results import PolicyResult, RegretCurve
+from varts.simulation.results import (
+    BlockResults,
+    PairwiseTree,
+    PolicyResult,
+    RegretCurve,
+    merge_order,
+    subtree_size,
+)
 
 
 def blocks(count):

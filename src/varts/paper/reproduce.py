@@ -14,8 +14,8 @@ from varts._validation import choice, integer, make_folder
 from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
 from varts.paper.experiments import FIGURE1_ARMS, FIGURE2_ARMS, PROBLEMS, policies
 from varts.problems import GaussianBandit
-from varts.simulation.arguments import settings
-from varts.simulation.study import Study, simulate
+from varts.simulation.simulate import settings, simulate
+from varts.simulation.study import Study
 
 COLUMNS = ("problem", "K", "policy", "horizon", "runs", "regret_mean", "regret_se")
 TITLES = {"bernoulli": "Bernoulli bandit", "beta": "Beta bandit", "gaussian": "Gaussian bandit"}

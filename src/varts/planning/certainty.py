@@ -18,7 +18,7 @@ from varts.policies import T3C, EvenSplit, Policy, SequentialHalving, VarTS
 from varts.policies.best_arm import batch_count
 from varts.priors import NormalGamma
 from varts.problems import GaussianBandit
-from varts.simulation.study import simulate
+from varts.simulation.simulate import simulate
 from varts.stopping import StopAtError
 
 

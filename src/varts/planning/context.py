@@ -20,8 +20,8 @@ from varts.planning.notes import fit_notes
 from varts.policies import EvenSplit, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import LinearBandit
-from varts.simulation.arguments import settings
-from varts.simulation.study import Study, simulate
+from varts.simulation.simulate import settings, simulate
+from varts.simulation.study import Study
 
 BY_CONTEXT, PLAIN = LinearVarTS.label, "LinearVarTS, no prior"
 BLIND, EVEN = "VarTS, without context", EvenSplit.label

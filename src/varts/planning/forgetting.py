@@ -14,7 +14,7 @@ from varts.planning.comparators import MAIN, finite_mean_sd
 from varts.policies import Fading, Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Cycle, Drifting, GaussianBandit, Steps, Walk
-from varts.simulation.study import simulate
+from varts.simulation.simulate import simulate
 
 KINDS = {
     "steps": "the means are drawn anew about every {:,g} rounds",

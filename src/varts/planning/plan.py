@@ -20,8 +20,7 @@ from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import EmpiricalBandit, GaussianBandit
 from varts.problems.recorded import RewardTable
-from varts.simulation.arguments import settings
-from varts.simulation.study import simulate
+from varts.simulation.simulate import settings, simulate
 
 FOLLOWED_RUNS = 240  # whose P(best) is followed
 FEWEST_FOLLOWED_RUNS = 50

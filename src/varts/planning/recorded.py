@@ -28,7 +28,8 @@ from varts.priors import NormalGamma
 from varts.problems import EmpiricalBandit, Fixed, GaussianBandit
 from varts.problems.classic import gaussian_instances
 from varts.problems.recorded import RewardTable
-from varts.simulation.study import Study, simulate
+from varts.simulation.simulate import simulate
+from varts.simulation.study import Study
 
 ALARM = 3.0  # standard errors from which on a difference between two simulations is spoken of
 SURE_LEVEL = 0.95  # of P(best), whose word is compared in the text

@@ -15,7 +15,7 @@ from varts.planning.columns import count_decimals, format_number, format_round
 from varts.planning.comparators import EVEN
 from varts.planning.identification import SimulatedRuns, space_checkpoints
 from varts.planning.tables import round_or_none
-from varts.simulation.study import simulate
+from varts.simulation.simulate import simulate
 
 ROUND_LIMIT = 100_000  # by default the search ends there
 TOTAL_ROUNDS = 20_000_000  # of all runs together: the longer they are, the fewer

@@ -1,5 +1,6 @@
 """`simulate`: problem x policies x runs -> `Study`, on one compiled engine."""
 
-from varts.simulation.study import Study, simulate
+from varts.simulation.simulate import simulate
+from varts.simulation.study import Study
 
 __all__ = ["Study", "simulate"]

@@ -23,8 +23,7 @@ from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.blocks import Work
 from varts.simulation.engine.kernel_cache import sources_digest
-from varts.simulation.reduction import BlockResults, subtree_size
-from varts.simulation.results import RUNS_PER_BLOCK
+from varts.simulation.results import RUNS_PER_BLOCK, BlockResults, subtree_size
 
 SECONDS_PER_TASK = 1.0  # far above dask's cost of a task, and little to lose with a worker
 TASKS_PER_THREAD = 4  # at least, so that no thread is idle for long at the end

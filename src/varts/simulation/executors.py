@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from varts._progress import Progress
-from varts.simulation.reduction import BlockResults, PairwiseTree, split, subtree_size
-from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult
+from varts.simulation.results import (
+    RUNS_PER_BLOCK,
+    BlockResults,
+    PairwiseTree,
+    PolicyResult,
+    split,
+    subtree_size,
+)
 
 if TYPE_CHECKING:
     from varts.simulation.engine.blocks import Work

@@ -1,23 +1,28 @@
 """What a study knows of a policy: the regret of every run, the mean curve over runs, and what was
-asked of the runs besides."""
+asked of the runs besides.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypeVar
+from functools import cache
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats
-from varts.stats import merged
+from varts.policies import BeliefPolicy, BernoulliTS, Policy, SequentialHalving
+from varts.policies.fading import split_fading
+from varts.stats import ArmStats, merged
 
 CURVE_POINTS = 10_000  # longer horizons are thinned to this many evenly spaced rounds, ...
 CURVE_POINTS_PER_DECADE = 100  # ... and so many for each factor of ten, for logarithmic axes
 CHECKPOINTS_PER_DECADE = 5
 RUNS_PER_BLOCK = 8  # that are played and merged together; part of every result
 
-T = TypeVar("T", bound=np.generic)
+S = TypeVar("S", bound=np.generic)
 
 
 def recorded_rounds(horizon: int) -> NDArray[np.int64]:
@@ -39,7 +44,7 @@ def geometric_rounds(horizon: int, per_decade: int = CHECKPOINTS_PER_DECADE) -> 
     return np.unique(np.geomspace(1, horizon, steps + 1).round().astype(np.int64))
 
 
-def read_only(array: NDArray[T]) -> NDArray[T]:
+def read_only(array: NDArray[S]) -> NDArray[S]:
     """The same array for somebody who gets to see it: a result is a value."""
     seen = array.view()
     seen.flags.writeable = False
@@ -204,3 +209,200 @@ class PolicyResult:
         )
 
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
+
+
+# ----------------------------------------------------------------------------------- blocks merged
+# Blocks merged into a study, always along the same tree: the sums are equal to the last bit.
+#
+# Neighbours of equal size are merged first, like the carries of a binary counter. How a sum is
+# rounded then depends on the number of blocks alone, and whoever plays 2, 4, 8, ... neighbours that
+# begin at a multiple of their number may merge them before handing them over.
+
+
+T = TypeVar("T")
+
+
+class PairwiseTree(Generic[T]):
+    """Merges what is added, in order, along the tree."""
+
+    def __init__(self, merge: Callable[[T, T], T]) -> None:
+        self._merge = merge
+        self._subtrees: list[tuple[int, T]] = []  # sizes decrease, so there are only a few
+
+    def add(self, value: T, blocks: int = 1) -> None:
+        """Add the next block, or so many that are merged already."""
+        while self._subtrees and self._subtrees[-1][0] == blocks:
+            size, earlier = self._subtrees.pop()
+            value, blocks = self._merge(earlier, value), size + blocks
+        self._subtrees.append((blocks, value))
+
+    @property
+    def subtrees(self) -> list[tuple[int, T]]:
+        """What can still be added to: blocks that are merged, and how many, the most first."""
+        return list(self._subtrees)
+
+    def total(self) -> T | None:
+        """All that was added, merged; None if that was nothing."""
+        if not self._subtrees:
+            return None
+        *others, (_, total) = self._subtrees
+        for _, earlier in reversed(others):
+            total = self._merge(earlier, total)
+        return total
+
+
+@cache
+def merge_order(blocks: int) -> NDArray[np.int64]:
+    """The tree of so many blocks as pairs of their numbers, for a compiled loop to merge in place.
+
+    >>> merge_order(5).tolist()
+    [[0, 1], [2, 3], [0, 2], [0, 4]]
+    """
+    pairs: list[tuple[int, int]] = []
+
+    def note(one: int, other: int) -> int:
+        pairs.append((one, other))
+        return one
+
+    tree = PairwiseTree(note)
+    for block in range(blocks):
+        tree.add(block)
+    tree.total()
+    order = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    order.flags.writeable = False
+    return order
+
+
+def subtree_size(first: int, at_most: float) -> int:
+    """How many blocks, from the first on, are a whole subtree: the most within the limit, or 1.
+
+    >>> subtree_size(8, at_most=100), subtree_size(12, at_most=100), subtree_size(0, at_most=7)
+    (8, 4, 4)
+    """
+    size = 1
+    while 2 * size <= at_most and first % (2 * size) == 0:
+        size *= 2
+    return size
+
+
+@dataclass(frozen=True)
+class BlockResults:
+    """The results of some neighbouring blocks, merged."""
+
+    blocks: int
+    policies: Mapping[str, PolicyResult]  # by label
+    seconds: float = 0.0  # spent on them, where somebody wants to know
+
+    def merge(self, later: BlockResults) -> BlockResults:
+        """With the blocks that follow."""
+        policies = {
+            label: result.merge(later.policies[label]) for label, result in self.policies.items()
+        }
+        return BlockResults(self.blocks + later.blocks, policies, self.seconds + later.seconds)
+
+
+def split(
+    results: Mapping[str, PolicyResult],
+    blocks: Sequence[int],
+    curves: Mapping[str, Sequence[tuple[Floats, Floats]]],
+) -> tuple[BlockResults, ...]:
+    """The results of the first runs, cut into subtrees of so many whole blocks, as views.
+
+    `curves` has the mean and m2 of each subtree, by label.
+    """
+    parts, first = [], 0
+    for place, count in enumerate(blocks):
+        last = first + count * RUNS_PER_BLOCK
+        policies = {
+            label: result.part(slice(first, last), RegretCurve(last - first, *curves[label][place]))
+            for label, result in results.items()
+        }
+        parts.append(BlockResults(count, policies))
+        first = last
+    return tuple(parts)
+
+
+# -------------------------------------------------------------------------------- recommended arms
+# Which arm would be recommended, given what a run knows: for many runs and rounds at once.
+
+
+#: How an arm is recommended: the highest mean of its rewards, or the highest mean that the policy
+#: believes in (one without beliefs goes by the rewards).
+RECOMMENDATIONS = ("mean", "belief")
+
+
+def recommend_arms(scores: Floats, pulls: Floats, turns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The arm with the highest score in every row.
+
+    Of equal ones it is the one pulled most; what is still level takes turns, so that no arm is
+    favoured by its place and nothing need be drawn.
+
+    Args:
+        scores: A row of numbers per arm; -inf for an arm that is out of the question.
+        pulls: How often each arm was pulled, likewise.
+        turns: Whose turn it is, a number per row.
+
+    >>> scores, pulls = np.array([[0.5, 0.5, 0.2]] * 3), np.array([[1, 1, 7]] * 3)
+    >>> recommend_arms(scores, pulls, np.arange(3))
+    array([0, 1, 0])
+    """
+    arms: NDArray[np.int64] = scores.argmax(axis=-1)
+    tied = scores == np.take_along_axis(scores, arms[:, None], axis=-1)
+    for row in np.flatnonzero(np.count_nonzero(tied, axis=-1) > 1):
+        level = np.flatnonzero(tied[row])
+        most = pulls[row, level]
+        level = level[most == most.max()]
+        arms[row] = level[turns[row] % len(level)]
+    return arms
+
+
+def is_highest_mean(policy: Policy, by: str) -> bool:
+    """Whether it is the arm with the highest mean of all that a run of the policy recommends.
+
+    Args:
+        policy: The policy.
+        by: "mean" or "belief".
+    """
+    return by == "mean" and not isinstance(split_fading(policy)[0], SequentialHalving)
+
+
+def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
+    """What an arm is recommended by, for arrays whose last axis is that of the arms.
+
+    Args:
+        policy: The policy, whose belief it may be.
+        n: The numbers of rewards, or their weights where they fade.
+        mean: Their means.
+        m2: Their sums of squared deviations.
+        by: "mean" or "belief".
+    """
+    plain = split_fading(policy)[0]
+    asked = n > 0
+    if isinstance(plain, SequentialHalving):  # who is out stays out
+        asked = n == n.max(axis=-1, keepdims=True)
+    seen = np.where(asked, mean, -np.inf)
+    if by == "mean" or type(plain).belief is Policy.belief:
+        return seen
+    K = n.shape[-1]
+    ready = (n >= plain.least_weight(K)).all(axis=-1)  # formulas hold only then
+    scores = seen.copy()
+    rows = (x[ready] for x in (n, mean, m2))
+    scores[ready] = _believed_means(plain, *rows)
+    return scores
+
+
+def _believed_means(policy: Policy, n: Floats, mean: Floats, m2: Floats) -> Floats:
+    """The means of the policy's belief, a row per run and round."""
+    kind, K = type(policy), n.shape[-1]
+    if isinstance(policy, BernoulliTS) and kind.belief is BernoulliTS.belief:
+        a, b = policy.believe(n, mean, m2)
+        return np.asarray(a / (a + b))
+    inherited = isinstance(policy, BeliefPolicy) and kind.belief is BeliefPolicy.belief
+    if inherited and not (policy.pooled or policy.tailed):  # type: ignore[attr-defined]
+        made: Any = policy.believe(n, mean, m2, *policy.parameters(ArmStats.empty(K)).T)  # type: ignore[attr-defined]
+        return np.broadcast_to(made[0], n.shape)
+    # A belief that depends on the rewards of all arms is computed row by row. A study keeps no m3
+    # and m4. Those of Gaussian rewards will do: they hardly move a belief.
+    rows = zip(n, mean, m2, strict=True)
+    moments = ((*row, np.zeros(K), 3 * row[2] ** 2 / np.maximum(row[0], 1)) for row in rows)
+    return np.array([policy.believed(ArmStats(*row)).mean for row in moments]).reshape(n.shape)

@@ -1,34 +1,224 @@
-"""`simulate`: problem x policies x runs -> `Study`, the curves, their errors and comparisons."""
+"""`Study`: the outcome of a simulation, and every table that can be made of it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from varts._caching import computed_once
-from varts._progress import Progress, show_progress
-from varts._validation import abbreviate, integer
+from varts._intervals import CONFIDENCE
+from varts._progress import Progress
+from varts._validation import Floats, abbreviate, integer, real, unknown
 from varts.policies import Policy
 from varts.problems import Instances, Problem
-from varts.simulation import archive
-from varts.simulation.arguments import make_work
-from varts.simulation.executors import Executor, Threads, play
-from varts.simulation.outcome import Outcome
-from varts.simulation.provenance import compare_settings, is_current, origin_of, provenance_of
-from varts.simulation.recipe import rebuild
-from varts.simulation.reduction import BlockResults
-from varts.stopping import StopRule
+from varts.simulation import storage, tables
+from varts.simulation.results import (
+    BlockResults,
+    Ending,
+    PolicyResult,
+    RegretCurve,
+    RunRecord,
+    read_only,
+)
+from varts.simulation.storage import compare_settings, is_current, origin_of, rebuild
 
 if TYPE_CHECKING:
+    import pandas as pd
     from distributed import Client
     from matplotlib.axes import Axes
 
     from varts.simulation.engine.blocks import Work
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Outcome:
+    """The base of `Study`: what there is per policy is keyed by its label.
+
+    Args:
+        rounds: The recorded rounds.
+        results: What each policy left behind.
+        provenance: Seed, settings and versions.
+    """
+
+    rounds: NDArray[np.int64]
+    results: Mapping[str, PolicyResult]
+    provenance: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", read_only(self.rounds))
+
+    @property
+    def labels(self) -> list[str]:
+        """The policies, in the order in which they were given."""
+        return list(self.results)
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds a run has."""
+        return int(self.rounds[-1])
+
+    @property
+    def runs(self) -> int:
+        """How many runs were played: fewer than asked for if the study was interrupted."""
+        return next(iter(self.results.values())).curve.n
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there are fewer runs than were asked for."""
+        return self.runs < int(self.provenance.get("asked", self.runs))
+
+    @property
+    def final(self) -> dict[str, Floats]:
+        """Regret at the horizon, a number per run."""
+        return {label: result.final for label, result in self.results.items()}
+
+    @property
+    def best_share(self) -> dict[str, Floats]:
+        """Share of rounds on a best arm, a number per run."""
+        return {label: result.best_share for label, result in self.results.items()}
+
+    @property
+    def curves(self) -> dict[str, RegretCurve]:
+        """The regret at each of `rounds`, over runs."""
+        return {label: result.curve for label, result in self.results.items()}
+
+    @property
+    def regret(self) -> dict[str, Floats]:
+        """Mean cumulated regret after each of `rounds`."""
+        return {label: curve.mean for label, curve in self.curves.items()}
+
+    @property
+    def se(self) -> dict[str, Floats]:
+        """Standard error of `regret` over runs; NaN for a single run."""
+        return {label: curve.se for label, curve in self.curves.items()}
+
+    def summary(self, against: str | None = None, level: float = CONFIDENCE) -> pl.DataFrame:
+        """A row per policy at the horizon, best first.
+
+        `difference` is the paired difference to the policy `against`, run by run on the same
+        instances.
+
+        Args:
+            against: The label of the policy to compare with; by default the first.
+            level: The level of the t intervals.
+        """
+        against = self._known(self.labels[0] if against is None else against)
+        return tables.summarise(self.results, against, real("level", level, above=0, below=1))
+
+    def to_polars(self) -> pl.DataFrame:
+        """The curves as one long table: policy, round, regret, se."""
+        return pl.concat(
+            pl.DataFrame({"round": self.rounds, "regret": curve.mean, "se": curve.se}).select(
+                pl.lit(label).alias("policy"), pl.all()
+            )
+            for label, curve in self.curves.items()
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same table for pandas."""
+        return tables.to_pandas(self.to_polars())
+
+    # ------------------------------------------------------------------------ what was asked for
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time that each policy took, that of all threads together."""
+        return {label: result.seconds for label, result in self.results.items()}
+
+    @property
+    def checkpoints(self) -> NDArray[np.int64]:
+        """The rounds at which every run was looked at; none unless `simulate` was asked to."""
+        return np.array(self.provenance.get("checkpoints", ()), dtype=np.int64)
+
+    @property
+    def pulls(self) -> dict[str, NDArray[np.int64]]:
+        """How often each arm was pulled: a row per run."""
+        return {label: record.pulls for label, record in self._records().items()}
+
+    @property
+    def recommended(self) -> dict[str, NDArray[np.int64]]:
+        """The arm that would be recommended: a row per run, a column per checkpoint."""
+        return {label: record.recommended for label, record in self._records().items()}
+
+    @property
+    def simple_regret(self) -> dict[str, Floats]:
+        """How far the true mean of the recommended arm is below the best, likewise."""
+        return {label: record.simple_regret for label, record in self._records().items()}
+
+    def identification(self, level: float = CONFIDENCE) -> pl.DataFrame:
+        """A row per policy and checkpoint: is the recommended arm the best, and what if not.
+
+        `wrong` is the share of runs whose recommended arm is not a best one, with Wilson's
+        interval, `simple_regret` how far its true mean is below the best, with a t interval.
+
+        Args:
+            level: The level of the intervals.
+        """
+        level = real("level", level, above=0, below=1)
+        return tables.identify(self._records(), self.checkpoints, level)
+
+    def quantiles(self, shares: Iterable[float] = (0.05, 0.5, 0.95)) -> pl.DataFrame:
+        """A row per policy and checkpoint: quantiles over runs of the regret.
+
+        Args:
+            shares: Which quantiles, from 0 to 1.
+        """
+        regrets = {label: record.regret for label, record in self._records().items()}
+        return tables.spread(regrets, self.checkpoints, shares)
+
+    @property
+    def endings(self) -> dict[str, Ending]:
+        """How every run ended: `rounds`, `stopped`, `arm`, `simple_regret`, a number per run."""
+        found = {label: result.ending for label, result in self.results.items()}
+        if None in found.values():
+            raise ValueError(
+                "runs must be ended by a rule, got a study without one; "
+                "use simulate(..., stop=StopAtError(0.05))"
+            )
+        return {label: ending for label, ending in found.items() if ending is not None}
+
+    def stopping(self, level: float = CONFIDENCE) -> pl.DataFrame:
+        """A row per policy: when the stopping rule ended the runs, and how often it was wrong.
+
+        `stopped` is the share of runs that it ended within the horizon; `median` and `q95` are the
+        rounds that half and 19 of 20 of all runs took at most, null where that is more than the
+        horizon; `rounds` is the mean, in which other runs count with the horizon. `wrong` is the
+        share of runs that the rule ended with an arm that is not a best one, with Wilson's
+        interval. `regret` is that until the end.
+
+        Args:
+            level: The level of the intervals.
+        """
+        level = real("level", level, above=0, below=1)
+        return tables.stop_table(self.endings, self.final, level)
+
+    def _records(self) -> dict[str, RunRecord]:
+        found = {label: result.record for label, result in self.results.items()}
+        if None in found.values():
+            raise ValueError(
+                "runs must be looked at while they are played, got a study without checkpoints; "
+                "use simulate(..., checkpoints=True)"
+            )
+        return {label: record for label, record in found.items() if record is not None}
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.runs:,} runs of {self.horizon:,} rounds"
+        shown = ("policy", "regret", "regret_low", "regret_high", "median", "q95", "best_share")
+        return tables.to_html(caption, self.summary().select(shown))
+
+    def _known(self, label: str) -> str:
+        if label not in self.results:
+            raise ValueError(unknown("policy", label, self.labels))
+        return label
+
+
+# ----------------------------------------------------------------------------------------- a study
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -147,9 +337,13 @@ class Study(Outcome):
         parts = self.parts if is_current(self.provenance) else ()
         played = sum(part.blocks for part in parts)
         work = replace(self._work(), runs=runs, played=played)
+        from varts.simulation.simulate import study_of  # here: it imports `Study`
+
         return study_of(work, threads, executor, progress, parts)
 
     def _work(self) -> Work:
+        from varts.simulation.simulate import make_work
+
         given = self.provenance
         names = "checkpoints", "recommend", "instance_seed"
         asked = {name: given[name] for name in names if name in given}
@@ -182,7 +376,7 @@ class Study(Outcome):
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         path.parent.mkdir(parents=True, exist_ok=True)
-        archive.write(path, self.rounds, self.results, self.provenance, self.parts)
+        storage.write(path, self.rounds, self.results, self.provenance, self.parts)
         return path
 
     @classmethod
@@ -195,7 +389,7 @@ class Study(Outcome):
         Raises:
             ValueError: If it is some other file.
         """
-        return cls(**archive.read(path))
+        return cls(**storage.read(path))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -218,105 +412,3 @@ class Study(Outcome):
 
 def _some(values: Mapping[str, Any], labels: Iterable[str]) -> dict[str, Any]:
     return {label: values[label] for label in labels if label in values}
-
-
-def simulate(
-    problem: Problem,
-    policies: Mapping[str, Policy | str] | Iterable[Policy | str] | Policy | str,
-    horizon: int = 2000,
-    runs: int = 1000,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: bool | Progress | None = None,
-    executor: Client | None = None,
-    *,
-    checkpoints: bool | Iterable[int] = False,
-    recommend: str = "mean",
-    instance_seed: int | None = None,
-    stop: StopRule | None = None,
-    looks: Iterable[int] | None = None,
-) -> Study:
-    """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
-
-    All policies face the same instances and the same rewards: the j-th pull of an arm pays the
-    same whoever makes it. A result depends on (seed, problem, policy, run) alone: not on the number
-    of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs that
-    are complete.
-
-    Args:
-        problem: Where instances and rewards come from.
-        policies: Policies or their labels: one, several, or a mapping from labels of your own.
-        horizon: Rounds of a run.
-        runs: How often each policy is played.
-        seed: A whole number from 0 to 2^64 - 1; the same seed gives the same study.
-        threads: How many threads of this process play; by default as many as there are cores.
-        progress: Whether to show a bar; by default only on a terminal.
-        executor: A dask.distributed Client, to play on its workers instead, with the same result.
-        checkpoints: Rounds at which to look at every run, for `Study.identification`, `quantiles`,
-            `pulls` and `recommended`; True for five for every factor of ten. The horizon is always
-            one of them.
-        recommend: Which arm a run recommends there: the one with the highest "mean" of its rewards,
-            or with the highest mean in the policy's "belief", if it has one. Of equal arms it is
-            the one pulled most.
-        instance_seed: A seed for the instances alone; by default `seed` is for everything. Studies
-            that differ in `seed` then have the same instances with other rewards and choices.
-        stop: A rule that ends runs before the horizon, such as `StopAtError(0.05)`, for
-            `Study.stopping` and `endings`. Regret is that until the end.
-        looks: The rounds at which the rule looks; by default every round, or twenty for every
-            factor of ten where the rule needs an integral (`StopAtPBest`, `StopAtLoss`).
-
-    Raises:
-        TypeError: If problem, policies or executor are of the wrong type.
-        ValueError: If a number is out of range, or a policy cannot play this problem.
-        ClusterError: If the connection to the executor's scheduler is lost.
-
-    >>> from varts import GaussianBandit, NormalGamma, VarTS, UCB1, simulate
-    >>> prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
-    >>> study = simulate(GaussianBandit(prior), [VarTS(prior), UCB1()], horizon=200, runs=100)
-    >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
-    True
-    """
-    work = make_work(
-        problem,
-        policies,
-        horizon,
-        runs,
-        seed,
-        checkpoints=checkpoints,
-        recommend=recommend,
-        instance_seed=instance_seed,
-        stop=stop,
-        looks=looks,
-    )
-    return study_of(work, threads, executor, progress)
-
-
-def study_of(
-    work: Work,
-    threads: int | None,
-    client: Client | None,
-    progress: bool | Progress | None,
-    before: tuple[BlockResults, ...] = (),
-) -> Study:
-    """Play what there is to play."""
-    if client is not None:
-        from varts.simulation.dask import check
-
-        check(client)
-        if threads is not None:
-            raise ValueError(f"threads must be left out with an executor, got {threads}")
-    elif threads is not None:
-        threads = integer("threads", threads, at_least=1)
-    work.check_problem()
-    with show_progress(progress) as bar:
-        results, parts = play(work, _executor(work, threads, client), bar, before)
-    origin = work.problem, work.policies
-    return Study(work.rounds, results, provenance_of(work, results), parts, origin)
-
-
-def _executor(work: Work, threads: int | None, client: Client | None) -> Executor:
-    if client is None:
-        return Threads(work, threads or os.cpu_count() or 1)
-    from varts.simulation.dask import Cluster
-
-    return Cluster(work, client)

@@ -15,9 +15,9 @@ from varts._progress import Progress, SharedProgress, show_progress
 from varts._validation import abbreviate, make_folder, unknown
 from varts.policies import Policy
 from varts.problems import Problem
-from varts.simulation.arguments import make_work
-from varts.simulation.provenance import key_of
-from varts.simulation.study import Study, study_of
+from varts.simulation.simulate import make_work, study_of
+from varts.simulation.storage import key_of
+from varts.simulation.study import Study
 from varts.simulation.tables import Table, to_html
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from varts._validation import Floats, integer, real
 from varts.policies import IndexPolicy, Policy
 from varts.policies.fading import split_fading
 from varts.problems import Problem
-from varts.simulation.arguments import make_work
+from varts.simulation.simulate import make_work
 from varts.stats import ArmStats, merged_moments
 
 if TYPE_CHECKING:

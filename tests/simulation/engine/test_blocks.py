@@ -6,8 +6,7 @@ import pytest
 import varts
 from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
 from varts.simulation.engine.drawing import draw_arms, draw_runs
-from varts.simulation.reduction import BlockResults, PairwiseTree
-from varts.simulation.results import recorded_rounds
+from varts.simulation.results import BlockResults, PairwiseTree, recorded_rounds
 
 
 @pytest.mark.parametrize("runs", [7 * RUNS_PER_BLOCK + 3, 20 * RUNS_PER_BLOCK])

@@ -9,9 +9,9 @@ import pytest
 
 import varts
 from varts._progress import Progress
-from varts.simulation.arguments import make_work
 from varts.simulation.engine import compilers, kernel_cache
 from varts.simulation.engine.compilers import compiling, missing_kernels, prepare_kernels
+from varts.simulation.simulate import make_work
 
 pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
 

@@ -50,9 +50,19 @@ from varts.simulation.engine.loop import DONE, NO_REWARD, STOPPED, UNSOUND, allo
 from varts.simulation.engine.parts import no_garbage_collected
 from varts.simulation.engine.rng import stream
 from varts.simulation.engine.statement import check_problem
-from varts.simulation.recommendation import is_highest_mean, recommend_arms, score_arms
-from varts.simulation.reduction import BlockResults, PairwiseTree, merge_order, subtree_size
-from varts.simulation.results import RUNS_PER_BLOCK, PolicyResult, RegretCurve, RunRecord
+from varts.simulation.results import (
+    RUNS_PER_BLOCK,
+    BlockResults,
+    PairwiseTree,
+    PolicyResult,
+    RegretCurve,
+    RunRecord,
+    is_highest_mean,
+    merge_order,
+    recommend_arms,
+    score_arms,
+    subtree_size,
+)
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
 SHORT_CALL = 2**18  # rounds; a call that stays below takes several batches

@@ -22,8 +22,7 @@ from varts.simulation.engine.certainty import ENDED
 from varts.simulation.engine.compilation import loop_of
 from varts.simulation.engine.looks import GAP, M2, MEAN, NO_LOOKS, PULLS, N, allocate_notes
 from varts.simulation.engine.loop import allocate
-from varts.simulation.recommendation import recommend_arms, score_arms
-from varts.simulation.results import Ending, PolicyResult
+from varts.simulation.results import Ending, PolicyResult, recommend_arms, score_arms
 from varts.stats import ArmStats
 from varts.stopping import StopRule
 

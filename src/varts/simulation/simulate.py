@@ -1,26 +1,144 @@
-"""What `simulate` is given, checked and written out."""
+"""`simulate`: problem x policies x runs -> `Study`, the curves, their errors and comparisons."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from varts._progress import Progress, show_progress
 from varts._validation import abbreviate, choice, integer
 from varts.policies import Policy, make
 from varts.policies.fading import split_fading
 from varts.problems import Drifting, Problem
 from varts.problems.contextual import check_context
-from varts.simulation.recommendation import RECOMMENDATIONS
-from varts.simulation.results import geometric_rounds, recorded_rounds
+from varts.simulation.executors import Executor, Threads, play
+from varts.simulation.results import (
+    RECOMMENDATIONS,
+    BlockResults,
+    geometric_rounds,
+    recorded_rounds,
+)
+from varts.simulation.storage import provenance_of
+from varts.simulation.study import Study
 from varts.stopping import StopRule
 
-LOOKS_PER_DECADE = 20  # of a stopping rule that needs an integral: each 12 % after the one before
-
 if TYPE_CHECKING:
+    from distributed import Client
+
     from varts.simulation.engine.blocks import Work
+
+
+def simulate(
+    problem: Problem,
+    policies: Mapping[str, Policy | str] | Iterable[Policy | str] | Policy | str,
+    horizon: int = 2000,
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    executor: Client | None = None,
+    *,
+    checkpoints: bool | Iterable[int] = False,
+    recommend: str = "mean",
+    instance_seed: int | None = None,
+    stop: StopRule | None = None,
+    looks: Iterable[int] | None = None,
+) -> Study:
+    """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
+
+    All policies face the same instances and the same rewards: the j-th pull of an arm pays the
+    same whoever makes it. A result depends on (seed, problem, policy, run) alone: not on the number
+    of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs that
+    are complete.
+
+    Args:
+        problem: Where instances and rewards come from.
+        policies: Policies or their labels: one, several, or a mapping from labels of your own.
+        horizon: Rounds of a run.
+        runs: How often each policy is played.
+        seed: A whole number from 0 to 2^64 - 1; the same seed gives the same study.
+        threads: How many threads of this process play; by default as many as there are cores.
+        progress: Whether to show a bar; by default only on a terminal.
+        executor: A dask.distributed Client, to play on its workers instead, with the same result.
+        checkpoints: Rounds at which to look at every run, for `Study.identification`, `quantiles`,
+            `pulls` and `recommended`; True for five for every factor of ten. The horizon is always
+            one of them.
+        recommend: Which arm a run recommends there: the one with the highest "mean" of its rewards,
+            or with the highest mean in the policy's "belief", if it has one. Of equal arms it is
+            the one pulled most.
+        instance_seed: A seed for the instances alone; by default `seed` is for everything. Studies
+            that differ in `seed` then have the same instances with other rewards and choices.
+        stop: A rule that ends runs before the horizon, such as `StopAtError(0.05)`, for
+            `Study.stopping` and `endings`. Regret is that until the end.
+        looks: The rounds at which the rule looks; by default every round, or twenty for every
+            factor of ten where the rule needs an integral (`StopAtPBest`, `StopAtLoss`).
+
+    Raises:
+        TypeError: If problem, policies or executor are of the wrong type.
+        ValueError: If a number is out of range, or a policy cannot play this problem.
+        ClusterError: If the connection to the executor's scheduler is lost.
+
+    >>> from varts import GaussianBandit, NormalGamma, VarTS, UCB1, simulate
+    >>> prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
+    >>> study = simulate(GaussianBandit(prior), [VarTS(prior), UCB1()], horizon=200, runs=100)
+    >>> bool(study.final["VarTS"].mean() < study.final["UCB1"].mean())
+    True
+    """
+    work = make_work(
+        problem,
+        policies,
+        horizon,
+        runs,
+        seed,
+        checkpoints=checkpoints,
+        recommend=recommend,
+        instance_seed=instance_seed,
+        stop=stop,
+        looks=looks,
+    )
+    return study_of(work, threads, executor, progress)
+
+
+def study_of(
+    work: Work,
+    threads: int | None,
+    client: Client | None,
+    progress: bool | Progress | None,
+    before: tuple[BlockResults, ...] = (),
+) -> Study:
+    """Play what there is to play."""
+    if client is not None:
+        from varts.simulation.dask import check
+
+        check(client)
+        if threads is not None:
+            raise ValueError(f"threads must be left out with an executor, got {threads}")
+    elif threads is not None:
+        threads = integer("threads", threads, at_least=1)
+    work.check_problem()
+    with show_progress(progress) as bar:
+        results, parts = play(work, _executor(work, threads, client), bar, before)
+    origin = work.problem, work.policies
+    return Study(work.rounds, results, provenance_of(work, results), parts, origin)
+
+
+def _executor(work: Work, threads: int | None, client: Client | None) -> Executor:
+    if client is None:
+        return Threads(work, threads or os.cpu_count() or 1)
+    from varts.simulation.dask import Cluster
+
+    return Cluster(work, client)
+
+
+# --------------------------------------------------------------------------------------- arguments
+# What `simulate` is given, checked and written out.
+
+
+LOOKS_PER_DECADE = 20  # of a stopping rule that needs an integral: each 12 % after the one before
 
 
 def make_work(

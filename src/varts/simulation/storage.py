@@ -1,0 +1,394 @@
+"""A study in one .npz file, read without pickle. What later versions added may be missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from varts._caching import computed_once
+from varts._files import replacing
+from varts._validation import abbreviate
+from varts.policies import Policy
+from varts.problems import Problem
+from varts.simulation.engine.formula import Formula
+from varts.simulation.results import (
+    BlockResults,
+    Ending,
+    PolicyResult,
+    RegretCurve,
+    RunRecord,
+    split,
+)
+
+if TYPE_CHECKING:
+    from varts.simulation.engine.blocks import Work
+
+RECORDED = [field.name for field in fields(RunRecord)]
+ENDED = [field.name for field in fields(Ending)]
+
+
+def write(
+    path: Path,
+    rounds: Any,
+    results: Mapping[str, PolicyResult],
+    provenance: Mapping[str, Any],
+    parts: tuple[BlockResults, ...],
+) -> None:
+    """Write a study.
+
+    Args:
+        path: Where to.
+        rounds: Its recorded rounds.
+        results: What each policy left behind.
+        provenance: What it was made with.
+        parts: The subtrees of whole blocks, from which one may go on.
+    """
+    arrays: dict[str, Any] = {"rounds": rounds, "parts": [part.blocks for part in parts]}
+    for i, (label, result) in enumerate(results.items()):
+        curve = result.curve
+        arrays |= {f"n{i}": curve.n, f"mean{i}": curve.mean, f"m2{i}": curve.m2}
+        arrays |= {f"final{i}": result.final, f"best{i}": result.best_share}
+        arrays |= {f"seconds{i}": result.seconds}
+        curves = [part.policies[label].curve for part in parts]
+        arrays[f"part_mean{i}"] = np.array([curve.mean for curve in curves])
+        arrays[f"part_m2{i}"] = np.array([curve.m2 for curve in curves])
+        if result.record is not None:
+            arrays |= {f"{name}{i}": getattr(result.record, name) for name in RECORDED}
+        if result.ending is not None:
+            arrays |= {f"ending_{name}{i}": getattr(result.ending, name) for name in ENDED}
+    header = json.dumps({"format": 1, "labels": list(results), "provenance": provenance})
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, header=np.array(header), **arrays)
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Return the rounds, results, provenance and parts of the study in a file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If it is some other file.
+    """
+    try:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            if header["format"] != 1:
+                raise ValueError(f"format {header['format']}")
+            results = {label: _result(file, i) for i, label in enumerate(header["labels"])}
+            made = {"rounds": file["rounds"], "results": results}
+            return {**made, "provenance": header["provenance"], "parts": _parts(file, results)}
+    except FileNotFoundError:
+        raise
+    except Exception:
+        raise ValueError(
+            f"{path} must be a file that Study.save wrote, got something else"
+        ) from None
+
+
+def _result(file: Any, i: int) -> PolicyResult:
+    final = file[f"final{i}"]  # older files have n for every round
+    curve = RegretCurve(len(final), file[f"mean{i}"], file[f"m2{i}"])
+    record = None
+    if f"{RECORDED[0]}{i}" in file:
+        record = RunRecord(*(file[f"{name}{i}"] for name in RECORDED))
+    seconds = float(file[f"seconds{i}"]) if f"seconds{i}" in file else 0.0
+    ending = None
+    if f"ending_{ENDED[0]}{i}" in file:
+        ending = Ending(*(file[f"ending_{name}{i}"] for name in ENDED))
+    return PolicyResult(final, file[f"best{i}"], curve, record, seconds, ending)
+
+
+def _parts(file: Any, results: Mapping[str, PolicyResult]) -> tuple[BlockResults, ...]:
+    if "parts" not in file:
+        return ()
+    blocks = file["parts"].tolist()
+    curves = {
+        label: list(zip(file[f"part_mean{i}"], file[f"part_m2{i}"], strict=True))
+        for i, label in enumerate(results)
+    }
+    return split(results, blocks, curves)
+
+
+# -------------------------------------------------------------------------------------- provenance
+# What a study was made with: seed, settings, problem, policies, versions, date.
+
+
+def provenance_of(work: Work, results: Mapping[str, PolicyResult]) -> dict[str, Any]:
+    """The provenance of a study, ready for JSON; Ctrl-C leaves fewer runs than were asked for."""
+    with np.printoptions(threshold=16):  # writing out a thousand arms takes longer than playing
+        policies = {label: repr(policy) for label, policy in work.policies.items()}
+    return {
+        **settings_of(work),
+        "runs": next(iter(results.values())).curve.n,
+        "asked": work.runs,
+        "problem": work.problem.describe(),
+        "policies": policies,
+        "recipe": recipe_of(work),
+        "versions": dict(_versions()),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def settings_of(work: Work) -> dict[str, Any]:
+    """The numbers that results depend on, beside the number of runs."""
+    from varts.simulation.engine.ending import EndedWork
+
+    settings: dict[str, Any] = {"seed": work.seed, "horizon": work.horizon}
+    if work.instance_seed is not None:
+        settings["instance_seed"] = work.instance_seed
+    if work.checkpoints:
+        settings |= {"checkpoints": list(work.checkpoints), "recommend": work.recommend}
+    if isinstance(work, EndedWork):
+        settings |= {"stop": describe(work.stop), "looks": list(work.looks)}
+    return settings
+
+
+def recipe_of(work: Work) -> dict[str, Any]:
+    """The problem and the policies in full."""
+    policies = {label: describe(policy) for label, policy in work.policies.items()}
+    return {"problem": describe(work.problem), "policies": policies}
+
+
+def origin_of(provenance: Mapping[str, Any]) -> tuple[Problem, dict[str, Policy]]:
+    """The problem and the policies of a study, made again."""
+    recipe = provenance.get("recipe")
+    if recipe is None:
+        raise ValueError(
+            "a study must have a recipe to be played again, got one from before there were any"
+        )
+    policies = {label: rebuild(each) for label, each in recipe["policies"].items()}
+    return rebuild(recipe["problem"]), policies
+
+
+def is_current(provenance: Mapping[str, Any]) -> bool:
+    """Whether a study was made with what would play it now."""
+    return bool(provenance.get("versions") == _versions())
+
+
+def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Refuse two studies that are not of the same runs."""
+    numbers = "seed", "instance_seed", "horizon", "runs"
+    for name in (*numbers, "checkpoints", "recommend", "stop", "looks", "problem"):
+        if one.get(name) != other.get(name):
+            given = abbreviate(one.get(name)), abbreviate(other.get(name))
+            raise ValueError(f"two studies must have the same {name}, got {' and '.join(given)}")
+    recipes = [each.get("recipe", {}).get("problem") for each in (one, other)]
+    if None not in recipes and recipes[0] != recipes[1]:
+        raise ValueError("two studies must have the same problem, got two that differ")
+
+
+def key_of(work: Work) -> str:
+    """A hash of everything that the results of a study are made from."""
+    numbers = {**settings_of(work), "runs": work.runs, "labels": list(work.policies)}
+    made_from = {**numbers, **recipe_of(work), **_versions()}
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """What the numbers were made with; reading it from disk takes longer than a small study."""
+    from varts.simulation.engine.kernel_cache import sources_digest
+
+    packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    return {**packages, **machine, "sources": sources_digest()}
+
+
+# ----------------------------------------------------------------------------------------- recipes
+# What problems and policies are made of, in full and ready for JSON, and the way back.
+#
+# A recipe names classes and functions, holds every parameter to the last bit, and of code that is
+# not of this package a hash of what it computes. Nothing is pickled: to make the values again,
+# classes are looked up in this package and in modules that are imported already, and refused if
+# their code has changed.
+
+
+PLAIN = (bool, int, float, str, type(None))
+
+
+def describe(value: Any) -> Any:
+    """Return the recipe of a value.
+
+    Args:
+        value: A problem, a policy, or anything that they hold.
+
+    >>> describe((1, 2.5))
+    {'tuple': [1, 2.5]}
+    >>> from varts import UCBV
+    >>> describe(UCBV(zeta=1.5))["state"]["zeta"]
+    1.5
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return {"array": _listed(value), "dtype": value.dtype.str, "shape": list(value.shape)}
+    if type(value) is list:
+        return [describe(each) for each in value]
+    if type(value) is tuple:
+        return {"tuple": [describe(each) for each in value]}
+    if type(value) is dict:
+        return {"mapping": [[describe(name), describe(each)] for name, each in value.items()]}
+    if isinstance(value, type):
+        return {"class": _path(value), **_code(value)}
+    if isinstance(value, np.ufunc):
+        name: str = value.__name__
+        own = getattr(np, name, None) is value
+        return {"function": f"numpy:{name}"} if own else {"unknown": repr(value)}
+    if isinstance(value, types.FunctionType):
+        closure = {"closure": read} if (read := _closure(value)) else {}
+        return {"function": _path(value), **_code(value), **closure}
+    if hasattr(value, "__dict__"):
+        kind = type(value)
+        state = {name: describe(each) for name, each in sorted(_state(value).items())}
+        return {"object": _path(kind), **_code(kind), "state": state}
+    return {"unknown": repr(value)}
+
+
+def _listed(array: Any) -> Any:
+    """`array.tolist()`, where all numbers are one with that one alone: a million take a quarter."""
+    if array.ndim == 1 and array.tobytes() == array[:1].tobytes() * array.size:
+        return array[:1].tolist() * array.size
+    return array.tolist()
+
+
+def rebuild(recipe: Any) -> Any:
+    """Return the value that a recipe describes.
+
+    Args:
+        recipe: What `describe` returned.
+
+    Raises:
+        ValueError: If something is not there any more, or is not what it was.
+
+    >>> rebuild(describe((1, 2.5)))
+    (1, 2.5)
+    """
+    if isinstance(recipe, list):
+        return [rebuild(each) for each in recipe]
+    if not isinstance(recipe, dict):
+        return recipe
+    if "array" in recipe:
+        array = np.array(recipe["array"], dtype=recipe["dtype"]).reshape(recipe["shape"])
+        array.flags.writeable = False
+        return array
+    if "tuple" in recipe:
+        return tuple(rebuild(each) for each in recipe["tuple"])
+    if "mapping" in recipe:
+        return {rebuild(name): rebuild(each) for name, each in recipe["mapping"]}
+    if "class" in recipe or "function" in recipe:
+        return _find(recipe.get("class") or recipe["function"], recipe)
+    if "object" in recipe:
+        kind = _find(recipe["object"], recipe)
+        kind = kind if isinstance(kind, type) else type(kind)  # of @index_policy
+        value: Any = object.__new__(kind)
+        value.__dict__.update({name: rebuild(each) for name, each in recipe["state"].items()})
+        return value
+    raise ValueError(f"a recipe must say how to make every value, got {abbreviate(recipe)}")
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """What a value is made of; what it has worked out in the meantime is left out."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    kinds = type(value).__mro__
+    once = {
+        name
+        for kind in kinds
+        for name, member in vars(kind).items()
+        if isinstance(member, (cached_property, computed_once))
+    }
+    return {name: each for name, each in vars(value).items() if name not in once}
+
+
+def _path(value: Any) -> str:
+    return f"{value.__module__}:{value.__qualname__}"
+
+
+def _find(path: str, recipe: dict[str, Any]) -> Any:
+    module, _, name = path.partition(":")
+    if module.partition(".")[0] == "varts":
+        try:
+            import_module(module)
+        except ModuleNotFoundError:  # an older version wrote it: public classes are still in varts
+            module = "varts"
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        raise ValueError(f"{name} must be in the module {module}, imported before; got none")
+    if isinstance(found, np.ufunc):
+        return found
+    code = found if isinstance(found, (type, types.FunctionType)) else type(found)
+    if _code(code) != {name: recipe[name] for name in ("code",) if name in recipe}:
+        raise ValueError(f"{name} of {module} must be what it was, got other code")
+    return found
+
+
+# ----------------------------------------------------------------------------- code of users
+
+
+def _code(value: Any) -> dict[str, str]:
+    """A hash of what a class or a function outside this package computes."""
+    if value.__module__.partition(".")[0] in ("varts", "builtins", "numpy"):
+        return {}  # the versions and the hash of all sources say it
+    if isinstance(value, types.FunctionType):
+        words: list[Any] = [_content(value)]
+    else:
+        words = [
+            (name, _content(member) if isinstance(member, types.FunctionType) else repr(member))
+            for kind in value.__mro__
+            if kind.__module__.partition(".")[0] not in ("varts", "builtins")
+            for name, member in sorted(_members(kind))
+        ]
+    return {"code": hashlib.sha256(repr(words).encode()).hexdigest()}
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The functions and the plain constants of a class."""
+    for name, member in vars(kind).items():
+        plain = getattr(member, "__func__", member)  # of a staticmethod
+        plain = plain.fget if isinstance(plain, property) else plain
+        generated = name.startswith("__") and name not in ("__init__", "__post_init__")
+        if isinstance(plain, (types.FunctionType, *PLAIN)) and not generated:
+            yield name, plain
+
+
+def _content(function: types.FunctionType) -> str:
+    """With all that it reads, where that is numbers and functions; else its code alone."""
+    try:
+        return Formula.of(function, function.__name__).content
+    except ValueError:
+        return hashlib.sha256(repr(_code_words(function.__code__)).encode()).hexdigest()
+
+
+def _code_words(code: types.CodeType) -> Any:
+    constants = [
+        _code_words(x) if isinstance(x, types.CodeType) else repr(x) for x in code.co_consts
+    ]
+    return code.co_code, constants, code.co_names
+
+
+def _closure(function: types.FunctionType) -> dict[str, Any]:
+    """What the function reads from where it was defined."""
+    read = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            read[name] = describe(cell.cell_contents)
+        except ValueError:  # nothing in it yet
+            read[name] = None
+    return read
