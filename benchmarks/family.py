@@ -15,7 +15,7 @@ import varts
 from benchmarks.report import DOCS, put, table
 from varts import plotting
 from varts._intervals import mean_interval, standard_error
-from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS
+from varts.paper.reproduce import FIGURE1_ARMS, PROBLEMS
 from varts.policies import EUCBV, IMEDUV, Policy
 from varts.simulation import study_file
 from varts.simulation.sweep import play_settings

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import varts
-from varts.paper.experiments import FIGURE1_ARMS, PROBLEMS, policies
+from varts.paper.reproduce import FIGURE1_ARMS, PROBLEMS, policies
 from varts.problems import GaussianBandit
 from varts.simulation.engine.blocks import Work
 from varts.simulation.results import recorded_rounds

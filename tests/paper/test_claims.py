@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from varts import Study
-from varts.paper import claims, experiments
+from varts.paper import claims
+from varts.paper.reproduce import FIGURE2_ARMS
 from varts.simulation.results import PolicyResult, RegretCurve
 
 RUNS = 400
@@ -46,7 +47,7 @@ def figure1(problem, noise=1.0, **changed):
 
 def figure2(problem, gaps, times=None, noise=0.1):
     """VarTS at 2 for every K; the best baseline `gaps` above it, at K = 32 `times` as high."""
-    rivals = {K: 2 + gap for K, gap in zip(experiments.FIGURE2_ARMS, gaps, strict=True)}
+    rivals = {K: 2 + gap for K, gap in zip(FIGURE2_ARMS, gaps, strict=True)}
     if times is not None:
         rivals[32] = 2 * times
     studies = {

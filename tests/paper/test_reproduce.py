@@ -10,8 +10,8 @@ from matplotlib import image
 from scipy import stats
 
 from varts import GaussianBandit, simulate
-from varts.paper import claims, experiments
-from varts.paper.reproduce import reproduce
+from varts.paper import claims
+from varts.paper.reproduce import PROBLEMS, policies, reproduce
 
 LABELS = ("VarTS", *claims.BASELINES)
 SETTINGS = {"runs": 10, "horizon": 40, "seed": 3, "threads": 2}
@@ -55,8 +55,8 @@ def test_the_summary_holds_the_studies_numbers(made):
 
 
 def test_a_study_of_the_reproduction_is_what_simulate_gives(made):
-    problem = experiments.PROBLEMS["gaussian"](K=8)
-    alone = simulate(problem, experiments.policies(problem), progress=False, **SETTINGS)
+    problem = PROBLEMS["gaussian"](K=8)
+    alone = simulate(problem, policies(problem), progress=False, **SETTINGS)
     for label in LABELS:
         assert np.array_equal(alone.final[label], made.studies["gaussian", 8].final[label])
 
@@ -120,12 +120,12 @@ def test_ctrl_c_keeps_the_studies_that_are_done(tmp_path, monkeypatch, after):
 
 
 def test_the_papers_settings():
-    for name, make in experiments.PROBLEMS.items():
-        assert tuple(experiments.policies(make(K=4))) == LABELS, name
+    for name, make in PROBLEMS.items():
+        assert tuple(policies(make(K=4))) == LABELS, name
     prior = GaussianBandit(K=10).prior
     assert prior.mu == pytest.approx(np.arange(1, 11) / 11)
     assert set(prior.kappa) == {10.0} and set(prior.alpha) == {4.0} and set(prior.beta) == {1.0}
-    assert experiments.PROBLEMS["gaussian"](K=10).own_prior() == prior
+    assert PROBLEMS["gaussian"](K=10).own_prior() == prior
 
 
 def test_the_bound_is_drawn_beside_thinned_curves(tmp_path):

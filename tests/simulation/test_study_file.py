@@ -8,7 +8,7 @@ import pytest
 
 import varts
 from varts import policies
-from varts.paper import experiments
+from varts.paper.reproduce import PROBLEMS
 from varts.simulation import study_file
 from varts.simulation.sweep import Setting, play_settings
 
@@ -52,7 +52,7 @@ def test_a_file_is_read_as_its_mapping_is(tmp_path):
 @pytest.mark.parametrize("kind", ["bernoulli", "beta", "gaussian"])
 def test_without_more_a_problem_is_the_papers(kind):
     problem = study_file.parse(body({"kind": kind, "K": 4})).problem
-    assert problem.describe() == experiments.PROBLEMS[kind](K=4).describe()
+    assert problem.describe() == PROBLEMS[kind](K=4).describe()
     assert study_file.parse(body({"kind": kind})).problem.K == 10
 
 

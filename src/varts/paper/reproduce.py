@@ -12,10 +12,21 @@ from varts._files import replacing, write_text
 from varts._progress import show_progress
 from varts._validation import choice, integer, make_folder
 from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
-from varts.paper.experiments import FIGURE1_ARMS, FIGURE2_ARMS, PROBLEMS, policies
-from varts.problems import GaussianBandit
+from varts.policies import Policy, VarTS, baselines
+from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.simulate import settings, simulate
 from varts.simulation.study import Study
+
+# The settings of the paper's experiments: three problems, eight algorithms, their priors.
+FIGURE1_ARMS = 10
+FIGURE2_ARMS = (2, 4, 8, 16, 32)  # the paper names only the last
+
+# With a number of arms alone, each has the paper's prior.
+PROBLEMS: dict[str, type[BernoulliBandit | BetaBandit | GaussianBandit]] = {
+    "bernoulli": BernoulliBandit,
+    "beta": BetaBandit,
+    "gaussian": GaussianBandit,
+}
 
 COLUMNS = ("problem", "K", "policy", "horizon", "runs", "regret_mean", "regret_se")
 TITLES = {"bernoulli": "Bernoulli bandit", "beta": "Beta bandit", "gaussian": "Gaussian bandit"}
@@ -29,6 +40,11 @@ class Reproduction:
     claims: list[Claim]
     files: list[Path]
     interrupted: bool
+
+
+def policies(problem: Problem) -> dict[str, Policy]:
+    """VarTS and the seven baselines, in the order of the paper."""
+    return {VarTS.label: VarTS(problem.own_prior()), **baselines()}
 
 
 def reproduce(
