@@ -35,8 +35,7 @@ def ever_sure(states, level=P_BEST_LEVEL):
     policy, sure = varts.VarTS(), 0
     for experiment in states:
         sure += any(
-            policy.believed(varts.ArmStats(*one.T[:3])).p_best().max() >= level
-            for one in experiment
+            policy._belief(varts.ArmStats(*one.T[:3])).p_best().max() >= level for one in experiment
         )
     return sure
 

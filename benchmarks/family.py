@@ -56,7 +56,7 @@ class ThreeFirst(IMEDUV):
     """IMED-UV with three first pulls of every arm."""
 
     label: ClassVar[str] = "IMED-UV, three first"
-    forced: ClassVar[int] = 3
+    initial_pulls: ClassVar[int] = 3
 
 
 @dataclass(frozen=True)

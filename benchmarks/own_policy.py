@@ -11,7 +11,7 @@ class SigmaUCB(varts.IndexPolicy):
     """The mean plus two standard errors, with the log of the round."""
 
     label: ClassVar[str] = "Sigma-UCB"
-    forced: ClassVar[int] = 2
+    initial_pulls: ClassVar[int] = 2
 
     @staticmethod
     def index(n, mean, m2, t):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from varts import ArmStats, EBVarTS, Evidence, NormalGamma, StudentT, VarTS
-from varts.kurtosis import worth_of
+from varts.kurtosis import variance_weight
 from varts.policies.formulas import own_prior_belief, unit_free_belief
 from varts.policies.thompson import HARDLY
 from varts.priors import own_kurtosis, own_numbers
@@ -236,7 +236,7 @@ def plain_beliefs(n, mean, m2, m4):
 
 def own_beliefs(n, mean, m2, m4):
     """`EBVarTS().believed` of many experiments at once."""
-    numbers = own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, m4)))
+    numbers = own_numbers(n, mean, m2, variance_weight(own_kurtosis(n, m2, m4)))
     return own_prior_belief(n, mean, m2, *(x[..., None] for x in numbers), 1.0)
 
 
@@ -250,7 +250,7 @@ def fitted_beliefs(world, seed):
     for t in range(HISTORY):
         stats = np.array(merged_moments(*stats, 1.0, pay(run, arm, t, rng), 0.0, 0.0, 0.0))
     n, mean, m2, _, m4 = stats
-    prior = own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, m4)))
+    prior = own_numbers(n, mean, m2, variance_weight(own_kurtosis(n, m2, m4)))
     return lambda n, mean, m2, m4: own_prior_belief(n, mean, m2, *prior, 1.0)
 
 
@@ -296,7 +296,7 @@ def check_beliefs():
     rows = [np.array([getattr(one, x) for one in known]) for x in ("n", "mean", "m2", "m4")]
     for believe, policy in ((own_beliefs, EBVarTS()), (plain_beliefs, VarTS())):
         for i, one in enumerate(known):
-            belief = policy.believed(one)
+            belief = policy._belief(one)
             for x, y in zip(believe(*rows), (belief.loc, belief.scale, belief.df), strict=True):
                 np.testing.assert_allclose(x[i], y, rtol=1e-12)
 
@@ -382,7 +382,7 @@ def anytime_stops(looks, kept):
 def sceptical_p_best(kept, run, day, arm):
     """P(best) of the arm stopped at, by the beliefs of `EBVarTS.sceptical` for Gaussian rewards."""
     n, mean, m2, _, m4 = kept[day, :, run].transpose(1, 0, 2)
-    mu, kappa, alpha, beta = own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, m4)))
+    mu, kappa, alpha, beta = own_numbers(n, mean, m2, variance_weight(own_kurtosis(n, m2, m4)))
     numbers = mu, np.maximum(kappa, HARDLY**-2), alpha, beta
     belief = StudentT(*own_prior_belief(n, mean, m2, *(x[..., None] for x in numbers), 1.0))
     return belief.p_best()[np.arange(run.size), arm]
@@ -443,7 +443,7 @@ def print_new_arm(share, seed=26):
         true = (rate[rows].argmax(axis=1) == 3).mean()
         for label, policy in policies.items():
             printed = [
-                policy.inferred(zero_one(visitors, sales[row])).p_best()[3]
+                policy._inference(zero_one(visitors, sales[row])).p_best()[3]
                 for row in rows[: int(300 * share)]
             ]
             print(f"| {sold} bought | {label} | {np.mean(printed):.2f} | {true:.2f} |", flush=True)

@@ -178,7 +178,7 @@ def play(world, arms, way, floor, seed):
         regret += float((effect.max() - effect[arm]).sum())
         if day + 1 < days:
             stats = SEEN[way](sums[:, :, : day + 1])
-            chance = floor + (1 - K * floor) * POLICY.believed(stats).p_best()
+            chance = floor + (1 - K * floor) * POLICY._belief(stats).p_best()
     truth = effect + (level * traffic).sum() / traffic.sum()
     return sums, effect, truth, regret
 
@@ -191,7 +191,7 @@ def report(sums, effect, truth, way):
         if not out:
             possible = Evidence(stats, Tails.of(stats).kurtosis).possible_best(ERROR)
             out = bool((~possible & ((effect < effect.max()) | (np.ptp(effect) == 0))).any())
-    belief = POLICY.inferred(stats)
+    belief = POLICY._inference(stats)
     p_best = belief.p_best()
     low, high = belief.interval()
     half, middle = (high - low) / 2, (high + low) / 2

@@ -42,9 +42,9 @@ def test_the_mean_of_0_and_1_says_all_about_their_variance(chance):
     ones = round(1000 * chance)
     tails = Tails.of(ArmStats.from_rewards([[1.0] * ones + [0.0] * (1000 - ones)]))
     assert tails.slope == pytest.approx(1 - 2 * chance)
-    assert tails.worth_beside_mean == 1
+    assert tails.weight_given_mean == 1
     square = (1 - 2 * chance) ** 2 / (chance * (1 - chance))  # of the skewness
-    assert tails.worth == pytest.approx(2 / max(2, square))
+    assert tails.weight == pytest.approx(2 / max(2, square))
 
 
 def test_worth_is_how_uncertain_a_sample_variance_is():
@@ -53,7 +53,7 @@ def test_worth_is_how_uncertain_a_sample_variance_is():
     rng = np.random.default_rng(4)
     wild = rng.exponential(1, (20_000, 400)).var(axis=1).var()
     tame = rng.normal(0, 1, (20_000, 400)).var(axis=1).var()
-    assert tame / wild == pytest.approx(Tails(kurtosis=9.0).worth, rel=0.08)
+    assert tame / wild == pytest.approx(Tails(kurtosis=9.0).weight, rel=0.08)
 
 
 def test_no_unit_and_no_level_matters():

@@ -137,7 +137,7 @@ WRONG_VALUES = {
         "got 3.0",
     ),
     "no label": (lambda: varts.register(varts.Policy), "must have a label", "Policy"),
-    "forced": (lambda: varts.index_policy("x", forced=0)(abs), "forced must be", "got 0"),
+    "forced": (lambda: varts.index_policy("x", initial_pulls=0)(abs), "forced must be", "got 0"),
     # problems
     "no sigma": (lambda: GaussianBandit(NORMAL), "sigma must be given", "None"),
     "sigma twice": (lambda: GaussianBandit(PRIOR, sigma=1), "sigma must be left out", "1"),
@@ -198,7 +198,7 @@ WRONG_VALUES = {
         "variance of the means",
         "0",
     ),
-    "TS14 a = -1e300": (lambda: TS14(a=-1e300).owed(2), "a must be", "-1e+300"),
+    "TS14 a = -1e300": (lambda: TS14(a=-1e300).pulls_needed(2), "a must be", "-1e+300"),
     "value of a 0-d array": (
         lambda: NormalGamma(0, 0, 1, 1).sample(np.random.default_rng(0)),
         "kappa",

@@ -47,7 +47,7 @@ class Tails:
 
     >>> buys = [0.0] * 96 + [20.0, 25.0, 30.0, 60.0]
     >>> tails = Tails.of(ArmStats.from_rewards([buys]))
-    >>> round(tails.kurtosis), round(tails.worth, 3), round(tails.slope, 1)
+    >>> round(tails.kurtosis), round(tails.weight, 3), round(tails.slope, 1)
     (45, 0.045, 45.8)
     """
 
@@ -90,19 +90,19 @@ class Tails:
         )
 
     @property
-    def worth(self) -> float:
+    def weight(self) -> float:
         """What a reward tells about its arm's variance, in Gaussian rewards; at most 1."""
-        return float(worth_of(self.kurtosis))
+        return float(variance_weight(self.kurtosis))
 
     @property
-    def worth_beside_mean(self) -> float:
+    def weight_given_mean(self) -> float:
         """The same where the variance is taken to move with the mean by `slope`."""
-        return float(worth_of(self.kurtosis - self.skewness**2))
+        return float(variance_weight(self.kurtosis - self.skewness**2))
 
     @property
-    def worth_for_choosing(self) -> float:
+    def weight_for_choosing(self) -> float:
         """The same for who chooses arms: more than `worth`, since doubt costs exploration."""
-        return float(worth_for_choosing(self.kurtosis))
+        return float(weight_for_choosing(self.kurtosis))
 
     def slopes(self, stats: ArmStats) -> Floats:
         """Return how much each arm's variance grows with its mean.
@@ -118,7 +118,7 @@ class Tails:
         """
         if stats.m3 is None:
             return np.zeros(stats.K)
-        prior = OWN_SKEWNESS / self.worth * stats.m2.sum() / max(stats.n.sum(), 1e-300)
+        prior = OWN_SKEWNESS / self.weight * stats.m2.sum() / max(stats.n.sum(), 1e-300)
         with np.errstate(invalid="ignore"):
             own = (stats.m3 + prior * self.slope) / (stats.m2 + prior)
         return np.where(stats.m2 + prior > 0, own, 0.0)
@@ -176,25 +176,25 @@ def kurtosis_of(n: Any, m2: Any, m4: Any) -> Any:
     return m4 / m2 / m2 * n
 
 
-def worth_of(kurtosis: Any) -> Any:
+def variance_weight(kurtosis: Any) -> Any:
     """Return what a reward of this kurtosis tells about a variance, in Gaussian rewards.
 
     Args:
         kurtosis: At least 1.
 
-    >>> float(worth_of(3.0)), float(worth_of(9.0))
+    >>> float(variance_weight(3.0)), float(variance_weight(9.0))
     (1.0, 0.25)
     """
     return 2 / np.maximum(kurtosis - 1, 2.0)
 
 
-def worth_for_choosing(kurtosis: Any) -> Any:
+def weight_for_choosing(kurtosis: Any) -> Any:
     """Return what such a reward counts for a policy that chooses by what it learns.
 
     Args:
         kurtosis: At least 1.
 
-    >>> round(float(worth_for_choosing(9.0)), 3)
+    >>> round(float(weight_for_choosing(9.0)), 3)
     0.354
     """
-    return worth_of(kurtosis) ** CHOOSING_POWER
+    return variance_weight(kurtosis) ** CHOOSING_POWER

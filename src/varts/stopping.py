@@ -172,9 +172,11 @@ class _ByBelief(StopRule):
     def _believed(self, stats: ArmStats) -> Any:
         """None while arms have too few rewards for a belief, or none that differ."""
         judge = VarTS(self.prior)
-        if (stats.n < judge.owed(stats.K)).any() or (self.prior is None and not stats.differ()):
+        if (stats.n < judge.pulls_needed(stats.K)).any() or (
+            self.prior is None and not stats.differ()
+        ):
             return None
-        return judge.believed(stats)
+        return judge._belief(stats)
 
 
 class StopAtPBest(_ByBelief):

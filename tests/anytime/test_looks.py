@@ -118,7 +118,7 @@ def test_p_best_is_not_made_for_looking():
     _, states = monitoring.experiments(GAUSSIAN, 2, 0.0, runs=60, horizon=HORIZON, seed=fresh(5))
     policy = varts.VarTS()
     sure = sum(
-        any(policy.believed(ArmStats(*one.T[:3])).p_best().max() >= 0.95 for one in experiment)
+        any(policy._belief(ArmStats(*one.T[:3])).p_best().max() >= 0.95 for one in experiment)
         for experiment in states
     )
     assert sure > stats.binom.isf(1e-4, 60, 0.05)

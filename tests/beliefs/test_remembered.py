@@ -28,9 +28,9 @@ def visited_states(rounds, K=10):
     rng, policy = np.random.default_rng(7), VarTS(NormalGamma.elicit(12, 2, 8, worth=20))
     means, stats = rng.normal(12, 2, K), ArmStats.empty(K)
     for _ in range(rounds):
-        arm = policy.believed(stats).argmax(rng)
+        arm = policy._belief(stats).argmax(rng)
         stats = stats.observe(arm, float(rng.normal(means[arm], 8)))
-        yield policy.believed(stats)
+        yield policy._belief(stats)
 
 
 def test_p_best_after_a_reward_is_that_of_a_fresh_process(nothing_remembered):

@@ -394,7 +394,7 @@ def test_list_of_an_empty_store(done):
 
 def test_a_policy_of_ones_own_does_not_stand_in_the_way_of_looking(call, done, price):
     """The command line does not know what a program registered."""
-    mine = varts.index_policy("Mine", forced=2)(lambda n, mean, m2, t: mean)
+    mine = varts.index_policy("Mine", initial_pulls=2)(lambda n, mean, m2, t: mean)
     varts.register(type(mine))
     with varts.open("own", ["a", "b"], store="sqlite:///varts.db", policy="Mine") as exp:
         exp.reward_many([(d.id, i % 3) for i, d in enumerate(exp.decide_many(12))])

@@ -365,7 +365,7 @@ def dice(monkeypatch):
     @dataclass(frozen=True)
     class Dice(varts.Policy):
         label = "Dice"
-        forced = 1
+        initial_pulls = 1
         extra: float = 0.0
 
         def choose(self, stats, t, rng):

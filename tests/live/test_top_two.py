@@ -23,7 +23,9 @@ def test_every_decision_is_logged_with_its_exact_chance(policy, tmp_path):
         decision = exp.decide(id=f"visit-{i}")
         assert not decision.estimated
         seen = ArmStats.from_rewards(list(rewards.values()))
-        if (seen.n >= np.maximum(exact.owed(3), FEWEST_REWARDS)).all():  # else some are limited
+        if (
+            seen.n >= np.maximum(exact.pulls_needed(3), FEWEST_REWARDS)
+        ).all():  # else some are limited
             chances = 0.02 + (1 - 0.06) * exact.probabilities(seen, t=i + 1)
             at = list(means).index(decision.arm)
             assert decision.probability == pytest.approx(chances[at], abs=1e-9)

@@ -79,7 +79,7 @@ def one_by_one(policy, judge, rounds, runs, K, seed=0):
         ends = [end for block in range(made.blocks) for end in endings_of(made, "it", block)]
         for run, (truth, stats) in enumerate(ends):
             known = stats if n > 0 else varts.ArmStats.empty(K)
-            chances = VarTS(judge).believed(known).p_best()
+            chances = VarTS(judge)._belief(known).p_best()
             arm = chances.argmax()
             p_best[run, column], loss[run, column] = chances[arm], truth.max() - truth[arm]
     return p_best, loss

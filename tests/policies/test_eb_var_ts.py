@@ -36,7 +36,7 @@ def test_its_belief_is_that_of_varts_with_the_own_prior():
 def test_parameters_are_those_of_the_formula():
     stats, policy = rewards(), EBVarTS()
     loc, scale, df = policy.believe(stats.n, stats.mean, stats.m2, *policy.parameters(stats).T)
-    belief = policy.believed(stats)
+    belief = policy._belief(stats)
     assert np.array_equal(loc, belief.loc) and np.array_equal(scale, belief.scale)
     assert np.array_equal(df, belief.df)
 
@@ -57,14 +57,14 @@ def test_equal_rewards_are_a_point_as_for_varts():
 
 
 def test_it_needs_two_rewards_of_each_arm_once():
-    assert EBVarTS().owed(3).tolist() == [2, 2, 2]
+    assert EBVarTS().pulls_needed(3).tolist() == [2, 2, 2]
     with pytest.raises(ValueError, match="n must be > 0 for at least one arm, got 0 for all"):
         EBVarTS().belief(ArmStats.empty(2))
     belief = EBVarTS().belief(ArmStats.from_rewards([[1.0, 2.0, 4.0], []]))
     assert belief.loc[1] == pytest.approx(7 / 3) and belief.scale[1] > belief.scale[0]
     faded = ArmStats([0.2, 3.0], [1.0, 2.0], [0.1, 2.0], [0.0, 0.0], [0.1, 2.0])
     assert EBVarTS().least_weight(2).tolist() == [0, 0]
-    assert np.isfinite(EBVarTS().believed(faded).scale).all()
+    assert np.isfinite(EBVarTS()._belief(faded).scale).all()
 
 
 def test_reports_account_for_tails():
@@ -75,7 +75,7 @@ def test_reports_account_for_tails():
     assert told.loc == pytest.approx(chosen.loc, rel=1e-12)
     assert (told.df < chosen.df).all() and (told.skew > 0).all()
     gaussian = rewards(K=4, n=2000)
-    assert policy.inferred(gaussian).interval()[0] == pytest.approx(
+    assert policy._inference(gaussian).interval()[0] == pytest.approx(
         policy.belief(gaussian).interval()[0], abs=5e-3
     )
     with pytest.raises(ValueError, match="n must be > 0"):
@@ -107,7 +107,7 @@ def test_a_sceptical_report_has_the_prior_of_arms_that_hardly_differ():
     own = rounded_prior(stats)
     prior = varts.NormalGamma(own.mu, 0.03**-2, own.alpha, own.beta)
     assert policy.sceptical(stats).loc == pytest.approx(VarTS(prior).inference(stats).loc)
-    assert policy.sceptical(stats).p_best().max() < policy.inferred(stats).p_best().max()
-    assert policy.sceptical(stats, 100.0).loc == pytest.approx(policy.inferred(stats).loc)
+    assert policy.sceptical(stats).p_best().max() < policy._inference(stats).p_best().max()
+    assert policy.sceptical(stats, 100.0).loc == pytest.approx(policy._inference(stats).loc)
     with pytest.raises(ValueError, match="spread must be"):
         policy.sceptical(stats, 0.0)

@@ -208,8 +208,8 @@ class Interpreted(varts.Policy):
     def __init__(self, policy):
         self.policy = policy
 
-    def owed(self, K):
-        return self.policy.owed(K)
+    def pulls_needed(self, K):
+        return self.policy.pulls_needed(K)
 
     def choose(self, stats, t, rng):
         bayes = isinstance(self.policy, varts.BayesUCB)
@@ -223,7 +223,7 @@ LABELS = ["MOSS", "MOSS-Anytime", "KL-UCB-Gauss", "CHK", "Bayes-UCB", "IMED-Gaus
 
 @pytest.mark.parametrize("label", LABELS)
 def test_compiled_and_interpreted_choose_alike(label):
-    """The same runs: forced pulls and rewards are keyed by the run."""
+    """The same runs: initial pulls and rewards are keyed by the run."""
     prior = NormalGamma([0.3, 0.5, 0.6], 30, 40, 0.4)  # means in [0, 1], no ties
     ends = []
     for policy in (built(label), Interpreted(built(label))):

@@ -255,8 +255,10 @@ def test_first_every_arm_twice(label):
         stats = stats.observe(seen[-1], [1.0, i], float(i))
     assert sorted(seen) == [0, 0, 1, 1, 2, 2]
     prior = LinearNormalGamma.ridge(2)
-    assert make(label, prior=prior).owed(3).tolist() == [0, 0, 0]
-    assert make(label, prior=LinearNormalGamma(0, 0, 1, 1, [0, 0], [1, 1])).owed(2).tolist() == [
+    assert make(label, prior=prior).pulls_needed(3).tolist() == [0, 0, 0]
+    assert make(label, prior=LinearNormalGamma(0, 0, 1, 1, [0, 0], [1, 1])).pulls_needed(
+        2
+    ).tolist() == [
         1,
         1,
     ]

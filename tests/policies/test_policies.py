@@ -119,7 +119,7 @@ def test_gaussian_ts():
 
 @pytest.mark.parametrize(("a", "first"), [(-1, 5), (-0.5, 4), (0, 3), (0.5, 2), (0.3, 3), (4, 2)])
 def test_ts14_forced_pulls(a, first):
-    assert TS14(a=a).owed(3).tolist() == [first] * 3
+    assert TS14(a=a).pulls_needed(3).tolist() == [first] * 3
 
 
 @pytest.mark.parametrize("a", [-1.0, -0.5, 0.0, 0.5])
@@ -141,7 +141,7 @@ def test_ts20():
     loc, scale, df = belief_of(TS20(), [1, 3, 5])
     assert (loc, df) == ([3], [4])
     assert scale == pytest.approx([math.sqrt(4.5 / 6)])
-    assert TS20().owed(2).tolist() == [1, 1]
+    assert TS20().pulls_needed(2).tolist() == [1, 1]
 
 
 def test_mvts():
@@ -149,7 +149,7 @@ def test_mvts():
     assert (loc, scale, df) == ([2.5], [0.5], [np.inf])
     assert MVTS.precision(4, 5.0) == (2.5, 3.0)
     assert MVTS.score(2.0, 0.5, 3.0) == 4.0
-    assert MVTS().owed(2).tolist() == [1, 1]
+    assert MVTS().pulls_needed(2).tolist() == [1, 1]
 
 
 def test_mvts_with_rho_zero_avoids_the_variance(rng):
@@ -171,12 +171,12 @@ def test_mvts_with_rho_zero_avoids_the_variance(rng):
     ],
 )
 def test_forced_pulls(policy, owed):
-    assert policy.owed(4).tolist() == [owed] * 4
+    assert policy.pulls_needed(4).tolist() == [owed] * 4
 
 
 def test_only_arms_without_a_prior_mean_are_owed_a_pull(rng):
     policy = varts.VarTS(NormalGamma(0, [1, 0, 1], 2, 1))
-    assert policy.owed(3).tolist() == [0, 1, 0]
+    assert policy.pulls_needed(3).tolist() == [0, 1, 0]
     assert {varts.choose(policy, ArmStats.empty(3), rng=rng) for _ in range(20)} == {1}
 
 

@@ -55,7 +55,7 @@ class TestPolicy:
 
     def test_owed(self, label):
         for K in (1, 2, 7):
-            owed = built(label).owed(K)
+            owed = built(label).pulls_needed(K)
             assert owed.shape == (K,) and owed.dtype == np.int64
             assert (owed >= 0).all() and (owed <= 5).all()
 

@@ -17,7 +17,7 @@ PRIOR = NormalGamma([1.0, 2.0, 1.0], 4, 3, 900)
 def test_the_belief_by_hand():
     """worth = (2 / (kurtosis - 1))^(3/4) times n/2 and the squares; the rest as in VarTS."""
     stats = ArmStats.from_rewards(SALES)
-    worth = Tails.of(stats).worth ** 0.75
+    worth = Tails.of(stats).weight ** 0.75
     assert 0.02 < worth < 0.3
     plain, tailed = VarTS(PRIOR).belief(stats), VarTS(PRIOR, tails=True).belief(stats)
     kappa, alpha, beta = 4 + stats.n, 3 + worth * stats.n / 2, 900.0
@@ -48,7 +48,7 @@ def test_statistics_without_moments_are_taken_for_gaussian():
 def test_a_prior_brings_the_tails_of_its_history():
     known = VarTS(NormalGamma(1, 4, 3, 900, tails=Tails(40.0, 9.0, 201.0, 1e9)), tails=True)
     few = ArmStats.from_rewards([[0.0, 1.0], [2.0, 1.0]])
-    assert known.tails_of(few).worth == pytest.approx(0.01, rel=1e-6)
+    assert known.tails_of(few).weight == pytest.approx(0.01, rel=1e-6)
     assert np.allclose(known.belief(few).df, 6 + 0.01**0.75 * 2)
 
 

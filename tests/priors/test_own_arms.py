@@ -7,7 +7,7 @@ from scipy import optimize, stats
 import varts
 from tests.seeds import fresh
 from varts import ArmStats, NormalGamma, own_prior
-from varts.kurtosis import worth_of
+from varts.kurtosis import variance_weight
 from varts.priors import own_kurtosis, own_numbers
 from varts.priors.own_arms import ALPHA_CENTER, ALPHAS, KAPPA_CENTER, KAPPAS, LOG_SD, OWN_KURTOSIS
 
@@ -172,7 +172,7 @@ def test_many_experiments_at_once_are_one_after_the_other():
     n, mean, m2, m4 = (
         np.array([getattr(one, x) for one in known]) for x in ("n", "mean", "m2", "m4")
     )
-    many = np.array(own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, m4))))
+    many = np.array(own_numbers(n, mean, m2, variance_weight(own_kurtosis(n, m2, m4))))
     for i, one in enumerate(known):
         assert many[:, i] == pytest.approx(numbers(own_prior(one)), rel=1e-12)
 

@@ -133,7 +133,7 @@ class LeastPulled(varts.Policy):
     """In plain Python, so that it runs uncompiled."""
 
     label = "least pulled"
-    forced = 1
+    initial_pulls = 1
 
     def choose(self, stats, t, rng):
         return int(stats.n.argmin())
@@ -279,7 +279,7 @@ def test_an_arm_is_pulled_again_only_if_the_formula_needs_it():
     assert (weights["TS14"][:, 1:] >= least).all() and (weights["TS14"][:, 1:] < 6).all()
     assert (weights["VarTS"][:, 1:] < 2).any()
     assert np.array_equal(varts.VarTS().least_weight(3), [0, 0, 0])
-    assert np.array_equal(varts.TS14().least_weight(2), varts.TS14().owed(2))
+    assert np.array_equal(varts.TS14().least_weight(2), varts.TS14().pulls_needed(2))
 
 
 def test_a_half_life_too_short_for_the_policy_is_an_even_split():

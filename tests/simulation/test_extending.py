@@ -92,7 +92,7 @@ class PlainUCB(Policy):
     """UCB1 in plain Python."""
 
     label = "PlainUCB"
-    forced = 1
+    initial_pulls = 1
 
     def choose(self, stats, t, rng):
         return varts.UCB1().choose(stats, t, rng)
@@ -142,7 +142,7 @@ def test_own_belief_policies_play_like_the_built_in(problem):
 
 
 def test_plain_python_policies_play_like_the_built_in(problem):
-    """Same forced pulls and rewards; an index without ties has nothing else random in it."""
+    """Same initial pulls and rewards; an index without ties has nothing else random in it."""
     study = varts.simulate(problem, ["UCB1", PlainUCB()], 60, 16)
     assert study.final["PlainUCB"] == pytest.approx(study.final["UCB1"])
 
@@ -318,7 +318,7 @@ def test_own_problem_plays_like_the_built_in(prior, problem):
 @pytest.mark.when_changed("src/varts/simulation")
 def test_own_problem_with_its_own_rewards():
     """The reward arrives: an index that reads the mean reward tells the best arm in the end."""
-    greedy = varts.index_policy("Greedy", forced=50)(lambda n, mean, m2, t: mean)
+    greedy = varts.index_policy("Greedy", initial_pulls=50)(lambda n, mean, m2, t: mean)
     study = varts.simulate(Exponential(3), ["UCB1", PlainUCB(), greedy], 400, 32)
     for label in study.labels:
         assert (study.final[label] >= 0).all() and np.isfinite(study.final[label]).all()

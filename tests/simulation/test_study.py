@@ -64,7 +64,7 @@ def test_the_reward_tape_is_shared():
     def greedy(n, mean, m2, t):
         return mean + 1000 * (n < 2)
 
-    @varts.index_policy("Lazy", forced=2)
+    @varts.index_policy("Lazy", initial_pulls=2)
     def lazy(n, mean, m2, t):
         return mean
 

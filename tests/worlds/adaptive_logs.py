@@ -39,7 +39,7 @@ def play(rng, means, kind="gaussian", decisions=2000, floor=0.02):
         rows = slice(start, start + BATCH)
         p = np.full(K, 1 / K)
         if n.min() >= 2 and m2.sum() > 0:
-            p = floor + (1 - K * floor) * policy.believed(varts.ArmStats(n, mean, m2)).p_best()
+            p = floor + (1 - K * floor) * policy._belief(varts.ArmStats(n, mean, m2)).p_best()
         chosen = rng.choice(K, size=BATCH, p=p / p.sum())
         arm[rows], chances[rows] = chosen, p
         reward[rows] = draw(rng, means[chosen], kind)

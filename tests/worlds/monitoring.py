@@ -16,7 +16,7 @@ from numba import njit
 from scipy import special
 
 from varts import anytime
-from varts.kurtosis import worth_for_choosing
+from varts.kurtosis import weight_for_choosing
 from varts.policies.formulas import unit_free_belief, unit_free_tailed_belief
 from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula
@@ -33,7 +33,7 @@ GAUSSIAN, ONE, EXPONENTIAL, LOGNORMAL = range(4)
 jit = njit(nogil=True, error_model="numpy")
 belief = formula_jit(Formula.of(unit_free_belief, "belief"))
 tailed_belief = formula_jit(Formula.of(unit_free_tailed_belief, "belief"))
-worth = formula_jit(Formula.of(worth_for_choosing, "worth"))
+worth = formula_jit(Formula.of(weight_for_choosing, "worth"))
 mean_evidence = formula_jit(Formula.of(anytime.mean_evidence, "evidence"))
 
 

@@ -182,7 +182,7 @@ def _judge_kurtosis(tails: Tails, by_context: bool) -> Finding:
         WARNING if k >= MUCH_KURTOSIS else NOTE,
         k,
         f"{text}: 1,000 such rewards say as much about an arm's variance as "
-        f"{1000 * tails.worth:.0f} Gaussian ones; "
+        f"{1000 * tails.weight:.0f} Gaussian ones; "
         f"{GAUSSIAN_REGRESSIONS if by_context else ALLOWED_FOR}",
     )
 

@@ -115,7 +115,7 @@ def infer(
     tails = Tails() if residuals is None else _measured_tails(residuals)
     if before.tails is not None:
         tails = before.tails.merge(tails)
-    worth = tails.worth_beside_mean
+    worth = tails.weight_given_mean
     start = before.regression(K)
     alpha = start.alpha + worth * (after.alpha - start.alpha)
     beta = start.beta + worth * (after.beta - start.beta)

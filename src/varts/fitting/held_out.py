@@ -189,7 +189,7 @@ def hold_out(
     looks: list[tuple[Floats, Floats]] = []
     regret = [table.play(True, tape, rng), table.play(False, tape, rng, looks)]
     a, b = (one.reshape(splits, runs).mean(axis=1) for one in regret)
-    worth = 1.0 if history.tails is None else history.tails.worth_beside_mean
+    worth = 1.0 if history.tails is None else history.tails.weight_given_mean
     reporting = _judge_reports(table, looks, worth, splits)
     return HeldOut(a, b, table.K, table.rounds, table.rewards.recorded, reporting)
 
@@ -204,7 +204,7 @@ def _judge_reports(
     inside, truth = ~table.out, table.sign * table.rewards.mean[table.arms]
     gains, covered, widths = [], [], []
     for stats, pool in looks:
-        ready = inside & (stats[0] >= VarTS().owed(table.K))
+        ready = inside & (stats[0] >= VarTS().pulls_needed(table.K))
         with np.errstate(divide="ignore", invalid="ignore"):  # arms that are out, or not yet in
             given: list[Any] = [*stats, *table.prior, worth]
             pooled: list[Any] = [*stats, *pool, worth]
@@ -353,7 +353,7 @@ class _Table:
         noted = set() if looks is None else {int(share * self.rounds) for share in LOOKS}
         prior: Any = NormalGamma(0, 1, 1, 1) if with_prior else None
         policy = VarTS(prior)
-        owed = policy.owed(self.K)
+        owed = policy.pulls_needed(self.K)
         truth = np.where(self.out, -np.inf, self.sign * self.rewards.mean[self.arms])
         best, row = truth.max(axis=1), np.arange(self.runs)
         stats, pool = np.zeros((3, self.runs, self.K)), np.zeros((3, self.runs, 1))
@@ -380,7 +380,7 @@ class _Table:
         self, policy: VarTS, stats: Floats, parameters: Floats, rng: np.random.Generator
     ) -> Floats:
         """A draw from the belief about each arm; nothing for those that are out of play."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # before the forced pulls
+        with np.errstate(divide="ignore", invalid="ignore"):  # before the initial pulls
             loc, scale, df = np.broadcast_arrays(*policy.believe(*stats, *parameters))
         loc, df = np.nan_to_num(loc), np.where(df > 0, df, 1.0)
         scale = np.where(scale > 0, scale, 1e-300)

@@ -40,19 +40,19 @@ class Policy:
     """
 
     label: ClassVar[str] = ""
-    forced: ClassVar[int] = 0
+    initial_pulls: ClassVar[int] = 0
     #: Whether the choice depends on the features of a unit: see `LinearPolicy`.
     contextual: ClassVar[bool] = False
     #: Where lower is better, a policy is shown `reflection - reward`.
     reflection: ClassVar[float] = 0.0
 
-    def owed(self, K: int) -> NDArray[np.int64]:
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
         """Return how often each arm must be pulled before the policy has a say.
 
         Args:
             K: The number of arms.
         """
-        return np.full(K, self.forced, dtype=np.int64)
+        return np.full(K, self.initial_pulls, dtype=np.int64)
 
     def least_weight(self, K: int) -> Floats:
         """Return the weight below which an arm is pulled again, where old rewards fade.
@@ -62,7 +62,7 @@ class Policy:
         Args:
             K: The number of arms.
         """
-        return self.owed(K).astype(np.float64)
+        return self.pulls_needed(K).astype(np.float64)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         """Return the arm to pull, once no arm is owed a pull.
@@ -108,7 +108,7 @@ class Policy:
         """
 
     def update(self, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Remember a reward, forced pulls included.
+        """Remember a reward, initial pulls included.
 
         Args:
             arm: The arm that was pulled.
@@ -144,12 +144,8 @@ class Policy:
         """
         raise NotImplementedError(f"{type(self).__name__} has no belief about the arms' means")
 
-    def believed(self, stats: ArmStats) -> Belief:
-        """Return `belief(stats)`, for a caller who knows that no arm is owed a pull.
-
-        Args:
-            stats: The arms' statistics.
-        """
+    def _belief(self, stats: ArmStats) -> Belief:
+        """Return `belief(stats)` without checking that every arm has its initial pulls."""
         return self.belief(stats)
 
     def restricted(self, arms: NDArray[np.int64]) -> Self:
@@ -203,10 +199,10 @@ class Policy:
         return {field.name: getattr(self, field.name) for field in own}
 
     def _ready(self, stats: ArmStats | LinearStats) -> None:
-        """Formulas hold once the forced pulls are done."""
-        unready = np.flatnonzero(stats.n < self.owed(stats.K))
+        """Formulas hold once the initial pulls are done."""
+        unready = np.flatnonzero(stats.n < self.pulls_needed(stats.K))
         if unready.size:
-            arm, owed = unready[0], self.owed(stats.K)[unready[0]]
+            arm, owed = unready[0], self.pulls_needed(stats.K)[unready[0]]
             raise ValueError(
                 f"n must be at least {owed} for {name_of(self)} to have a say, "
                 f"got {stats.n[arm]:g} for arm {arm}"
@@ -218,7 +214,7 @@ class Policy:
         Args:
             K: The number of arms.
         """
-        self.owed(K)
+        self.pulls_needed(K)
 
 
 @dataclass(frozen=True)
@@ -255,7 +251,9 @@ class BeliefPolicy(Policy):
         extra = self.parameters(stats).T
         return belief_of(self, stats.n, stats.mean, stats.m2, *extra, K=stats.K)
 
-    def believed(self, stats: ArmStats) -> Belief:
+    def _belief(self, stats: ArmStats) -> Belief:
+        if type(self).belief is not BeliefPolicy.belief:
+            return self.belief(stats)
         kept: tuple[int, Any] = self.__dict__.get("_kept", (0, None))
         if kept[0] != stats.K:  # parameters that do not depend on rewards are made once
             kept = stats.K, self.parameters(stats).T
@@ -316,7 +314,7 @@ class IndexPolicy(Policy):
     1
     """
 
-    forced: ClassVar[int] = 1
+    initial_pulls: ClassVar[int] = 1
     #: True when an index that is not touched never falls as t grows. With many arms the engine then
     #: leaves out those that cannot be the largest; the choices are the same.
     grows: ClassVar[bool] = False
@@ -361,8 +359,8 @@ class IndexPolicy(Policy):
         return index_of(self, *terms, *moment, K=stats.K)
 
     def _round(self, stats: ArmStats, t: int) -> int:
-        """The round, which comes after the forced pulls."""
-        return integer("t", t, at_least=1 + int(self.owed(stats.K).sum()))
+        """The round, which comes after the initial pulls."""
+        return integer("t", t, at_least=1 + int(self.pulls_needed(stats.K).sum()))
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         u = (rng.random(),) if self.chance else ()
@@ -394,12 +392,12 @@ def even_share(scores: Floats) -> Floats:
     return np.asarray(largest / largest.sum())
 
 
-def index_policy(label: str, forced: int = 1) -> Callable[[Callable[..., Any]], IndexPolicy]:
+def index_policy(label: str, initial_pulls: int = 1) -> Callable[[Callable[..., Any]], IndexPolicy]:
     """Turn one function into a policy, without a class.
 
     Args:
         label: What the policy is called in tables and figures.
-        forced: How often each arm is pulled before the formula is used; at least 1.
+        initial_pulls: How often each arm is pulled before the formula is used; at least 1.
 
     >>> from varts import choose
     >>> @index_policy("Greedy")
@@ -412,7 +410,7 @@ def index_policy(label: str, forced: int = 1) -> Callable[[Callable[..., Any]], 
     def wrap(function: Callable[..., Any]) -> IndexPolicy:
         body = {
             "label": label,
-            "forced": integer("forced", forced, at_least=1),
+            "initial_pulls": integer("initial_pulls", initial_pulls, at_least=1),
             "index": staticmethod(function),
             "__module__": function.__module__,
             "__doc__": function.__doc__,

@@ -69,7 +69,7 @@ class BayesUCB(IndexPolicy):
         if self.horizon is not None:
             integer("horizon", self.horizon, at_least=3)
 
-    def owed(self, K: int) -> NDArray[np.int64]:
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
         if self.prior is None:
             return np.full(K, 2, dtype=np.int64)
         return np.asarray(self.prior.per_arm(K)[1] == 0, dtype=np.int64)

@@ -123,11 +123,11 @@ class T3C(VarTS):
         def costs_of(leader: int) -> Floats:
             return self._costs(leader, loc, variance)
 
-        leaders = self.believed(stats).p_best()
+        leaders = self._belief(stats).p_best()
         return pull_probabilities(leaders, costs_of, variance, beta_number(self.beta))
 
     def _moments(self, stats: ArmStats) -> tuple[Floats, Floats]:
-        belief = self.believed(stats)
+        belief = self._belief(stats)
         assert isinstance(belief, StudentT)
         return belief.loc, belief.scale**2
 
@@ -162,7 +162,7 @@ class EBTCI(Policy):
     beta: float | None = 0.5
 
     label: ClassVar[str] = "EB-TCI"
-    forced: ClassVar[int] = 4
+    initial_pulls: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         beta_number(self.beta)

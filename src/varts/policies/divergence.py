@@ -204,7 +204,7 @@ class CHK(IndexPolicy):
     """
 
     label: ClassVar[str] = "CHK"
-    forced: ClassVar[int] = 3
+    initial_pulls: ClassVar[int] = 3
     grows: ClassVar[bool] = True
 
     @staticmethod
@@ -311,7 +311,7 @@ class IMEDUV(IndexPolicy):
     """
 
     label: ClassVar[str] = "IMED-UV"
-    forced: ClassVar[int] = 2
+    initial_pulls: ClassVar[int] = 2
 
     @staticmethod
     def terms(n: Any, mean: Any, m2: Any) -> Any:

@@ -71,8 +71,8 @@ class Fading(Policy):
         """What a reward multiplies the weights of older ones by."""
         return faded(1, self.half_life)
 
-    def owed(self, K: int) -> NDArray[np.int64]:
-        return self.policy.owed(K)
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
+        return self.policy.pulls_needed(K)
 
     def least_weight(self, K: int) -> Floats:
         return self.policy.least_weight(K)

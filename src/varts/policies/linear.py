@@ -52,13 +52,13 @@ class LinearPolicy(Policy):
         if self.prior is not None:
             object.__setattr__(self, "prior", prior_from(self.prior, LinearNormalGamma))
 
-    def owed(self, K: int) -> NDArray[np.int64]:
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
         if self.prior is None:
             return np.full(K, 2, dtype=np.int64)
         return np.asarray(self.prior.regression(K).kappa == 0, dtype=np.int64)
 
     def least_weight(self, K: int) -> Floats:
-        return np.zeros(K) if self.prior is None else self.owed(K).astype(np.float64)
+        return np.zeros(K) if self.prior is None else self.pulls_needed(K).astype(np.float64)
 
     def posterior(self, stats: LinearStats) -> LinearNormalGamma:
         """Return what is known of every arm's regression after these rewards.
@@ -85,7 +85,7 @@ class LinearPolicy(Policy):
         return tuple(real(name, value) for name, value in self._values().items() if name != "prior")
 
     def check(self, K: int) -> None:
-        self.owed(K)
+        self.pulls_needed(K)
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class LinearSampler(LinearPolicy):
             x: The unit's features, or a row per unit; the belief then has a row for each.
         """
         self._ready(stats)
-        return self.believed_at(self.posterior(stats), x)
+        return self.belief_from(self.posterior(stats), x)
 
-    def believed_at(self, posterior: LinearNormalGamma, x: Any) -> StudentT:
+    def belief_from(self, posterior: LinearNormalGamma, x: Any) -> StudentT:
         """Return `belief_at` for a caller who has the posterior already.
 
         Args:
@@ -132,7 +132,7 @@ class LinearSampler(LinearPolicy):
         return self._believed(posterior, *posterior.at(x))
 
     def believed_of(self, posterior: LinearNormalGamma, rows: Floats) -> StudentT:
-        """Return `believed_at` for rows of features that are known to be finite numbers.
+        """Return `belief_from` for rows of features that are known to be finite numbers.
 
         Args:
             posterior: What `posterior(stats)` returned.
@@ -184,9 +184,9 @@ class LinearIndexPolicy(LinearPolicy):
             t: The round, counted from 1.
         """
         self._ready(stats)
-        return self.indexed_at(self.posterior(stats), x, t)
+        return self.indices_from(self.posterior(stats), x, t)
 
-    def indexed_at(self, posterior: LinearNormalGamma, x: Any, t: int) -> Floats:
+    def indices_from(self, posterior: LinearNormalGamma, x: Any, t: int) -> Floats:
         """Return `indices_at` for a caller who has the posterior already.
 
         Args:

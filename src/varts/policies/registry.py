@@ -112,7 +112,7 @@ def choose(
 ) -> int:
     """Return the arm to pull next.
 
-    While arms are owed forced pulls, one of those is drawn uniformly, so that rewards that arrive
+    While arms are owed initial pulls, one of those is drawn uniformly, so that rewards that arrive
     late cannot send all early traffic to one arm.
 
     Args:
@@ -143,7 +143,7 @@ def choose(
             f"{name_of(policy)} keeps memory of its own: call its start, choose and update yourself"
         )
     rng = np.random.default_rng(rng)
-    owed = np.flatnonzero(stats.n < policy.owed(stats.K))
+    owed = np.flatnonzero(stats.n < policy.pulls_needed(stats.K))
     if owed.size:
         return int(rng.choice(owed))
     t = int(stats.n.sum()) + 1 if t is None else integer("t", t, at_least=1)

@@ -110,26 +110,22 @@ class VarTS(BeliefPolicy):
         [array([0.4]), array([3.6])]
         """
         self._ready(stats)
-        return self.inferred(stats)
+        return self._inference(stats)
 
-    def inferred(self, stats: ArmStats) -> SkewedT:
-        """Return `inference(stats)`, for a caller who knows that no arm is owed a pull.
-
-        Args:
-            stats: The arms' statistics; weights may have faded below the forced pulls.
-        """
+    def _inference(self, stats: ArmStats) -> SkewedT:
+        """Return `inference(stats)` without checking that every arm has its initial pulls."""
         tails = self.tails_of(stats)
         believe: Any = unit_free_tailed_belief
         rows, kappa = pooled_rows(stats).T, np.ones(stats.K)
         if self.prior is not None:
             believe, rows = tailed_belief, np.stack(self.prior.per_arm(stats.K))
             kappa = rows[1]
-        t = believe(stats.n, stats.mean, stats.m2, *rows, tails.worth_beside_mean)
+        t = believe(stats.n, stats.mean, stats.m2, *rows, tails.weight_given_mean)
         loc, scale, df = t
         made = skewed_belief(loc, scale, df, kappa + stats.n, tails.slopes(stats))
         return SkewedT(*made)
 
-    def owed(self, K: int) -> NDArray[np.int64]:
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
         if self.prior is None:
             return np.full(K, 2, dtype=np.int64)
         return np.asarray(self.prior.per_arm(K)[1] == 0, dtype=np.int64)
@@ -144,7 +140,7 @@ class VarTS(BeliefPolicy):
             rows = np.stack(self.prior.per_arm(stats.K), axis=1)
         if not self.tailed:
             return rows
-        return np.column_stack([rows, np.full(stats.K, self.tails_of(stats).worth_for_choosing)])
+        return np.column_stack([rows, np.full(stats.K, self.tails_of(stats).weight_for_choosing)])
 
 
 @register
@@ -187,7 +183,7 @@ class KnownVarianceTS(BeliefPolicy):
     def believe(self) -> Any:
         return unit_free_known_belief if self.prior is None else known_variance_belief
 
-    def owed(self, K: int) -> NDArray[np.int64]:
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
         return np.full(K, 1 if self.prior is None else 0, dtype=np.int64)
 
     def least_weight(self, K: int) -> Floats:
@@ -208,7 +204,11 @@ class KnownVarianceTS(BeliefPolicy):
 
 def least_weight_of(policy: BeliefPolicy, K: int) -> Floats:
     """None where the belief falls back to that of all rewards: it widens, and is drawn from."""
-    return np.zeros(K) if policy.pooled and policy.samples else policy.owed(K).astype(np.float64)
+    return (
+        np.zeros(K)
+        if policy.pooled and policy.samples
+        else policy.pulls_needed(K).astype(np.float64)
+    )
 
 
 # ---------------------------------------------------------------- a prior from the arms themselves
@@ -236,7 +236,7 @@ class EBVarTS(BeliefPolicy):
     """
 
     label: ClassVar[str] = "EB-VarTS"
-    forced: ClassVar[int] = 2
+    initial_pulls: ClassVar[int] = 2
     pooled: ClassVar[bool] = True  # every reward moves every belief
 
     believe: ClassVar[Any] = staticmethod(own_prior_belief)
@@ -245,9 +245,9 @@ class EBVarTS(BeliefPolicy):
         # Its own, so that simulations play it as it is: compiled loops know no such prior. An arm
         # without rewards, or whose rewards have faded, has the prior of the others.
         own_prior(stats)  # refuses statistics without any reward
-        return self.believed(stats)
+        return self._belief(stats)
 
-    def believed(self, stats: ArmStats) -> StudentT:
+    def _belief(self, stats: ArmStats) -> StudentT:
         loc, scale, df = own_prior_belief(
             stats.n, stats.mean, stats.m2, *rounded_numbers(stats), 1.0
         )
@@ -267,14 +267,10 @@ class EBVarTS(BeliefPolicy):
         [array([0.5, 0.1]), array([3.5, 1.3])]
         """
         own_prior(stats)
-        return self.inferred(stats)
+        return self._inference(stats)
 
-    def inferred(self, stats: ArmStats) -> SkewedT:
-        """Return `inference(stats)` without the check that there are rewards.
-
-        Args:
-            stats: The arms' statistics, with m3 and m4; weights may have faded.
-        """
+    def _inference(self, stats: ArmStats) -> SkewedT:
+        """Return `inference(stats)` without checking that there are rewards."""
         return self._reported(stats, rounded_numbers(stats))
 
     def sceptical(self, stats: ArmStats, spread: float = HARDLY) -> SkewedT:
@@ -290,7 +286,7 @@ class EBVarTS(BeliefPolicy):
             spread: The sd of the arms' means, in sds of a reward.
 
         >>> stats = ArmStats([2000, 2000], [0.06, 0.0], [2000, 2000])
-        >>> EBVarTS().inferred(stats).p_best()[0].round(2)
+        >>> EBVarTS()._inference(stats).p_best()[0].round(2)
         np.float64(0.97)
         >>> EBVarTS().sceptical(stats).p_best()[0].round(2)
         np.float64(0.94)
@@ -301,7 +297,7 @@ class EBVarTS(BeliefPolicy):
 
     def _reported(self, stats: ArmStats, numbers: tuple[Any, Any, Any, Any]) -> SkewedT:
         tails = Tails.of(stats)
-        worth = tails.worth_beside_mean
+        worth = tails.weight_given_mean
         loc, scale, df = own_prior_belief(stats.n, stats.mean, stats.m2, *numbers, worth)
         weight = numbers[1] + stats.n
         return SkewedT(*skewed_belief(loc, scale, df, weight, tails.slopes(stats)))
@@ -327,7 +323,7 @@ class EBVarTS(BeliefPolicy):
 @register
 @dataclass(frozen=True)
 class BernoulliTS(Policy):
-    """Bernoulli TS (Agrawal & Goyal 2013): Beta(1, 1) priors; no forced pulls.
+    """Bernoulli TS (Agrawal & Goyal 2013): Beta(1, 1) priors; no initial pulls.
 
     Rewards are clipped to [0, 1] and then tossed: 1 with that probability, else 0. The statistics
     hold the tossed rewards.
@@ -378,7 +374,7 @@ class BernoulliTS(Policy):
 @register
 @dataclass(frozen=True)
 class GaussianTS(BeliefPolicy):
-    """Gaussian TS (Agrawal & Goyal 2013): N(0, 1) prior, unit reward variances, no forced pulls.
+    """Gaussian TS (Agrawal & Goyal 2013): N(0, 1) prior, unit reward variances, no initial pulls.
 
     >>> GaussianTS().belief(ArmStats.from_rewards([[1, 3, 5]])).loc      # 9 / (3 + 1)
     array([2.25])
@@ -416,7 +412,7 @@ class TS14(BeliefPolicy):
     def __post_init__(self) -> None:
         real("a", self.a, above=-1e6, below=1e6)
 
-    def owed(self, K: int) -> NDArray[np.int64]:
+    def pulls_needed(self, K: int) -> NDArray[np.int64]:
         return np.full(K, max(2, 3 - int(np.floor(2 * self.a))), dtype=np.int64)
 
     def parameters(self, stats: ArmStats) -> Floats:
@@ -435,7 +431,7 @@ class TS20(BeliefPolicy):
     """
 
     label: ClassVar[str] = "TS20"
-    forced: ClassVar[int] = 1
+    initial_pulls: ClassVar[int] = 1
     believe = staticmethod(normal_gamma_belief)
 
     def parameters(self, stats: ArmStats) -> Floats:
@@ -460,7 +456,7 @@ class MVTS(BeliefPolicy):
     rho: float = np.inf
 
     label: ClassVar[str] = "MVTS"
-    forced: ClassVar[int] = 1
+    initial_pulls: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         real("rho", self.rho, at_least=0, infinite=True)

@@ -150,7 +150,7 @@ class UCB1Normal(IndexPolicy):
     """
 
     label: ClassVar[str] = "UCB1-Normal"
-    forced: ClassVar[int] = 2
+    initial_pulls: ClassVar[int] = 2
     grows: ClassVar[bool] = True
 
     @staticmethod
@@ -363,7 +363,7 @@ class EUCBV(Policy):
     psi: float | None = None
 
     label: ClassVar[str] = "EUCBV"
-    forced: ClassVar[int] = 1
+    initial_pulls: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         integer("horizon", self.horizon, at_least=1)
@@ -404,7 +404,7 @@ class EUCBV(Policy):
         run: Phases = self.__dict__["_run"]
         run.stats = stats = run.stats.observe(arm, reward)
         plays, K = int(stats.n.sum()), stats.K
-        if plays <= K:  # the forced pulls
+        if plays <= K:  # the initial pulls
             return
         width = self.widths(stats, run.epsilon)
         lower = np.max(stats.mean - width, where=run.active, initial=-np.inf)

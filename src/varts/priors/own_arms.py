@@ -35,7 +35,7 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats
-from varts.kurtosis import GAUSSIAN_KURTOSIS, kurtosis_of, worth_of
+from varts.kurtosis import GAUSSIAN_KURTOSIS, kurtosis_of, variance_weight
 from varts.priors.base import check_stats
 from varts.priors.normal import NormalGamma
 from varts.stats import ArmStats
@@ -88,7 +88,7 @@ def own_prior(stats: ArmStats) -> NormalGamma:
     check_stats(stats)
     if not (stats.n > 0).any():
         raise ValueError("n must be > 0 for at least one arm, got 0 for all")
-    worth = worth_of(own_kurtosis(stats.n, stats.m2, stats.m4))
+    worth = variance_weight(own_kurtosis(stats.n, stats.m2, stats.m4))
     mu, kappa, alpha, beta = own_numbers(stats.n, stats.mean, stats.m2, worth)
     return NormalGamma(mu, kappa, alpha, np.maximum(beta, TINY))  # equal rewards: a variance of 0
 
@@ -108,7 +108,7 @@ def rounded_numbers(stats: ArmStats) -> tuple[Any, Any, Any, Any]:
     df = np.maximum(n - 1, 0.0)
     within = float(np.where(df > 0, m2, 0.0).sum()) / max(float(df.sum()), TINY)
     if not within > 0:
-        return own_numbers(n, mean, m2, worth_of(own_kurtosis(n, m2, stats.m4)))
+        return own_numbers(n, mean, m2, variance_weight(own_kurtosis(n, m2, stats.m4)))
     center, unit = float((n * mean).sum() / n.sum()), np.sqrt(within)
     size = np.where(n < FEW, np.round(n, 1), np.exp(_rounded(np.log(np.maximum(n, 1.0)), ROUGHLY)))
     error = MEANS_ROUGHLY / np.sqrt(np.maximum(size, 1.0))
@@ -132,7 +132,7 @@ def _own_numbers(rounded: bytes, K: int) -> tuple[Any, Any, Any, Any]:
     size, gap, ratio, *rest = np.frombuffer(rounded).reshape(-1, K)
     m2 = ratio * np.maximum(size - 1, 0.0)
     m4 = rest[0] * m2 * m2 / np.maximum(size, TINY) if rest else None
-    return own_numbers(size, gap, m2, worth_of(own_kurtosis(size, m2, m4)))
+    return own_numbers(size, gap, m2, variance_weight(own_kurtosis(size, m2, m4)))
 
 
 def _rounded(values: Any, step: Any) -> Any:

@@ -405,4 +405,4 @@ def _believed_means(policy: Policy, n: Floats, mean: Floats, m2: Floats) -> Floa
     # and m4. Those of Gaussian rewards will do: they hardly move a belief.
     rows = zip(n, mean, m2, strict=True)
     moments = ((*row, np.zeros(K), 3 * row[2] ** 2 / np.maximum(row[0], 1)) for row in rows)
-    return np.array([policy.believed(ArmStats(*row)).mean for row in moments]).reshape(n.shape)
+    return np.array([policy._belief(ArmStats(*row)).mean for row in moments]).reshape(n.shape)

@@ -137,7 +137,7 @@ def _opinions(
     """What the policy makes of the statistics after every round, once no arm is owed a pull."""
     plain, fade = split_fading(policy)
     K = n.shape[-1]
-    owed = plain.owed(K)
+    owed = plain.pulls_needed(K)
     seen = np.cumsum(np.eye(K)[arm], axis=0)
     ready = np.all((seen >= owed) & (n >= plain.least_weight(K)), axis=1)
     believes = type(plain).belief is not Policy.belief
@@ -149,7 +149,7 @@ def _opinions(
         if not ready[t]:
             continue
         if believes:
-            belief = plain.believed(stats)
+            belief = plain._belief(stats)
             found[:, t] = belief.mean, *belief.interval(level)
         else:
             assert isinstance(plain, IndexPolicy)

@@ -21,7 +21,7 @@ def index(function):
 
 
 def belief(function):
-    return type("Mine", (BeliefPolicy,), {"believe": staticmethod(function), "forced": 2})()
+    return type("Mine", (BeliefPolicy,), {"believe": staticmethod(function), "initial_pulls": 2})()
 
 
 def refusal(call):
@@ -145,7 +145,7 @@ def test_an_index_that_is_nan_for_some_arms_is_found(K):
         type(policy).grows = grows
         said = refusal(lambda policy=policy: varts.simulate(arms, policy, K + 50, 8))
         assert said == "Mine must give every arm a number, got NaN"
-    two = varts.index_policy("Mine", forced=2)(formula)
+    two = varts.index_policy("Mine", initial_pulls=2)(formula)
     assert np.isfinite(varts.simulate(arms, two, 2 * K + 50, 8).final["Mine"]).all()
 
 

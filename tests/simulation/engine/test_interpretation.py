@@ -16,7 +16,7 @@ class SlidingWindow(Policy):
     """The best mean of the last rewards; it would mix up runs if they shared it."""
 
     label = "Sliding-window"
-    forced = 1
+    initial_pulls = 1
 
     def __init__(self, size=20):
         self.size = size
@@ -39,7 +39,7 @@ class Bookkeeper(Policy):
     """UCB1 from statistics that it keeps itself."""
 
     label = "Bookkeeper"
-    forced = 1
+    initial_pulls = 1
 
     def start(self, K, rng):
         self.own = ArmStats.empty(K)
@@ -205,7 +205,7 @@ def test_what_is_computed_once_is_no_memory(problem):
 
         def choose(self, stats, t, rng):
             with self.lock:
-                return self.inner.believed(stats).argmax(rng) if self.table[0] == 0 else 0
+                return self.inner._belief(stats).argmax(rng) if self.table[0] == 0 else 0
 
     study = varts.simulate(problem, Harmless(problem.prior), 20, 16)
     assert np.isfinite(study.final["Harmless"]).all()

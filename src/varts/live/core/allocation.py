@@ -271,13 +271,13 @@ class Allocation:
     @computed_once
     def belief(self) -> Belief | None:
         """The belief whose largest draw is the choice, if the policy is a sampler."""
-        return self.ready_policy.believed(self.ready_stats) if self.policy.samples else None
+        return self.ready_policy._belief(self.ready_stats) if self.policy.samples else None
 
     @property
     def t(self) -> int:
         """The round: one more than the total weight of the rewards so far."""
         stats = self.ready_stats
-        return max(int(stats.n.sum()), int(self.ready_policy.owed(stats.K).sum())) + 1
+        return max(int(stats.n.sum()), int(self.ready_policy.pulls_needed(stats.K).sum())) + 1
 
     def _largest(self, u: float) -> NDArray[np.bool_]:
         """The arms with the largest index; u is the random number that some policies use."""
@@ -620,7 +620,7 @@ class Known:
         """Which of the ready arms have the largest index."""
         policy, t = self.allocation.ready_policy, self.allocation.t
         assert isinstance(policy, LinearIndexPolicy)
-        index = policy.indexed_at(self.allocation.posterior, self.x, t)
+        index = policy.indices_from(self.allocation.posterior, self.x, t)
         if np.isnan(index).any():
             raise ValueError(f"the index of every arm must be a number, got {index}")
         largest: NDArray[np.bool_] = index == index.max(axis=1, keepdims=True)

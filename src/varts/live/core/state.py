@@ -602,4 +602,4 @@ def _named(rewards: Sequence[Added]) -> bool:
 def initial_pulls(policy: Policy, K: int) -> tuple[NDArray[np.int64], Floats]:
     """How many rewards a policy needs from each of K arms before it can choose, and how much weight
     must be left of them."""
-    return policy.owed(K), policy.least_weight(K)
+    return policy.pulls_needed(K), policy.least_weight(K)

@@ -95,7 +95,9 @@ class ReportingPolicy:
             return self.posterior(arms).belief(average)
         policy, seen = self.policy.restricted(arms), self.seen.take(arms)
         return (
-            policy.inferred(seen) if isinstance(policy, (VarTS, EBVarTS)) else policy.believed(seen)
+            policy._inference(seen)
+            if isinstance(policy, (VarTS, EBVarTS))
+            else policy._belief(seen)
         )
 
     def _average_unit(self) -> Floats:

@@ -165,7 +165,7 @@ def gain(
 def _interval(seen: ArmStats, level: float) -> tuple[float, float, float]:
     """The difference of the means, and its interval combined from those of both means."""
     estimate = float(seen.mean[0] - seen.mean[1])
-    belief = VarTS().inferred(seen)
+    belief = VarTS()._inference(seen)
     down, up = (np.abs(end - belief.loc) for end in belief.interval(level))
     return estimate, estimate - math.hypot(down[0], up[1]), estimate + math.hypot(up[0], down[1])
 

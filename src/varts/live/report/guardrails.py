@@ -158,10 +158,10 @@ def violations(frame: pl.DataFrame | None) -> dict[str, str]:
 def _credible_intervals(stats: ArmStats, level: float) -> tuple[Floats, Floats, Floats]:
     """Estimates with their intervals; NaN for arms with too few rewards."""
     estimate, low, high = np.full((3, stats.K), np.nan)
-    known = np.flatnonzero(stats.n >= VarTS().owed(stats.K))
+    known = np.flatnonzero(stats.n >= VarTS().pulls_needed(stats.K))
     some = stats.take(known)
     if some.differ():
-        belief = VarTS().inferred(some)
+        belief = VarTS()._inference(some)
         estimate[known] = belief.quantile(0.5)
         low[known], high[known] = belief.interval(level)
     return estimate, low, high

@@ -119,7 +119,7 @@ class Work:
         problem, K, fade = self.problem, self.problem.K, split_fading(policy)[1]
         return Prepared(
             loop_of(policy, problem, self.naive),
-            policy.owed(K),
+            policy.pulls_needed(K),
             parameter_array(policy, K),
             fade < 1 or isinstance(problem, Drifting),
             fade,

@@ -66,12 +66,12 @@ INHERITED: list[tuple[Family, type[Policy], tuple[str, ...]]] = [
     (
         "linear_index",
         LinearIndexPolicy,
-        ("choose_at", "transform", "posterior", "indices_at", "indexed_at"),
+        ("choose_at", "transform", "posterior", "indices_at", "indices_from"),
     ),
     (
         "linear_belief",
         LinearSampler,
-        ("choose_at", "transform", "posterior", "belief_at", "believed_at"),
+        ("choose_at", "transform", "posterior", "belief_at", "belief_from"),
     ),
 ]
 MEMORY = ("start", "update")  # of what compiled code knows nothing

@@ -50,6 +50,6 @@ def reset_memory(memory):
 
 @jit
 def note_unsound(i, memory):
-    """Arm i's belief is none; it need not be one before the arm has its forced pulls."""
+    """Arm i's belief is none; it need not be one before the arm has its initial pulls."""
     if memory[6][i] == 0:
         memory[1][UNSOUND] = 1.0

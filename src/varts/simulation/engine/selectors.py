@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from varts.kurtosis import kurtosis_of, worth_for_choosing, worth_of
+from varts.kurtosis import kurtosis_of, variance_weight, weight_for_choosing
 from varts.policies.thompson import MVTS, BernoulliTS
 from varts.simulation.engine.lazy_argmax import better
 from varts.simulation.engine.loop import merged, merged_moments
@@ -118,7 +118,7 @@ def pool(n, mean, m2, params):
 # their formula, m3 and m4, and what is known of other rewards: their kurtosis and number.
 M3, M4, KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS = 0, 1, 2, 3, 4
 kurtosis_of_arm = jit(kurtosis_of)
-worth_of_reward = jit(specialise(worth_for_choosing, worth_of=jit(worth_of)))
+worth_of_reward = jit(specialise(weight_for_choosing, variance_weight=jit(variance_weight)))
 
 
 def observe_moments(arm, x, n, mean, m2, params):
