@@ -1,18 +1,18 @@
-"""A function that is compiled in, known by a hash of everything that can change what it computes.
+"""A function that is compiled in, identified by a hash of everything it computes with.
 
 Numba freezes what a function reads: global numbers, closures, the functions it calls. So a formula
-is known by its `content`: its bytecode and constants and, in turn, all that it reads. Whatever is
-kept of a formula, in memory or on disk, is kept under that name, and a number that was changed in
-between makes another formula.
+is known by its `content`: its code and constants and, in turn, everything that it reads. Compiled
+code is stored under that name, in memory and on disk; if a number changes, it is another formula.
+Formulas of this package are known by their name, because `kernel_cache.sources_digest` covers their
+text.
 """
 
 from __future__ import annotations
 
-import builtins
-import difflib
-import dis
 import enum
 import hashlib
+import inspect
+import random
 import sys
 import types
 from collections.abc import Iterator
@@ -24,48 +24,100 @@ import numpy as np
 
 from varts._validation import abbreviate
 
-# Of these, a name and a version say it all. Everything else is looked into.
-PACKAGES_KNOWN_BY_VERSION = ("builtins", "operator", "numpy", "numba", "scipy")
-PLAIN = (bool, int, float, complex, slice, range, type(None), type(Ellipsis))
+# For these packages, a name and a version say everything. All other code is looked into.
+PACKAGES_KNOWN_BY_VERSION = ("builtins", "math", "operator", "numpy", "numba", "scipy")
+PLAIN = (bool, int, float, complex, str, bytes, slice, range, type(None), type(Ellipsis))
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A plain function; those with equal content share their compiled code."""
+    """A plain function. Formulas with equal content share their compiled code."""
 
     function: types.FunctionType = field(compare=False, repr=False)
-    what: str = field(compare=False, repr=False)  # as errors call it: "index of UCB1"
+    what: str = field(compare=False, repr=False)  # its name in errors: "index of UCB1"
     content: str
+    opaque: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def of(cls, function: Any, what: str) -> Formula:
-        """The formula as it is now."""
+        """Return the formula as it is now.
+
+        Args:
+            function: A plain function, compiled or not.
+            what: What errors call it.
+        """
         if isinstance(function, types.MethodType):
             raise ValueError(f"{what} must be a plain function, got a method: add @staticmethod")
         plain = getattr(function, "py_func", function)  # it may be compiled already
         if not isinstance(plain, types.FunctionType):
             raise ValueError(f"{what} must be a plain function, got {abbreviate(function)}")
-        words = _Words(what).of_function(plain)
-        return cls(plain, what, hashlib.sha256(repr(words).encode()).hexdigest())
+        if (name := name_in_package(plain)) is not None:
+            return cls(plain, what, name)
+        description = _Description(what)
+        words = description.of_function(plain)
+        content = hashlib.sha256(repr(words).encode()).hexdigest()
+        return cls(plain, what, content, tuple(description.opaque))
 
-    def names_read(self) -> dict[str, Any]:
-        """The global names and free variables that the function reads, and what they stand for."""
-        names = {chain[0] for chain in _names_in(self.function.__code__)}
-        return {name: _look_up(self.function, name) for name in sorted(names)}
+    @property
+    def is_portable(self) -> bool:
+        """Whether another process would find the same content."""
+        return not self.opaque
 
 
-class _Words:
-    """What functions are made of, in nested tuples of words: equal if they compute the same."""
+def name_in_package(function: types.FunctionType) -> str | None:
+    """Return the name of a function of this package; None for any other."""
+    if not function.__module__.startswith("varts.") or function.__closure__:
+        return None
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    same = getattr(found, "py_func", found) is function
+    return f"{function.__module__}:{function.__qualname__}" if same else None
+
+
+def reads(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield what a function reads from outside and the value: ("C", 2.0), ("np.sqrt", ...).
+
+    A module stands for those of its attributes whose names occur in the function.
+    """
+    names = _names_in(function.__code__)
+    inner = inspect.getclosurevars(function).nonlocals
+    known = function.__globals__
+    outer = {name: known[name] for name in names if name in known and name not in inner}
+    for path, value in (*inner.items(), *outer.items()):
+        if not isinstance(value, types.ModuleType):
+            yield path, value
+            continue
+        for name in names:
+            if hasattr(value, name):
+                yield f"{path}.{name}", getattr(value, name)
+
+
+@lru_cache(maxsize=1024)  # a study of milliseconds would otherwise take half as long again
+def _names_in(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names in code and in the functions inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names.update(_names_in(constant))
+    return tuple(sorted(names))
+
+
+class _Description:
+    """What functions are made of, in nested tuples: equal if they compute the same."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._under_way: list[types.FunctionType] = []
+        self.opaque: list[str] = []
 
     def of_function(self, function: types.FunctionType) -> Any:
         if function in self._under_way:
             raise ValueError(f"{self._what} must not call itself, got {function.__name__}")
+        if (name := name_in_package(function)) is not None:
+            return "varts", name
         self._under_way.append(function)
-        read = [(path, self._of(value, path)) for path, value in reads(function, self._what)]
+        read = [(path, self._of(value, path)) for path, value in reads(function)]
         defaults = [self._of(x, "a default") for x in function.__defaults__ or ()]
         named = {k: self._of(x, "a default") for k, x in (function.__kwdefaults__ or {}).items()}
         self._under_way.pop()
@@ -78,10 +130,11 @@ class _Words:
         ]
         counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-        return code.co_code, constants, counts, names
+        return sys.version, code.co_code, constants, counts, names
 
     def _of(self, value: Any, path: str) -> Any:
         value = getattr(value, "py_func", value)
+        self._refuse_random(value, path)
         if type(value) in PLAIN:
             return type(value).__name__, repr(value)
         if isinstance(value, np.generic):
@@ -90,77 +143,37 @@ class _Words:
             return value.dtype.descr, value.shape, value.flags.f_contiguous, value.tobytes()
         if isinstance(value, enum.Enum):
             return str(type(value)), value.name, self._of(value.value, path)
-        if isinstance(value, (str, bytes)):
-            return type(value).__name__, value
         if isinstance(value, tuple):
             return str(type(value)), [self._of(each, path) for each in value]
         if isinstance(value, frozenset):
             return "frozenset", sorted(repr(self._of(each, path)) for each in value)
-        module = str(getattr(value, "__module__", "numpy"))  # not every ufunc says it
+        module = str(getattr(value, "__module__", None) or "numpy")  # not every ufunc has one
         package = module.partition(".")[0]
-        named = isinstance(value, np.ufunc) or hasattr(value, "__qualname__")
-        in_c = isinstance(getattr(value, "__self__", None), types.ModuleType)  # like math.log
-        if named and (in_c or package in PACKAGES_KNOWN_BY_VERSION):
+        if package in PACKAGES_KNOWN_BY_VERSION and not isinstance(value, types.ModuleType):
             version = getattr(sys.modules.get(package), "__version__", sys.version)
-            return module, value.__name__, version
+            name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
+            if name:
+                return module, name, version
         if isinstance(value, types.FunctionType):
             return self.of_function(value)
-        raise ValueError(
-            f"{self._what} must read numbers, arrays and functions only, got {path} of type "
-            f"{type(value).__name__}; what varies is passed as an argument: a field of a policy's "
-            "dataclass, or a and b of a problem's instances"
+        if isinstance(value, types.ModuleType):
+            return "module", value.__name__
+        self.opaque.append(path)
+        return "opaque", type(value).__name__, id(value)
+
+    def _refuse_random(self, value: Any, path: str) -> None:
+        """Refuse random numbers that a seed of the study doesn't control."""
+        module = str(getattr(value, "__module__", None) or "")
+        is_random = (
+            value in (np.random, random)
+            if isinstance(value, types.ModuleType)
+            else isinstance(value, (np.random.Generator, np.random.RandomState))
+            or module in ("random", "numpy.random", "numpy.random.mtrand")
+            or isinstance(getattr(value, "__self__", None), (np.random.RandomState, random.Random))
         )
-
-
-def reads(function: types.FunctionType, what: str) -> Iterator[tuple[str, Any]]:
-    """What a function reads from outside, as it is written there (C, np.sqrt), and its value."""
-    for path, *attributes in _names_in(function.__code__):
-        try:
-            value = _look_up(function, path)
-        except LookupError:
-            raise ValueError(f"{what} uses {path}, which is not defined") from None
-        for attribute in attributes:
-            if not isinstance(value, (types.ModuleType, type)):
-                break  # of any other value, the whole decides
-            if not hasattr(value, attribute):
-                near = difflib.get_close_matches(attribute, dir(value), n=1)
-                hint = f"; did you mean {path}.{near[0]}?" if near else ""
-                raise ValueError(
-                    f"{what} uses {path}.{attribute}, which {value.__name__} does not have{hint}"
-                )
-            path, value = f"{path}.{attribute}", getattr(value, attribute)
-        yield path, value
-
-
-def _look_up(function: types.FunctionType, name: str) -> Any:
-    """What a name stands for in a function that does not define it itself."""
-    free = function.__code__.co_freevars
-    if name not in free:
-        known = function.__globals__
-        return known[name] if name in known else vars(builtins)[name]
-    try:
-        return (function.__closure__ or ())[free.index(name)].cell_contents
-    except ValueError:  # nothing in it yet
-        raise LookupError(name) from None
-
-
-@lru_cache(maxsize=1024)  # a study of milliseconds would otherwise take half as long again
-def _names_in(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    return tuple(sorted(set(_chains(code))))
-
-
-def _chains(code: types.CodeType, own: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names that code reads from outside, with the attributes read of them: ("np", "sqrt")."""
-    own += code.co_cellvars  # shared with functions inside it
-    chain: tuple[str, ...] = ()
-    for step in dis.get_instructions(code):
-        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
-            chain = *chain, step.argval
-        elif step.opname not in ("EXTENDED_ARG", "PUSH_NULL"):
-            if chain:
-                yield chain
-            free = step.opname == "LOAD_DEREF" and step.argval not in own
-            chain = (step.argval,) if free or step.opname == "LOAD_GLOBAL" else ()
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _chains(constant, own)
+        if is_random:
+            raise ValueError(
+                f"{self._what} must not use {path}, whose numbers a study cannot repeat; set "
+                "chance = True and use the uniform number that index then gets after t, or write "
+                "a StatePolicy and draw with varts.draws"
+            )

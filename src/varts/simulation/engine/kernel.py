@@ -1,188 +1,191 @@
-"""What the compiled loop of a policy is made of: its `Kernel`, and the numbers it takes."""
+"""What the compiled loop of a policy on a problem is made of: its `Kernel`, and its numbers."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from varts._validation import Floats, reals
-from varts.policies import (
-    EBTCI,
-    MVTS,
-    T3C,
-    BayesUCB,
-    BeliefPolicy,
-    BernoulliTS,
-    IndexPolicy,
-    Policy,
-    VarTS,
+from varts.policies import T3C, BeliefPolicy, IndexPolicy, Policy, VarTS
+from varts.policies.base import (
+    as_numbers,
+    clock_of,
+    common_of,
+    compiled_family,
+    name_of,
+    takes_fields,
+    terms_of,
 )
-from varts.policies.base import clock_of, common_of, name_of, takes_fields, terms_of
 from varts.policies.best_arm import beta_number
+from varts.policies.compiled import StatePolicy
 from varts.policies.fading import split_fading
-from varts.policies.linear import LinearIndexPolicy, LinearPolicy, LinearSampler
+from varts.policies.linear import LinearPolicy
 from varts.problems import (
     BernoulliBandit,
     BetaBandit,
     Drifting,
-    EmpiricalBandit,
     GaussianBandit,
     Problem,
+    RecordedBandit,
 )
 from varts.problems.revenue import gamma_revenue
-from varts.simulation.engine import loop
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel_cache import sources_digest
-from varts.simulation.engine.selectors import KURTOSIS_BEFORE, N_BEFORE, TAIL_COLUMNS
 from varts.simulation.results import read_only
 from varts.stats import ArmStats
+from varts.stopping import StopRule
 
-Family = Literal[
-    "index",
-    "reaching",
-    "growing",
-    "belief",
-    "top_two",
-    "top_two_means",
-    "beta",
-    "mean_variance",
-    "linear_index",
-    "linear_belief",
-]
-Stop = Literal["", "evidence", "ratio"]
+MIN_ARMS_GROWING = 128  # with fewer arms it doesn't pay to skip those that cannot win
 
-# Only what a policy inherits unchanged may be replaced by compiled code.
-INHERITED: list[tuple[Family, type[Policy], tuple[str, ...]]] = [
-    ("beta", BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
-    ("mean_variance", MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
-    ("top_two", T3C, ("choose", "transform", "belief", "believe")),
-    ("top_two_means", EBTCI, ("choose", "transform", "costs")),
-    ("index", BayesUCB, ("choose", "transform", "indices")),  # its own are the exact ones
-    ("index", IndexPolicy, ("choose", "transform", "indices")),
-    ("belief", BeliefPolicy, ("choose", "transform", "belief")),
-    (
-        "linear_index",
-        LinearIndexPolicy,
-        ("choose_at", "transform", "posterior", "indices_at", "indices_from"),
-    ),
-    (
-        "linear_belief",
-        LinearSampler,
-        ("choose_at", "transform", "posterior", "belief_at", "belief_from"),
-    ),
-]
-MEMORY = ("start", "update")  # of what compiled code knows nothing
-MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
-
-# By function, not by class: a subclass with a reward of its own is of another kind.
+# Kinds of rewards, as in `compiled/reward_tape.py`. By function, not by class: a subclass with a
+# reward of its own is of another kind.
+CUSTOM = 3
 REWARD_KINDS: dict[Any, int] = {
-    GaussianBandit.reward: loop.GAUSSIAN,
-    BernoulliBandit.reward: loop.BERNOULLI,
-    BetaBandit.reward: loop.BETA,
-    EmpiricalBandit.reward: loop.RECORDED,
-    gamma_revenue: loop.GAMMA_REVENUE,
+    GaussianBandit.reward: 0,
+    BernoulliBandit.reward: 1,
+    BetaBandit.reward: 2,
+    RecordedBandit.reward: 4,
+    gamma_revenue: 5,
 }
+# What a policy that corrects for kurtosis stores per arm: see `compiled/select_belief.py`.
+KURTOSIS_BEFORE, N_BEFORE, KURTOSIS_COLUMNS = 2, 3, 4
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The ingredients of a compiled loop: policies and problems with equal ones share it."""
+    """The ingredients of a compiled loop. Policies and problems with equal ones share it."""
 
-    family: Family  # how an arm is picked
-    formula: Formula | None = None  # `index` or `believe`, where the family has one
-    terms: Formula | None = None  # of an index, as are the clock and what all arms share
+    family: str  # how an arm is chosen: see `policies.base.Compiled`
+    formula: Formula | None = None  # `index`, `believe`, `draw` or `pick`
+    terms: Formula | None = None
     clock: Formula | None = None
     common: Formula | None = None
     reaches: Formula | None = None
+    learn: Formula | None = None
+    growing: bool = False  # whether to skip arms whose index cannot be the largest
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
-    tails: bool = False  # whether the last parameter is what a reward is worth for a variance
+    kurtosis: bool = False  # whether the last parameter is the weight of a reward for a variance
     parameters: int = 0  # how many extra arguments the formula (or `terms`) takes
-    term_count: int = 0  # how many numbers `terms` makes of an arm's statistics
-    clock_count: int = 0  # how many the clock makes of a round; 0 if it is no tuple
-    common_count: int = 0  # the same of `common`
-    clock_takes_parameters: bool = False
-    chance: bool = False  # whether an index takes a uniform number
-    reward: Formula | None = None  # as in `reward_of`
-    has_data: bool = False  # whether rewards look something up, which is not compiled in
+    width: int = 0  # how many numbers there are per arm in the array of parameters
+    term_count: int = 0
+    clock_count: int = 1
+    clock_takes: int = 0
+    common_takes: int = 3
+    chance: bool = False
+    arm_numbers: int = 0
+    run_numbers: int = 0
+    reward: Formula | None = None  # a user's own reward function
+    data_size: int = 0  # of a user's own reward function
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
-    drifting: bool = False  # whether it is `drifting.play`
-    fading: bool = False  # whether every reward moves all statistics, too
-    contextual: bool = False  # whether it is `contextual.play`
-    stop: Stop = ""  # which stopping rule looks at every round, if one does
+    context: bool = False
+    moving: bool = False
+    fading: bool = False
+    rule: str = ""  # which stopping rule looks at every round: "evidence" or "user"
+    stops: Formula | None = None
+    rule_fields: int = 0
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """Everything of the policy, the problem and the rule that is compiled in."""
+        parts = (self.formula, self.terms, self.clock, self.common, self.reaches, self.learn)
+        return tuple(each for each in (*parts, self.reward, self.stops) if each is not None)
 
     @property
     def digest(self) -> str:
-        """A hash of all that is compiled in: the name of the kernel, on disk and among symbols."""
+        """A hash of everything that is compiled in: the name of the kernel on disk."""
         return hashlib.sha256(repr((self, sources_digest())).encode()).hexdigest()[:32]
 
 
 def kernel_of(
-    policy: Policy, problem: Problem, naive: bool = False, stop: Stop = ""
+    policy: Policy, problem: Problem, naive: bool = False, rule: StopRule | None = None
 ) -> Kernel | None:
-    """The kernel of a policy on a problem; None for a policy in plain Python."""
+    """Return the kernel of a policy on a problem; None for a policy in plain Python.
+
+    Args:
+        policy: The policy.
+        problem: What it plays.
+        naive: Whether to draw every arm in every round.
+        rule: A stopping rule that looks at every round.
+    """
     policy, fade = split_fading(policy)
-    fading = fade < 1
     family = family_of(policy)
-    if family is None:
-        return None
-    formula = terms = clock = common = reaches = None
-    pooled = tails = False
-    moment: dict[str, Any] = {}
+    if family is None or (fade < 1 and isinstance(policy, (LinearPolicy, StatePolicy))):
+        return None  # neither regressions nor a user's own state can fade in compiled code
+    made: dict[str, Any] = {"family": family, "naive": naive, "fading": fade < 1}
+    made |= _of_policy(policy, family, problem.K, fade < 1)
+    made |= _of_problem(problem) | _of_rule(rule)
+    made["context"] = problem.contextual
+    made["moving"] = isinstance(problem, Drifting)
+    return Kernel(**made)
+
+
+def family_of(policy: Policy) -> str | None:
+    """Return how compiled code chooses for this policy; None for a policy in plain Python."""
+    return compiled_family(policy)
+
+
+def _of_policy(policy: Policy, family: str, K: int, fading: bool) -> dict[str, Any]:
+    """Return the fields of a kernel that depend on the policy."""
+    given, term_count = _parameters(policy, K)
+    made: dict[str, Any] = {"parameters": given.shape[1], "term_count": term_count}
+    made["width"] = parameter_array(policy, K).size // K
     if family == "index":
         assert isinstance(policy, IndexPolicy)
-        names = "index", "terms", "clock", "common"
-        formula, terms, clock, common = (_formula(policy, name) for name in names)
-        moment = _moment_sizes(policy, problem.K)
+        names = "index", "terms", "clock", "common", "reaches"
+        index, terms, clock, common, reaches = (_formula(policy, name) for name in names)
+        made |= {"formula": index, "terms": terms, "clock": clock, "common": common}
+        made |= {"reaches": reaches, "chance": bool(policy.chance)}
         alone = common is None and not policy.chance
-        if policy.grows and alone and problem.K >= MIN_ARMS_GROWING and not fading:
-            family = "growing"
-        elif policy.reaches is not None and terms is not None:
-            family, reaches = "reaching", _formula(policy, "reaches")
+        made["growing"] = bool(policy.grows) and alone and K >= MIN_ARMS_GROWING and not fading
+        made |= _clock_sizes(policy, K)
     elif family in ("belief", "top_two"):
         assert isinstance(policy, BeliefPolicy)
-        formula, pooled = _formula(policy, "believe"), bool(policy.pooled)
-        tails = bool(policy.tailed)
+        made |= {"formula": _formula(policy, "believe"), "pooled": bool(policy.pooled)}
+        made["kurtosis"] = bool(policy.tailed)
     elif isinstance(policy, LinearPolicy):
-        formula = _formula(policy, "index" if family == "linear_index" else "believe")
-        pooled, naive = policy.prior is None, naive or not policy.narrows
-    given, term_count = _parameters(policy, problem.K)
-    return Kernel(
-        family,
-        formula,
-        terms,
-        clock,
-        common,
-        reaches,
-        pooled=pooled,
-        tails=tails,
-        parameters=given.shape[1],
-        term_count=term_count,
-        **moment,
-        reward=reward_of(problem),
-        has_data=problem.data is not None,
-        naive=naive,
-        drifting=fading or isinstance(problem, Drifting),
-        fading=fading,
-        contextual=problem.contextual,
-        stop=stop,
-    )
+        name = "index" if family == "linear_index" else "believe"
+        made |= {"formula": _formula(policy, name), "pooled": policy.prior is None}
+        if not policy.narrows:
+            made["naive"] = True
+    elif family == "draw":
+        made["formula"] = _formula(policy, "draw")
+    elif isinstance(policy, StatePolicy):
+        made |= {"formula": _formula(policy, "pick"), "learn": _formula(policy, "learn")}
+        made |= {"arm_numbers": policy.arm_numbers, "run_numbers": policy.run_numbers}
+    return made
 
 
-def _moment_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:
-    """How many numbers the indices of a round have in common, by an example of a round."""
+def _of_problem(problem: Problem) -> dict[str, Any]:
+    reward = reward_of(problem)
+    return {"reward": reward, "data_size": 0 if reward is None else data_size(problem)}
+
+
+def _of_rule(rule: StopRule | None) -> dict[str, Any]:
+    if rule is None or rule.compiled == "":
+        return {}
+    if rule.compiled == "evidence":
+        return {"rule": "evidence"}
+    what = f"stops of {type(rule).__name__}"
+    fields = len(rule.numbers(2))
+    return {"rule": "user", "stops": Formula.of(rule.stops, what), "rule_fields": fields}
+
+
+def _clock_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:
+    """Return how many numbers the formulas of a round take and return, by trying them."""
     fields = policy.parameters(ArmStats.empty(K))[0]
+    made: dict[str, Any] = {}
     with np.errstate(all="ignore"):
-        times = None if policy.clock is None else clock_of(policy, 1000.0, *fields)
-        shared = None if policy.common is None else common_of(policy, *np.full((3, K), 2.0))
-    return {
-        "clock_count": len(times) if isinstance(times, tuple) else 0,
-        "common_count": len(shared) if isinstance(shared, tuple) else 0,
-        "clock_takes_parameters": policy.clock is not None and takes_fields(policy.clock),
-        "chance": bool(policy.chance),
-    }
+        if policy.clock is not None:
+            made["clock_count"] = len(as_numbers(clock_of(policy, 1000.0, *fields)))
+            made["clock_takes"] = len(fields) if takes_fields(policy.clock) else 0
+        if policy.common is not None:
+            common_of(policy, *np.full((3, K), 2.0), 1000.0, *fields)
+            common: Any = getattr(policy.common, "py_func", policy.common)
+            made["common_takes"] = common.__code__.co_argcount
+    return made
 
 
 def _formula(policy: Policy, name: str) -> Formula | None:
@@ -191,69 +194,62 @@ def _formula(policy: Policy, name: str) -> Formula | None:
 
 
 def reward_of(problem: Problem) -> Formula | None:
-    """A user's own reward function; None for the built-in kinds."""
-    if reward_kind(problem) != loop.CUSTOM:
+    """Return a user's own reward function; None for the built-in kinds."""
+    if reward_kind(problem) != CUSTOM:
         return None
     return Formula.of(problem.reward, f"reward of {type(problem).__name__}")
 
 
-def family_of(policy: Policy) -> Family | None:
-    """How the policy picks an arm in compiled code; None for a policy in plain Python."""
-    kind = type(policy)
-    for family, base, methods in INHERITED:
-        if isinstance(policy, base) and all(
-            getattr(kind, method) is getattr(base, method) for method in (*methods, *MEMORY)
-        ):
-            if isinstance(policy, MVTS) and np.isinf(policy.rho):
-                return "belief"
-            return family
-    return None
-
-
 def reward_kind(problem: Problem) -> int:
-    """Which branch of `loop.pay` draws this problem's rewards."""
-    return REWARD_KINDS.get(problem.reward, loop.CUSTOM)
+    """Return which kind of reward the tape draws for this problem."""
+    return REWARD_KINDS.get(problem.reward, CUSTOM)
+
+
+def data_size(problem: Problem) -> int:
+    """Return how many numbers a problem's rewards look up; 0 for none."""
+    return 0 if problem.data is None else len(data_array(problem))
 
 
 def data_array(problem: Problem) -> Floats:
-    """The problem's data as the kernel takes them, not copied if need not be; empty for none."""
+    """Return what the problem's rewards look up, copied only if necessary."""
     if problem.data is None:
-        return read_only(np.empty(0))
+        return read_only(np.zeros(1))
     what, data = f"data of {type(problem).__name__}", problem.data
     if not isinstance(data, np.ndarray) or data.dtype != np.float64:
         data = reals(what, data)
     if data.ndim != 1 or not data.size:
         raise ValueError(f"{what} must be a list of numbers, got the shape {data.shape}")
-    return read_only(np.ascontiguousarray(data))  # always read-only: it is part of the type
+    return read_only(np.ascontiguousarray(data))
 
 
 def parameter_array(policy: Policy, K: int) -> Floats:
-    """What the kernel gets of the policy's parameters: a row per arm.
+    """Return the policy's parameters for a kernel, a row per arm, as one flat array.
 
-    For a policy with terms it is a column per arm, with room for the terms below the parameters:
-    so they lie side by side as the vectors of the index's loop want them. For one that minds the
-    rewards' tails, room for them follows the parameters; last comes the share of T3C's leader.
+    For a policy with terms it is a column per arm, with room for the terms below the parameters.
+    For one that corrects for kurtosis, room for the moments follows the parameters. The last number
+    of T3C is the leader's share.
     """
     policy = split_fading(policy)[0]
     given, term_count = _parameters(policy, K)
     if isinstance(policy, VarTS):
         if policy.tailed:
-            kept, before = np.zeros((K, TAIL_COLUMNS)), policy.tails_of(ArmStats.empty(K))
-            kept[:, KURTOSIS_BEFORE], kept[:, N_BEFORE] = before.kurtosis, before.n
-            given = np.column_stack([given, kept])
+            moments, before = np.zeros((K, KURTOSIS_COLUMNS)), policy.tails_of(ArmStats.empty(K))
+            moments[:, KURTOSIS_BEFORE], moments[:, N_BEFORE] = before.kurtosis, before.n
+            given = np.column_stack([given, moments])
         if isinstance(policy, T3C):
             given = np.column_stack([given, np.full(K, beta_number(policy.beta))])
-        return given
-    return np.vstack([given.T, np.zeros((term_count, K))]) if term_count else given
+    if term_count:
+        given = np.vstack([given.T, np.zeros((term_count, K))])
+    return np.ascontiguousarray(given).ravel()
 
 
 def _parameters(policy: Policy, K: int) -> tuple[Floats, int]:
-    """The policy's parameters, a row per arm, and how many numbers its `terms` make of an arm."""
+    """Return the policy's parameters, a row per arm, and how many numbers its `terms` return."""
     family = family_of(policy)
     if family in (None, "beta"):
         return np.empty((K, 0)), 0
     if isinstance(policy, LinearPolicy):
-        return np.array([policy.extra()], dtype=np.float64).reshape(1, -1), 0
+        return np.tile(np.array([policy.extra()], dtype=np.float64).reshape(1, -1), (K, 1)), 0
     given = policy.parameters(ArmStats.empty(K))
     if not isinstance(policy, IndexPolicy) or policy.terms is None:
         return given, 0

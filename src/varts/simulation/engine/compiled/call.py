@@ -1,0 +1,126 @@
+"""What a kernel is called with.
+
+Every kernel is a C function of one argument: the address of a table of 64-bit slots, one for each
+field of `Call` and `Scratch`. A slot holds a whole number, or the address of an array.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from varts.simulation.engine.compiled.scratch import Scratch
+
+Table = NDArray[np.int64]
+NO_FLOATS, NO_INTS = np.zeros(1), np.zeros(1, dtype=np.int64)
+NEVER = 0  # rounds begin with 1
+
+
+class Call(NamedTuple):
+    """The arguments of the loop, besides the memory of a run. Tables are flat, row after row."""
+
+    seed: Any
+    first_run: Any
+    runs: Any
+    rounds_now: Any  # how many rounds to play in this call: fewer than the horizon for a piece
+    horizon: Any
+    # The policy.
+    initial_pulls: Any
+    parameters: Any
+    # The problem: its kind of reward, and a row per run, per phase or per visitor.
+    kind: Any
+    data: Any
+    true_mean: Any
+    a: Any
+    b: Any
+    features: Any
+    phases: Any
+    starts: Any  # the first round of each phase
+    motion: Any
+    motion_numbers: Any
+    # Fading: the factor for older rewards, and the weight below which an arm is pulled again.
+    fade: Any
+    least: Any
+    # A stopping rule: its numbers, the rounds at which it looks (none: all), and what it stores.
+    rule_numbers: Any
+    rule_rounds: Any
+    rule_state: Any
+    # Checkpoints: their rounds, NEVER last, and what is written there (see `checkpoints.py`).
+    check_rounds: Any
+    check_rows: Any
+    check_arms: Any
+    check_acts: Any
+    check_written: Any
+    # Results, and the way to watch a call and to end it.
+    columns: Any
+    rounds: Any
+    stop: Any
+    counter: Any
+    final: Any
+    best_share: Any
+    curve: Any
+
+
+WORDS = {"seed"}
+NUMBERS = {
+    "first_run", "runs", "rounds_now", "horizon", "kind", "phases", "motion", "check_rows",
+    "columns", "K", "d",
+}  # fmt: skip
+INT_ARRAYS = {
+    "initial_pulls", "starts", "rule_rounds", "rule_state", "check_rounds", "check_written",
+    "rounds", "stop", "counter", "pulls", "pulls_left", "waiting", "active", "place",
+}  # fmt: skip
+WORD_ARRAYS = {"tapes", "state"}
+
+
+def table_of(call: Call, scratch: Scratch) -> Table:
+    """Write the slots. The arrays must outlive the call that gets the table."""
+    slots = []
+    for name, value in (*call._asdict().items(), *scratch._asdict().items()):
+        if isinstance(value, np.ndarray):
+            slots.append(value.ctypes.data)
+        else:
+            slots.append(int(np.uint64(value).astype(np.int64)) if name in WORDS else int(value))
+    return np.array(slots, dtype=np.int64)
+
+
+def _type_of(name: str) -> Any:
+    """Return Numba's type of a field."""
+    if name in WORDS:
+        return types.uint64
+    if name in NUMBERS:
+        return types.int64
+    if name in INT_ARRAYS:
+        return types.CPointer(types.int64)
+    return types.CPointer(types.uint64 if name in WORD_ARRAYS else types.float64)
+
+
+def _reader(kind: Any, first: int) -> Any:
+    """Return a function for kernels that reads a `Call` or a `Scratch` from the slots."""
+    fields = [_type_of(name) for name in kind._fields]
+    result = types.NamedTuple(fields, kind)
+
+    @intrinsic
+    def read(typing: Any, table: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            values = []
+            for place, field in enumerate(fields, first):
+                at = builder.gep(arguments[0], [ir.IntType(64)(place)])
+                value = builder.load(at)
+                if isinstance(field, types.CPointer):
+                    value = builder.inttoptr(value, context.get_value_type(field))
+                values.append(value)
+            return context.make_tuple(builder, result, values)
+
+        return result(table), generate
+
+    return read
+
+
+read_call = _reader(Call, 0)
+read_scratch = _reader(Scratch, len(Call._fields))
