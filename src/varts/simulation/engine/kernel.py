@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from varts._validation import Floats, reals
 from varts.policies import (
-    EBTCI,
-    MVTS,
     T3C,
-    BayesUCB,
     BeliefPolicy,
-    BernoulliTS,
     IndexPolicy,
     Policy,
     VarTS,
 )
-from varts.policies.base import clock_of, common_of, name_of, takes_fields, terms_of
+from varts.policies.base import (
+    clock_of,
+    common_of,
+    compiled_family,
+    name_of,
+    takes_fields,
+    terms_of,
+)
 from varts.policies.best_arm import beta_number
 from varts.policies.fading import split_fading
-from varts.policies.linear import LinearIndexPolicy, LinearPolicy, LinearSampler
+from varts.policies.linear import LinearPolicy
 from varts.problems import (
     BernoulliBandit,
     BetaBandit,
@@ -54,27 +57,6 @@ Family = Literal[
 ]
 Stop = Literal["", "evidence", "ratio"]
 
-# Only what a policy inherits unchanged may be replaced by compiled code.
-INHERITED: list[tuple[Family, type[Policy], tuple[str, ...]]] = [
-    ("beta", BernoulliTS, ("choose", "transform", "belief", "believe", "clip")),
-    ("mean_variance", MVTS, ("choose", "transform", "belief", "believe", "score", "precision")),
-    ("top_two", T3C, ("choose", "transform", "belief", "believe")),
-    ("top_two_means", EBTCI, ("choose", "transform", "costs")),
-    ("index", BayesUCB, ("choose", "transform", "indices")),  # its own are the exact ones
-    ("index", IndexPolicy, ("choose", "transform", "indices")),
-    ("belief", BeliefPolicy, ("choose", "transform", "belief")),
-    (
-        "linear_index",
-        LinearIndexPolicy,
-        ("choose_at", "transform", "posterior", "indices_at", "indices_from"),
-    ),
-    (
-        "linear_belief",
-        LinearSampler,
-        ("choose_at", "transform", "posterior", "belief_at", "belief_from"),
-    ),
-]
-MEMORY = ("start", "update")  # of what compiled code knows nothing
 MIN_ARMS_GROWING = 128  # with fewer, skipping arms that cannot win does not pay
 
 # By function, not by class: a subclass with a reward of its own is of another kind.
@@ -199,15 +181,7 @@ def reward_of(problem: Problem) -> Formula | None:
 
 def family_of(policy: Policy) -> Family | None:
     """How the policy picks an arm in compiled code; None for a policy in plain Python."""
-    kind = type(policy)
-    for family, base, methods in INHERITED:
-        if isinstance(policy, base) and all(
-            getattr(kind, method) is getattr(base, method) for method in (*methods, *MEMORY)
-        ):
-            if isinstance(policy, MVTS) and np.isinf(policy.rho):
-                return "belief"
-            return family
-    return None
+    return cast("Family | None", compiled_family(policy))
 
 
 def reward_kind(problem: Problem) -> int:
