@@ -7,8 +7,8 @@ import pytest
 
 import varts
 from varts import ArmStats, EBVarTS, VarTS, own_prior, simulate
+from varts.policies.base import compiled_family
 from varts.priors.own_arms import rounded_numbers
-from varts.simulation.engine.kernel import family_of
 
 
 def rewards(K=6, n=12, seed=0):
@@ -92,7 +92,7 @@ def test_fewer_arms_have_a_prior_of_their_own():
 
 def test_it_is_played_as_it_is():
     """A compiled loop knows no prior of its own arms."""
-    assert family_of(EBVarTS()) is None and family_of(VarTS()) == "belief"
+    assert compiled_family(EBVarTS()) is None and compiled_family(VarTS()) == "belief"
     assert pickle.loads(pickle.dumps(EBVarTS())) == EBVarTS()
     problem = varts.GaussianBandit(varts.NormalGamma(0, 4, 4, 4), K=3)
     study = simulate(problem, [EBVarTS(), VarTS()], horizon=40, runs=8, checkpoints=[20])

@@ -27,6 +27,22 @@ from varts.priors import Prior
 from varts.stats import ArmStats
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """How the simulation engine picks an arm for a class of policies, without calling its methods.
+
+    A subclass that overrides one of the methods that compiled code replaces, or defines `start` or
+    `update`, is played in plain Python, unless it declares `compiled` itself.
+
+    Args:
+        family: The name of the compiled code: "index", "belief", ...
+        replaces: The methods that the compiled code does the work of.
+    """
+
+    family: str
+    replaces: tuple[str, ...]
+
+
 class Policy:
     """The base of all policies; subclass it directly for a policy in plain Python.
 
@@ -45,6 +61,8 @@ class Policy:
     contextual: ClassVar[bool] = False
     #: Where lower is better, a policy is shown `reflection - reward`.
     reflection: ClassVar[float] = 0.0
+    #: How the simulation engine picks an arm; None for a policy in plain Python.
+    compiled: ClassVar[Compiled | None] = None
 
     def pulls_needed(self, K: int) -> NDArray[np.int64]:
         """Return how often each arm must be pulled before the policy has a say.
@@ -217,6 +235,33 @@ class Policy:
         self.pulls_needed(K)
 
 
+MEMORY = ("start", "update")  # compiled code never calls these
+
+
+def compiled_family(policy: Policy) -> str | None:
+    """Return how the engine picks an arm for a policy, or None if it must call `policy.choose`.
+
+    Args:
+        policy: The policy.
+
+    >>> from varts import UCB1
+    >>> class Shy(UCB1):
+    ...     def choose(self, stats, t, rng):
+    ...         return int(stats.n.argmin())
+    >>> compiled_family(UCB1()), compiled_family(Shy())
+    ('index', None)
+    """
+    compiled = policy.compiled
+    if compiled is None:
+        return None
+    kind = type(policy)
+    declared_by = next(base for base in kind.__mro__ if "compiled" in vars(base))
+    replaced = (*compiled.replaces, *MEMORY)
+    if any(getattr(kind, name) is not getattr(declared_by, name) for name in replaced):
+        return None
+    return compiled.family
+
+
 @dataclass(frozen=True)
 class BeliefPolicy(Policy):
     """Thompson sampling: draw each arm's mean from a Student-t belief, pull the largest draw.
@@ -225,6 +270,7 @@ class BeliefPolicy(Policy):
     a Gaussian) in plain arithmetic.
     """
 
+    compiled: ClassVar[Compiled | None] = Compiled("belief", ("choose", "transform", "belief"))
     #: True when `parameters` depends on all rewards so far, so that every pull moves every belief
     #: and the parameters are the pooled (n, mean, m2).
     pooled: ClassVar[bool] = False
@@ -315,6 +361,7 @@ class IndexPolicy(Policy):
     """
 
     initial_pulls: ClassVar[int] = 1
+    compiled: ClassVar[Compiled | None] = Compiled("index", ("choose", "transform", "indices"))
     #: True when an index that is not touched never falls as t grows. With many arms the engine then
     #: leaves out those that cannot be the largest; the choices are the same.
     grows: ClassVar[bool] = False

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
-from varts.policies.base import IndexPolicy
+from varts.policies.base import Compiled, IndexPolicy
 from varts.policies.divergence import TINY, gap_above, gap_below, log1p_above, log1p_below, verdict
 from varts.policies.formulas import normal_gamma_belief
 from varts.policies.registry import register
@@ -54,6 +54,8 @@ class BayesUCB(IndexPolicy):
     horizon: int | None = None
 
     label: ClassVar[str] = "Bayes-UCB"
+    # Declared again because `indices` is overridden: simulations approximate the exact quantile.
+    compiled: ClassVar[Compiled | None] = Compiled("index", ("choose", "transform", "indices"))
 
     if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from varts._validation import Floats, abbreviate, integer, real
 from varts.anytime import likelihood_ratio, transport_cost
 from varts.beliefs import StudentT, pick_best
-from varts.policies.base import IndexPolicy, Policy, even_share
+from varts.policies.base import Compiled, IndexPolicy, Policy, even_share
 from varts.policies.registry import register
 from varts.policies.thompson import VarTS
 from varts.priors import PriorLike
@@ -94,6 +94,9 @@ class T3C(VarTS):
     beta: float | None = None
 
     label: ClassVar[str] = "T3C"
+    compiled: ClassVar[Compiled | None] = Compiled(
+        "top_two", ("choose", "transform", "belief", "believe")
+    )
 
     if TYPE_CHECKING:
 
@@ -163,6 +166,9 @@ class EBTCI(Policy):
 
     label: ClassVar[str] = "EB-TCI"
     initial_pulls: ClassVar[int] = 4
+    compiled: ClassVar[Compiled | None] = Compiled(
+        "top_two_means", ("choose", "transform", "costs")
+    )
 
     def __post_init__(self) -> None:
         beta_number(self.beta)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varts._validation import Floats, abbreviate, real
-from varts.beliefs import Belief
-from varts.policies.base import Policy, name_of
+from varts._validation import abbreviate, real
+from varts.policies.base import Compiled, Policy, name_of
 from varts.policies.registry import PolicyLike, make
-from varts.stats import ArmStats, faded
+from varts.stats import faded
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,24 @@ class Fading(Policy):
             half_life = real("half_life", self.half_life, above=0, infinite=True)
             object.__setattr__(self, "half_life", half_life)
 
+    if not TYPE_CHECKING:  # to a type checker this is a Policy, with the methods of one
+
+        def __getattribute__(self, name: str) -> Any:
+            """Return the policy's attribute, unless this class (or a subclass) defines its own.
+
+            Forwarding everything by one rule can't miss a method that `Policy` gets later, and it
+            covers what only some policies have, such as `posterior` or `prior`.
+            """
+            if name.startswith("__") or name in FIELDS:
+                return object.__getattribute__(self, name)
+            kinds = type(self).__mro__
+            if any(name in vars(kind) for kind in kinds[: kinds.index(Policy)]):
+                return object.__getattribute__(self, name)
+            return getattr(self.policy, name)
+
+    #: None because the engine takes the policy out of its half-life: see `split_fading`.
+    compiled: ClassVar[Compiled | None] = None
+
     @property
     def label(self) -> str:  # type: ignore[override]
         """The label of the policy, with the half-life."""
@@ -62,33 +79,9 @@ class Fading(Policy):
         return name if self.half_life is None else f"{name}, half-life {self.half_life:g}"
 
     @property
-    def reflection(self) -> float:  # type: ignore[override]
-        """That of the policy."""
-        return self.policy.reflection
-
-    @property
     def fade(self) -> float:
-        """What a reward multiplies the weights of older ones by."""
+        """The factor by which a reward multiplies the weights of older ones."""
         return faded(1, self.half_life)
-
-    def pulls_needed(self, K: int) -> NDArray[np.int64]:
-        return self.policy.pulls_needed(K)
-
-    def least_weight(self, K: int) -> Floats:
-        return self.policy.least_weight(K)
-
-    def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
-        return self.policy.choose(stats, t, rng)
-
-    def transform(self, reward: float, rng: np.random.Generator) -> float:
-        return self.policy.transform(reward, rng)
-
-    @property
-    def samples(self) -> bool:
-        return self.policy.samples
-
-    def belief(self, stats: ArmStats) -> Belief:
-        return self.policy.belief(stats)
 
     def restricted(self, arms: NDArray[np.int64]) -> Self:
         return replace(self, policy=self.policy.restricted(arms))
@@ -96,11 +89,8 @@ class Fading(Policy):
     def for_arms(self, arms: Iterable[str], groups: Mapping[str, str] | None = None) -> Self:
         return replace(self, policy=self.policy.for_arms(arms, groups))
 
-    def parameters(self, stats: ArmStats) -> Floats:
-        return self.policy.parameters(stats)
 
-    def check(self, K: int) -> None:
-        self.policy.check(K)
+FIELDS = frozenset(field.name for field in fields(Fading))
 
 
 def split_fading(policy: Policy) -> tuple[Policy, float]:

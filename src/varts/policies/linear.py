@@ -18,7 +18,7 @@ from scipy import special
 from varts._validation import Floats, real, reals
 from varts.beliefs import StudentT, pick_best
 from varts.linear_stats import LinearStats, check_linear_stats
-from varts.policies.base import Policy, name_of
+from varts.policies.base import Compiled, Policy, name_of
 from varts.policies.formulas import unit_free_prior
 from varts.policies.registry import register
 from varts.priors import LinearNormalGamma, PriorLike, prior_from, student_t
@@ -98,6 +98,10 @@ class LinearSampler(LinearPolicy):
         prior: A LinearNormalGamma, what stands for one, or None.
     """
 
+    compiled: ClassVar[Compiled | None] = Compiled(
+        "linear_belief", ("choose_at", "transform", "posterior", "belief_at", "belief_from")
+    )
+
     @property
     def samples(self) -> bool:
         return True
@@ -162,6 +166,10 @@ class LinearIndexPolicy(LinearPolicy):
     Args:
         prior: A LinearNormalGamma, what stands for one, or None.
     """
+
+    compiled: ClassVar[Compiled | None] = Compiled(
+        "linear_index", ("choose_at", "transform", "posterior", "indices_at", "indices_from")
+    )
 
     @staticmethod
     def index(*args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from varts._validation import Floats, abbreviate, common_shape, real, reals
 from varts.beliefs import Beta, SkewedT, StudentT, pick_best
 from varts.kurtosis import Tails
-from varts.policies.base import BeliefPolicy, Policy
+from varts.policies.base import BeliefPolicy, Compiled, Policy
 from varts.policies.formulas import (
     known_variance_belief,
     normal_gamma_belief,
@@ -335,6 +335,9 @@ class BernoulliTS(Policy):
 
     label: ClassVar[str] = "Bernoulli-TS"
     reflection: ClassVar[float] = 1.0
+    compiled: ClassVar[Compiled | None] = Compiled(
+        "beta", ("choose", "transform", "belief", "believe", "clip")
+    )
 
     @property
     def samples(self) -> bool:
@@ -460,6 +463,12 @@ class MVTS(BeliefPolicy):
 
     def __post_init__(self) -> None:
         real("rho", self.rho, at_least=0, infinite=True)
+
+    @property
+    def compiled(self) -> Compiled:  # type: ignore[override]
+        family = "belief" if np.isinf(self.rho) else "mean_variance"
+        replaces = "choose", "transform", "belief", "believe", "score", "precision"
+        return Compiled(family, replaces)
 
     @property
     def samples(self) -> bool:
