@@ -133,7 +133,7 @@ class SimulatedRuns:
         The question is about arrays with a row per run, a column per number of rounds and an entry
         per arm: the statistics, and how far the arm's true mean is below the best one's.
         """
-        from varts.simulation.engine.blocks import Work
+        from varts.simulation.engine.work import Work
         from varts.simulation.results import RUNS_PER_BLOCK
 
         looks, column = np.unique(np.maximum(rounds, 1), return_inverse=True)

@@ -21,7 +21,7 @@ from varts._progress import Progress
 from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 from varts.simulation.engine.kernel_cache import sources_digest
 from varts.simulation.results import RUNS_PER_BLOCK, BlockResults, subtree_size
 
@@ -169,8 +169,7 @@ def play(pickled_work: PickledWork, first: int, count: int) -> BlockResults | No
         _compare("a worker", _versions(), pickled_work.versions)  # it may have joined later
         problem, policies = _unpickle(pickled_work.pickled)
         work = replace(pickled_work.rest, problem=problem, policies=policies)
-        for label in policies:
-            work.compile(label)
+        work.compile()
     began = time.perf_counter()
     done = work.play_blocks(first, count)
     return done and replace(done, seconds=time.perf_counter() - began)

@@ -21,7 +21,7 @@ from varts.simulation.results import (
 )
 
 if TYPE_CHECKING:
-    from varts.simulation.engine.blocks import Work
+    from varts.simulation.engine.work import Work
 
 TASKS_PER_THREAD = 8  # at least: so that all threads finish at about the same time
 PENDING_TASKS_PER_THREAD = 4
@@ -106,7 +106,7 @@ class Threads:
     def __init__(self, work: Work, threads: int) -> None:
         self._work = work
         self._pool = ThreadPoolExecutor(threads)
-        self._stop = np.zeros(1, dtype=np.uint8)
+        self._stop = np.zeros(1, dtype=np.int64)
         self._counters = [np.zeros(1, dtype=np.int64) for _ in range(threads)]
         self._idle_counters = list(self._counters)
 
@@ -118,9 +118,7 @@ class Threads:
 
     def prepare(self, bar: Progress) -> None:
         """Compile in the main thread: Numba's compiler takes a lock anyway."""
-        from varts.simulation.engine.compilers import prepare_kernels
-
-        prepare_kernels(self._work, len(self._counters), bar)
+        self._work.compile(bar)
 
     def submit(self) -> Iterator[Future[BlockResults]]:
         """A few short blocks a task, so that handing them out costs little.

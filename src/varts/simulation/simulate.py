@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from varts._progress import Progress, show_progress
 from varts._validation import abbreviate, choice, integer
 from varts.policies import Policy, make
-from varts.policies.fading import split_fading
-from varts.problems import Drifting, Problem
+from varts.problems import Problem
 from varts.problems.contextual import check_context
 from varts.simulation.executors import Executor, Threads, play
 from varts.simulation.results import (
@@ -29,7 +28,7 @@ from varts.stopping import StopRule
 if TYPE_CHECKING:
     from distributed import Client
 
-    from varts.simulation.engine.blocks import Work
+    from varts.simulation.engine.work import Work
 
 
 def simulate(
@@ -161,11 +160,10 @@ def make_work(
         instance_seed = integer("instance_seed", instance_seed, at_least=0, at_most=2**64 - 1)
     looked_at = rounds_to_look_at(checkpoints, horizon)
     looks = looks_of(stop, looks, horizon)
-    check_looks(stop, looked_at, problem, named)
+    if stop is not None and looked_at:
+        raise ValueError("checkpoints must be left out with a stop, got both: a run may end before")
 
-    from varts.simulation.engine.blocks import Work  # here: `import varts` stays free of Numba
-    from varts.simulation.engine.contextual_block import ContextualWork
-    from varts.simulation.engine.ending import EndedWork
+    from varts.simulation.engine.work import Work  # here, so that `import varts` loads little
 
     rounds = rounds_to_record(horizon, looks or looked_at)
     more = {
@@ -173,11 +171,7 @@ def make_work(
         "recommend": choice("recommend", recommend, RECOMMENDATIONS),
     }
     numbers = problem, named, horizon, runs, seed, rounds
-    if problem.contextual:
-        return ContextualWork(*numbers, **more)
-    if stop is None:
-        return Work(*numbers, checkpoints=looked_at, **more)
-    return EndedWork(*numbers, stop=stop, looks=looks, **more)
+    return Work(*numbers, checkpoints=looked_at, stop=stop, looks=looks, **more)
 
 
 def match_policies(problem: Any, policies: Any) -> dict[str, Policy]:
@@ -243,25 +237,6 @@ def looks_of(stop: Any, asked: Any, horizon: int) -> tuple[int, ...]:
     if not looks:
         raise ValueError("looks must name at least one round, got none")
     return tuple(looks)
-
-
-def check_looks(
-    stop: Any, checkpoints: tuple[int, ...], problem: Problem, policies: Mapping[str, Policy]
-) -> None:
-    """Refuse checkpoints and stopping rules where they cannot be used."""
-    if problem.contextual and (checkpoints or stop is not None):
-        name, kind = "stop" if stop is not None else "checkpoints", type(problem).__name__
-        raise ValueError(
-            f"{name} must be left out where the best arm depends on features, got a {kind}"
-        )
-    if stop is None:
-        return
-    if checkpoints:
-        raise ValueError("checkpoints must be left out with a stop, got both: a run may end before")
-    fades = any(split_fading(policy)[1] < 1 for policy in policies.values())
-    if fades or isinstance(problem, Drifting):
-        what = "a policy with a half-life" if fades else "a problem that drifts"
-        raise ValueError(f"stop must be left out where no arm stays the best, got {what}")
 
 
 def name_policies(policies: Any) -> dict[str, Policy]:

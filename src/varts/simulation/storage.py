@@ -33,7 +33,7 @@ from varts.simulation.results import (
 )
 
 if TYPE_CHECKING:
-    from varts.simulation.engine.blocks import Work
+    from varts.simulation.engine.work import Work
 
 RECORDED = [field.name for field in fields(RunRecord)]
 ENDED = [field.name for field in fields(Ending)]
@@ -144,14 +144,12 @@ def provenance_of(work: Work, results: Mapping[str, PolicyResult]) -> dict[str, 
 
 def settings_of(work: Work) -> dict[str, Any]:
     """The numbers that results depend on, beside the number of runs."""
-    from varts.simulation.engine.ending import EndedWork
-
     settings: dict[str, Any] = {"seed": work.seed, "horizon": work.horizon}
     if work.instance_seed is not None:
         settings["instance_seed"] = work.instance_seed
     if work.checkpoints:
         settings |= {"checkpoints": list(work.checkpoints), "recommend": work.recommend}
-    if isinstance(work, EndedWork):
+    if work.stop is not None:
         settings |= {"stop": describe(work.stop), "looks": list(work.looks)}
     return settings
 

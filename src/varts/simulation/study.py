@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client
     from matplotlib.axes import Axes
 
-    from varts.simulation.engine.blocks import Work
+    from varts.simulation.engine.work import Work
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -23,7 +23,7 @@ from varts.simulation.tables import Table, to_html
 if TYPE_CHECKING:
     from distributed import Client
 
-    from varts.simulation.engine.blocks import Work
+    from varts.simulation.engine.work import Work
 
 NUMBERS = ("horizon", "runs", "seed", "instance_seed")  # that a grid may vary without `make`
 PLAIN = (bool, int, float, str, type(None))

@@ -96,9 +96,6 @@ def trace(
     >>> one.rounds.columns
     ['round', 'arm', 'reward', 'regret']
     """
-    if isinstance(problem, Problem) and problem.contextual:
-        kind = type(problem).__name__
-        raise ValueError(f"problem must be one without features to be traced, got a {kind}")
     run = integer("run", run, at_least=0, at_most=10**15 - 1)
     level = real("level", level, above=0, below=1)
     horizon = integer("horizon", horizon, at_least=1)
@@ -114,7 +111,7 @@ def trace(
     )
     work.check_problem()
     ((label, made),) = work.policies.items()
-    work.compile(label)
+    work.compile()
     notes, curve = work.trace(label, run)
     t = np.arange(1, horizon + 1)
     regret = curve[np.searchsorted(work.rounds, t)]
@@ -141,6 +138,8 @@ def _opinions(
     seen = np.cumsum(np.eye(K)[arm], axis=0)
     ready = np.all((seen >= owed) & (n >= plain.least_weight(K)), axis=1)
     believes = type(plain).belief is not Policy.belief
+    if plain.contextual:  # its opinion of an arm depends on the visitor
+        return {}
     if not believes and not isinstance(plain, IndexPolicy):
         return {}
     names = ("belief_mean", "belief_low", "belief_high") if believes else ("index",)

@@ -7,33 +7,30 @@
    loaded without Numba.
 3. `kernel_cache.py` stores it.
 
-`python -m varts.simulation.engine.build` compiles the kernels of the built-in policies, into a
-folder of the package. `make install` and the build of a wheel run it.
+`prebuild.py` does this for the built-in policies when varts is installed.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
-import hashlib
-import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from numba import cfunc, types
 
 from varts.problems.drift import Cycle, Walk
-from varts.simulation.engine.compiled import beta, checkpoints, initial_pulls, rng, student
+from varts.simulation.engine import checkpoints, initial_pulls, kernel_cache
+from varts.simulation.engine.compiled import beta, rng, student
 from varts.simulation.engine.compiled import select_belief as beliefs
-from varts.simulation.engine.compiled.call import read_call, read_scratch
+from varts.simulation.engine.compiled.arguments import read_call, read_scratch
 from varts.simulation.engine.compiled.certainty import make_ends, make_user_rule
 from varts.simulation.engine.compiled.jit import OPTIONS, compile_formula, inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import make_lazy_sampler
 from varts.simulation.engine.compiled.linear import make_linear_hooks
-from varts.simulation.engine.compiled.loop import Flags, Hooks, make_move, make_play
 from varts.simulation.engine.compiled.own_policy import make_draw_select, make_state_hooks
 from varts.simulation.engine.compiled.parts import (
     BETA,
@@ -51,6 +48,8 @@ from varts.simulation.engine.compiled.select_index import IndexFormulas, make_in
 from varts.simulation.engine.compiled.tuples import make_reader, parameters_reader
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import Kernel
+from varts.simulation.engine.loop import Flags, Hooks, make_move, make_play
+from varts.simulation.engine.machine import levels, target_machine
 
 TABLE = types.CPointer(types.int64)
 ENTRY = types.int64(TABLE)
@@ -209,36 +208,6 @@ def ends_of(rule: str, stops: Formula | None, fields: int) -> Any:
 
 # ------------------------------------------------------------------------------- 2. machine code
 
-#: Processors that code is compiled for, most capable first. Any processor runs the last.
-LEVELS = {"x86_64": ("x86-64-v3", "x86-64-v2"), "AMD64": ("x86-64-v3", "x86-64-v2")}
-FEATURES = {"x86-64-v3": ("avx2", "bmi2", "fma", "lzcnt", "movbe")}
-
-
-@functools.cache
-def start_llvm() -> None:
-    """Initialize LLVM, once per process."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-
-
-@functools.cache
-def levels() -> tuple[str, ...]:
-    """Return the levels that this processor can run, most capable first."""
-    known = LEVELS.get(platform.machine(), ("generic",))
-    start_llvm()
-    has = llvm.get_host_cpu_features()
-    return tuple(
-        level for level in known if all(has.get(name) for name in FEATURES.get(level, ()))
-    )
-
-
-@functools.cache
-def _machine(level: str) -> Any:
-    start_llvm()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=level, opt=3, reloc="pic", codemodel="default")
-
-
 def compile_c(function: Callable[..., Any], signature: Any, name: str) -> Any:
     """Compile a function to an LLVM module in which it has a C name."""
     _declare_parts()
@@ -274,9 +243,15 @@ def compile_parts() -> bytes:
 def machine_code(module: Any, name: str, parts: bytes, level: str) -> bytes:
     """Link the parts into a module and return the machine code of one function."""
     module.link_in(llvm.parse_bitcode(parts))
+    return _emit(module, name, level)
+
+
+def _emit(module: Any, name: str, level: str) -> bytes:
     _hide(module, {name})
     _optimize(module, level)
-    return bytes(_machine(level).emit_object(module))
+    left = [each.name for each in module.functions if each.is_declaration]
+    numba = any(each.startswith(("numba_", "NRT_", "Py")) for each in left)
+    return (NEEDS_NUMBA if numba else PLAIN) + bytes(target_machine(level).emit_object(module))
 
 
 def _hide(module: Any, names: set[str]) -> None:
@@ -288,7 +263,7 @@ def _hide(module: Any, names: set[str]) -> None:
 
 def _optimize(module: Any, level: str) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    builder = llvm.create_pass_builder(_machine(level), options)
+    builder = llvm.create_pass_builder(target_machine(level), options)
     builder.getModulePassManager().run(module, builder)
 
 
@@ -304,25 +279,52 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-# ----------------------------------------------------------------------------- 3. store and load
+# -------------------------------------------------------------------------------------- 3. store
+
+PLAIN, NEEDS_NUMBA = b"P", b"N"  # the first byte of a file
 
 
-def c_name(digest: str) -> str:
+def build_parts() -> bytes:
+    """Return the bitcode of the parts, from disk or compiled."""
+    name = parts_name()
+    found = kernel_cache.find(name)
+    if found is None:
+        found = compile_parts()
+        kernel_cache.keep(name, found)
+    return found
+
+
+def parts_name() -> str:
+    """Return the name of the file that holds the parts."""
+    return f"parts-{kernel_cache.sources_digest()}"
+
+
+def build_kernel(kernel: Kernel, level: str) -> bytes:
+    """Compile a kernel and return the content of its file."""
+    name = kernel_name(kernel.digest)
+    module = compile_c(make_entry(kernel), ENTRY, name)
+    return machine_code(module, name, build_parts(), level)
+
+
+def build_part(name: str, level: str) -> bytes:
+    """Return the content of the file of one part, for Python to call."""
+    module = llvm.parse_bitcode(build_parts())
+    return _emit(module, name, level)
+
+
+def kernel_name(digest: str) -> str:
     """Return the C name of a kernel."""
     return f"varts_{digest}"
 
 
-@functools.cache
-def _engine() -> Any:
-    """Return what code is loaded into; it lives as long as the process."""
-    start_llvm()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+def start_numba_runtime() -> None:
+    """Make Numba define the functions that code calls which raises errors or allocates memory."""
 
+    @cfunc(types.float64(types.int64))
+    def allocate(size):
+        if size < 0:
+            raise ValueError("size")
+        return np.zeros(size).sum()
 
-def load(code: bytes, name: str) -> int:
-    """Load machine code and return the address of a function."""
-    engine = _engine()
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return int(engine.get_function_address(name))
+    allocate.ctypes(1)
+

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import typeof
-from numba.core.errors import NumbaError
-from numba.core.registry import cpu_target
+from numba import njit, typeof
 
 from varts._validation import abbreviate
-from varts.simulation.engine.compilation import for_numbers, formula_jit
-from varts.simulation.engine.formula import Formula, reads
+from varts.simulation.engine.compiled.jit import OPTIONS, called_functions, make_callable
+from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import Kernel
 
 WAY_OUT = "write a closed form, or a policy in plain Python: subclass Policy and define choose"
+# What Numba says about a name that it doesn't know.
+UNKNOWN_NAMES = (
+    r"Untyped global name '([\w.]+)'",
+    r"Unknown attribute '(\w+)' of type Module",
+    r"Use of unsupported NumPy function '([\w.]+)'",
+)
+# Lines of Numba's messages that say what is wrong, the best first; the others say where.
+REASONS = (
+    r"No implementation of function .* found for signature",
+    r"[Cc]annot unify .*",
+    r"Cannot determine Numba type of .*",
+    r"Unknown attribute .*",
+    r"Use of unsupported .*",
+    r"Unsupported .*",
+    r"NameError: .*",
+    r"Cannot bind .*",
+    r"Invalid use of .*",
+)
+NOISE = ("Failed in", "- Resolution", "- argument", "During", "File ", "There are", "- Of which")
 
 
 def diagnose(kernel: Kernel, error: Exception) -> str:
-    """Why a kernel's formulas do not compile."""
+    """Return why a kernel doesn't compile.
+
+    Args:
+        kernel: The kernel.
+        error: What Numba raised.
+    """
     found = list(_formulas(kernel))
     for formula, arguments, results in found:
         problem = _on_numbers(formula, arguments, results)
@@ -27,34 +50,67 @@ def diagnose(kernel: Kernel, error: Exception) -> str:
             return f"{formula.what} {problem}"
     for formula, arguments, _ in found:
         try:
-            formula_jit(formula).compile(tuple(map(typeof, arguments)))
+            _compile(formula, arguments)
         except Exception as reason:
-            culprits = list(_unknown_to_numba(formula))
-            got = f"{culprits[0]}; {WAY_OUT}" if culprits else _first_line(reason)
-            return f"{formula.what} must be plain arithmetic that Numba can compile, got {got}"
-    return f"the loop of this policy could not be compiled: {_first_line(error)}"
+            return f"{formula.what} {_why(formula, reason)}"
+    return f"the loop of this policy could not be compiled: {_reason(error)}"
 
 
-def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int]]:
-    """The formulas with arguments as they may occur, and the number of their results."""
+def _why(formula: Formula, error: Exception) -> str:
+    """Return what is wrong with a formula that runs in Python."""
+    if formula.opaque:
+        name = formula.opaque[0]
+        value = formula.function.__globals__.get(name)
+        kind = "" if value is None else f" of type {type(value).__name__}"
+        return (
+            f"must read numbers, arrays and functions only, got {name}{kind}; what varies is "
+            "passed as an argument: a field of a policy's dataclass, or a and b of a problem's "
+            "instances"
+        )
+    for pattern in UNKNOWN_NAMES:
+        match = re.search(pattern, str(error))
+        if match:
+            got = f"{match[1]}; {WAY_OUT}"
+            return f"must be plain arithmetic that Numba can compile, got {got}"
+    return f"must be plain arithmetic that Numba can compile, got {_reason(error)}"
+
+
+def _compile(formula: Formula, arguments: tuple[Any, ...]) -> None:
+    for called in called_functions(formula.function):
+        make_callable(called)
+    njit(error_model=OPTIONS["error_model"])(formula.function).compile(
+        tuple(map(typeof, arguments))
+    )
+
+
+def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int | None]]:
+    """Yield the formulas, arguments as they may occur, and how many results there must be."""
+    arrays = np.full(2, 9.0), np.ones(2), np.ones(2)
+    fields = _numbers(kernel.parameters)
     if kernel.reward is not None:
-        yield kernel.reward, (*_numbers(4), *[np.ones(1)] * kernel.has_data), 1
+        data = (np.ones(kernel.data_size),) if kernel.data_size else ()
+        yield kernel.reward, (*_numbers(4), *data), 1
+    if kernel.stops is not None:
+        yield kernel.stops, (30, *arrays, *_numbers(kernel.rule_fields)), 1
     if kernel.terms is not None:
         yield kernel.terms, _numbers(3 + kernel.parameters), kernel.term_count
     if kernel.clock is not None:
-        taken = 1 + kernel.clock_takes_parameters * kernel.parameters
-        yield kernel.clock, _numbers(taken), max(kernel.clock_count, 1)
+        yield kernel.clock, _numbers(1 + kernel.clock_takes), kernel.clock_count
     if kernel.common is not None:
-        yield kernel.common, (np.full(2, 9.0), np.ones(2), np.ones(2)), max(kernel.common_count, 1)
-    if kernel.formula is not None and kernel.family in ("belief", "top_two"):
+        more = (30.0, *fields)[: kernel.common_takes - 3]
+        yield kernel.common, (*arrays, *more), None
+    if kernel.formula is None or kernel.family == "state":
+        return  # those of a policy with state change what they are given
+    if kernel.family in ("belief", "top_two"):
         yield kernel.formula, _numbers(3 + kernel.parameters), 3
-    elif kernel.formula is not None and kernel.family == "linear_belief":
+    elif kernel.family == "linear_belief":
         yield kernel.formula, _numbers(4 + kernel.parameters), 3
-    elif kernel.formula is not None and kernel.family == "linear_index":
+    elif kernel.family == "linear_index":
         yield kernel.formula, _numbers(5 + kernel.parameters), 1
-    elif kernel.formula is not None:
-        shared = 0 if kernel.common is None else max(kernel.common_count, 1)
-        moment = max(kernel.clock_count, 1) + shared + kernel.chance
+    elif kernel.family == "draw":
+        yield kernel.formula, (9.0, 0.5, 2.0, 0.3, *fields), 1
+    elif kernel.common is None:  # otherwise it takes what `common` returns
+        moment = kernel.clock_count + kernel.chance
         own = 3 + kernel.parameters if kernel.terms is None else kernel.term_count
         yield kernel.formula, _numbers(own + moment), 1
         if kernel.reaches is not None:
@@ -65,8 +121,8 @@ def _numbers(size: int) -> tuple[float, ...]:
     return (9.0, 0.5, 2.0, 30.0, *[1.0] * size)[:size]
 
 
-def _on_numbers(formula: Formula, arguments: tuple[Any, ...], results: int) -> str | None:
-    """What is wrong with the formula as Python runs it, on numbers as they may occur."""
+def _on_numbers(formula: Formula, arguments: tuple[Any, ...], results: int | None) -> str | None:
+    """Return what is wrong with the formula when Python runs it on numbers as they may occur."""
     try:
         with np.errstate(all="ignore"):
             made = formula.function(*arguments)
@@ -74,27 +130,23 @@ def _on_numbers(formula: Formula, arguments: tuple[Any, ...], results: int) -> s
         return None  # not with these numbers
     except Exception as error:
         return f"must be plain arithmetic, got {type(error).__name__}: {error}"
-    values = made if results > 1 and isinstance(made, tuple) else (made,)
+    values = made if isinstance(made, tuple) and results != 1 else (made,)
     are_numbers = all(np.ndim(x) == 0 and np.asarray(x).dtype.kind in "biuf" for x in values)
-    if are_numbers and len(values) == results:
+    if are_numbers and results in (None, len(values)):
         return None
     rule = "a number" if results == 1 else f"{results} numbers"
+    if results is None:
+        rule = "a number or a tuple of numbers"
     return f"must return {rule}, got {abbreviate(made)}"
 
 
-def _unknown_to_numba(formula: Formula) -> Iterator[str]:
-    """What the formula, or a function that it calls, reads and Numba does not know."""
-    for path, value in reads(formula.function, formula.what):
-        plain = getattr(value, "py_func", value)
-        if callable(plain) and hasattr(plain, "__code__"):
-            yield from _unknown_to_numba(Formula.of(plain, formula.what))
-            continue
-        try:
-            cpu_target.typing_context.resolve_value_type(for_numbers(value))
-        except (NumbaError, ValueError, TypeError):
-            yield path
-
-
-def _first_line(error: Any) -> str:
+def _reason(error: Any) -> str:
+    """Return the line of a message that says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in lines if not line.startswith("Failed in")), str(error))
+    for pattern in REASONS:
+        for line in lines:
+            match = re.search(pattern, line)
+            if match:
+                return match[0].rstrip(":")
+    telling = [line for line in lines if not line.startswith(NOISE)]
+    return (telling or lines or [type(error).__name__])[0]

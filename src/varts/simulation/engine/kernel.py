@@ -29,7 +29,7 @@ from varts.problems import (
     Drifting,
     GaussianBandit,
     Problem,
-    RecordedBandit,
+    EmpiricalBandit,
 )
 from varts.problems.revenue import gamma_revenue
 from varts.simulation.engine.formula import Formula
@@ -47,7 +47,7 @@ REWARD_KINDS: dict[Any, int] = {
     GaussianBandit.reward: 0,
     BernoulliBandit.reward: 1,
     BetaBandit.reward: 2,
-    RecordedBandit.reward: 4,
+    EmpiricalBandit.reward: 4,
     gamma_revenue: 5,
 }
 # What a policy that corrects for kurtosis stores per arm: see `compiled/select_belief.py`.

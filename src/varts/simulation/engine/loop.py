@@ -1,12 +1,11 @@
-"""The loop of a simulation: a few runs of one policy, one compiled call.
+"""The loop of a simulation. There is one, for every policy and every problem.
 
-`play` is written once. `compilation.py` makes the `Hooks` of a policy, puts them in the place of
-the name `hooks` and compiles it; a policy in plain Python runs the very same loop uncompiled. What
-a round calls is made part of the loop, as a call that hands over the arrays one by one costs 20 ns
-and more.
+`make_play` returns it for one policy. Compile-time flags leave out what a study doesn't need, so an
+ordinary one pays nothing for moving means, features, fading or stopping rules. Around a policy in
+plain Python the same function runs uncompiled.
 
-An arm's next reward is drawn when the one before is paid out. Which arm comes next depends on the
-reward at hand, and the processor works on the drawing of the next one while it waits for that.
+An arm's next reward is drawn when the one before is paid. Which arm comes next depends on the
+current reward, and the processor can draw the next one while it waits for that.
 """
 
 from __future__ import annotations
@@ -17,237 +16,272 @@ from typing import Any
 
 import numpy as np
 
-from varts import stats
-from varts.problems import BernoulliBandit, EmpiricalBandit, GaussianBandit
-from varts.simulation.engine.certainty import NO_RULING
-from varts.simulation.engine.looks import NO_LOOKS, note
-from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.parts import jit
-from varts.simulation.engine.rng import below, beta, log_gamma, normal, stream, uniform
-from varts.simulation.engine.specialisation import UNBOUND
+from varts.problems.drift import CYCLE, STILL, WALK, Cycle, Walk
+from varts.simulation.engine.initial_pulls import begin_initial_pulls, pull_again
+from varts.simulation.engine.scratch import (
+    COLUMN,
+    FIRST_Z,
+    GATE,
+    HITS,
+    LEFT,
+    REGRET,
+    ROUND,
+    WAITING,
+)
+
+# What a run's streams of random numbers are for. Part of every result: append, never renumber.
+CHOICES, REWARDS, MEMORY, REWARDS_BY_ROUND, WALKS = (np.int64(k) for k in range(5))
+# How a call of the loop ended. A kernel returns 0 if compiled code raised an exception.
+RAISED, DONE, STOPPED, BAD_REWARD, BAD_POLICY = range(5)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What the loop of a study must handle."""
+
+    context: bool = False  # rewards depend on features, and runs are played in pieces
+    moving: bool = False  # the means of the arms move from round to round
+    fading: bool = False  # each reward makes older ones count less
+    stopping: bool = False  # a rule may end a run
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """What `play` calls of a policy and a problem."""
+    """What the loop calls. `c` is a `Call`, `s` a `Scratch`, `state` that of the random numbers."""
 
-    #: (t, n, mean, m2, params, memory, state) -> (arm, state): picks an arm; -1 if all are NaN.
-    select: Callable[..., Any]
-    #: (arm, n, mean, m2, params, memory): notes that this arm's statistics changed.
-    refresh: Callable[..., Any]
-    #: (reward, state) -> (reward, state): what the statistics record of a reward.
-    transform: Callable[..., Any]
-    #: (arm, reward, n, mean, m2, params): takes in a reward that the statistics do not know yet,
-    #: for policies that need more of it than they keep.
-    observe: Callable[..., Any]
-    #: (weight, params): what a policy keeps of all rewards so far counts that much from here on.
-    fade: Callable[..., Any]
-    #: (kind, tape, pull, a, b, data) -> reward: what a pull pays.
-    pay: Callable[..., Any]
-    #: `refresh` and `pay` again, as plain calls, for what is done once per run and arm: a second
-    #: copy in the loop would cost it registers.
+    #: (c, s): prepares the policy's own memory for a run.
     begin: Callable[..., Any]
-    first_pay: Callable[..., Any]
-    #: (t, n, mean, m2, params, memory) -> bool: at the end of a run, whether the policy had an
-    #: index or a belief for every arm.
-    sound: Callable[..., Any]
-    #: (t, n, mean, m2, ruling) -> bool: after a round, whether a stopping rule ends the run.
+    #: (t, s, parameters, state) -> (arm, state): chooses; -1 if there is no valid choice.
+    select: Callable[..., Any]
+    #: (arm, s, parameters): updates what is stored about an arm whose statistics changed.
+    refresh: Callable[..., Any]
+    #: The same as a plain call, for the start of a run: a second copy would cost registers.
+    prepare: Callable[..., Any]
+    #: (reward, state) -> (reward, state): what the statistics record.
+    transform: Callable[..., Any]
+    #: (arm, reward, s, parameters): sees a reward before the statistics do.
+    observe: Callable[..., Any]
+    #: (weight, s, parameters): multiplies what a policy stores about older rewards.
+    fade: Callable[..., Any]
+    #: (kind, tape, pull, a, b, data) -> reward.
+    pay: Callable[..., Any]
+    #: (t, s, parameters) -> bool: whether every arm has a valid index or belief.
+    valid: Callable[..., Any]
+    #: (t, c, s) -> bool: whether a stopping rule ends the run after this round.
     ends: Callable[..., Any]
+    #: (s, parameters) -> the arm to recommend at a checkpoint, or -1 for that with the highest mean.
+    recommend: Callable[..., Any]
+    #: See `checkpoints.py`, `initial_pulls.py` and `rng.py`.
+    note: Callable[..., Any]
+    begin_initial_pulls: Callable[..., Any]
+    initial_pull: Callable[..., Any]
+    pull_again: Callable[..., Any]
+    stream: Callable[..., Any]
+    move: Callable[..., Any]
 
 
-hooks: Hooks = UNBOUND
+def make_move(normal: Any, cycle_shift: Any, walk_moved: Any) -> Callable[..., Any]:
+    """Return the function that moves the means."""
 
-# Purposes of a run's streams, and kinds of rewards. Part of every result: append, never renumber.
-CHOICES, REWARDS, MEMORY = np.int64(0), np.int64(1), np.int64(2)
-GAUSSIAN, BERNOULLI, BETA, CUSTOM, RECORDED, GAMMA_REVENUE = 0, 1, 2, 3, 4, 5
-STOPPED, DONE, NO_REWARD, UNSOUND = 0, 1, 2, 3  # how `play` ended
-
-STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
-
-merged = jit(stats.merged)
-merged_moments = jit(stats.merged_moments)
-gaussian_reward = jit(GaussianBandit.reward)
-bernoulli_reward = jit(BernoulliBandit.reward)
-recorded_reward = jit(EmpiricalBandit.reward)
-
-
-@jit
-def no_custom_reward(a, b, z, u, data=None):
-    """Stands in for a user's reward function where there is none."""
-    return np.nan
-
-
-custom_reward = no_custom_reward
-
-
-def pay(kind, tape, pull, a, b, data):
-    """What a pull of an arm pays, by the arm's tape: the same for every policy, whenever pulled.
-
-    Pulls are 2^20 steps of the generator apart, more than one reward ever takes. Problems with data
-    have `pay_by_data`, so that this one, which is part of the loop, has no array to carry along.
-    """
-    state = tape + np.uint64(pull) * STRIDE
-    if kind == GAUSSIAN:
-        z, state = normal(state)
-        return gaussian_reward(a, b, z, 0.0)
-    if kind == BERNOULLI:
-        u, state = uniform(state)
-        return bernoulli_reward(a, b, 0.0, u)
-    if kind == BETA:
-        x, state = beta(a, b, state)
-        return x
-    z, state = normal(state)
-    u, state = uniform(state)
-    return float(custom_reward(a, b, z, u))
-
-
-def pay_by_data(kind, tape, pull, a, b, data):
-    """`pay` for a problem whose rewards look something up in its data."""
-    state = tape + np.uint64(pull) * STRIDE
-    if kind == RECORDED:
-        u, state = uniform(state)
-        return recorded_reward(a, b, 0.0, u, data)
-    if kind == GAMMA_REVENUE:  # `gamma_revenue` without an inversion
-        u, state = uniform(state)
-        if u >= a:
-            return 0.0
-        log, state = log_gamma(1 / data[0] ** 2, state)
-        return b * data[0] ** 2 * np.exp(log)
-    z, state = normal(state)
-    u, state = uniform(state)
-    return float(custom_reward(a, b, z, u, data))
-
-
-def allocate(K, looks=NO_LOOKS, ruling=NO_RULING):
-    """Room for one run, for what is noted at looks and for a stopping rule.
-
-    Kernels allocate nothing themselves.
-    """
-    memory = allocate_memory(K)
-    return (
-        np.zeros(K),  # n
-        np.zeros(K),  # mean
-        np.zeros(K),  # m2
-        np.zeros(K),  # gap
-        memory[6],  # pulls still owed to each arm
-        np.zeros(K, dtype=np.int64),  # the arms still owed pulls, in its first places
-        np.zeros(K, dtype=np.uint64),  # each arm's reward stream
-        np.zeros(K),  # what each arm pays next
-        memory,
-        looks,
-        ruling,
-    )
-
-
-def play(
-    seed, first_run, horizon, owed, params, scratch, kind, data, true_mean, a, b, rounds, stop,
-    counter, final, best_share, curve,
-):  # fmt: skip
-    """Play one run per row of `true_mean` and say how it ended; set `stop` to end it early.
-
-    Per run, `final` gets the regret at the horizon, `best_share` the share of rounds on a best arm
-    and `curve` the regret after each of `rounds`. `counter` counts rounds, for a progress bar.
-    A run that a stopping rule ends costs no more after that.
-    """
-    runs, K = true_mean.shape
-    n, mean, m2, gap, still_owed, owed_arms, tapes, next_reward, memory, looks, ruling = scratch
-    look_rounds = looks[0]
-    for r in range(runs):
-        run = stream(seed, first_run + r)
-        state = np.uint64(stream(np.uint64(run), CHOICES))
-        tape = np.uint64(stream(np.uint64(run), REWARDS))
-        best = -np.inf
+    def move(t: Any, c: Any, s: Any, start: Any, state: Any) -> Any:
+        """Bring `shift` to round t: how far each arm's mean is from that of its phase."""
+        numbers, K = c.motion_numbers, s.K
         for i in range(K):
-            best = max(best, true_mean[r, i])
-        reset_memory(memory)
-        regret, hits, column, owed_count, played = 0.0, 0, 0, np.int64(0), horizon
-        look, next_look = 0, look_rounds[0]
-        for i in range(K):
-            n[i] = mean[i] = m2[i] = 0.0
-            gap[i] = best - true_mean[r, i]
-            tapes[i] = stream(tape, i)
-            next_reward[i] = hooks.first_pay(kind, tapes[i], np.int64(0), a[r, i], b[r, i], data)
-            still_owed[i] = owed[i]
-            if still_owed[i] > 0:
-                owed_arms[owed_count] = i
-                owed_count += 1
-        for i in range(K):
-            if still_owed[i] == 0:
-                hooks.begin(i, n, mean, m2, params, memory)
-        for t in range(1, horizon + 1):
-            if owed_count > 0:  # uniformly among the arms still owed a pull
-                place, state = below(owed_count, state)
-                arm = owed_arms[place]
-                still_owed[arm] -= 1
-                if still_owed[arm] == 0:
-                    owed_count -= 1
-                    owed_arms[place] = owed_arms[owed_count]
+            if c.motion == CYCLE:
+                shape = numbers[i], numbers[K + i], numbers[2 * K + i]
+                s.shift[i] = cycle_shift(float(t), *shape)
+            elif t == 1:
+                s.away[i] = c.true_mean[start + i] - numbers[2 * K + i]
+                s.shift[i] = 0.0
             else:
-                arm, state = hooks.select(t, n, mean, m2, params, memory, state)
-                if arm < 0:
-                    return UNSOUND
-            i = np.uint64(arm)  # else every array would be asked whether arm counts from its end
-            x = next_reward[i]
-            if x - x != 0:  # NaN or infinite
-                return NO_REWARD
-            paid = x
-            x, state = hooks.transform(x, np.uint64(state))
-            state = np.uint64(state)
-            hooks.observe(arm, x, n, mean, m2, params)
-            n[i] += 1
-            next_reward[i] = hooks.pay(kind, tapes[i], np.int64(n[i]), a[r, i], b[r, i], data)
-            step = x - mean[i]
-            mean[i] += step / n[i]
-            m2[i] += step * (x - mean[i])
-            hooks.refresh(arm, n, mean, m2, params, memory)
-            regret += gap[i]
-            if gap[i] == 0:
-                hits += 1
-            if t == rounds[column]:
-                curve[r, column] = regret
-                column += 1
-            if t == next_look:
-                note(looks, arm, paid, n, mean, m2, n, gap)
-                look += 1
-                next_look = look_rounds[look]
-            if hooks.ends(t, n, mean, m2, ruling):
-                played = t
-                for later in range(column, len(rounds)):
-                    curve[r, later] = regret
-                counter[0] += horizon - horizon % 64 - (t - 1) // 64 * 64
-                break
-            if t & 63 == 0:
-                counter[0] += 64
-                if stop[0]:
-                    return STOPPED
-        if owed_count == 0 and not hooks.sound(horizon + 1, n, mean, m2, params, memory):
-            return UNSOUND
-        final[r] = regret
-        best_share[r] = hits / played
-        counter[0] += horizon & 63
-    return DONE
+                z, state = normal(state)
+                s.away[i] = walk_moved(s.away[i], numbers[i], numbers[K + i], z)
+                s.shift[i] = numbers[2 * K + i] + s.away[i] - c.true_mean[start + i]
+        return state
+
+    return move
 
 
-def average_runs(curve, runs_per_block, order, n, mean, m2):
-    """Mean and sum of squared deviations of each column, left in the first row of `mean` and `m2`.
+def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
+    """Return the loop for one policy."""
+    # Numba compiles local names in, and leaves out the branches of flags that are False.
+    begin, select, refresh, prepare = hooks.begin, hooks.select, hooks.refresh, hooks.prepare
+    transform, observe, fade_policy = hooks.transform, hooks.observe, hooks.fade
+    pay, valid, ends, recommend = hooks.pay, hooks.valid, hooks.ends, hooks.recommend
+    note, stream, move = hooks.note, hooks.stream, hooks.move
+    begin_initial_pulls, initial_pull = hooks.begin_initial_pulls, hooks.initial_pull
+    pull_again = hooks.pull_again
+    CONTEXT, MOVING = flags.context, flags.moving
+    FADING, STOPPING = flags.fading, flags.stopping
+    BY_ROUND = CONTEXT or MOVING  # a reward belongs to a round, not to a pull
+    COUNTS_PULLS = FADING  # n is not the number of pulls
 
-    Of each block of rows first, then of pairs of blocks in the `order` of `reduction.merge_order`.
-    Row by row, so that it vectorises.
-    """
-    runs, columns = curve.shape
-    for block in range(len(n)):
-        first, last = block * runs_per_block, min((block + 1) * runs_per_block, runs)
-        n[block] = last - first
-        for r in range(first, last):
-            for c in range(columns):
-                mean[block, c] += curve[r, c] / n[block]
-        for r in range(first, last):
-            for c in range(columns):
-                m2[block, c] += (curve[r, c] - mean[block, c]) ** 2
-    for pair in range(len(order)):
-        one, other = order[pair, 0], order[pair, 1]
-        for c in range(columns):
-            _, mean[one, c], m2[one, c] = merged(
-                n[one], mean[one, c], m2[one, c], n[other], mean[other, c], m2[other, c]
-            )
-        n[one] += n[other]
+    def play(c: Any, s: Any) -> Any:
+        """Play one run per row of `true_mean`, or a piece of one run, and return how it ended.
+
+        Per run, `final` gets the regret at the horizon, `best_share` the share of rounds on a best
+        arm, and `curve` the regret after each of `rounds`. `counter` counts rounds for a progress
+        bar; set `stop` to end the call early. A run that a stopping rule ended adds no regret.
+        """
+        K, horizon, parameters = s.K, c.horizon, c.parameters
+        n, mean, m2, gap = s.n, s.mean, s.m2, s.gap
+        for r in range(c.runs):
+            row = r * K
+            run = stream(c.seed, c.first_run + r)
+            state = stream(run, CHOICES)
+            walk = stream(run, WALKS)
+            regret, best, hits, column, played = 0.0, -np.inf, 0, 0, horizon
+            phase, check, first = -1, 0, 1
+            if CONTEXT:
+                first = int(s.progress[ROUND]) + 1
+            if first == 1:
+                tape = stream(run, REWARDS_BY_ROUND if BY_ROUND else REWARDS)
+                for j in range(FIRST_Z):
+                    s.level[j] = 0.0
+                s.level[GATE] = np.inf
+                s.level[LEFT] = -1.0
+                for i in range(K):
+                    n[i] = mean[i] = m2[i] = 0.0
+                    s.pulls[i] = 0
+                    s.tapes[i] = stream(tape, i)
+                    if MOVING:
+                        s.shift[i] = s.away[i] = 0.0
+                if not BY_ROUND:
+                    for i in range(K):
+                        best = max(best, c.true_mean[row + i])
+                    for i in range(K):
+                        gap[i] = best - c.true_mean[row + i]
+                        s.next_reward[i] = pay(
+                            c.kind, s.tapes[i], np.int64(0), c.a[row + i], c.b[row + i], c.data
+                        )
+                if STOPPING:
+                    for j in range(3):
+                        c.rule_state[j] = 0
+                waiting = begin_initial_pulls(c, s)
+                begin(c, s)
+                for i in range(K):
+                    if s.pulls_left[i] == 0:
+                        prepare(i, s, parameters)
+            else:
+                regret, hits, column = s.progress[REGRET], int(s.progress[HITS]), int(s.progress[COLUMN])
+                waiting, state = int(s.progress[WAITING]), s.state[0]
+            while c.check_rounds[check] != 0 and c.check_rounds[check] < first:
+                check += 1
+            next_check = c.check_rounds[check]
+            needed = 0
+            if FADING:
+                for i in range(K):
+                    needed += c.initial_pulls[i]
+            last = min(first - 1 + c.rounds_now, horizon)
+            for t in range(first, last + 1):
+                # 1. Who comes, and what the arms are worth to them.
+                if MOVING:
+                    changed = c.motion != STILL
+                    while phase + 1 < c.phases and c.starts[phase + 1] <= t:
+                        phase += 1
+                        changed = True
+                    row = phase * K
+                    if c.motion != STILL:
+                        walk = move(t, c, s, row, walk)
+                    if changed:
+                        best = -np.inf
+                        for i in range(K):
+                            s.truth[i] = c.true_mean[row + i] + s.shift[i]
+                            best = max(best, s.truth[i])
+                        for i in range(K):
+                            gap[i] = best - s.truth[i]
+                if CONTEXT:
+                    for j in range(s.d):
+                        s.unit[j] = c.features[(t - first) * s.d + j]
+                    row = (t - first) * K
+                    best = -np.inf
+                    for i in range(K):
+                        best = max(best, c.true_mean[row + i])
+                    for i in range(K):
+                        gap[i] = best - c.true_mean[row + i]
+                # 2. Choose an arm.
+                if waiting > 0:
+                    arm, waiting, state = initial_pull(waiting, s, state)
+                else:
+                    time = t
+                    if FADING:  # the policy sees weights for counts, and their sum for the round
+                        total = 0.0
+                        for i in range(K):
+                            total += n[i]
+                        time = max(int(total), needed) + 1
+                    arm, state = select(time, s, parameters, state)
+                    if arm < 0:
+                        return BAD_POLICY
+                # 3. Pay.
+                if BY_ROUND:
+                    x = pay(c.kind, s.tapes[arm], t, c.a[row + arm], c.b[row + arm], c.data)
+                    if MOVING:
+                        x += s.shift[arm]
+                else:
+                    x = s.next_reward[arm]
+                if x - x != 0:  # NaN or infinite
+                    return BAD_REWARD
+                paid = x
+                x, state = transform(x, state)
+                if CONTEXT:
+                    s.unit[s.d] = x
+                # 4. Learn.
+                if FADING:
+                    factor = c.fade[0]
+                    for i in range(K):
+                        n[i] *= factor
+                        m2[i] *= factor
+                    fade_policy(factor, s, parameters)
+                observe(arm, x, s, parameters)
+                n[arm] += 1
+                if COUNTS_PULLS:
+                    s.pulls[arm] += 1
+                if not BY_ROUND:
+                    pull = s.pulls[arm] if COUNTS_PULLS else int(n[arm])
+                    s.next_reward[arm] = pay(
+                        c.kind, s.tapes[arm], pull, c.a[row + arm], c.b[row + arm], c.data
+                    )
+                step = x - mean[arm]
+                mean[arm] += step / n[arm]
+                m2[arm] += step * (x - mean[arm])
+                if FADING:
+                    waiting = pull_again(waiting, s, c.least)
+                refresh(arm, s, parameters)
+                # 5. Record.
+                regret += gap[arm]
+                if gap[arm] == 0:
+                    hits += 1
+                if t == c.rounds[column]:
+                    c.curve[r * c.columns + column] = regret
+                    column += 1
+                if t == next_check:
+                    pulls = s.pulls if COUNTS_PULLS else n
+                    note(c, s, arm, paid, pulls, recommend(s, parameters))
+                    check += 1
+                    next_check = c.check_rounds[check]
+                if STOPPING and ends(t, c, s):
+                    played = t
+                    for later in range(column, c.columns):
+                        c.curve[r * c.columns + later] = regret
+                    c.counter[0] += horizon - horizon % 64 - (t - 1) // 64 * 64
+                    last = horizon
+                    break
+                if t & 63 == 0:
+                    c.counter[0] += 64
+                    if c.stop[0] != 0:
+                        return STOPPED
+            if CONTEXT:
+                s.progress[ROUND] = last
+                s.progress[HITS], s.progress[COLUMN], s.progress[WAITING] = hits, column, waiting
+                s.progress[REGRET] = regret
+                s.state[0] = state
+                if last < horizon:
+                    return DONE
+            if waiting == 0 and not valid(horizon + 1, s, parameters):
+                return BAD_POLICY
+            c.final[r] = regret
+            c.best_share[r] = hits / played
+            c.counter[0] += horizon & 63
+        return DONE
+
+    return play

@@ -37,7 +37,7 @@ from varts.beliefs import distributions
 from varts.policies.thompson import BernoulliTS
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.rng import exponential, gamma, uniform
-from varts.simulation.engine.compiled.scratch import WIDTH
+from varts.simulation.engine.scratch import WIDTH
 
 posterior = jit(BernoulliTS.believe)
 beyond_stirling, stirling_series = jit(distributions.beyond_stirling), jit(distributions.stirling_series)

@@ -35,9 +35,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from varts.simulation.engine.compiled.arguments import blocks_of, note_invalid
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.rng import exponential, uniform, unlikely
-from varts.simulation.engine.compiled.scratch import (
+from varts.simulation.engine.scratch import (
     ACTIVES,
     ARMS_PER_BLOCK,
     BUDGET,
@@ -53,8 +54,6 @@ from varts.simulation.engine.compiled.scratch import (
     WASTE,
     WIDTH,
     Z,
-    blocks_of,
-    note_invalid,
 )
 
 ACTIVE_ABOVE = 0.25  # an event likelier than this is cheaper to draw outright than to examine

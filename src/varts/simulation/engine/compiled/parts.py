@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from varts.simulation.engine.compiled import beta, certainty, linear, student
+from varts.simulation.engine.compiled import beta, certainty, linear, rng, student
 from varts.simulation.engine.compiled.jit import inlined
 from varts.simulation.engine.compiled.lazy_argmax import Process, make_parts
 from varts.simulation.engine.compiled.linear import LinearParts
@@ -87,7 +87,21 @@ IS_CERTAIN = Part(
     "varts_is_certain", i8(i8, floats, floats, floats, floats, ints), _plain(certainty.is_certain)
 )
 
-PARTS: tuple[Part, ...] = (PAY, *STUDENT, *BETA, *BY_PRIOR, *BY_ALL, IS_CERTAIN)
+
+
+def _one_draw(draw: Any) -> Callable[[], Any]:
+    def drawn(state):
+        x, state[0] = draw(state[0])
+        return x
+
+    return lambda: drawn
+
+
+# Kernels don't call these two. The loop does, around policies in plain Python.
+NORMAL = Part("varts_normal", f8(words), _one_draw(rng.normal))
+UNIFORM = Part("varts_uniform", f8(words), _one_draw(rng.uniform))
+
+PARTS: tuple[Part, ...] = (PAY, NORMAL, UNIFORM, *STUDENT, *BETA, *BY_PRIOR, *BY_ALL, IS_CERTAIN)
 
 
 def lazy_parts(pair: tuple[Part, Part]) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from varts.problems import BernoulliBandit, GaussianBandit, RecordedBandit
+from varts.problems import BernoulliBandit, GaussianBandit, EmpiricalBandit
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.rng import beta, log_gamma, normal, uniform
 
@@ -24,7 +24,7 @@ STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
 
 gaussian_reward = inlined(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)
-recorded_reward = jit(RecordedBandit.reward)
+recorded_reward = jit(EmpiricalBandit.reward)
 
 
 @jit

@@ -20,7 +20,9 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from varts.simulation.engine import splitmix
 from varts.simulation.engine.compiled.jit import inlined, jit
+from varts.simulation.engine.splitmix import TO_UNIT
 
 
 @intrinsic
@@ -45,12 +47,9 @@ def where(condition, x, y):
     return x if condition else y
 
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX2 = np.uint64(0x94D049BB133111EB)
+GOLDEN, MIX1, MIX2 = map(np.uint64, (splitmix.GOLDEN, splitmix.MIX1, splitmix.MIX2))
 S27, S30, S31, S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
 ONE, BYTE = np.uint64(1), np.uint64(255)
-TO_UNIT = 2.0**-53
 
 
 @jit
@@ -292,35 +291,3 @@ def student_heavy(loc, scale, df, state):
     if scale == 0 or z == 0:
         return loc, state
     return loc + scale * z * math.exp(0.5 * (math.log(shape) - log_g)), state
-
-
-# ------------------------------------------------------------------------------ in plain Python
-# The loop also runs uncompiled, around policies in plain Python. These are `stream`, `bits` and
-# `below` on Python's integers, several times faster than a call into compiled code.
-
-WORD = 2**64 - 1
-
-
-def python_mix(z: int) -> int:
-    """`mix` without NumPy."""
-    z = ((z ^ (z >> 30)) * int(MIX1)) & WORD
-    z = ((z ^ (z >> 27)) * int(MIX2)) & WORD
-    return z ^ (z >> 31)
-
-
-def python_stream(seed: int, key: int) -> int:
-    """`stream` without NumPy."""
-    keyed = python_mix((int(key) * int(GOLDEN) + int(GOLDEN)) & WORD)
-    return python_mix((python_mix(int(seed)) + keyed) & WORD)
-
-
-def python_bits(state: int) -> tuple[int, int]:
-    """`bits` without NumPy."""
-    state = (int(state) + int(GOLDEN)) & WORD
-    return python_mix(state), state
-
-
-def python_below(count: int, state: int) -> tuple[int, int]:
-    """`below` without NumPy."""
-    word, state = python_bits(state)
-    return int((word >> 11) * TO_UNIT * count), state

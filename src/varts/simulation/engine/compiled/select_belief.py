@@ -17,10 +17,11 @@ from varts.anytime import transport_cost
 from varts.kurtosis import kurtosis_of, weight_for_choosing
 from varts.policies.best_arm import challenge, leader_share
 from varts.policies.thompson import MVTS, BernoulliTS
+from varts.simulation.engine.compiled.arguments import note_invalid
 from varts.simulation.engine.compiled.jit import compile_formula, inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import better
 from varts.simulation.engine.compiled.rng import log_gamma, normal, uniform, unlikely
-from varts.simulation.engine.compiled.scratch import INVALID, WIDTH, note_invalid
+from varts.simulation.engine.scratch import INVALID, WIDTH
 from varts.simulation.engine.compiled.student import LOC, SCALE
 from varts.stats import merged, merged_moments
 

@@ -34,7 +34,7 @@ from varts.simulation.engine.compiled.rng import (
     uniform,
     unlikely,
 )
-from varts.simulation.engine.compiled.scratch import WIDTH
+from varts.simulation.engine.scratch import WIDTH
 
 # Columns of `beliefs`, a row per arm.
 LOC, SCALE, DF = 0, 1, 2

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._validation import Floats
-from varts.simulation.engine.compiled.call import NEVER
+from varts.simulation.engine.call import NEVER
 
 N, MEAN, M2, PULLS, GAP = 0, 1, 2, 3, 4  # tables with a row per checkpoint and a column per arm
 TABLES = 5

@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from varts.simulation.engine.compiled.scratch import Scratch
+from varts.simulation.engine.scratch import Scratch
 
 Table = NDArray[np.int64]
 NO_FLOATS, NO_INTS = np.zeros(1), np.zeros(1, dtype=np.int64)
@@ -87,40 +84,3 @@ def table_of(call: Call, scratch: Scratch) -> Table:
         else:
             slots.append(int(np.uint64(value).astype(np.int64)) if name in WORDS else int(value))
     return np.array(slots, dtype=np.int64)
-
-
-def _type_of(name: str) -> Any:
-    """Return Numba's type of a field."""
-    if name in WORDS:
-        return types.uint64
-    if name in NUMBERS:
-        return types.int64
-    if name in INT_ARRAYS:
-        return types.CPointer(types.int64)
-    return types.CPointer(types.uint64 if name in WORD_ARRAYS else types.float64)
-
-
-def _reader(kind: Any, first: int) -> Any:
-    """Return a function for kernels that reads a `Call` or a `Scratch` from the slots."""
-    fields = [_type_of(name) for name in kind._fields]
-    result = types.NamedTuple(fields, kind)
-
-    @intrinsic
-    def read(typing: Any, table: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            values = []
-            for place, field in enumerate(fields, first):
-                at = builder.gep(arguments[0], [ir.IntType(64)(place)])
-                value = builder.load(at)
-                if isinstance(field, types.CPointer):
-                    value = builder.inttoptr(value, context.get_value_type(field))
-                values.append(value)
-            return context.make_tuple(builder, result, values)
-
-        return result(table), generate
-
-    return read
-
-
-read_call = _reader(Call, 0)
-read_scratch = _reader(Scratch, len(Call._fields))

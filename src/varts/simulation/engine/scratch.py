@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from varts.simulation.engine.compiled.jit import jit
-
 WIDTH = 8  # numbers stored per belief: seven are enough for every family of beliefs
 CHANCE = 7  # the last belongs to the sampler: the probability of the arm's event, or -1
 CLOCK_NUMBERS = 4096  # what an index policy's clock may store: see `select_index.py`
@@ -99,13 +97,3 @@ def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Sc
 def block_count(K: Any) -> Any:
     """Return the number of blocks of arms."""
     return (K + ARMS_PER_BLOCK - 1) // ARMS_PER_BLOCK
-
-
-blocks_of = jit(block_count)
-
-
-@jit
-def note_invalid(i, s):
-    """Record that arm i's belief is invalid. That's fine before the arm has its initial pulls."""
-    if s.pulls_left[i] == 0:
-        s.level[INVALID] = 1.0

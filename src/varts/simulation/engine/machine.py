@@ -1,0 +1,63 @@
+"""Machine code in this process: what the processor can run, and how code is loaded.
+
+Nothing here needs Numba: kernels that were compiled earlier run without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+
+#: Processors that code is compiled for, most capable first. Any processor of its kind runs the last.
+LEVELS = {"x86_64": ("x86-64-v3", "x86-64-v2"), "AMD64": ("x86-64-v3", "x86-64-v2")}
+FEATURES = {"x86-64-v3": ("avx2", "bmi2", "fma", "lzcnt", "movbe")}
+
+_lock = threading.Lock()
+
+
+@functools.cache
+def start_llvm() -> None:
+    """Initialize LLVM, once per process."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@functools.cache
+def levels() -> tuple[str, ...]:
+    """Return the levels that this processor can run, most capable first."""
+    start_llvm()
+    has = llvm.get_host_cpu_features()
+    known = LEVELS.get(platform.machine(), ("generic",))
+    return tuple(each for each in known if all(has.get(name) for name in FEATURES.get(each, ())))
+
+
+@functools.cache
+def target_machine(level: str) -> Any:
+    """Return what compiles for processors of a level."""
+    start_llvm()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=level, opt=3, reloc="pic", codemodel="default")
+
+
+@functools.cache
+def _engine() -> Any:
+    """Return what code is loaded into. It lives as long as the process."""
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(levels()[-1]))
+
+
+def load(code: bytes, name: str) -> int:
+    """Load machine code and return the address of a function.
+
+    Args:
+        code: An object file.
+        name: The C name of the function. No two files that are loaded may have the same.
+    """
+    with _lock:
+        engine = _engine()
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return int(engine.get_function_address(name))

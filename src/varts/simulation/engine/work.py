@@ -1,0 +1,694 @@
+"""A study cut into blocks: a few runs of every policy on the same instances.
+
+A block is a pure function of its arguments. Blocks have a fixed size whatever the number of
+threads or machines, and their results are merged in order, so results are equal to the last bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varts._progress import Progress
+from varts._validation import Floats
+from varts.policies import BeliefPolicy, Policy
+from varts.policies.compiled import StatePolicy
+from varts.policies.fading import split_fading
+from varts.policies.linear import LinearPolicy, LinearSampler
+from varts.problems import Drifting, Instances, Problem
+from varts.problems.contextual import ContextualProblem
+from varts.problems.drift import STILL
+from varts.simulation.engine.call import NEVER, NO_FLOATS, NO_INTS, Call, table_of
+from varts.simulation.engine.checkpoints import (
+    GAP,
+    HIGHEST,
+    M2,
+    MEAN,
+    NO_NOTES,
+    PULLS,
+    TIE,
+    N,
+    Notes,
+    allocate_notes,
+    notes_of_thread,
+)
+from varts.simulation.engine.instances import (
+    BLOCKS_PER_BATCH,
+    check_problem,
+    draw_arms,
+    draw_runs,
+)
+from varts.simulation.engine.kernel import (
+    Kernel,
+    data_array,
+    kernel_of,
+    parameter_array,
+    reward_kind,
+)
+from varts.simulation.engine.kernels import (
+    KernelFunction,
+    address_of,
+    compile_kernel,
+    find_kernel,
+    part,
+)
+from varts.simulation.engine.linear_memory import allocate_linear
+from varts.simulation.engine.loop import (
+    BAD_POLICY,
+    BAD_REWARD,
+    DONE,
+    RAISED,
+    STOPPED,
+    Flags,
+)
+from varts.simulation.engine.python_policy import python_loop
+from varts.simulation.engine.scratch import Scratch, allocate
+from varts.simulation.engine.splitmix import stream
+from varts.simulation.results import (
+    RUNS_PER_BLOCK,
+    BlockResults,
+    Ending,
+    PairwiseTree,
+    PolicyResult,
+    RegretCurve,
+    RunRecord,
+    is_highest_mean,
+    merge_order,
+    recommend_arms,
+    score_arms,
+    subtree_size,
+)
+from varts.stats import ArmStats, merged
+from varts.stopping import StopRule
+
+MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
+SHORT_CALL = 2**18  # rounds; a call that stays below takes several batches
+MAX_BATCHES_PER_CALL = 8
+MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
+POSITION, RIVAL, ENDED = 0, 1, 2  # places in what a stopping rule stores
+
+
+class Player(NamedTuple):
+    """How a policy is played, the same in all blocks."""
+
+    policy: Policy
+    kernel: Kernel | None  # None for a policy in plain Python
+    function: KernelFunction | None  # the compiled kernel
+    flags: Flags
+    initial_pulls: NDArray[np.int64]
+    parameters: Floats
+    fade: Floats  # one number: what a reward multiplies the weights of older ones by
+    least: Floats  # the weight below which an arm is pulled again
+    memory: Floats | None  # what the policy keeps about the arms at the start of a run
+    run_numbers: int
+
+
+class Piece(NamedTuple):
+    """A number of runs, or the next rounds of one run: what the arms pay in them."""
+
+    true_mean: Floats  # a row per run, per phase or per visitor, as are a and b
+    a: Floats
+    b: Floats
+    features: Floats = NO_FLOATS
+    rounds: int | None = None  # how many, if not all
+    starts: NDArray[np.int64] = NO_INTS
+    phases: int = 0
+    motion: int = STILL
+    motion_numbers: Floats = NO_FLOATS
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything a block needs to know; blocks differ only by their number.
+
+    At `checkpoints` every run is looked at, and an arm recommended by "mean" or by "belief". A
+    stopping rule looks at the rounds in `looks`, or at every one if there are none.
+    """
+
+    problem: Problem
+    policies: Mapping[str, Policy]
+    horizon: int
+    runs: int
+    seed: int
+    rounds: NDArray[np.int64]
+    naive: bool = False
+    instance_seed: int | None = None  # that of the instances, if it is another
+    checkpoints: tuple[int, ...] = ()  # of the recorded rounds, the horizon last
+    recommend: str = "mean"
+    played: int = 0  # blocks that need not be played again
+    stop: StopRule | None = None
+    looks: tuple[int, ...] = ()
+
+    # ------------------------------------------------------------------------------- the plan
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks; the last may be short."""
+        return -(-self.runs // RUNS_PER_BLOCK)
+
+    @property
+    def whole_blocks(self) -> int:
+        """The number of blocks that are not short."""
+        return self.runs // RUNS_PER_BLOCK
+
+    @property
+    def seed_of_instances(self) -> int:
+        """The seed of the instances."""
+        return self.seed if self.instance_seed is None else self.instance_seed
+
+    @cached_property
+    def data(self) -> Floats:
+        """What the problem's rewards look up."""
+        return data_array(self.problem)
+
+    @cached_property
+    def blocks_per_call(self) -> int:
+        """The number of blocks to play in one call of a kernel: short ones together."""
+        rounds = RUNS_PER_BLOCK * max(self.horizon * len(self.policies), self.problem.K)
+        few = min(BLOCKS_PER_BATCH, MAX_ROUNDS_PER_CALL // rounds)
+        most = max(few, min(MAX_BATCHES_PER_CALL * BLOCKS_PER_BATCH, SHORT_CALL // rounds))
+        if self.checkpoints:
+            noted = RUNS_PER_BLOCK * len(self.checkpoints) * self.problem.K
+            most = min(most, MAX_NOTES_PER_CALL // noted)
+        return subtree_size(0, most)
+
+    @property
+    def _compiled_rule(self) -> StopRule | None:
+        """The rule, if it is asked in the loop and not afterwards."""
+        return self.stop if self.stop is not None and self.stop.compiled else None
+
+    @property
+    def _plays_single_runs(self) -> bool:
+        """Whether each run is a call of its own."""
+        moving = isinstance(self.problem, Drifting)
+        return self.problem.contextual or moving or self.stop is not None
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel | None]:
+        """The kernels by label; None for a policy in plain Python."""
+        return {
+            label: kernel_of(policy, self.problem, self.naive, self._compiled_rule)
+            for label, policy in self.policies.items()
+        }
+
+    @cached_property
+    def players(self) -> dict[str, Player]:
+        """The policies ready to play, by label. Compiles what `compile` has not compiled."""
+        return {label: self._player(label) for label in self.policies}
+
+    def _player(self, label: str) -> Player:
+        policy, kernel, K = self.policies[label], self.kernels[label], self.problem.K
+        plain, fade = split_fading(policy)
+        d = self.problem.d if isinstance(self.problem, ContextualProblem) else 0
+        memory, run_numbers, function = None, 0, None
+        if kernel is not None:
+            function = find_kernel(kernel) or compile_kernel(kernel)
+            if isinstance(plain, LinearPolicy):
+                memory = allocate_linear(plain, K, d)
+            if isinstance(plain, StatePolicy):
+                memory = np.zeros(max(K * plain.arm_numbers, 1))
+                run_numbers = plain.run_numbers
+        moving = isinstance(self.problem, Drifting)
+        stopping = self._compiled_rule is not None
+        return Player(
+            policy,
+            kernel,
+            function,
+            Flags(self.problem.contextual, moving, fade < 1, stopping),
+            policy.pulls_needed(K),
+            NO_FLOATS if kernel is None else parameter_array(policy, K),
+            np.array([fade]),
+            np.asarray(policy.least_weight(K), dtype=np.float64),
+            memory,
+            run_numbers,
+        )
+
+    def compile(self, bar: Progress | None = None) -> None:
+        """Load all kernels, and compile those that are missing.
+
+        Args:
+            bar: Where to show what is being compiled.
+        """
+        from varts.simulation.engine.diagnosis import diagnose
+
+        missing: dict[Kernel, str] = {}
+        for label, kernel in self.kernels.items():
+            if kernel is not None and find_kernel(kernel) is None:
+                missing.setdefault(kernel, label)
+        for done, (kernel, label) in enumerate(missing.items(), 1):
+            if bar is not None:
+                place = f"{done} of {len(missing)}: " if len(missing) > 1 else ""
+                bar.stage(f"compiling {place}{label}")
+            try:
+                compile_kernel(kernel)
+            except Exception as error:  # Numba's are of many kinds
+                raise ValueError(diagnose(kernel, error)) from error
+        self.players  # noqa: B018  # made here, in one thread
+
+    def check_problem(self) -> None:
+        """Compare a user's own problem with what it states, the first time it is seen."""
+        check_problem(self.problem)
+
+    def instances(self, runs: int) -> Instances:
+        """Return what the first runs are played on; where arms drift, how they begin.
+
+        Args:
+            runs: How many.
+        """
+        return draw_runs(self.problem, self.seed_of_instances, runs)
+
+    # -------------------------------------------------------------------------------- playing
+
+    def play_blocks(
+        self,
+        first: int,
+        count: int,
+        stop: NDArray[np.int64] | None = None,
+        counter: NDArray[np.int64] | None = None,
+    ) -> BlockResults | None:
+        """Play all policies on neighboring blocks and merge the results.
+
+        Args:
+            first: The number of the first block.
+            count: How many blocks.
+            stop: Set it to 1 to have the call return None soon.
+            counter: Counts the rounds as they are played.
+        """
+        tree = PairwiseTree(BlockResults.merge)
+        for block in range(first, first + count, self.blocks_per_call):
+            size = min(self.blocks_per_call, first + count - block)
+            results = self._play_call(block, size, stop, counter)
+            if results is None:
+                return None
+            tree.add(BlockResults(size, results), size)
+        return tree.total()
+
+    def trace(self, label: str, run: int) -> tuple[Notes, Floats]:
+        """Play one run; return the notes at the checkpoints and the regret at the recorded rounds.
+
+        Args:
+            label: The label of the policy.
+            run: The number of the run.
+        """
+        notes = allocate_notes(self.checkpoints, 1, self.problem.K)
+        return notes, self._play_alone(label, run, 1, notes).curves[0]
+
+    def noted(self, label: str, block: int) -> Floats:
+        """Play a block and return what was noted about the arms: five tables (n, mean, m2, pulls
+        and gap) with the axes run, checkpoint and arm.
+
+        A run does not depend on how long it goes on: the statistics in the middle of a long run are
+        those at the end of a short one.
+
+        Args:
+            label: The label of the policy.
+            block: The number of the block.
+        """
+        first_run, runs = self._runs_of(block, 1)
+        notes = allocate_notes(self.checkpoints, runs, self.problem.K)
+        self._play_alone(label, first_run, runs, notes)
+        return np.reshape(notes.arms, (5, runs, len(self.checkpoints), self.problem.K))
+
+    def _play_alone(self, label: str, first_run: int, runs: int, notes: Notes) -> Game:
+        """Play some runs of one policy to the end."""
+        game = Game(self, label, first_run, runs, notes, *listeners(None, None))
+        for r in range(runs) if self._plays_single_runs else (None,):
+            for piece in self._pieces(first_run, runs, r):
+                game.play(piece, r)
+        return game
+
+    def _runs_of(self, first: int, count: int) -> tuple[int, int]:
+        """Return the first run of some blocks, and how many runs there are."""
+        first_run = first * RUNS_PER_BLOCK
+        return first_run, min(count * RUNS_PER_BLOCK, self.runs - first_run)
+
+    def _play_call(
+        self, first: int, count: int, stop: Any, counter: Any
+    ) -> dict[str, PolicyResult] | None:
+        """Play neighboring blocks; return None if that was stopped."""
+        first_run, runs = self._runs_of(first, count)
+        watched = listeners(stop, counter)
+        games = {}
+        for label in self.policies:
+            # A policy's notes are read before the next policy's runs begin, unless runs are single.
+            allocating = allocate_notes if self._plays_single_runs else notes_of_thread.allocate
+            looks = self._rounds_noted
+            notes = allocating(looks, runs, self.problem.K) if looks else NO_NOTES
+            games[label] = Game(self, label, first_run, runs, notes, *watched)
+            if not self._plays_single_runs:
+                (piece,) = self._pieces(first_run, runs, None)
+                if games[label].play(piece) == STOPPED:
+                    return None
+                games[label].finish()
+        for r in range(runs) if self._plays_single_runs else ():
+            for piece in self._pieces(first_run, runs, r):  # made once, for all policies
+                for game in games.values():
+                    if game.play(piece, r) == STOPPED:
+                        return None
+        return {label: game.finish() for label, game in games.items()}
+
+    @property
+    def _rounds_noted(self) -> tuple[int, ...]:
+        """The rounds to write down: the checkpoints, or those of a rule that is asked afterwards."""
+        if self.stop is None or self.stop.compiled:
+            return self.checkpoints
+        return self.looks if self.looks[-1] == self.horizon else (*self.looks, self.horizon)
+
+    def _pieces(self, first_run: int, runs: int, r: int | None) -> Iterator[Piece]:
+        """Yield what is played: all runs at once, or the pieces of run r of them."""
+        problem, seed = self.problem, self.seed_of_instances
+        if isinstance(problem, ContextualProblem):
+            assert r is not None
+            yield from self._visits(problem, first_run + r)
+            return
+        if r is None:
+            yield Piece(*(table.ravel() for table in draw_arms(problem, seed, first_run, runs)))
+            return
+        arms = self._arms_of(first_run, runs)[:, r]
+        if not isinstance(problem, Drifting):
+            yield Piece(*arms)
+            return
+        path = problem.path(arms, max(self.horizon, 1), seed, first_run + r)
+        tables = (np.ascontiguousarray(table).ravel() for table in (path.mean, path.a, path.b))
+        numbers = np.broadcast_to(path.numbers, (3, problem.K))
+        yield Piece(
+            *tables,
+            starts=np.ascontiguousarray(path.starts, dtype=np.int64),
+            phases=len(path.starts),
+            motion=path.motion,
+            motion_numbers=np.ascontiguousarray(numbers, dtype=np.float64).ravel(),
+        )
+
+    def _arms_of(self, first_run: int, runs: int) -> Floats:
+        """Draw the arms of some runs, once for all of them."""
+        last: tuple[Any, Floats] | None = self.__dict__.get("_last_arms")
+        key = first_run, runs
+        if last is None or last[0] != key:
+            arms = draw_arms(self.problem, self.seed_of_instances, first_run, runs)
+            last = key, arms
+            self.__dict__["_last_arms"] = last
+        return last[1]
+
+    def _visits(self, problem: ContextualProblem, run: int) -> Iterator[Piece]:
+        """Yield the visits of a run up to the horizon."""
+        left = self.horizon
+        for visits in problem.visits(self.seed_of_instances, run):
+            tables = (np.ascontiguousarray(x, dtype=np.float64).ravel() for x in visits)
+            features, mean, b = tables
+            yield Piece(mean, mean, b, features, rounds=len(visits.x))
+            left -= len(visits.x)
+            if left <= 0:
+                return
+        kind, got = type(problem).__name__, f"{self.horizon - left} of {self.horizon} rounds"
+        raise ValueError(f"visits of {kind} must be endless, got {got}")
+
+
+class Game:
+    """Some runs of one policy, and what comes of them."""
+
+    def __init__(
+        self, work: Work, label: str, first_run: int, runs: int, notes: Notes, stop: Any, counter: Any
+    ) -> None:
+        self._work, self._label, self._player = work, label, work.players[label]
+        self._first_run, self._runs, self._notes = first_run, runs, notes
+        K, problem, rule = work.problem.K, work.problem, work._compiled_rule
+        self._d = problem.d if isinstance(problem, ContextualProblem) else 0
+        columns = len(work.rounds)
+        self.final, self.best_share = np.empty(runs), np.empty(runs)
+        self.curves = np.empty((runs, columns))
+        self._endings: list[tuple[Any, ...]] = []
+        self._seconds = 0.0
+        self._result: PolicyResult | None = None
+        self._rule_state = np.zeros(3, dtype=np.int64)
+        looks = [*work.looks, NEVER] if rule is not None and work.looks else [NEVER]
+        notes.written[0] = 0
+        player = self._player
+        memory = None if player.memory is None else player.memory.copy()
+        self.scratch: Scratch = allocate(K, self._d, memory, player.run_numbers)
+        self._call = Call(
+            seed=stream(work.seed, 0),
+            first_run=first_run,
+            runs=runs,
+            rounds_now=work.horizon,
+            horizon=work.horizon,
+            initial_pulls=player.initial_pulls,
+            parameters=player.parameters.copy(),
+            kind=reward_kind(problem),
+            data=work.data,
+            true_mean=NO_FLOATS,
+            a=NO_FLOATS,
+            b=NO_FLOATS,
+            features=NO_FLOATS,
+            phases=0,
+            starts=NO_INTS,
+            motion=STILL,
+            motion_numbers=NO_FLOATS,
+            fade=player.fade,
+            least=player.least,
+            rule_numbers=NO_FLOATS if rule is None else rule.numbers(K),
+            rule_rounds=np.array(looks, dtype=np.int64),
+            rule_state=self._rule_state,
+            check_rounds=notes.rounds,
+            check_rows=notes.arms.shape[1],
+            check_arms=notes.arms.reshape(-1),
+            check_acts=notes.acts.reshape(-1),
+            check_written=notes.written,
+            columns=columns,
+            rounds=work.rounds,
+            stop=stop,
+            counter=counter,
+            final=self.final,
+            best_share=self.best_share,
+            curve=self.curves.reshape(-1),
+        )
+        self._table = None if player.function is None else table_of(self._call, self.scratch)
+        self._python: Callable[..., int] | None = None
+
+    def play(self, piece: Piece, r: int | None = None) -> int:
+        """Play a piece; return how it ended.
+
+        Args:
+            piece: What the arms pay.
+            r: Which of the runs it belongs to; None if it is all of them.
+        """
+        began = time.perf_counter()
+        work, s = self._work, self.scratch
+        starts_run = r is None or r != getattr(self, "_run", None)
+        changes: dict[str, Any] = piece._asdict()
+        changes["rounds_now"] = changes.pop("rounds") or work.horizon
+        if r is not None:
+            changes |= {"first_run": self._first_run + r, "runs": 1}
+            changes |= {"final": self.final[r:], "best_share": self.best_share[r:]}
+            changes["curve"] = self.curves[r]
+            if starts_run:
+                self._start_run(r)
+        if s.progress[0] >= work.horizon:  # a rule ended the run in an earlier piece
+            return DONE
+        if self._table is not None:
+            assert self._player.function is not None
+            for name, value in changes.items():
+                is_array = isinstance(value, np.ndarray)
+                self._table[SLOTS[name]] = address_of(value) if is_array else value
+            status = self._player.function(self._table)
+        else:
+            status = self._play_python(self._call._replace(**changes), starts_run)
+        self._refuse(status)
+        self._seconds += time.perf_counter() - began
+        if r is not None and status == DONE and work.stop is not None:
+            if not work.problem.contextual or s.progress[0] >= work.horizon:
+                self._end_run(r)
+        return status
+
+    def _start_run(self, r: int) -> None:
+        self._run = r
+        self.scratch.progress[:] = 0.0
+        if self._player.memory is not None and isinstance(
+            split_fading(self._player.policy)[0], LinearPolicy
+        ):
+            self.scratch.memory[:] = self._player.memory
+
+    def _play_python(self, call: Call, starts_run: bool) -> int:
+        """Play a policy in plain Python: run after run, each with a copy of its own."""
+        K, columns, status = self._work.problem.K, call.columns, DONE
+        for r in range(call.runs):
+            one = call
+            if call.runs > 1:
+                rows, width = slice(r * K, (r + 1) * K), slice(r * columns, (r + 1) * columns)
+                one = call._replace(
+                    first_run=call.first_run + r, runs=1, true_mean=call.true_mean[rows],
+                    a=call.a[rows], b=call.b[rows], final=call.final[r:],
+                    best_share=call.best_share[r:], curve=call.curve[width],
+                )  # fmt: skip
+            if starts_run or self._python is None:
+                run = stream(call.seed, one.first_run)
+                self._python = python_loop(
+                    self._player.policy, self._work.problem, self._player.flags,
+                    python_ends(self._work._compiled_rule), run, K, self._d,
+                )  # fmt: skip
+            status = self._python(one, self.scratch)
+            if status != DONE:
+                break
+        return int(status)
+
+    def _refuse(self, status: int) -> None:
+        """Raise if rewards, or what a policy makes of them, are invalid."""
+        label = self._label
+        if status == RAISED:
+            raise ValueError(f"{label} raised an exception in compiled code; it was printed above")
+        if status == BAD_REWARD:
+            raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
+        if status == BAD_POLICY:
+            policy = split_fading(self._player.policy)[0]
+            if isinstance(policy, StatePolicy):
+                K = self._work.problem.K
+                raise ValueError(f"{label} must pick an arm from 0 to {K - 1}, got another number")
+            rule = "a number, got NaN"
+            if isinstance(policy, (BeliefPolicy, LinearSampler)):
+                rule = "a finite location, a scale >= 0 and degrees of freedom > 0, got others"
+            raise ValueError(f"{label} must give every arm {rule}")
+
+    # --------------------------------------------------------------------------------- results
+
+    def finish(self) -> PolicyResult:
+        """Return what the runs came to."""
+        if self._result is None:
+            began, work, record, ending = time.perf_counter(), self._work, None, None
+            if work.stop is not None:
+                ending = Ending(*map(np.array, zip(*self._endings, strict=True)))
+            elif work.checkpoints:
+                record = self._record()
+            curve = average_curves(self.curves)
+            seconds = self._seconds + time.perf_counter() - began
+            made = self.final, self.best_share, curve, record, seconds, ending
+            self._result = PolicyResult(*made)
+        return self._result
+
+    def _record(self) -> RunRecord:
+        """Return what was noted about every run, and which arms that recommends."""
+        work, notes = self._work, self._notes
+        shape = len(self.curves), len(work.checkpoints)
+        n, mean, m2, pulls, gap = (notes.arms[i] for i in (N, MEAN, M2, PULLS, GAP))
+        arms = notes.acts[:, HIGHEST].astype(np.int64)
+        policy = self._player.policy
+        # A compiled linear policy recommends for the visitor of the round.
+        by_kernel = isinstance(split_fading(policy)[0], LinearPolicy) and self._table is not None
+        known = by_kernel or is_highest_mean(policy, work.recommend)
+        open_ = np.flatnonzero((arms == TIE) | (not known))
+        if open_.size:
+            rows = (x[open_] for x in (n, mean, m2))
+            scores = score_arms(policy, *rows, by=work.recommend)
+            turns = self._first_run + np.add(*np.divmod(open_, shape[1]))
+            arms[open_] = recommend_arms(scores, pulls[open_], turns)
+        return RunRecord(
+            pulls.reshape(*shape, -1)[:, -1].astype(np.int64),
+            arms.reshape(shape),
+            gap[np.arange(arms.size), arms].reshape(shape),
+            self.curves[:, np.searchsorted(work.rounds, work.checkpoints)],
+        )
+
+    def _end_run(self, r: int) -> None:
+        """Note how a run ended: its round, whether by the rule, the arm, and its simple regret."""
+        work, s = self._work, self.scratch
+        assert work.stop is not None
+        if work.stop.compiled:
+            stopped = bool(self._rule_state[ENDED])
+            last = int(self._rule_state[ENDED]) if stopped else work.horizon
+            arm = int(s.mean.argmax()) if stopped else self._recommended(r, s.n, s.mean, s.m2)
+            self._endings.append((last, stopped, arm, s.gap[arm]))
+            return
+        # The rule needs an integral: ask it afterwards what it would have done, and forget what
+        # came later.
+        looks = work._rounds_noted
+        tables = self._notes.arms.reshape(5, self._runs, len(looks), -1)[:, r]
+        decided, k = None, 0
+        for k in range(len(work.looks)):
+            stats = ArmStats._trusted(*(tables[row, k].copy() for row in (N, MEAN, M2)))
+            decided = work.stop.decide(stats)
+            if decided is not None:
+                break
+        else:
+            k = len(looks) - 1
+        n, mean, m2, pulls, gap = (tables[row, k] for row in (N, MEAN, M2, PULLS, GAP))
+        arm = self._recommended(r, n, mean, m2) if decided is None else decided
+        at = int(np.searchsorted(work.rounds, looks[k]))
+        self.curves[r, at:] = self.final[r] = self.curves[r, at]
+        self.best_share[r] = pulls[gap == 0].sum() / looks[k]
+        self._endings.append((looks[k], decided is not None, arm, gap[arm]))
+
+    def _recommended(self, r: int, *statistics: Floats) -> int:
+        """Return the arm of a run that the rule did not end: by the policy's belief."""
+        n, mean, m2 = (row[None] for row in statistics)
+        scores = score_arms(self._player.policy, n, mean, m2, by="belief")
+        return int(recommend_arms(scores, n, np.array([self._first_run + r]))[0])
+
+
+SLOTS = {name: place for place, name in enumerate((*Call._fields, *Scratch._fields))}
+
+
+def listeners(stop: Any, counter: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return arrays to stop a call and to count rounds with, where the caller has none."""
+    return (
+        np.zeros(1, dtype=np.int64) if stop is None else stop,
+        np.zeros(1, dtype=np.int64) if counter is None else counter,
+    )
+
+
+def python_ends(rule: StopRule | None) -> Callable[..., bool]:
+    """Return the hook of a stopping rule for the loop in plain Python."""
+    if rule is None:
+        return lambda t, c, s: False
+    fields = () if rule.compiled == "evidence" else tuple(rule.numbers(2))
+    certain = part("varts_is_certain", "iippppp") if rule.compiled == "evidence" else None
+
+    def ends(t: int, c: Call, s: Scratch) -> bool:
+        if c.rule_rounds[0] > 0:
+            if t != c.rule_rounds[c.rule_state[POSITION]]:
+                return False
+            c.rule_state[POSITION] += 1
+        if certain is not None:
+            arrays = s.n, s.mean, s.m2, c.rule_numbers, c.rule_state
+            ended = bool(certain(s.K, *map(address_of, arrays)))
+        else:
+            ended = bool(rule.stops(t, s.n, s.mean, s.m2, *fields))
+        if ended:
+            c.rule_state[ENDED] = t
+        return ended
+
+    return ends
+
+
+def average_curves(curves: Floats) -> RegretCurve:
+    """Return the mean curve over runs, a row each, merged block by block."""
+    runs, rounds = curves.shape
+    whole = runs // RUNS_PER_BLOCK
+    end = whole * RUNS_PER_BLOCK
+    parts = [_moments(curves[:end].reshape(whole, RUNS_PER_BLOCK, rounds))] if whole else []
+    if end < runs:
+        parts.append(_moments(curves[None, end:]))
+    n, mean, m2 = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    for one, other in merge_order(len(n)):
+        _, mean[one], m2[one] = merged(
+            n[one], mean[one], m2[one], n[other], mean[other], m2[other]
+        )
+        n[one] += n[other]
+    return RegretCurve(runs, mean[0].copy(), m2[0].copy())
+
+
+def _moments(blocks: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return count, mean and sum of squared deviations of each block, added run after run.
+
+    NumPy's own sums add in an order that depends on the shape, and bits must not.
+    """
+    count, size, rounds = blocks.shape
+    mean, m2 = np.zeros((2, count, rounds))
+    for r in range(size):
+        mean += blocks[:, r] / size
+    for r in range(size):
+        m2 += (blocks[:, r] - mean) ** 2
+    return np.full(count, float(size)), mean, m2
