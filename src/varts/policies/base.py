@@ -166,6 +166,18 @@ class Policy:
         """Return `belief(stats)` without checking that every arm has its initial pulls."""
         return self.belief(stats)
 
+    def recommend(self, stats: ArmStats) -> int | None:
+        """Return the arm to recommend after a simulated run, or None to leave it to the caller.
+
+        By default it is None, and `simulate` recommends by the rewards' means or by `belief`. A
+        policy that overrides this method is asked instead. It must go by the statistics alone: it
+        sees none of what `update` has remembered.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        return None
+
     def restricted(self, arms: NDArray[np.int64]) -> Self:
         """Return the same policy for some of the arms: what it holds per arm is cut to those.
 
