@@ -47,11 +47,12 @@ def test_a_policy_that_recommends_is_asked(by):
 
 
 def test_a_policy_that_recommends_is_asked_where_a_rule_may_stop():
-    problem = varts.GaussianBandit.fixed([0, 0.0, 0.0], 1.0)
-    study = varts.simulate(problem, Rarest(), 40, 8, stop=varts.StopAtError(1e-9))
-    assert not study.endings["UCB1"].stopped.any()
-    plain = varts.simulate(problem, Rarest(), 40, 8, checkpoints=[40])
-    assert (study.endings["UCB1"].arm == plain.recommended["UCB1"][:, 0]).all()
+    problem = varts.GaussianBandit.fixed([0.0, 0.0, 0.0], 1.0)
+    policies = {"last": Last(40), "halving": SequentialHalving(40)}
+    study = varts.simulate(problem, policies, 40, 8, stop=varts.StopAtError(1e-9))
+    assert not any(ending.stopped.any() for ending in study.endings.values())
+    assert (study.endings["last"].arm == 2).all()
+    assert (study.endings["halving"].arm != 2).any()
 
 
 def test_a_recommended_arm_must_be_one():

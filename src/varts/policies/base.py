@@ -13,9 +13,12 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -466,18 +469,60 @@ def index_policy(label: str, initial_pulls: int = 1) -> Callable[[Callable[..., 
     1
     """
 
-    def wrap(function: Callable[..., Any]) -> IndexPolicy:
+    pulls = integer("initial_pulls", initial_pulls, at_least=1)
+    return lambda function: _function_policy(label, function, pulls)
+
+
+class FunctionPolicy(IndexPolicy):
+    """The base of the classes that `index_policy` makes, one for each function.
+
+    They can be copied and pickled: what is stored is the label, the function and the initial pulls.
+    """
+
+    #: The arguments of `_function_policy`.
+    made_from: ClassVar[tuple[str, Callable[..., Any], int]]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if "made_from" not in vars(type(self)):  # a subclass is an ordinary class
+            return super().__reduce_ex__(protocol)
+        function = self.made_from[1]
+        # Pickle looks a function up by its name, which in its module now stands for the policy. The
+        # function itself is found there as the policy's `index`.
+        if type(_found_at(function.__module__, function.__qualname__)) is type(self):
+            function.__qualname__ += ".index"
+        return _function_policy, self.made_from
+
+
+# By label, id of the function and initial pulls: a copy has the same class and is equal. A class
+# keeps its function alive, so no other function gets the same id while the class is in here.
+_function_classes: WeakValueDictionary[tuple[str, int, int], type[FunctionPolicy]] = (
+    WeakValueDictionary()
+)
+
+
+def _function_policy(label: str, function: Callable[..., Any], initial_pulls: int) -> IndexPolicy:
+    """Return the policy of a function; always of the same class for the same arguments."""
+    key = label, id(function), initial_pulls
+    kind = _function_classes.get(key)
+    if kind is None:
         body = {
             "label": label,
-            "initial_pulls": integer("initial_pulls", initial_pulls, at_least=1),
+            "initial_pulls": initial_pulls,
             "index": staticmethod(function),
+            "made_from": (label, function, initial_pulls),
             "__module__": function.__module__,
             "__doc__": function.__doc__,
         }
-        kind: type[IndexPolicy] = type(function.__name__, (IndexPolicy,), body)
-        return kind()
+        kind = _function_classes[key] = type(function.__name__, (FunctionPolicy,), body)
+    return kind()
 
-    return wrap
+
+def _found_at(module: str, path: str) -> Any:
+    """Return what a module has at a dotted path, or None."""
+    try:
+        return attrgetter(path)(sys.modules[module])
+    except (KeyError, AttributeError):
+        return None
 
 
 # ----------------------------------------------------------------------- what its functions return
