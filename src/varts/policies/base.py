@@ -476,7 +476,7 @@ def index_policy(label: str, initial_pulls: int = 1) -> Callable[[Callable[..., 
 class FunctionPolicy(IndexPolicy):
     """The base of the classes that `index_policy` makes, one for each function.
 
-    They can be copied and pickled: what is stored is the label, the function and the initial pulls.
+    They can be pickled: what is stored is the label, the function and the initial pulls.
     """
 
     #: The arguments of `_function_policy`.

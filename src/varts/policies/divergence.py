@@ -219,16 +219,6 @@ class CHK(IndexPolicy):
     def index(mean: Any, variance: Any, rate: Any, log_t: Any) -> Any:
         return mean + np.sqrt(variance * np.expm1(rate * log_t))
 
-    @staticmethod
-    def reaches(level: Any, mean: Any, variance: Any, rate: Any, log_t: Any) -> Any:
-        x = rate * log_t
-        below = 12 * x / ((x - 6) * x + 12)  # Pade's [2/2] of exp(x), less 1
-        small = np.minimum(x, 4.0)  # up to which his [3/3] is from above
-        above = 2 * small * (60 + small * small) / (((12 - small) * small - 60) * small + 120)
-        near, far = gap_below(level, mean), gap_above(level, mean)
-        surely = far * far <= variance * below * (1 - SLACK)
-        return verdict(surely, (x > 4.0) | (near * near <= variance * above * (1 + SLACK)))
-
 
 @register
 @dataclass(frozen=True)
@@ -327,15 +317,3 @@ class IMEDUV(IndexPolicy):
     ) -> Any:
         square = (best - mean) * (best - mean)
         return -(half * np.log1p(square / variance_shown(variance, nth * within, square)) + log_n)
-
-    @staticmethod
-    def reaches(
-        level: Any,
-        mean: Any, variance: Any, nth: Any, half: Any, log_n: Any, t: Any, best: Any, within: Any,
-    ) -> Any:  # fmt: skip
-        square = (best - mean) * (best - mean)
-        ratio = square / variance_shown(variance, nth * within, square)
-        least = half * log1p_below(ratio) + log_n
-        most = half * log1p_above(ratio) + log_n
-        slack = SLACK * (1 + np.abs(level))
-        return verdict(most < -level - slack, least <= slack - level)
