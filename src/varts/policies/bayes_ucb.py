@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
 from varts.policies.base import Compiled, IndexPolicy
-from varts.policies.divergence import TINY, gap_above, gap_below, log1p_above, log1p_below, verdict
+from varts.policies.divergence import TINY
 from varts.policies.formulas import normal_gamma_belief
 from varts.policies.registry import register
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
 
-HILL_SLACK = 1e-5  # more than Hill's second expansion is off by, beside Wallace's bounds
 NO_PRIOR = 0.0, 0.0, -0.5, 0.0  # density 1/sigma^2: location mean, n - 1 degrees of freedom
 
 
@@ -132,22 +131,6 @@ class BayesUCB(IndexPolicy):
         return loc + scale * student_quantile_at(
             z, log_tails, log_one, log_two, df, a, b, c, d, log_d, log_switch
         )
-
-    @staticmethod
-    def reaches(
-        level: Any,
-        loc: Any, scale: Any, df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
-        z: Any, log_tails: Any, log_one: Any, log_two: Any,
-    ) -> Any:  # fmt: skip
-        # Of ln(1 + t^2/df), t being the quantile. Beyond the bulk Wallace (1959) has bounds of the
-        # normal deviate's square: it is between df - 1/2 and df times as much.
-        bulk = (df > 2) & (2 * (log_d + log_tails) > df * log_switch)
-        log = log_in_bulk(z, df, a, b, c, d)
-        low, high = np.where(bulk, log, z * z / df), np.where(bulk, log, z * z * a)
-        near, far, width = gap_below(level, loc), gap_above(level, loc), scale * scale * df + TINY
-        surely = log1p_above(far * far / width) <= low * (1 - HILL_SLACK)
-        perhaps = log1p_below(near * near / width) <= high * (1 + HILL_SLACK)
-        return np.where(df < 1, 0.0, verdict(surely, perhaps))
 
 
 # --------------------------------------------------------------------------------------- quantiles
