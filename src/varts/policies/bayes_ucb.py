@@ -97,20 +97,6 @@ class BayesUCB(IndexPolicy):
         tail = tail_of(float(self._round(stats, t)), self.parameters(stats)[0, 0])
         return self.belief(stats).quantile(1 - tail)
 
-    def approximate_indices(self, stats: ArmStats, t: int) -> Floats:
-        """Return `indices` as simulations have them.
-
-        Args:
-            stats: The arms' statistics.
-            t: The round, counted from 1.
-
-        >>> stats = ArmStats(n=[10], mean=[0.5], m2=[4.0])
-        >>> policy = BayesUCB()
-        >>> abs(policy.approximate_indices(stats, 100) / policy.indices(stats, 100) - 1) < 1e-8
-        array([ True])
-        """
-        return super().indices(stats, t)
-
     @staticmethod
     def terms(
         n: Any, mean: Any, m2: Any, patience: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
@@ -212,17 +198,6 @@ def student_quantile(tail: Any, df: Any) -> Any:
     return student_quantile_at(*tail_numbers(tail), *hill_numbers(df))
 
 
-def student_quantile_given(z: Any, tail: Any, df: Any) -> Any:
-    """Compute `student_quantile`, given the normal quantile of the same tail.
-
-    Args:
-        z: `normal_quantile(tail)`.
-        tail: At most 1/2 and above 0.
-        df: The degrees of freedom.
-    """
-    return student_quantile_at(*_beside_normal(z, tail), *hill_numbers(df))
-
-
 def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
     """Compute what quantiles of a tail have in common, whatever their degrees of freedom.
 
@@ -232,13 +207,9 @@ def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
     Args:
         tail: At most 1/2 and above 0.
     """
-    return _beside_normal(normal_quantile(tail), tail)
-
-
-def _beside_normal(z: Any, tail: Any) -> tuple[Any, Any, Any, Any]:
     one = np.maximum(1 / np.tan(np.pi * tail), LEAST)
     two = np.maximum((1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)), LEAST)
-    return z, np.log(2 * tail), np.log(one), np.log(two)
+    return normal_quantile(tail), np.log(2 * tail), np.log(one), np.log(two)
 
 
 def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
