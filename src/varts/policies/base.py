@@ -13,6 +13,7 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
@@ -353,10 +354,11 @@ class IndexPolicy(Policy):
     with the round may be split off into `clock(t)` or `clock(t, *fields)`, a number or a tuple that
     `index` then gets for t; fields are those of the first arm (`ucb.py` has examples).
 
-    What an index needs of the other arms is `common(n, mean, m2)`, a number or a tuple made of the
-    arrays of all arms; `index` gets it after t (`divergence.py` has examples). A policy with
-    `chance` gets a uniform number of the round after that, the same for all arms
-    (`EpsilonGreedy`).
+    If an index depends on all arms, define `common(n, mean, m2)`, `common(n, mean, m2, t)` or
+    `common(n, mean, m2, t, *fields)`. It gets arrays with an entry per arm (and the fields of the
+    first arm) and returns a number or a tuple, which `index` gets after t (`divergence.py` has
+    examples). A policy with `chance` also gets a uniform number after that, a new one in every
+    round and the same for all arms (`EpsilonGreedy`).
 
     An index that takes long to compute may come with `reaches(level, *terms, t, ...)`: 1 if the
     index is surely at least the level, -1 if it is surely below, 0 if that would have to be
@@ -408,11 +410,12 @@ class IndexPolicy(Policy):
         """
         self._ready(stats)
         extra = self.parameters(stats).T
-        moment: tuple[Any, ...] = (float(self._round(stats, t)),)
+        now, first = float(self._round(stats, t)), extra[:, 0]
+        moment: tuple[Any, ...] = (now,)
         if self.clock is not None:
-            moment = as_numbers(clock_of(self, moment[0], *extra[:, 0]))
+            moment = as_numbers(clock_of(self, now, *first))
         if self.common is not None:
-            moment += as_numbers(common_of(self, stats.n, stats.mean, stats.m2))
+            moment += as_numbers(common_of(self, stats.n, stats.mean, stats.m2, now, *first))
         if self.chance:
             moment += (real("u", u, at_least=0, below=1),)
         if self.terms is None:
@@ -596,9 +599,41 @@ def clock_of(policy: IndexPolicy, t: float, *fields: Any) -> Any:
     return _one_or_several(policy, "clock", call_formula(policy, "clock", t, *wanted))
 
 
-def common_of(policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats) -> Any:
-    """What `policy.common` returns: a number or a tuple of them."""
-    return _one_or_several(policy, "common", call_formula(policy, "common", n, mean, m2))
+def common_count(policy: IndexPolicy, fields: int) -> int:
+    """Return how many arguments `policy.common` takes: n, mean and m2; with t; or with the fields.
+
+    Args:
+        policy: A policy with `common`.
+        fields: The number of its fields.
+    """
+    function: Any = policy.common
+    names = inspect.signature(getattr(function, "py_func", function)).parameters
+    count, starred = len(names), any(str(each).startswith("*") for each in names.values())
+    if starred or count not in (3, 4, 4 + fields):
+        allowed = "(n, mean, m2) or (n, mean, m2, t)"
+        if fields:
+            plural = "" if fields == 1 else "s"
+            allowed += f", or these four and {fields} field{plural}"
+        got = ", ".join(map(str, names.values()))
+        raise ValueError(f"common of {name_of(policy)} must take {allowed}, got ({got})")
+    return count
+
+
+def common_of(
+    policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats, t: float, *fields: Any
+) -> Any:
+    """Return the number or tuple that `policy.common` makes, after checking it.
+
+    Args:
+        policy: A policy with `common`.
+        n: The numbers of rewards, as are the next two an array with an entry per arm.
+        mean: Their means.
+        m2: Their sums of squared deviations.
+        t: The round.
+        fields: The policy's fields, of the first arm.
+    """
+    wanted = (n, mean, m2, t, *fields)[: common_count(policy, len(fields))]
+    return _one_or_several(policy, "common", call_formula(policy, "common", *wanted))
 
 
 def _one_or_several(policy: Policy, name: str, made: Any) -> Any:

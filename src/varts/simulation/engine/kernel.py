@@ -158,7 +158,9 @@ def _moment_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:
     fields = policy.parameters(ArmStats.empty(K))[0]
     with np.errstate(all="ignore"):
         times = None if policy.clock is None else clock_of(policy, 1000.0, *fields)
-        shared = None if policy.common is None else common_of(policy, *np.full((3, K), 2.0))
+        shared = None
+        if policy.common is not None:
+            shared = common_of(policy, *np.full((3, K), 2.0), 1000.0, *fields)
     return {
         "clock_count": len(times) if isinstance(times, tuple) else 0,
         "common_count": len(shared) if isinstance(shared, tuple) else 0,
