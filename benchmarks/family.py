@@ -72,8 +72,6 @@ class WrittenOff(IMEDUV):
         ratio = np.where(variance > 0, square / shown, np.where(square > 0, np.inf, 0.0))
         return -(half * np.log1p(ratio) + log_n)
 
-    reaches = None
-
 
 def bayes_ucb_in_numpy(instances, horizon, rng):
     """Bayes-UCB without a prior on Gaussian arms, with SciPy's quantile: regret per run."""

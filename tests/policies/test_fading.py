@@ -80,11 +80,13 @@ def test_copies_and_pickles():
 def test_a_subclass_may_change_something():
     @dataclass(frozen=True)
     class Louder(Fading):
-        def least_weight(self, K):
-            return 2 * self.policy.least_weight(K)
+        factor: float
 
-    assert Louder(varts.UCB1(), 5).least_weight(2).tolist() == [2, 2]
-    assert Louder(varts.UCB1(), 5).pulls_needed(2).tolist() == [1, 1]
+        def least_weight(self, K):
+            return self.factor * self.policy.least_weight(K)
+
+    assert Louder(varts.UCB1(), 5, 2.0).least_weight(2).tolist() == [2, 2]
+    assert Louder(varts.UCB1(), 5, 2.0).pulls_needed(2).tolist() == [1, 1]
 
 
 def test_a_misspelt_attribute_is_an_error_of_the_policy():

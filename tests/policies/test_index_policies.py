@@ -10,7 +10,7 @@ from tests.endings import endings_of
 from tests.policies.built import built
 from tests.seeds import fresh
 from varts import ArmStats, BernoulliBandit, GaussianBandit, NormalGamma
-from varts.policies.bayes_ucb import normal_quantile, student_quantile, student_quantile_given
+from varts.policies.bayes_ucb import normal_quantile, student_quantile
 from varts.policies.divergence import neg_entropy, upper_mean
 from varts.simulation.engine.blocks import Work
 
@@ -37,6 +37,11 @@ WORKED = [
 def test_worked_values(policy, stats, value):
     t = 101 if stats is TEN else 100
     assert policy.indices(stats, t)[0] == pytest.approx(value, abs=1e-9)
+
+
+def approximate_indices(policy, stats, t):
+    """The indices of Bayes-UCB by the formula that simulations compile; its own are exact."""
+    return varts.IndexPolicy.indices(policy, stats, t)
 
 
 def test_ucb1_normal_pulls_first_what_was_pulled_too_little():
@@ -125,8 +130,6 @@ def test_quantiles_of_student():
     tail, df = np.meshgrid(1 / 10 ** np.linspace(np.log10(3), 6, 300), [*range(3, 60), 3.5, 1e4])
     exact = distributions.t.isf(tail, df)
     assert np.abs(student_quantile(tail, df) / exact - 1).max() < 3e-6
-    given = student_quantile_given(normal_quantile(tail), tail, df)
-    assert np.array_equal(given, student_quantile(tail, df))
     for few in (1.0, 2.0):
         expected = distributions.t.isf(tail[0], few)
         assert student_quantile(tail[0], few) == pytest.approx(expected, rel=1e-12)
@@ -143,7 +146,7 @@ def test_bayes_ucb_is_the_quantile_of_the_belief(policy):
     for t in (5123, 10**6):
         exact, belief = policy.indices(stats, t), policy.belief(stats)
         assert exact == pytest.approx(belief.quantile(1 - 1 / t), rel=1e-12)
-        off = (policy.approximate_indices(stats, t) - exact) / (exact - belief.loc)
+        off = (approximate_indices(policy, stats, t) - exact) / (exact - belief.loc)
         assert np.abs(off).max() < 3e-6
 
 
@@ -213,8 +216,9 @@ class Interpreted(varts.Policy):
 
     def choose(self, stats, t, rng):
         bayes = isinstance(self.policy, varts.BayesUCB)
-        indices = self.policy.approximate_indices if bayes else self.policy.indices
-        return int(np.argmax(indices(stats, t)))
+        if bayes:
+            return int(np.argmax(approximate_indices(self.policy, stats, t)))
+        return int(np.argmax(self.policy.indices(stats, t)))
 
 
 LABELS = ["MOSS", "MOSS-Anytime", "KL-UCB-Gauss", "CHK", "Bayes-UCB", "IMED-Gauss", "IMED-UV",

@@ -13,9 +13,13 @@ arrays here and, compiled, the simulation engine; no formula is written twice.
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +169,18 @@ class Policy:
     def _belief(self, stats: ArmStats) -> Belief:
         """Return `belief(stats)` without checking that every arm has its initial pulls."""
         return self.belief(stats)
+
+    def recommend(self, stats: ArmStats) -> int | None:
+        """Return the arm to recommend after a simulated run, or None to leave it to the caller.
+
+        By default it is None, and `simulate` recommends by the rewards' means or by `belief`. A
+        policy that overrides this method is asked instead. It must go by the statistics alone: it
+        sees none of what `update` has remembered.
+
+        Args:
+            stats: The arms' statistics.
+        """
+        return None
 
     def restricted(self, arms: NDArray[np.int64]) -> Self:
         """Return the same policy for some of the arms: what it holds per arm is cut to those.
@@ -338,10 +354,11 @@ class IndexPolicy(Policy):
     with the round may be split off into `clock(t)` or `clock(t, *fields)`, a number or a tuple that
     `index` then gets for t; fields are those of the first arm (`ucb.py` has examples).
 
-    What an index needs of the other arms is `common(n, mean, m2)`, a number or a tuple made of the
-    arrays of all arms; `index` gets it after t (`divergence.py` has examples). A policy with
-    `chance` gets a uniform number of the round after that, the same for all arms
-    (`EpsilonGreedy`).
+    If an index depends on all arms, define `common(n, mean, m2)`, `common(n, mean, m2, t)` or
+    `common(n, mean, m2, t, *fields)`. It gets arrays with an entry per arm (and the fields of the
+    first arm) and returns a number or a tuple, which `index` gets after t (`divergence.py` has
+    examples). A policy with `chance` also gets a uniform number after that, a new one in every
+    round and the same for all arms (`EpsilonGreedy`).
 
     An index that takes long to compute may come with `reaches(level, *terms, t, ...)`: 1 if the
     index is surely at least the level, -1 if it is surely below, 0 if that would have to be
@@ -393,11 +410,12 @@ class IndexPolicy(Policy):
         """
         self._ready(stats)
         extra = self.parameters(stats).T
-        moment: tuple[Any, ...] = (float(self._round(stats, t)),)
+        now, first = float(self._round(stats, t)), extra[:, 0]
+        moment: tuple[Any, ...] = (now,)
         if self.clock is not None:
-            moment = as_numbers(clock_of(self, moment[0], *extra[:, 0]))
+            moment = as_numbers(clock_of(self, now, *first))
         if self.common is not None:
-            moment += as_numbers(common_of(self, stats.n, stats.mean, stats.m2))
+            moment += as_numbers(common_of(self, stats.n, stats.mean, stats.m2, now, *first))
         if self.chance:
             moment += (real("u", u, at_least=0, below=1),)
         if self.terms is None:
@@ -454,18 +472,60 @@ def index_policy(label: str, initial_pulls: int = 1) -> Callable[[Callable[..., 
     1
     """
 
-    def wrap(function: Callable[..., Any]) -> IndexPolicy:
+    pulls = integer("initial_pulls", initial_pulls, at_least=1)
+    return lambda function: _function_policy(label, function, pulls)
+
+
+class FunctionPolicy(IndexPolicy):
+    """The base of the classes that `index_policy` makes, one for each function.
+
+    They can be pickled: what is stored is the label, the function and the initial pulls.
+    """
+
+    #: The arguments of `_function_policy`.
+    made_from: ClassVar[tuple[str, Callable[..., Any], int]]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if "made_from" not in vars(type(self)):  # a subclass is an ordinary class
+            return super().__reduce_ex__(protocol)
+        function = self.made_from[1]
+        # Pickle looks a function up by its name, which in its module now stands for the policy. The
+        # function itself is found there as the policy's `index`.
+        if type(_found_at(function.__module__, function.__qualname__)) is type(self):
+            function.__qualname__ += ".index"
+        return _function_policy, self.made_from
+
+
+# By label, id of the function and initial pulls: a copy has the same class and is equal. A class
+# keeps its function alive, so no other function gets the same id while the class is in here.
+_function_classes: WeakValueDictionary[tuple[str, int, int], type[FunctionPolicy]] = (
+    WeakValueDictionary()
+)
+
+
+def _function_policy(label: str, function: Callable[..., Any], initial_pulls: int) -> IndexPolicy:
+    """Return the policy of a function; always of the same class for the same arguments."""
+    key = label, id(function), initial_pulls
+    kind = _function_classes.get(key)
+    if kind is None:
         body = {
             "label": label,
-            "initial_pulls": integer("initial_pulls", initial_pulls, at_least=1),
+            "initial_pulls": initial_pulls,
             "index": staticmethod(function),
+            "made_from": (label, function, initial_pulls),
             "__module__": function.__module__,
             "__doc__": function.__doc__,
         }
-        kind: type[IndexPolicy] = type(function.__name__, (IndexPolicy,), body)
-        return kind()
+        kind = _function_classes[key] = type(function.__name__, (FunctionPolicy,), body)
+    return kind()
 
-    return wrap
+
+def _found_at(module: str, path: str) -> Any:
+    """Return what a module has at a dotted path, or None."""
+    try:
+        return attrgetter(path)(sys.modules[module])
+    except (KeyError, AttributeError):
+        return None
 
 
 # ----------------------------------------------------------------------- what its functions return
@@ -539,9 +599,41 @@ def clock_of(policy: IndexPolicy, t: float, *fields: Any) -> Any:
     return _one_or_several(policy, "clock", call_formula(policy, "clock", t, *wanted))
 
 
-def common_of(policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats) -> Any:
-    """What `policy.common` returns: a number or a tuple of them."""
-    return _one_or_several(policy, "common", call_formula(policy, "common", n, mean, m2))
+def common_count(policy: IndexPolicy, fields: int) -> int:
+    """Return how many arguments `policy.common` takes: n, mean and m2; with t; or with the fields.
+
+    Args:
+        policy: A policy with `common`.
+        fields: The number of its fields.
+    """
+    function: Any = policy.common
+    names = inspect.signature(getattr(function, "py_func", function)).parameters
+    count, starred = len(names), any(str(each).startswith("*") for each in names.values())
+    if starred or count not in (3, 4, 4 + fields):
+        allowed = "(n, mean, m2) or (n, mean, m2, t)"
+        if fields:
+            plural = "" if fields == 1 else "s"
+            allowed += f", or these four and {fields} field{plural}"
+        got = ", ".join(map(str, names.values()))
+        raise ValueError(f"common of {name_of(policy)} must take {allowed}, got ({got})")
+    return count
+
+
+def common_of(
+    policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats, t: float, *fields: Any
+) -> Any:
+    """Return the number or tuple that `policy.common` makes, after checking it.
+
+    Args:
+        policy: A policy with `common`.
+        n: The numbers of rewards, as are the next two an array with an entry per arm.
+        mean: Their means.
+        m2: Their sums of squared deviations.
+        t: The round.
+        fields: The policy's fields, of the first arm.
+    """
+    wanted = (n, mean, m2, t, *fields)[: common_count(policy, len(fields))]
+    return _one_or_several(policy, "common", call_formula(policy, "common", *wanted))
 
 
 def _one_or_several(policy: Policy, name: str, made: Any) -> Any:

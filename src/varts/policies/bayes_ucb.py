@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
 from varts.policies.base import Compiled, IndexPolicy
-from varts.policies.divergence import TINY, gap_above, gap_below, log1p_above, log1p_below, verdict
+from varts.policies.divergence import TINY
 from varts.policies.formulas import normal_gamma_belief
 from varts.policies.registry import register
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
 
-HILL_SLACK = 1e-5  # more than Hill's second expansion is off by, beside Wallace's bounds
 NO_PRIOR = 0.0, 0.0, -0.5, 0.0  # density 1/sigma^2: location mean, n - 1 degrees of freedom
 
 
@@ -98,20 +97,6 @@ class BayesUCB(IndexPolicy):
         tail = tail_of(float(self._round(stats, t)), self.parameters(stats)[0, 0])
         return self.belief(stats).quantile(1 - tail)
 
-    def approximate_indices(self, stats: ArmStats, t: int) -> Floats:
-        """Return `indices` as simulations have them.
-
-        Args:
-            stats: The arms' statistics.
-            t: The round, counted from 1.
-
-        >>> stats = ArmStats(n=[10], mean=[0.5], m2=[4.0])
-        >>> policy = BayesUCB()
-        >>> abs(policy.approximate_indices(stats, 100) / policy.indices(stats, 100) - 1) < 1e-8
-        array([ True])
-        """
-        return super().indices(stats, t)
-
     @staticmethod
     def terms(
         n: Any, mean: Any, m2: Any, patience: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
@@ -132,22 +117,6 @@ class BayesUCB(IndexPolicy):
         return loc + scale * student_quantile_at(
             z, log_tails, log_one, log_two, df, a, b, c, d, log_d, log_switch
         )
-
-    @staticmethod
-    def reaches(
-        level: Any,
-        loc: Any, scale: Any, df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
-        z: Any, log_tails: Any, log_one: Any, log_two: Any,
-    ) -> Any:  # fmt: skip
-        # Of ln(1 + t^2/df), t being the quantile. Beyond the bulk Wallace (1959) has bounds of the
-        # normal deviate's square: it is between df - 1/2 and df times as much.
-        bulk = (df > 2) & (2 * (log_d + log_tails) > df * log_switch)
-        log = log_in_bulk(z, df, a, b, c, d)
-        low, high = np.where(bulk, log, z * z / df), np.where(bulk, log, z * z * a)
-        near, far, width = gap_below(level, loc), gap_above(level, loc), scale * scale * df + TINY
-        surely = log1p_above(far * far / width) <= low * (1 - HILL_SLACK)
-        perhaps = log1p_below(near * near / width) <= high * (1 + HILL_SLACK)
-        return np.where(df < 1, 0.0, verdict(surely, perhaps))
 
 
 # --------------------------------------------------------------------------------------- quantiles
@@ -229,17 +198,6 @@ def student_quantile(tail: Any, df: Any) -> Any:
     return student_quantile_at(*tail_numbers(tail), *hill_numbers(df))
 
 
-def student_quantile_given(z: Any, tail: Any, df: Any) -> Any:
-    """Compute `student_quantile`, given the normal quantile of the same tail.
-
-    Args:
-        z: `normal_quantile(tail)`.
-        tail: At most 1/2 and above 0.
-        df: The degrees of freedom.
-    """
-    return student_quantile_at(*_beside_normal(z, tail), *hill_numbers(df))
-
-
 def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
     """Compute what quantiles of a tail have in common, whatever their degrees of freedom.
 
@@ -249,13 +207,9 @@ def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
     Args:
         tail: At most 1/2 and above 0.
     """
-    return _beside_normal(normal_quantile(tail), tail)
-
-
-def _beside_normal(z: Any, tail: Any) -> tuple[Any, Any, Any, Any]:
     one = np.maximum(1 / np.tan(np.pi * tail), LEAST)
     two = np.maximum((1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)), LEAST)
-    return z, np.log(2 * tail), np.log(one), np.log(two)
+    return normal_quantile(tail), np.log(2 * tail), np.log(one), np.log(two)
 
 
 def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:

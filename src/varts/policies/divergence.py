@@ -20,7 +20,7 @@ from varts.policies.registry import register
 SURE = 1e-15  # no Bernoulli arm is surer than that, in a logarithm
 NEWTON_STEPS = 5  # from `_above`, to 2e-14
 TINY = 1e-300
-SLACK = 1e-9  # for rounding, where a level must not be missed
+SLACK = 1e-9  # for rounding, in `KLUCB.reaches`
 
 
 def clip_mean(mean: Any) -> Any:
@@ -75,33 +75,6 @@ def variance_shown(variance: Any, otherwise: Any, square: Any) -> Any:
     return np.maximum(np.where(variance > 0, variance, otherwise), TINY * (1 + square))
 
 
-def verdict(surely: Any, perhaps: Any) -> Any:
-    """Compute what `reaches` returns."""
-    return np.where(surely, 1.0, np.where(perhaps, 0.0, -1.0))
-
-
-def gap_below(level: Any, mean: Any) -> Any:
-    """Compute how far a level is above a mean; no further than that, for all rounding."""
-    return np.maximum(level - mean - SLACK * np.abs(level), 0.0)
-
-
-def gap_above(level: Any, mean: Any) -> Any:
-    """Compute the same, and no less far."""
-    return np.maximum(level - mean + SLACK * np.abs(level), 0.0)
-
-
-def log1p_below(x: Any) -> Any:
-    """Compute a lower bound of ln(1 + x), Pade's [3/3]; close up to 2, and at most 11/3."""
-    x = np.minimum(x, 1e6)
-    return x * ((11 * x + 60) * x + 60) / (((3 * x + 36) * x + 90) * x + 60)
-
-
-def log1p_above(x: Any) -> Any:
-    """Compute an upper bound of ln(1 + x), Pade's [3/2]."""
-    x = np.minimum(x, 1e9)
-    return x * ((x + 21) * x + 30) / ((9 * x + 36) * x + 30)
-
-
 def exploration(t: Any, c: Any) -> Any:
     """Compute ln(t) + c ln(ln(t)), with an ln(t) of at least 1 in the second term."""
     return np.log(t) + c * np.log(np.maximum(np.log(t), 1.0))
@@ -150,7 +123,7 @@ class KLUCB(IndexPolicy):
         divergence = information - p * np.log(q) - (1 - p) * np.log(1 - q)
         rounding = SLACK * (1 + 1 / (1 - q))  # of a q close to 1
         margin = np.where(p >= q, 1.0, explored * nth - divergence)
-        return verdict(margin > rounding, margin >= -rounding)
+        return np.where(margin > rounding, 1.0, np.where(margin >= -rounding, 0.0, -1.0))
 
 
 @register
@@ -218,16 +191,6 @@ class CHK(IndexPolicy):
     @staticmethod
     def index(mean: Any, variance: Any, rate: Any, log_t: Any) -> Any:
         return mean + np.sqrt(variance * np.expm1(rate * log_t))
-
-    @staticmethod
-    def reaches(level: Any, mean: Any, variance: Any, rate: Any, log_t: Any) -> Any:
-        x = rate * log_t
-        below = 12 * x / ((x - 6) * x + 12)  # Pade's [2/2] of exp(x), less 1
-        small = np.minimum(x, 4.0)  # up to which his [3/3] is from above
-        above = 2 * small * (60 + small * small) / (((12 - small) * small - 60) * small + 120)
-        near, far = gap_below(level, mean), gap_above(level, mean)
-        surely = far * far <= variance * below * (1 - SLACK)
-        return verdict(surely, (x > 4.0) | (near * near <= variance * above * (1 + SLACK)))
 
 
 @register
@@ -327,15 +290,3 @@ class IMEDUV(IndexPolicy):
     ) -> Any:
         square = (best - mean) * (best - mean)
         return -(half * np.log1p(square / variance_shown(variance, nth * within, square)) + log_n)
-
-    @staticmethod
-    def reaches(
-        level: Any,
-        mean: Any, variance: Any, nth: Any, half: Any, log_n: Any, t: Any, best: Any, within: Any,
-    ) -> Any:  # fmt: skip
-        square = (best - mean) * (best - mean)
-        ratio = square / variance_shown(variance, nth * within, square)
-        least = half * log1p_below(ratio) + log_n
-        most = half * log1p_above(ratio) + log_n
-        slack = SLACK * (1 + np.abs(level))
-        return verdict(most < -level - slack, least <= slack - level)

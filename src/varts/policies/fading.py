@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -62,7 +62,7 @@ class Fading(Policy):
             Forwarding everything by one rule can't miss a method that `Policy` gets later, and it
             covers what only some policies have, such as `posterior` or `prior`.
             """
-            if name.startswith("__") or name in FIELDS:
+            if name.startswith("__") or name == "policy" or name in self.__dict__:
                 return object.__getattribute__(self, name)
             kinds = type(self).__mro__
             if any(name in vars(kind) for kind in kinds[: kinds.index(Policy)]):
@@ -88,9 +88,6 @@ class Fading(Policy):
 
     def for_arms(self, arms: Iterable[str], groups: Mapping[str, str] | None = None) -> Self:
         return replace(self, policy=self.policy.for_arms(arms, groups))
-
-
-FIELDS = frozenset(field.name for field in fields(Fading))
 
 
 def split_fading(policy: Policy) -> tuple[Policy, float]:

@@ -4,7 +4,7 @@ asked of the runs besides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Generic, Self, TypeVar
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from varts._validation import Floats
 from varts.policies import BeliefPolicy, BernoulliTS, Policy, SequentialHalving
+from varts.policies.base import checked_arm
 from varts.policies.fading import split_fading
 from varts.stats import ArmStats, merged
 
@@ -363,7 +364,7 @@ def is_highest_mean(policy: Policy, by: str) -> bool:
         policy: The policy.
         by: "mean" or "belief".
     """
-    return by == "mean" and not isinstance(split_fading(policy)[0], SequentialHalving)
+    return by == "mean" and type(split_fading(policy)[0]).recommend is Policy.recommend
 
 
 def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
@@ -377,17 +378,21 @@ def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) 
         by: "mean" or "belief".
     """
     plain = split_fading(policy)[0]
-    asked = n > 0
-    if isinstance(plain, SequentialHalving):  # who is out stays out
-        asked = n == n.max(axis=-1, keepdims=True)
-    seen = np.where(asked, mean, -np.inf)
-    if by == "mean" or type(plain).belief is Policy.belief:
-        return seen
-    K = n.shape[-1]
-    ready = (n >= plain.least_weight(K)).all(axis=-1)  # formulas hold only then
-    scores = seen.copy()
-    rows = (x[ready] for x in (n, mean, m2))
-    scores[ready] = _believed_means(plain, *rows)
+    recommend = type(plain).recommend
+    if recommend is SequentialHalving.recommend:  # for all rows at once, and equal arms take turns
+        return np.where(n == n.max(axis=-1, keepdims=True), mean, -np.inf)
+    scores, K = np.where(n > 0, mean, -np.inf), n.shape[-1]
+    if by != "mean" and type(plain).belief is not Policy.belief:
+        ready = (n >= plain.least_weight(K)).all(axis=-1)  # formulas hold only then
+        rows = (x[ready] for x in (n, mean, m2))
+        scores[ready] = _believed_means(plain, *rows)
+    if recommend is not Policy.recommend:
+        for row, stats in enumerate(_stats_of_rows(n, mean, m2)):
+            arm = plain.recommend(stats)
+            if arm is not None:
+                others = np.arange(K) != checked_arm(plain, arm, K)
+                scores[row, others] = -np.inf
+                scores[row, arm] = 0.0  # its own may be -inf, too
     return scores
 
 
@@ -401,8 +406,14 @@ def _believed_means(policy: Policy, n: Floats, mean: Floats, m2: Floats) -> Floa
     if inherited and not (policy.pooled or policy.tailed):  # type: ignore[attr-defined]
         made: Any = policy.believe(n, mean, m2, *policy.parameters(ArmStats.empty(K)).T)  # type: ignore[attr-defined]
         return np.broadcast_to(made[0], n.shape)
-    # A belief that depends on the rewards of all arms is computed row by row. A study keeps no m3
-    # and m4. Those of Gaussian rewards will do: they hardly move a belief.
-    rows = zip(n, mean, m2, strict=True)
-    moments = ((*row, np.zeros(K), 3 * row[2] ** 2 / np.maximum(row[0], 1)) for row in rows)
-    return np.array([policy._belief(ArmStats(*row)).mean for row in moments]).reshape(n.shape)
+    # A belief that depends on the rewards of all arms is computed row by row.
+    rows = _stats_of_rows(n, mean, m2)
+    return np.array([policy._belief(stats).mean for stats in rows]).reshape(n.shape)
+
+
+def _stats_of_rows(n: Floats, mean: Floats, m2: Floats) -> Iterator[ArmStats]:
+    """The statistics of every row. A study keeps no m3 and m4; these are those of Gaussian rewards,
+    which will do: they hardly move a belief.
+    """
+    for row in zip(n, mean, m2, strict=True):
+        yield ArmStats(*row, np.zeros(n.shape[-1]), 3 * row[2] ** 2 / np.maximum(row[0], 1))

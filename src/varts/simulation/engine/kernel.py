@@ -13,6 +13,7 @@ from varts.policies import T3C, BeliefPolicy, IndexPolicy, Policy, VarTS
 from varts.policies.base import (
     as_numbers,
     clock_of,
+    common_count,
     common_of,
     compiled_family,
     name_of,
@@ -183,8 +184,7 @@ def _clock_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:
             made["clock_takes"] = len(fields) if takes_fields(policy.clock) else 0
         if policy.common is not None:
             common_of(policy, *np.full((3, K), 2.0), 1000.0, *fields)
-            common: Any = getattr(policy.common, "py_func", policy.common)
-            made["common_takes"] = common.__code__.co_argcount
+            made["common_takes"] = common_count(policy, len(fields))
     return made
 
 
