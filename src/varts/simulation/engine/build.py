@@ -100,6 +100,7 @@ def hooks_of(kernel: Kernel) -> Hooks:
         initial_pull=inlined(initial_pulls.make_initial_pull(rng.below)),
         pull_again=jit(initial_pulls.pull_again),
         stream=rng.stream,
+        unlikely=rng.unlikely,
         move=jit(
             make_move(rng.normal, compile_formula(Cycle.shift), compile_formula(Walk.moved))
         ),
@@ -247,6 +248,8 @@ def machine_code(module: Any, name: str, parts: bytes, level: str) -> bytes:
 
 
 def _emit(module: Any, name: str, level: str) -> bytes:
+    if name != PAY.name:  # in the loop it would take registers from the common kind of reward
+        module.get_function(PAY.name).add_function_attribute("noinline")
     _hide(module, {name})
     _optimize(module, level)
     left = [each.name for each in module.functions if each.is_declaration]

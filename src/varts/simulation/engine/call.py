@@ -75,12 +75,14 @@ INT_ARRAYS = {
 WORD_ARRAYS = {"tapes", "state"}
 
 
+def address_of(array: NDArray[Any]) -> int:
+    """Return where an array's numbers are."""
+    return int(array.__array_interface__["data"][0])
+
+
 def table_of(call: Call, scratch: Scratch) -> Table:
     """Write the slots. The arrays must outlive the call that gets the table."""
-    slots = []
-    for name, value in (*call._asdict().items(), *scratch._asdict().items()):
-        if isinstance(value, np.ndarray):
-            slots.append(value.ctypes.data)
-        else:
-            slots.append(int(np.uint64(value).astype(np.int64)) if name in WORDS else int(value))
-    return np.array(slots, dtype=np.int64)
+    slots = [
+        value if isinstance(value, int) else address_of(value) for value in (*call, *scratch)
+    ]
+    return np.array(slots, dtype=np.uint64).view(np.int64)

@@ -8,16 +8,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from varts.simulation.engine import kernel_cache
-from varts.simulation.engine.call import Table
+from varts.simulation.engine.call import Table, address_of
 from varts.simulation.engine.kernel import Kernel
 from varts.simulation.engine.machine import levels, load
 
 KernelFunction = Callable[[Table], int]
 _C_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # releases the GIL while it runs
-_C_TYPES: dict[str, Any] = {"i": ctypes.c_int64, "u": ctypes.c_uint64, "f": ctypes.c_double}
+_C_TYPES: dict[str, Any] = {
+    "i": ctypes.c_int64,
+    "u": ctypes.c_uint64,
+    "f": ctypes.c_double,
+    "p": ctypes.c_void_p,
+    "v": None,
+}
 NEEDS_NUMBA = b"N"  # the first byte of code that raises exceptions or allocates memory
 
 _loaded: dict[str, int] = {}  # addresses by C name
@@ -57,7 +61,7 @@ def part(name: str, signature: str) -> Callable[..., Any]:
     Args:
         name: The name of the part.
         signature: A letter for the result and one for each argument: i, u, f for numbers, p for an
-            array.
+            array, v for nothing.
     """
     file = f"{name}_{kernel_cache.sources_digest()}"
     with _compiling:
@@ -69,7 +73,7 @@ def part(name: str, signature: str) -> Callable[..., Any]:
             kernel_cache.keep(f"{file}-{levels()[0]}", code)
         if name not in _loaded:
             _load(name, code)
-    kinds = [ctypes.c_void_p if letter == "p" else _C_TYPES[letter] for letter in signature]
+    kinds = [_C_TYPES[letter] for letter in signature]
     return ctypes.CFUNCTYPE(*kinds)(_loaded[name])
 
 
@@ -93,11 +97,6 @@ def _kernel_function(address: int) -> KernelFunction:
     function = _C_ENTRY(address)
 
     def call(table: Table) -> int:
-        return int(function(table.ctypes.data))
+        return int(function(address_of(table)))
 
     return call
-
-
-def address_of(array: np.ndarray[Any, Any]) -> int:
-    """Return where an array's numbers are."""
-    return int(array.__array_interface__["data"][0])

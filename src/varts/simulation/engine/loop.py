@@ -78,6 +78,8 @@ class Hooks:
     pull_again: Callable[..., Any]
     stream: Callable[..., Any]
     move: Callable[..., Any]
+    #: (condition) -> the condition, with a hint to the compiler.
+    unlikely: Callable[..., Any]
 
 
 def make_move(normal: Any, cycle_shift: Any, walk_moved: Any) -> Callable[..., Any]:
@@ -110,7 +112,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
     pay, valid, ends, recommend = hooks.pay, hooks.valid, hooks.ends, hooks.recommend
     note, stream, move = hooks.note, hooks.stream, hooks.move
     begin_initial_pulls, initial_pull = hooks.begin_initial_pulls, hooks.initial_pull
-    pull_again = hooks.pull_again
+    pull_again, unlikely = hooks.pull_again, hooks.unlikely
     CONTEXT, MOVING = flags.context, flags.moving
     FADING, STOPPING = flags.fading, flags.stopping
     BY_ROUND = CONTEXT or MOVING  # a reward belongs to a round, not to a pull
@@ -165,6 +167,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
             else:
                 regret, hits, column = s.progress[REGRET], int(s.progress[HITS]), int(s.progress[COLUMN])
                 waiting, state = int(s.progress[WAITING]), s.state[0]
+            next_round = c.rounds[column]
             while c.check_rounds[check] != 0 and c.check_rounds[check] < first:
                 check += 1
             next_check = c.check_rounds[check]
@@ -200,7 +203,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     for i in range(K):
                         gap[i] = best - c.true_mean[row + i]
                 # 2. Choose an arm.
-                if waiting > 0:
+                if unlikely(waiting > 0):
                     arm, waiting, state = initial_pull(waiting, s, state)
                 else:
                     time = t
@@ -210,7 +213,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                             total += n[i]
                         time = max(int(total), needed) + 1
                     arm, state = select(time, s, parameters, state)
-                    if arm < 0:
+                    if unlikely(arm < 0):
                         return BAD_POLICY
                 # 3. Pay.
                 if BY_ROUND:
@@ -219,7 +222,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                         x += s.shift[arm]
                 else:
                     x = s.next_reward[arm]
-                if x - x != 0:  # NaN or infinite
+                if unlikely(x - x != 0):  # NaN or infinite
                     return BAD_REWARD
                 paid = x
                 x, state = transform(x, state)
@@ -251,10 +254,11 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                 regret += gap[arm]
                 if gap[arm] == 0:
                     hits += 1
-                if t == c.rounds[column]:
+                if unlikely(t == next_round):
                     c.curve[r * c.columns + column] = regret
                     column += 1
-                if t == next_check:
+                    next_round = c.rounds[min(column, c.columns - 1)]
+                if unlikely(t == next_check):
                     pulls = s.pulls if COUNTS_PULLS else n
                     note(c, s, arm, paid, pulls, recommend(s, parameters))
                     check += 1
@@ -266,7 +270,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     c.counter[0] += horizon - horizon % 64 - (t - 1) // 64 * 64
                     last = horizon
                     break
-                if t & 63 == 0:
+                if unlikely(t & 63 == 0):
                     c.counter[0] += 64
                     if c.stop[0] != 0:
                         return STOPPED

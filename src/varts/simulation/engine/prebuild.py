@@ -34,7 +34,7 @@ from varts.simulation.engine.kernel import MIN_ARMS_GROWING, Kernel, kernel_of
 from varts.simulation.engine.machine import levels
 from varts.stopping import StopAtError
 
-PYTHON_PARTS = ("varts_pay", "varts_normal", "varts_uniform", "varts_is_certain")
+PYTHON_PARTS = ("varts_average", "varts_pay", "varts_normal", "varts_uniform", "varts_is_certain")
 
 
 def built_in_kernels() -> list[Kernel]:

@@ -22,9 +22,10 @@ from varts.policies.base import checked_arm, chosen_arm, name_of
 from varts.policies.fading import split_fading
 from varts.problems.drift import Cycle, Walk
 from varts.simulation.engine import initial_pulls, splitmix
+from varts.simulation.engine.call import address_of
 from varts.simulation.engine.checkpoints import note
 from varts.simulation.engine.kernel import CUSTOM, reward_kind
-from varts.simulation.engine.kernels import address_of, part
+from varts.simulation.engine.kernels import part
 from varts.simulation.engine.loop import MEMORY, Flags, Hooks, make_move, make_play
 from varts.simulation.engine.scratch import Scratch
 from varts.stats import ArmStats, merged_moments
@@ -122,6 +123,7 @@ class _Memory:
             initial_pull=initial_pulls.make_initial_pull(splitmix.below),
             pull_again=initial_pulls.pull_again,
             stream=splitmix.stream,
+            unlikely=lambda condition: condition,
             move=make_move(_normal, Cycle.shift, Walk.moved),
         )
 

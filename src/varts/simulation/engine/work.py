@@ -24,7 +24,7 @@ from varts.policies.linear import LinearPolicy, LinearSampler
 from varts.problems import Drifting, Instances, Problem
 from varts.problems.contextual import ContextualProblem
 from varts.problems.drift import STILL
-from varts.simulation.engine.call import NEVER, NO_FLOATS, NO_INTS, Call, table_of
+from varts.simulation.engine.call import NEVER, NO_FLOATS, NO_INTS, Call, address_of, table_of
 from varts.simulation.engine.checkpoints import (
     GAP,
     HIGHEST,
@@ -53,7 +53,6 @@ from varts.simulation.engine.kernel import (
 )
 from varts.simulation.engine.kernels import (
     KernelFunction,
-    address_of,
     compile_kernel,
     find_kernel,
     part,
@@ -84,7 +83,7 @@ from varts.simulation.results import (
     score_arms,
     subtree_size,
 )
-from varts.stats import ArmStats, merged
+from varts.stats import ArmStats
 from varts.stopping import StopRule
 
 MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up to a batch of them
@@ -235,8 +234,6 @@ class Work:
         Args:
             bar: Where to show what is being compiled.
         """
-        from varts.simulation.engine.diagnosis import diagnose
-
         missing: dict[Kernel, str] = {}
         for label, kernel in self.kernels.items():
             if kernel is not None and find_kernel(kernel) is None:
@@ -248,6 +245,8 @@ class Work:
             try:
                 compile_kernel(kernel)
             except Exception as error:  # Numba's are of many kinds
+                from varts.simulation.engine.diagnosis import diagnose
+
                 raise ValueError(diagnose(kernel, error)) from error
         self.players  # noqa: B018  # made here, in one thread
 
@@ -664,31 +663,14 @@ def python_ends(rule: StopRule | None) -> Callable[..., bool]:
 
 
 def average_curves(curves: Floats) -> RegretCurve:
-    """Return the mean curve over runs, a row each, merged block by block."""
-    runs, rounds = curves.shape
-    whole = runs // RUNS_PER_BLOCK
-    end = whole * RUNS_PER_BLOCK
-    parts = [_moments(curves[:end].reshape(whole, RUNS_PER_BLOCK, rounds))] if whole else []
-    if end < runs:
-        parts.append(_moments(curves[None, end:]))
-    n, mean, m2 = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    for one, other in merge_order(len(n)):
-        _, mean[one], m2[one] = merged(
-            n[one], mean[one], m2[one], n[other], mean[other], m2[other]
-        )
-        n[one] += n[other]
-    return RegretCurve(runs, mean[0].copy(), m2[0].copy())
+    """Return the mean curve over runs, a row each, merged block by block.
 
-
-def _moments(blocks: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return count, mean and sum of squared deviations of each block, added run after run.
-
-    NumPy's own sums add in an order that depends on the shape, and bits must not.
+    Compiled: NumPy's own sums add in an order that depends on the shape, and bits must not.
     """
-    count, size, rounds = blocks.shape
-    mean, m2 = np.zeros((2, count, rounds))
-    for r in range(size):
-        mean += blocks[:, r] / size
-    for r in range(size):
-        m2 += (blocks[:, r] - mean) ** 2
-    return np.full(count, float(size)), mean, m2
+    runs, rounds = curves.shape
+    order = merge_order(-(-runs // RUNS_PER_BLOCK))
+    n, (mean, m2) = np.zeros(len(order) + 1), np.zeros((2, len(order) + 1, rounds))
+    average = part("varts_average", "vpiiipippp")
+    at = [address_of(array) for array in (curves, order, n, mean, m2)]
+    average(at[0], runs, rounds, RUNS_PER_BLOCK, at[1], len(order), *at[2:])
+    return RegretCurve(runs, mean[0].copy(), m2[0].copy())

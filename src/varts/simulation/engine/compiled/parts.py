@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from numba import types
 
 from varts.simulation.engine.compiled import beta, certainty, linear, rng, student
-from varts.simulation.engine.compiled.jit import inlined
+from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import Process, make_parts
 from varts.simulation.engine.compiled.linear import LinearParts
 from varts.simulation.engine.compiled.reward_tape import pay_any
+from varts.simulation.engine.compiled.select_belief import merge
 
 f8, i8, u8, void = types.float64, types.int64, types.uint64, types.void
 floats, ints, words = types.CPointer(f8), types.CPointer(i8), types.CPointer(u8)
@@ -97,11 +98,41 @@ def _one_draw(draw: Any) -> Callable[[], Any]:
     return lambda: drawn
 
 
-# Kernels don't call these two. The loop does, around policies in plain Python.
+@jit
+def average_runs(curves, runs, columns, runs_per_block, order, pairs, n, mean, m2):
+    """Compute mean and sum of squared deviations of each column, in the first rows of both.
+
+    First for each block of rows, then for pairs of blocks in the `order` of `results.merge_order`.
+    Row by row, so that it vectorizes.
+    """
+    blocks = (runs + runs_per_block - 1) // runs_per_block
+    for block in range(blocks):
+        first, last = block * runs_per_block, min((block + 1) * runs_per_block, runs)
+        n[block] = last - first
+        for r in range(first, last):
+            for c in range(columns):
+                mean[block * columns + c] += curves[r * columns + c] / n[block]
+        for r in range(first, last):
+            for c in range(columns):
+                gap = curves[r * columns + c] - mean[block * columns + c]
+                m2[block * columns + c] += gap * gap
+    for pair in range(pairs):
+        one, other = order[2 * pair], order[2 * pair + 1]
+        for c in range(columns):
+            i, j = one * columns + c, other * columns + c
+            _, mean[i], m2[i] = merge(n[one], mean[i], m2[i], n[other], mean[j], m2[j])
+        n[one] += n[other]
+
+
+# Kernels don't call these three. Python does, the last two around policies in plain Python.
+AVERAGE = Part(
+    "varts_average", void(floats, i8, i8, i8, ints, i8, floats, floats, floats),
+    _plain(average_runs),
+)  # fmt: skip
 NORMAL = Part("varts_normal", f8(words), _one_draw(rng.normal))
 UNIFORM = Part("varts_uniform", f8(words), _one_draw(rng.uniform))
 
-PARTS: tuple[Part, ...] = (PAY, NORMAL, UNIFORM, *STUDENT, *BETA, *BY_PRIOR, *BY_ALL, IS_CERTAIN)
+PARTS: tuple[Part, ...] = (PAY, AVERAGE, NORMAL, UNIFORM, *STUDENT, *BETA, *BY_PRIOR, *BY_ALL, IS_CERTAIN)
 
 
 def lazy_parts(pair: tuple[Part, Part]) -> tuple[Any, Any]:
