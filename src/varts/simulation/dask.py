@@ -17,12 +17,12 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
+from varts._digest import package_digest
 from varts._progress import Progress
 from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.kernel_cache import sources_digest
 from varts.simulation.results import RUNS_PER_BLOCK, BlockResults, subtree_size
 
 SECONDS_PER_TASK = 1.0  # far above dask's cost of a task, and little to lose with a worker
@@ -193,7 +193,7 @@ def _unpickle(pickled: bytes) -> tuple[Problem, dict[str, Policy]]:
 def _versions() -> dict[str, str]:
     """What must be equal for equal bits."""
     packages = {name: metadata.version(name) for name in ("varts", "numpy", "numba")}
-    return {**packages, "sources": sources_digest()}
+    return {**packages, "sources": package_digest()}
 
 
 def _compare(worker: str, theirs: Any, ours: dict[str, str]) -> None:

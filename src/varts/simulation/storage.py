@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varts._caching import computed_once
+from varts._digest import package_digest
 from varts._files import replacing
 from varts._validation import abbreviate
 from varts.policies import Policy
@@ -178,6 +179,19 @@ def is_current(provenance: Mapping[str, Any]) -> bool:
     return bool(provenance.get("versions") == _versions())
 
 
+def common_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the versions on which all studies agree: all of them, unless the code has changed.
+
+    A study whose versions are incomplete is not current, so `extend` plays all of its runs again.
+    """
+    first, *others = (each.get("versions", {}) for each in provenances)
+    return {
+        name: version
+        for name, version in first.items()
+        if all(each.get(name) == version for each in others)
+    }
+
+
 def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Refuse two studies that are not of the same runs."""
     numbers = "seed", "instance_seed", "horizon", "runs"
@@ -200,11 +214,9 @@ def key_of(work: Work) -> str:
 @cache
 def _versions() -> dict[str, str]:
     """What the numbers were made with; reading it from disk takes longer than a small study."""
-    from varts.simulation.engine.kernel_cache import sources_digest
-
     packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
     machine = {"python": platform.python_version(), "machine": platform.machine()}
-    return {**packages, **machine, "sources": sources_digest()}
+    return {**packages, **machine, "sources": package_digest()}
 
 
 # ----------------------------------------------------------------------------------------- recipes

@@ -26,7 +26,13 @@ from varts.simulation.results import (
     RunRecord,
     read_only,
 )
-from varts.simulation.storage import compare_settings, is_current, origin_of, rebuild
+from varts.simulation.storage import (
+    common_versions,
+    compare_settings,
+    is_current,
+    origin_of,
+    rebuild,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -298,6 +304,7 @@ class Study(Outcome):
         provenances = [study.provenance for study in studies]
         provenance = {
             **self.provenance,
+            "versions": common_versions(provenances),
             "policies": gather([each.get("policies", {}) for each in provenances]),
         }
         recipes = [each["recipe"] for each in provenances if "recipe" in each]
