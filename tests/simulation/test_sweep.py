@@ -1,5 +1,10 @@
 """Many settings in one call: every study is the one that `simulate` makes, and none is lost."""
 
+import errno
+import os
+import stat
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,6 +18,7 @@ def make(K, s):
     return BetaBandit(K, s), ["TS14", "UCB1"]
 
 
+UNREADABLE = Path("/proc/self/mem")  # to open it works, to read it fails, even for root
 GRID = {"K": [2, 4], "s": [1.0, 10.0]}
 
 
@@ -66,6 +72,34 @@ def test_a_folder_remembers(tmp_path, monkeypatch):
     assert sweep(GRID, make, horizon=40, runs=16, folder=tmp_path) == first and len(played) == 3
     sweep(GRID, make, horizon=40, runs=16, seed=1, folder=tmp_path)
     assert len(played) == 7
+
+
+@pytest.mark.skipif(not UNREADABLE.exists(), reason="needs Linux")
+def test_a_file_that_cannot_be_read_is_not_overwritten(tmp_path):
+    """It may hold a good study: only a damaged one may be replaced."""
+    grid = {"problem": BetaBandit(2), "policies": "UCB1"}
+    options = {"horizon": 20, "runs": 8, "folder": tmp_path}
+    sweep(grid, **options)
+    (path,) = tmp_path.iterdir()
+    path.rename(tmp_path / "study")
+    path.symlink_to(UNREADABLE)
+    with pytest.raises(OSError, match=rf"^\[Errno {errno.EIO}\] .*: '{path}'$"):
+        varts.Study.load(path)
+    with pytest.raises(OSError, match=rf"^\[Errno {errno.EIO}\] .*: '{path}'$"):
+        sweep(grid, **options)
+    assert path.readlink() == UNREADABLE
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_of_somebody_else_is_reported_as_that(tmp_path):
+    grid = {"problem": BetaBandit(2), "policies": "UCB1"}
+    options = {"horizon": 20, "runs": 8, "folder": tmp_path}
+    sweep(grid, **options)
+    (path,) = tmp_path.iterdir()
+    path.chmod(0)
+    with pytest.raises(PermissionError, match=path.name):
+        sweep(grid, **options)
+    assert stat.S_IMODE(path.stat().st_mode) == 0
 
 
 def test_what_a_result_is_made_from_is_in_its_name(tmp_path):

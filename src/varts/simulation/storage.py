@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib import import_module, metadata
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,27 +76,37 @@ def write(
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return the rounds, results, provenance and parts of the study in a file.
+    """Return the rounds, results, provenance and parts of a saved study.
 
     Args:
         path: The file.
 
     Raises:
-        ValueError: If it is some other file.
+        OSError: If the file can't be read. Its content may be fine.
+        ValueError: If the content is not a study, or is damaged.
     """
     try:
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a failing disk leaves it out
+        raise
+    try:
+        with np.load(BytesIO(content), allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if header["format"] != 1:
                 raise ValueError(f"format {header['format']}")
             results = {label: _result(file, i) for i, label in enumerate(header["labels"])}
-            made = {"rounds": file["rounds"], "results": results}
-            return {**made, "provenance": header["provenance"], "parts": _parts(file, results)}
-    except FileNotFoundError:
+            return {
+                "rounds": file["rounds"],
+                "results": results,
+                "provenance": header["provenance"],
+                "parts": _parts(file, results),
+            }
+    except MemoryError:
         raise
-    except Exception:
+    except Exception:  # what NumPy and zipfile raise depends on where the damage is
         raise ValueError(
-            f"{path} must be a file that Study.save wrote, got something else"
+            f"{path} must be a file that Study.save wrote, got another one or a damaged one"
         ) from None
 
 

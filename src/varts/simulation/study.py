@@ -394,7 +394,8 @@ class Study(Outcome):
             path: The .npz file.
 
         Raises:
-            ValueError: If it is some other file.
+            OSError: If the file can't be read.
+            ValueError: If it is another file, or is damaged.
         """
         return cls(**storage.read(path))
 

@@ -457,12 +457,10 @@ def _columns(name: str, path: Any, arms: Arms) -> pl.DataFrame:
     """A CSV file of numbers."""
     if not isinstance(path, str):
         raise TypeError(f"{name} must be the name of a CSV file, got {abbreviate(path)}")
-    file = arms.folder / path
+    content = (arms.folder / path).read_bytes()  # a file that can't be read is not a wrong one
     try:
-        table = pl.read_csv(file, infer_schema_length=None)
-    except FileNotFoundError:
-        raise
-    except Exception:
+        table = pl.read_csv(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:
         raise ValueError(f"{name} must be a CSV file, got {path!r}") from None
     for column in table:
         if not column.dtype.is_numeric() or column.null_count():

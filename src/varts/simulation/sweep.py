@@ -178,7 +178,8 @@ def sweep(
         runs: Runs of a study.
         seed: The seed of every study, so that settings are compared on the same random numbers.
         folder: Where to keep every study, in a file named by a hash of everything that it is made
-            from; what is there already is not played again.
+            from; what is there already is not played again. A damaged file is replaced. A file
+            that can't be read is left alone, and the error is raised.
         threads: As in `simulate`, as are progress and executor.
         progress: Whether to show a bar.
         executor: A dask.distributed Client.
@@ -294,15 +295,21 @@ def play_settings(
 def _play(
     work: Work, folder: Path | None, threads: int | None, executor: Client | None, bar: Progress
 ) -> Study:
-    """The study from the folder, if it is there, else a new one, which is kept."""
-    path = None if folder is None else folder / f"{key_of(work)}.npz"
-    if path is not None and path.exists():
-        try:
-            return Study.load(path)
-        except ValueError:
-            pass  # damaged: it is made anew
+    """Return the study from the folder if it is there; else play it and keep it.
+
+    A file's name is a hash of everything that the study depends on, the code included, so a file
+    with the right name is never out of date. If its content is damaged, it is replaced. If it can't
+    be read, nobody knows what it holds: the error is raised and the file is left alone.
+    """
+    if folder is None:
+        return study_of(work, threads, executor, bar)
+    path = folder / f"{key_of(work)}.npz"
+    try:
+        return Study.load(path)
+    except (FileNotFoundError, ValueError):
+        pass  # missing, or damaged
     study = study_of(work, threads, executor, bar)
-    if path is not None and not study.interrupted:
+    if not study.interrupted:
         study.save(path)
     return study
 
