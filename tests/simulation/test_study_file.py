@@ -473,7 +473,7 @@ def test_mistakes_in_problems_with_features(problem, sentence, tmp_path):
 
 def test_a_table_that_cannot_be_read_is_not_called_a_wrong_one(tmp_path):
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(IsADirectoryError, match="folder.csv"):
+    with pytest.raises(IsADirectoryError, match=r"folder\.csv"):
         study_file.parse(body({"kind": "linear", "contexts": "folder.csv"}), tmp_path)
     (tmp_path / "empty.csv").touch()
     with pytest.raises(ValueError, match=r"contexts must be a CSV file, got 'empty\.csv'"):

@@ -127,8 +127,12 @@ class Outcome:
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same table for pandas."""
-        return tables.to_pandas(self.to_polars())
+        """Return the same table for pandas, without the pyarrow that polars' own way needs."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     # ------------------------------------------------------------------------ what was asked for
 

@@ -18,7 +18,7 @@ from varts.problems import Problem
 from varts.simulation.simulate import make_work, study_of
 from varts.simulation.storage import key_of
 from varts.simulation.study import Study
-from varts.simulation.tables import Table, to_html
+from varts.simulation.tables import to_html
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -129,7 +129,7 @@ class Sweep:
             )
             for setting, study in zip(self.settings, self.studies, strict=True)
         ]
-        return Table(pl.concat([pl.DataFrame(each) for each in made], how="vertical_relaxed"))
+        return pl.concat(made, how="vertical_relaxed")
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,35 +21,10 @@ from varts._text import printable
 from varts._validation import Floats, real
 from varts.simulation.results import Ending, PolicyResult, RunRecord
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
-class Table(pl.DataFrame):
-    """A polars DataFrame that pandas can have without pyarrow."""
-
-    def to_pandas(self, *args: Any, **kwargs: Any) -> pd.DataFrame:
-        """Return the same table for pandas.
-
-        Args:
-            args: Not used.
-            kwargs: Not used.
-        """
-        return to_pandas(self)
-
-
-def to_pandas(table: pl.DataFrame) -> pd.DataFrame:
-    """The same table for pandas."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
-    return pd.DataFrame(table.to_dict(as_series=False))
-
-
-def summarise(results: Mapping[str, PolicyResult], against: str, level: float) -> Table:
+def summarise(results: Mapping[str, PolicyResult], against: str, level: float) -> pl.DataFrame:
     """A row per policy at the horizon, best first."""
     rows = []
     for label, result in results.items():
@@ -72,12 +47,12 @@ def summarise(results: Mapping[str, PolicyResult], against: str, level: float) -
                 "difference_high": difference.high,
             }
         )
-    return Table(pl.DataFrame(rows).sort("regret", maintain_order=True))
+    return pl.DataFrame(rows).sort("regret", maintain_order=True)
 
 
 def identify(
     records: Mapping[str, RunRecord], checkpoints: NDArray[np.int64], level: float
-) -> Table:
+) -> pl.DataFrame:
     """A row per policy and checkpoint: how often the recommended arm is not a best one, and what
     it would cost per round to stay with it."""
     rows = []
@@ -89,10 +64,12 @@ def identify(
             rows.append([label, n, *wrong, *regret])
     ends = ("", "_low", "_high")
     names = [f"{what}{end}" for what in ("wrong", "simple_regret") for end in ends]
-    return Table(pl.DataFrame(rows, schema=["policy", "round", *names], orient="row"))
+    return pl.DataFrame(rows, schema=["policy", "round", *names], orient="row")
 
 
-def stop_table(endings: Mapping[str, Ending], regrets: Mapping[str, Floats], level: float) -> Table:
+def stop_table(
+    endings: Mapping[str, Ending], regrets: Mapping[str, Floats], level: float
+) -> pl.DataFrame:
     """A row per policy: when a stopping rule ended the runs, and how often it was wrong."""
     rows = []
     for label, ending in endings.items():
@@ -114,7 +91,7 @@ def stop_table(endings: Mapping[str, Ending], regrets: Mapping[str, Floats], lev
             }
         )
     integers = dict.fromkeys(("runs", "median", "q95"), pl.Int64)
-    return Table(pl.DataFrame(rows, schema_overrides=integers))
+    return pl.DataFrame(rows, schema_overrides=integers)
 
 
 def _with_ends(name: str, found: Interval) -> dict[str, float]:
@@ -132,21 +109,19 @@ def name_quantile(share: float) -> str:
 
 def spread(
     regrets: Mapping[str, Floats], checkpoints: NDArray[np.int64], shares: Iterable[float]
-) -> Table:
+) -> pl.DataFrame:
     """A row per policy and checkpoint: quantiles over runs of the regret."""
     shares = [real("share", share, at_least=0, at_most=1) for share in shares]
-    return Table(
-        pl.concat(
-            pl.DataFrame({"round": checkpoints}).select(
-                pl.lit(label).alias("policy"),
-                pl.all(),
-                *(
-                    pl.Series(name_quantile(share), np.quantile(regret, share, axis=0))
-                    for share in shares
-                ),
-            )
-            for label, regret in regrets.items()
+    return pl.concat(
+        pl.DataFrame({"round": checkpoints}).select(
+            pl.lit(label).alias("policy"),
+            pl.all(),
+            *(
+                pl.Series(name_quantile(share), np.quantile(regret, share, axis=0))
+                for share in shares
+            ),
         )
+        for label, regret in regrets.items()
     )
 
 
