@@ -339,19 +339,27 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 def _path(value: Any) -> str:
-    return f"{value.__module__}:{value.__qualname__}"
+    """Return the name by which a file refers to a class or a function, such as `varts:VarTS`.
+
+    Within this package it names no file, so that code can move between files: a public class is
+    in `varts`, and anything else is in its subpackage, such as `varts.problems:Fixed`.
+    """
+    module, name = value.__module__, value.__qualname__
+    if _is_own(module):
+        for package in ("varts", _subpackage(module)):
+            if _find_own(package, name) is value:
+                return f"{package}:{name}"
+    return f"{module}:{name}"
 
 
 def _find(path: str, recipe: dict[str, Any]) -> Any:
+    """Return the class or the function of a recipe, if it is there and its code is the same."""
     module, _, name = path.partition(":")
-    if module.partition(".")[0] == "varts":
-        try:
-            import_module(module)
-        except ModuleNotFoundError:  # an older version wrote it: public classes are still in varts
-            module = "varts"
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    if _is_own(module):  # an older version may have written the name of a file
+        found = _find_own("varts", name)
+        found = _find_own(_subpackage(module), name) if found is None else found
+    else:
+        found = _attribute(sys.modules.get(module), name)
     if found is None:
         raise ValueError(f"{name} must be in the module {module}, imported before; got none")
     if isinstance(found, np.ufunc):
@@ -360,6 +368,35 @@ def _find(path: str, recipe: dict[str, Any]) -> Any:
     if _code(code) != {name: recipe[name] for name in ("code",) if name in recipe}:
         raise ValueError(f"{name} of {module} must be what it was, got other code")
     return found
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == "varts"
+
+
+def _subpackage(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def _find_own(package: str, name: str) -> Any:
+    """Look a name up in a package and, unless that is `varts`, in all of its modules."""
+    try:
+        modules = [import_module(package)]
+    except ModuleNotFoundError:
+        return None
+    if package != "varts":
+        modules += [
+            module for path, module in sys.modules.items() if path.startswith(f"{package}.")
+        ]
+    found = (_attribute(module, name) for module in modules)
+    return next((each for each in found if each is not None), None)
+
+
+def _attribute(module: Any, name: str) -> Any:
+    """Look up a name with dots; None if it is missing."""
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    return module
 
 
 # ----------------------------------------------------------------------------- code of users
