@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varts import bounds
-from varts._validation import abbreviate, choice, real
+from varts._validation import abbreviate, choice, real, unknown
 from varts.plotting.style import (
     BOUND_LABEL,
     figure,
@@ -71,9 +71,9 @@ def regret_curves(
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
     drawn = study if policies is None else study.select(policies)
-    for names in (labels, styles):
-        for label in names or ():
-            study.select(label)  # says so if there is none
+    for label in {**(labels or {}), **(styles or {})}:
+        if label not in study.labels:
+            raise ValueError(unknown("policy", label, study.labels))
     for label in drawn.labels:
         line = {**line_style(label, study.labels.index(label)), **(styles or {}).get(label, {})}
         _draw_policy(ax, drawn, label, plain((labels or {}).get(label, label)), line, quantiles)
