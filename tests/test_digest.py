@@ -1,6 +1,7 @@
 """An edit to any file of the package is noticed where results of other code must not be used."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,14 @@ def test_a_file_that_is_added_or_renamed_changes_the_digest(monkeypatch, tmp_pat
     assert len(set(found)) == 3 and found[2] == found[3]
 
 
+def test_files_and_workers_are_compared_by_the_digest():
+    from varts._digest import package_digest
+    from varts.simulation import dask, storage
+
+    for versions in (storage._versions(), dask._versions()):
+        assert versions["sources"] == package_digest()
+
+
 def test_extend_does_not_mix_blocks_of_studies_that_were_merged():
     """One study is of this code and the other is not: then all runs are played again."""
     current = simulate(BetaBandit(2), {"a": "UCB1"}, 9, 16)
@@ -86,8 +95,6 @@ def test_extend_does_not_mix_blocks_of_studies_that_were_merged():
 
 
 def _shifted(part):
-    from dataclasses import replace
-
     policies = {
         label: replace(result, final=result.final + 1) for label, result in part.policies.items()
     }

@@ -172,7 +172,7 @@ def test_one_bar_for_all():
         ({"K": [2, 2]}, make, ValueError, "values of K must be different, got 2 twice"),
         ({"K": [2]}, "make", TypeError, "make must be a function, got 'make'"),
         ({"K": [2]}, lambda K: K, TypeError, "make must return a problem and policies, got 2"),
-        ({"regret": [2]}, make, ValueError, "an axis must not be called as a column is"),
+        ({"regret": [2]}, make, ValueError, "axis name 'regret' is already a column"),
         ({"s": [1.0], "K": [2], "runs": [8, 0]}, make, ValueError,
          "runs must be a whole number >= 1, got 0 (where s = 1.0, K = 2, runs = 0)"),
     ],
