@@ -166,7 +166,7 @@ _preparing = threading.Lock()
 def play(pickled_work: PickledWork, first: int, count: int) -> BlockResults | None:
     """Play `count` blocks, beginning with `first`, and return them merged. Runs on a worker."""
     with _preparing:  # one thread compiles, and the others wait for it
-        _compare("a worker", _versions(), pickled_work.versions)  # this one may have joined later
+        _compare("a worker", _versions(), pickled_work.versions)  # it may have joined later
         problem, policies = _unpickle(pickled_work.pickled)
         work = replace(pickled_work.rest, problem=problem, policies=policies)
         for label in policies:

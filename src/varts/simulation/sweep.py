@@ -299,7 +299,7 @@ def _play(
 
     A file's name is a hash of everything that the study depends on, the code included, so a file
     with the right name is never out of date. If its content is damaged, it is replaced. If it can't
-    be read, nobody knows what it holds: the error is raised and the file is left alone.
+    be read, it may hold a good study: the error is raised and the file is left alone.
     """
     if folder is None:
         return study_of(work, threads, executor, bar)
