@@ -1,4 +1,4 @@
-"""Files that are written: each appears when it is complete, and replaces what had its name."""
+"""Write files atomically: a file appears when it is complete, and replaces the old one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file beside `path` to write to, which becomes `path` when the body ends without error.
+    """Yield a new file beside `path`, which replaces `path` when the body ends without error.
 
-    Nobody else may read it before; then it has the permissions of the file that it replaces, or
-    those of any new file. A link at `path` is replaced, not followed. An error leaves what was
-    there as it was, and nothing beside it. What is no file, as /dev/stdout, is written to directly.
+    Until then, only this user may read it. Then it gets the permissions of the file that it
+    replaces, or those of any new file. A link at `path` is replaced, not followed. After an error,
+    the old file is unchanged and the new one is deleted. Anything that isn't a regular file, such
+    as /dev/stdout, is written to directly.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -43,12 +44,12 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         if error.filename is None:
             raise
-        # Not the name of the new file, of which nobody has heard.
+        # Name the file that the caller asked for, not the temporary one.
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _create(part: Path) -> int:
-    """Make a file that was not there, not even as a link; its permissions, by the umask."""
+    """Create a file and return its mode, as the umask sets it. Fail if the name is taken."""
     handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
         return os.fstat(handle).st_mode
@@ -57,13 +58,13 @@ def _create(part: Path) -> int:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file."""
+    """Write a text file, atomically."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
-    """Write a table as CSV that no spreadsheet takes for formulas."""
+    """Write a table as CSV, atomically, with text quoted so that spreadsheets run no formulas."""
     import polars as pl
 
     with replacing(path) as part:

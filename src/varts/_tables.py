@@ -1,4 +1,4 @@
-"""Tables that people have, as polars data frames."""
+"""Convert the tables that users pass to polars data frames."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from varts._validation import abbreviate
 
 
 def is_pandas(table: Any) -> bool:
-    """Whether it is a data frame of pandas, which need not be installed."""
+    """Return whether a table is a pandas DataFrame, without importing pandas."""
     return type(table).__module__.split(".")[0] == "pandas" and hasattr(table, "columns")
 
 
 def from_pandas(name: str, frame: Any) -> pl.DataFrame:
-    """Convert through Python objects, which needs no pyarrow; a missing value becomes None."""
+    """Convert a pandas DataFrame by Python objects, which needs no pyarrow. NaN becomes None."""
     names = [str(name) for name in frame.columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"columns of the {name} must have different names, got {twice!r} twice")
+        raise ValueError(f"columns of {name} must have different names, got {twice!r} twice")
     objects = frame.astype(object).where(frame.notna(), None)
     return pl.DataFrame(
         [pl.Series(name, objects.iloc[:, i].tolist(), strict=False) for i, name in enumerate(names)]
@@ -28,7 +28,7 @@ def from_pandas(name: str, frame: Any) -> pl.DataFrame:
 
 
 def to_frame(name: str, table: Any) -> pl.DataFrame:
-    """A polars or pandas data frame, or a mapping from names to lists, as one of polars."""
+    """Return a polars DataFrame from one of polars or pandas, or a mapping from names to lists."""
     if isinstance(table, pl.DataFrame):
         return table
     if is_pandas(table):

@@ -188,7 +188,7 @@ def test_lower_bounds_are_drawn_for_one_instance():
     ends = [line.get_ydata()[-1] / np.log(100) for line in ax.lines[1:]]
     assert ends == pytest.approx([8.0, 2 / np.log(1.25)])
     many = Study(made.rounds, made.results, {"problem": {"problem": "GaussianBandit", "K": 2}})
-    with pytest.raises(ValueError, match=r"must be for GaussianBandit.fixed or .* GaussianBandit$"):
+    with pytest.raises(ValueError, match=r"a study of GaussianBandit.fixed or .* GaussianBandit$"):
         many.plot(lower_bound="lai-robbins")
     with pytest.raises(ValueError, match="unknown lower_bound 'lai'"):
         fixed.plot(lower_bound="lai")

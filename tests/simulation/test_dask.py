@@ -342,13 +342,13 @@ def test_without_dask(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["simulate", str(tmp_path / "study.toml"), "--scheduler", "tcp://127.0.0.1:1"])
     assert stopped.value.code == 2
-    told = "varts: dask is needed for a cluster: pip install 'varts[dask]'\n"
+    told = "varts: a cluster needs dask: pip install 'varts[dask]'\n"
     assert capsys.readouterr().err == told
 
 
 def test_without_dask_an_executor_is_an_import_error(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match="dask is needed for a cluster: pip install"):
+    with pytest.raises(ImportError, match="a cluster needs dask: pip install"):
         simulate(problem, "UCB1", 20, 16, executor=3)
 
 

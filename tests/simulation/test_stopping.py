@@ -155,7 +155,7 @@ def test_what_cannot_be_asked():
         simulate(PROBLEM, varts.Fading("VarTS", 50), 20, 2, stop=rule)
     with pytest.raises(ValueError, match=r"got a problem that drifts$"):
         simulate(varts.Steps(PROBLEM, 50), "VarTS", 20, 2, stop=rule)
-    with pytest.raises(ValueError, match=r"^runs must be ended by a rule, got a study without one"):
+    with pytest.raises(ValueError, match=r"^this study has no stopping rule; use simulate"):
         simulate(PROBLEM, "VarTS", 20, 2).stopping()
     for wrong in (0, 1, float("nan")):
         with pytest.raises(ValueError, match=r"^error must be"):

@@ -6,6 +6,8 @@ import sys
 import textwrap
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import varts
@@ -149,6 +151,19 @@ def test_tables(problem):
     frame = study.to_pandas()
     assert list(frame.columns) == table.columns and len(frame) == 60
     assert frame["regret"].to_numpy() == pytest.approx(table["regret"].to_numpy())
+
+
+def test_tables_are_plain_ones_that_go_to_pandas_without_pyarrow(problem, monkeypatch):
+    """A class of our own would be lost with the first `select`; docs/simulation.md has this way."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    study = simulate(problem, ["UCB1", "TS20"], 30, 16, checkpoints=True)
+    for table in (study.summary(), study.identification(), study.quantiles(), study.to_polars()):
+        assert type(table) is pl.DataFrame
+    some = study.summary().select("policy", "regret").sort("policy")
+    frame = pd.DataFrame(some.to_dict())
+    assert list(frame["policy"]) == ["TS20", "UCB1"]
+    assert frame["regret"].tolist() == some["regret"].to_list()
+    assert len(study.to_pandas()) == 60
 
 
 def test_without_pandas_the_way_to_install_it_is_said(problem, monkeypatch):

@@ -85,7 +85,7 @@ def test_arms_that_are_the_same_in_every_run():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({"kind": "gaussian", "mean": [1, 2]}, "sigma must be given with the arms' means"),
+        ({"kind": "gaussian", "mean": [1, 2]}, "a gaussian problem with means needs sigma"),
         ({"kind": "gaussian", "mean": [1, 2], "sigma": 1, "K": 2}, "unknown key .* 'K'"),
         ({"kind": "bernoulli", "mean": [1, 2]}, "mean must be at most 1, got 2"),
         ({"kind": "bernoulli", "mean": [0.1], "a": 1, "b": 1}, "unknown key .* 'a'"),
@@ -105,7 +105,7 @@ def test_names_of_arms_that_are_the_same_must_be_as_many():
 
 def test_fixed_arms_come_from_no_prior():
     told = {"VarTS": {"prior": "problem"}}
-    with pytest.raises(ValueError, match="must be of a problem that draws its arms, got fixed"):
+    with pytest.raises(ValueError, match="needs a problem that draws its arms, got fixed"):
         study_file.parse(body({"kind": "bernoulli", "mean": [0.1, 0.2]}, told))
 
 
@@ -124,8 +124,12 @@ def test_several_problems_are_played_in_turn():
 @pytest.mark.parametrize(
     ("problems", "error", "said"),
     [
-        ([{"kind": "beta"}], ValueError, "several problems must each have a name .*, got None"),
-        ([{"name": "x", "kind": "beta"}] * 2, ValueError, "a name of its own, got 'x'"),
+        (
+            [{"kind": "beta"}],
+            ValueError,
+            "several problems must each have a different name, got None",
+        ),
+        ([{"name": "x", "kind": "beta"}] * 2, ValueError, "a different name, got 'x'"),
         ([{"name": "x", "kind": "betta"}], ValueError, "'beta'"),
         ([3], TypeError, "a problem must be a table, got 3"),
     ],
@@ -401,9 +405,9 @@ def test_any_policy_may_have_a_half_life():
         ("fast", TypeError, "drift must be a table with a kind, got 'fast'"),
         ({}, TypeError, "unknown drift kind None; known: steps, cycle, walk"),
         ({"kind": "jump"}, ValueError, "unknown drift kind 'jump'; known: steps, cycle, walk"),
-        ({"kind": "walk"}, ValueError, "drift by walk must have step, got none"),
-        ({"kind": "cycle", "period": 5}, ValueError, "drift by cycle must have amplitude"),
-        ({"kind": "steps", "step": 5}, ValueError, "unknown key of drift by steps 'step'"),
+        ({"kind": "walk"}, ValueError, "drift of kind 'walk' needs step"),
+        ({"kind": "cycle", "period": 5}, ValueError, "drift of kind 'cycle' needs amplitude"),
+        ({"kind": "steps", "step": 5}, ValueError, "unknown key of drift 'steps' 'step'"),
         ({"kind": "steps"}, ValueError, "every or at must be given, and not both"),
     ],
 )
@@ -451,9 +455,9 @@ def test_problems_with_features(tmp_path):
     [
         (
             {"kind": "recorded", "path": "rows.csv"},
-            "a recorded problem must have rewards, got none",
+            "a recorded problem needs rewards",
         ),
-        ({"kind": "recorded", "path": "words.csv", "rewards": ["x"]}, "must have numbers only"),
+        ({"kind": "recorded", "path": "words.csv", "rewards": ["x"]}, "must contain only numbers"),
         ({"kind": "recorded", "path": "rows.csv", "rewards": ["rde"]}, "did you mean 'red'"),
         (
             {"kind": "linear", "effect": "cubic"},
@@ -469,6 +473,15 @@ def test_mistakes_in_problems_with_features(problem, sentence, tmp_path):
     (tmp_path / "words.csv").write_text("age,x\n20,yes\n")
     with pytest.raises(ValueError, match=sentence):
         study_file.parse(body(problem), tmp_path)
+
+
+def test_a_table_that_cannot_be_read_is_not_called_a_wrong_one(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"folder\.csv"):
+        study_file.parse(body({"kind": "linear", "contexts": "folder.csv"}), tmp_path)
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(ValueError, match=r"contexts must be a CSV file, got 'empty\.csv'"):
+        study_file.parse(body({"kind": "linear", "contexts": "empty.csv"}), tmp_path)
 
 
 # ---------------------------------------------------------- files that come with the package

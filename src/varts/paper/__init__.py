@@ -1,1 +1,1 @@
-"""The paper's experiments, figures and claims: `reproduce` makes them all."""
+"""The paper's experiments, figures and claims: `reproduce` produces all of them."""

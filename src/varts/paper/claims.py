@@ -1,8 +1,9 @@
-"""The claims of the paper's experiments, each held against what was measured.
+"""The claims about the paper's experiments, each compared with measurements.
 
-A claim that one regret is below another counts as reproduced when the whole 95 % interval of the
-paired difference says so; a claimed factor when the measured ratio reaches it, with its interval
-beside it. The verdicts are computed, never written down, and nothing is tuned towards them.
+A claim that one regret is below another counts as reproduced if the whole 95 % interval of the
+paired difference is on the claimed side of zero. A claimed factor counts as reproduced if the
+measured ratio reaches it; its interval is printed with it. The verdicts are computed, and nothing
+is tuned to improve them.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ class Claim:
 
 
 def difference(study: Study, upper: str, lower: str) -> Interval:
-    """Mean of the paired differences upper - lower."""
+    """Return the mean of the paired differences upper - lower, with its interval."""
     return mean_interval(study.final[upper] - study.final[lower])
 
 
 def ratio(study: Study, upper: str, lower: str) -> Interval:
-    """Ratio of mean regrets; its interval from the linearised paired sample (delta method)."""
+    """Return the ratio of mean regrets, with an interval by the delta method."""
     a, b = study.final[upper], study.final[lower]
     value = float(a.mean() / b.mean())
     return mean_interval(value + (a - value * b) / b.mean())
 
 
 def _below(study: Study, lower: Iterable[str], upper: Iterable[str]) -> bool:
-    """Whether each of `lower` has surely less regret than each of `upper`."""
+    """Return whether every policy in `lower` has significantly less regret than every other."""
     upper = list(upper)
     return all(difference(study, u, low).low > 0 for low in lower for u in upper)
 
@@ -65,7 +66,7 @@ def _lowest(study: Study, labels: Iterable[str]) -> str:
 
 
 def figure1_claims(studies: Studies) -> list[Claim]:
-    """What the paper says of its first figure."""
+    """Check the paper's claims about figure 1."""
     claims = []
     for problem, make in (("bernoulli", _bernoulli), ("beta", _beta), ("gaussian", _gaussian)):
         study = studies.get((problem, 10))
@@ -166,11 +167,11 @@ def _gaussian(study: Study) -> list[Claim]:
 
 
 def figure2_claims(studies: Studies) -> list[Claim]:
-    """What the paper says of its second figure."""
+    """Check the paper's claims about figure 2."""
     claims = []
     for problem, factor in (("bernoulli", 3), ("beta", 5), ("gaussian", 2)):
         by_arms = {K: study for (name, K), study in sorted(studies.items()) if name == problem}
-        by_arms.pop(10, None)  # figure 1's
+        by_arms.pop(10, None)  # it belongs to figure 1
         if 32 not in by_arms:
             continue
         study = by_arms[32]
@@ -190,15 +191,18 @@ def figure2_claims(studies: Studies) -> list[Claim]:
                 f"Figure 2, {NAMES[problem]}",
                 "The gap between VarTS and the baselines increases with K "
                 "(read as: to the best baseline, from each K to the next).",
-                all(_surely_grows(a, b) for a, b in pairwise(steps)),
+                all(_grows(a, b) for a, b in pairwise(steps)),
                 "; ".join(f"K = {K}: {gap}" for K, gap in gaps.items()),
             )
         )
     return claims
 
 
-def _surely_grows(a: Interval, b: Interval) -> bool:
-    """Studies with different K are independent: half-widths add in quadrature."""
+def _grows(a: Interval, b: Interval) -> bool:
+    """Return whether b is significantly above a.
+
+    Studies with different K are independent, so the half-widths add in quadrature.
+    """
     return b.value - a.value > math.hypot(a.value - a.low, b.value - b.low)
 
 
@@ -219,7 +223,7 @@ def _worst_claim(where: str, study: Study) -> Claim:
 
 
 def markdown(claims: Iterable[Claim], settings: str) -> str:
-    """The claims as a page for people."""
+    """Return the claims as a page in Markdown."""
     claims = list(claims)
     done = sum(claim.reproduced for claim in claims)
     lines = [

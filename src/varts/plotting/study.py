@@ -1,4 +1,4 @@
-"""Figures of a study: regret over rounds, and over the number of arms."""
+"""Figures of a study: regret over rounds, and regret over the number of arms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varts import bounds
-from varts._validation import abbreviate, choice, real
+from varts._validation import abbreviate, choice, real, unknown
 from varts.plotting.style import (
     BOUND_LABEL,
     figure,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 XSCALES, YSCALES = ("linear", "log"), ("linear", "log", "symlog")
-LEGEND_INSIDE = 9  # entries; more would cover the curves
+LEGEND_INSIDE = 9  # a legend with more entries would cover the curves
 BOUND_LINES: dict[str, dict[str, Any]] = {
     "lai-robbins": {"color": "#333333", "linestyle": (0, (1, 1))},
     "burnetas-katehakis": {"color": "#333333", "linestyle": (0, (1, 3))},
@@ -47,47 +47,47 @@ def regret_curves(
     quantiles: tuple[float, float] | None = None,
     lower_bound: str | Iterable[str] = (),
 ) -> Axes:
-    """Regret over rounds with bands of two standard errors, or between two quantiles.
+    """Draw regret over rounds with bands of two standard errors, or between two quantiles.
 
-    Axes may be made logarithmic afterwards, too.
+    You can also make the axes logarithmic afterwards.
 
     Args:
         study: The study whose curves to draw.
-        ax: Where to draw; by default in a new figure.
+        ax: The axes to draw on; by default those of a new figure.
         title: The title of the axes.
-        bound: A bound at the rounds of `thin(study.rounds)`, drawn dotted; as it is far above
-            the curves, the axis then turns logarithmic above the first policy's regret.
+        bound: A bound at the rounds of `thin(study.rounds)`, drawn dotted. It is far above the
+            curves, so the axis is logarithmic above the first policy's regret.
         legend: Whether to draw a legend.
         policies: The labels of the policies to draw, in the order of the legend; by default all.
-        labels: What the legend calls a policy, if not by its label.
-        styles: Properties of matplotlib lines for some policies, such as `{"color": "black"}`.
+        labels: Names for the legend, by label.
+        styles: Properties of matplotlib lines, such as `{"color": "black"}`, by label.
         xscale: "linear" or "log".
         yscale: "linear", "log" or "symlog".
-        quantiles: Two shares such as (0.05, 0.95): the bands hold that part of the runs. The study
+        quantiles: Two shares such as (0.05, 0.95), between which the bands are drawn. The study
             must have checkpoints.
-        lower_bound: "lai-robbins", "burnetas-katehakis" or both, drawn dotted: what is to be
-            expected of a policy that is consistent on the study's only instance, for long horizons.
+        lower_bound: "lai-robbins", "burnetas-katehakis" or both, drawn dotted: the least regret of
+            a consistent policy for long horizons. The study must have one fixed instance.
     """
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
     drawn = study if policies is None else study.select(policies)
-    for names in (labels, styles):
-        for label in names or ():
-            study.select(label)  # says so if there is none
+    for label in {**(labels or {}), **(styles or {})}:
+        if label not in study.labels:
+            raise ValueError(unknown("policy", label, study.labels))
     for label in drawn.labels:
         line = {**line_style(label, study.labels.index(label)), **(styles or {}).get(label, {})}
         _draw_policy(ax, drawn, label, plain((labels or {}).get(label, label)), line, quantiles)
     rounds = thin(study.rounds)
     for name in [lower_bound] if isinstance(lower_bound, str) else lower_bound:
         shown, constant = lower_bound_of(study.provenance["problem"], name)
-        later = rounds[rounds > 1]  # a logarithmic axis has no place for log 1
+        later = rounds[rounds > 1]  # log 1 = 0 can't be drawn on a logarithmic axis
         ax.plot(later, constant * np.log(later), label=shown, **BOUND_LINES[name])
     if bound is not None:
         ax.plot(rounds, bound, color="#D55E00", linestyle=":", label=BOUND_LABEL)
         first = drawn.regret[drawn.labels[0]][-1]
         ax.set_yscale("symlog", linthresh=max(1.0, first))
-    # A linear axis begins with 0 and a logarithmic one with the first curve. Limits that were set
-    # would leave a logarithmic axis blank, so it is data that says where the axes begin.
+    # A linear axis begins at 0 and a logarithmic one at the lowest curve. Fixed limits would leave
+    # a logarithmic axis blank, so we add 0 to the data limits instead.
     ax.margins(x=0)
     ax.update_datalim([(0, 0)])
     for artist in (*ax.lines, *ax.collections):
@@ -128,10 +128,10 @@ def _draw_policy(
 
 
 def lower_bound_of(problem: Mapping[str, Any], name: str) -> tuple[str, float]:
-    """What a figure calls a lower bound, and the factor of log n in it.
+    """Return the name of a lower bound for the legend, and its factor of log n.
 
     Args:
-        problem: What the provenance says of the problem, which must be one fixed instance.
+        problem: The problem in the study's provenance, which must be one fixed instance.
         name: "lai-robbins" or "burnetas-katehakis".
     """
     kind = problem["problem"]
@@ -139,11 +139,11 @@ def lower_bound_of(problem: Mapping[str, Any], name: str) -> tuple[str, float]:
     shown = known[choice("lower_bound", name, known)]
     if kind not in ("GaussianBandit.fixed", "BernoulliBandit.fixed"):
         raise ValueError(
-            "a lower bound must be for GaussianBandit.fixed or BernoulliBandit.fixed, "
-            f"got a study of {kind}"
+            "a lower bound needs a study of GaussianBandit.fixed or BernoulliBandit.fixed, "
+            f"got {kind}"
         )
     mean, sigma = problem["mean"], np.sqrt(problem["variance"])
-    if kind == "BernoulliBandit.fixed":  # of 0 and 1 nothing but the mean is unknown
+    if kind == "BernoulliBandit.fixed":  # the mean determines the variance
         return shown, bounds.lai_robbins(mean)
     if name == "lai-robbins":
         return shown, bounds.lai_robbins(mean, sigma)
@@ -156,11 +156,11 @@ def regret_by_arms(
     title: str | None = None,
     bounds: Sequence[float] | None = None,
 ) -> Axes:
-    """Regret at the horizon over the number of arms, with bars of two standard errors.
+    """Draw regret at the horizon over the number of arms, with bars of two standard errors.
 
     Args:
-        studies: A study per number of arms, all of the same policies.
-        ax: Where to draw.
+        studies: A study per number of arms, all with the same policies.
+        ax: The axes to draw on.
         title: The title of the axes.
         bounds: A bound per number of arms, drawn dotted.
     """

@@ -1,4 +1,4 @@
-"""The figure of one run: what was known of the arms, and which of them was pulled."""
+"""The figure of one run: the estimates of the arms, and which arm was pulled."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from varts.simulation.trace import Trace
 
-ARMS_DRAWN = 12  # more lines than that cannot be told apart: those pulled most have one
+ARMS_DRAWN = 12  # those with the most pulls; you couldn't distinguish more lines
 OTHERS_COLOUR = "#BBBBBB"
 
 
 def trace_figure(trace: Trace, axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """Two panels: each arm's mean with its interval if the policy has beliefs, and the pulls.
+    """Draw two panels: the mean of each arm, with an interval if the policy has beliefs; pulls.
 
     Args:
         trace: The run.
-        axes: Where to draw; by default in a new figure.
+        axes: The two axes to draw on; by default those of a new figure.
     """
     if axes is None:
         axes = figure(2, height=2.7, width=6.4, rows=2)[1]
@@ -65,7 +65,7 @@ def _draw_pulls(ax: Axes, rounds: Any, arms: Any, colour: str) -> None:
 
 
 def _focus(ax: Axes, middle: Floats) -> None:
-    """On the means: the first intervals are so wide that nothing else could be seen."""
+    """Limit the axis to the means: the first intervals are so wide that they hide the rest."""
     low, high = np.nanmin(middle), np.nanmax(middle)
     wide = 0.35 * (high - low)
     if wide > 0:

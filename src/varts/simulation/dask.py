@@ -1,8 +1,8 @@
-"""Blocks of a study on the workers of a dask cluster, as `simulate(..., executor=client)` asks.
+"""Play the blocks of a study on a dask cluster: `simulate(..., executor=client)`.
 
-The client sends the problem and the policies once and then only numbers of blocks; what comes back
-is already merged, so little travels over the network. A worker that dies costs the blocks it was
-playing: dask gives them to another.
+The client sends the problem and the policies once, and then only block numbers. Workers return
+merged results, so little travels over the network. If a worker dies, dask gives the blocks that it
+was playing to another one.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
+from varts._digest import package_digest
 from varts._progress import Progress
 from varts._validation import abbreviate
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.work import Work
-from varts.simulation.engine.kernel_cache import sources_digest
 from varts.simulation.results import RUNS_PER_BLOCK, BlockResults, subtree_size
 
-SECONDS_PER_TASK = 1.0  # far above dask's cost of a task, and little to lose with a worker
-TASKS_PER_THREAD = 4  # at least, so that no thread is idle for long at the end
+SECONDS_PER_TASK = 1.0  # far above dask's overhead per task; little is lost with a worker
+TASKS_PER_THREAD = 4  # at least: no thread should be idle for long at the end
 PENDING_TASKS_PER_THREAD = 2
 CONNECT_SECONDS = 10.0
 
 
 class ClusterError(ConnectionError):
-    """The scheduler or the workers of a cluster cannot be reached, or are lost."""
+    """The scheduler or the workers of a cluster can't be reached, or the connection is lost."""
 
 
 def connect(address: str) -> Any:
-    """A client of the scheduler at this address."""
+    """Return a client of the scheduler at this address."""
     distributed = _distributed()
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own sentence is enough
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own error is enough
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ValueError:
@@ -50,7 +50,7 @@ def connect(address: str) -> Any:
 
 
 def check(executor: Any) -> None:
-    """Refuse an executor that is not a client, or a client that cannot be used here."""
+    """Raise an error unless the executor is a connected, blocking client."""
     if not isinstance(executor, _distributed().Client):
         raise TypeError(f"executor must be a dask.distributed Client, got {abbreviate(executor)}")
     if executor.asynchronous or executor.status != "running":
@@ -62,7 +62,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise ImportError("dask is needed for a cluster: pip install 'varts[dask]'") from None
+        raise ImportError("a cluster needs dask: pip install 'varts[dask]'") from None
     return distributed
 
 
@@ -73,7 +73,7 @@ class Cluster:
         self._work, self._client = work, client
         self._pool = client.get_executor(pure=False)
         self._threads = 1
-        self._blocks, self._seconds = 0, 0.0  # of the tasks that are done
+        self._blocks, self._seconds = 0, 0.0  # of completed tasks
 
     def __enter__(self) -> Cluster:
         return self
@@ -86,17 +86,17 @@ class Cluster:
         if isinstance(error, _distributed().KilledWorker):
             deaths = error.allowed_failures + 1
             raise ClusterError(
-                f"{deaths} workers died while they played the same blocks; their logs may say why"
+                f"{deaths} workers died while playing the same blocks; see their logs"
             ) from None
 
     def prepare(self, bar: Progress) -> None:
-        """Ask the workers for their versions, and send them the problem and the policies."""
+        """Check the workers' versions, and send them the problem and the policies."""
         import cloudpickle
 
         for worker, theirs in self._client.run(_versions, on_error="return").items():
-            if not isinstance(theirs, OSError):  # dask replaces a worker that is gone
+            if not isinstance(theirs, OSError):  # that worker is gone; dask replaces it
                 _compare(worker, theirs, _versions())
-        # A task, not scattered data: should all workers die, the scheduler can make it again.
+        # A task, not scattered data: if all workers die, the scheduler can run it again.
         pickled = cloudpickle.dumps((self._work.problem, self._work.policies))
         rest = replace(self._work, problem=Problem(), policies={})
         self._pickled_work = self._client.submit(
@@ -104,12 +104,12 @@ class Cluster:
         )
 
     def max_pending(self) -> int:
-        """How many tasks to have under way; workers may come and go."""
+        """Return how many tasks to submit at a time. Workers may come and go."""
         self._threads = max(1, sum(self._client.nthreads().values()))
         return PENDING_TASKS_PER_THREAD * self._threads
 
     def submit(self) -> Iterator[Future[BlockResults]]:
-        """Tasks in the order of their blocks, each submitted when its future is asked for."""
+        """Yield a future per task, in the order of their blocks; submit each one when needed."""
         first = self._work.played
         while first < self._work.blocks:
             count = self._task_size(first)
@@ -119,21 +119,21 @@ class Cluster:
             first += count
 
     def rounds_played(self) -> float:
-        """How many rounds have been played in the tasks that are done."""
+        """Return the number of rounds played in completed tasks."""
         if self._client.status == "closed":
             raise _connection_lost()
         runs = min(self._blocks * RUNS_PER_BLOCK, self._work.runs)
         return float(runs * self._work.horizon * len(self._work.policies))
 
     def cancel(self) -> None:
-        """Give up the tasks that are under way."""
+        """Cancel the tasks that are not done."""
         if self._client.status == "running":
             self._pool.shutdown(wait=False)
 
     def _task_size(self, first: int) -> int:
-        """How many blocks from the first on make a task."""
-        left = self._work.whole_blocks - first  # a short one is a task of its own
-        pace = self._blocks / self._seconds if self._seconds else 0.0  # unknown: begin with one
+        """Return the number of blocks in the task that begins with this block."""
+        left = self._work.whole_blocks - first  # an incomplete block is a task of its own
+        pace = self._blocks / self._seconds if self._seconds else 0.0  # unknown: start with one
         share = left / (TASKS_PER_THREAD * self._threads)
         return subtree_size(first, min(share, SECONDS_PER_TASK * pace))
 
@@ -148,14 +148,14 @@ def _connection_lost() -> ClusterError:
     return ClusterError("lost connection to the dask scheduler")
 
 
-# ------------------------------------------------------------------------------- on the workers
+# --------------------------------------------------------------------------------- on the workers
 
 
 @dataclass(frozen=True)
 class PickledWork:
-    """The work as it is sent; what users define stays pickled until `play` needs it."""
+    """The work as workers receive it. The classes of users stay pickled until `play` needs them."""
 
-    pickled: bytes  # problem and policies
+    pickled: bytes  # the problem and the policies
     rest: Work
     versions: dict[str, str]
 
@@ -164,8 +164,8 @@ _preparing = threading.Lock()
 
 
 def play(pickled_work: PickledWork, first: int, count: int) -> BlockResults | None:
-    """The task: `count` blocks from the first on, merged."""
-    with _preparing:  # one thread compiles, the others find it done
+    """Play `count` blocks, beginning with `first`, and return them merged. Runs on a worker."""
+    with _preparing:  # one thread compiles, and the others wait for it
         _compare("a worker", _versions(), pickled_work.versions)  # it may have joined later
         problem, policies = _unpickle(pickled_work.pickled)
         work = replace(pickled_work.rest, problem=problem, policies=policies)
@@ -177,22 +177,25 @@ def play(pickled_work: PickledWork, first: int, count: int) -> BlockResults | No
 
 @lru_cache(maxsize=4)
 def _unpickle(pickled: bytes) -> tuple[Problem, dict[str, Policy]]:
-    """Once per process: a class from the user's script would otherwise be compiled every time."""
+    """Return the problem and the policies.
+
+    They are cached per process: a class from your script would be compiled again for every task.
+    """
     import cloudpickle
 
     try:
         return cloudpickle.loads(pickled)  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
         raise ValueError(
-            f"problem and policies must be of modules that workers can import, got: {error}"
+            f"workers can't import the modules of the problem or the policies: {error}"
         ) from None
 
 
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
-    """What must be equal for equal bits."""
+    """Return the versions that must be the same on all workers to get the same bits."""
     packages = {name: metadata.version(name) for name in ("varts", "numpy", "numba")}
-    return {**packages, "sources": sources_digest()}
+    return {**packages, "sources": package_digest()}
 
 
 def _compare(worker: str, theirs: Any, ours: dict[str, str]) -> None:
@@ -201,6 +204,6 @@ def _compare(worker: str, theirs: Any, ours: dict[str, str]) -> None:
 
 
 def _spelled(versions: Any) -> str:
-    if not isinstance(versions, dict):  # an error instead
+    if not isinstance(versions, dict):  # the worker returned an error
         return abbreviate(versions)
     return ", ".join(f"{name} {version}" for name, version in versions.items())

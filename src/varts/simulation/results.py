@@ -1,5 +1,7 @@
-"""What a study knows of a policy: the regret of every run, the mean curve over runs, and what was
-asked of the runs besides.
+"""The results of a policy: the regret of every run, the mean curve, and records of the runs.
+
+The results of blocks of runs are merged along one fixed tree. The module also decides which arm to
+recommend after a run.
 """
 
 from __future__ import annotations
@@ -19,15 +21,19 @@ from varts.policies.fading import split_fading
 from varts.stats import ArmStats, merged
 
 CURVE_POINTS = 10_000  # longer horizons are thinned to this many evenly spaced rounds, ...
-CURVE_POINTS_PER_DECADE = 100  # ... and so many for each factor of ten, for logarithmic axes
+CURVE_POINTS_PER_DECADE = 100  # ... and to these for each factor of ten, for logarithmic axes
 CHECKPOINTS_PER_DECADE = 5
-RUNS_PER_BLOCK = 8  # that are played and merged together; part of every result
+RUNS_PER_BLOCK = 8  # runs that are played and merged together; results depend on it
 
 S = TypeVar("S", bound=np.generic)
 
 
 def recorded_rounds(horizon: int) -> NDArray[np.int64]:
-    """All rounds, or CURVE_POINTS evenly spaced ones that end at the horizon and geometric ones."""
+    """Return the rounds that a curve records.
+
+    Up to CURVE_POINTS these are all rounds. Beyond, they are evenly spaced rounds that end at the
+    horizon, and geometrically spaced ones.
+    """
     if horizon <= CURVE_POINTS:
         return np.arange(1, horizon + 1, dtype=np.int64)
     evenly = np.linspace(horizon / CURVE_POINTS, horizon, CURVE_POINTS).round().astype(np.int64)
@@ -36,7 +42,7 @@ def recorded_rounds(horizon: int) -> NDArray[np.int64]:
 
 
 def geometric_rounds(horizon: int, per_decade: int = CHECKPOINTS_PER_DECADE) -> NDArray[np.int64]:
-    """Rounds from 1 to the horizon, each about the same factor after the one before.
+    """Return rounds from 1 to the horizon with about the same ratio between neighbors.
 
     >>> geometric_rounds(100, per_decade=4).tolist()
     [1, 2, 3, 6, 10, 18, 32, 56, 100]
@@ -46,7 +52,7 @@ def geometric_rounds(horizon: int, per_decade: int = CHECKPOINTS_PER_DECADE) -> 
 
 
 def read_only(array: NDArray[S]) -> NDArray[S]:
-    """The same array for somebody who gets to see it: a result is a value."""
+    """Return a view that can't be written to: results don't change."""
     seen = array.view()
     seen.flags.writeable = False
     return seen
@@ -54,7 +60,7 @@ def read_only(array: NDArray[S]) -> NDArray[S]:
 
 @dataclass(frozen=True, eq=False)
 class RegretCurve:
-    """Cumulated regret at the recorded rounds: its mean over runs, and how far runs deviate.
+    """Cumulative regret at the recorded rounds: its mean and its spread over runs.
 
     >>> RegretCurve(2, np.array([1.0, 3.0]), np.array([0.0, 2.0])).se      # sqrt(2 / 1 / 2)
     array([0., 1.])
@@ -79,7 +85,7 @@ class RegretCurve:
         return read_only(np.sqrt(self.variance / self.n))
 
     def merge(self, later: RegretCurve) -> RegretCurve:
-        """The curve of both sets of runs.
+        """Return the curve of both sets of runs.
 
         Args:
             later: The curve of other runs at the same rounds.
@@ -105,19 +111,19 @@ class RowPerRun:
             object.__setattr__(self, name, read_only(array))
 
     def merge(self, later: Self) -> Self:
-        """The same of these runs and those that follow.
+        """Return the arrays of these runs and of the runs that follow.
 
         Args:
-            later: That of the runs that follow.
+            later: The arrays of the runs that follow.
         """
         pairs = zip(self._arrays().values(), later._arrays().values(), strict=True)
         return type(self)(*map(np.concatenate, pairs))
 
     def of_runs(self, runs: slice) -> Self:
-        """The same of some of the runs.
+        """Return the arrays of some of the runs.
 
         Args:
-            runs: Which.
+            runs: The runs.
         """
         return type(self)(*(array[runs] for array in self._arrays().values()))
 
@@ -134,41 +140,41 @@ class RowPerRun:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord(RowPerRun):
-    """What was noted of every run."""
+    """A record of every run: its pulls, and its state at each checkpoint."""
 
-    pulls: NDArray[np.int64]  #: of each arm, at the horizon
+    pulls: NDArray[np.int64]  #: pulls of each arm, at the horizon
     recommended: NDArray[np.int64]  #: the arm that would be recommended, per checkpoint
-    simple_regret: Floats  #: how far its true mean is below the best, per checkpoint
-    regret: Floats  #: cumulated regret, per checkpoint
+    simple_regret: Floats  #: by how much its true mean is below the best, per checkpoint
+    regret: Floats  #: cumulative regret, per checkpoint
 
 
 @dataclass(frozen=True, eq=False)
 class Ending(RowPerRun):
-    """How the runs ended, where a stopping rule could end them; their regret is that until then."""
+    """How each run ended, in a study with a stopping rule. The regret counts until that end."""
 
-    rounds: NDArray[np.int64]  #: how many were played
-    stopped: NDArray[np.bool_]  #: whether it was the rule that ended the run, not the horizon
-    arm: NDArray[np.int64]  #: the arm that the rule named; of other runs, the one to recommend
-    simple_regret: Floats  #: how far its true mean is below the best
+    rounds: NDArray[np.int64]  #: rounds played
+    stopped: NDArray[np.bool_]  #: whether the rule ended the run, and not the horizon
+    arm: NDArray[np.int64]  #: the arm that the rule named; in other runs, the recommended arm
+    simple_regret: Floats  #: by how much its true mean is below the best
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyResult:
-    """What some runs of one policy came to; how long they took is no part of their equality."""
+    """The results of some runs of one policy. Comparing two ignores the time they took."""
 
     final: Floats  #: regret at the horizon, per run
     best_share: Floats  #: share of rounds on a best arm, per run
     curve: RegretCurve  #: regret at the recorded rounds, over runs
-    record: RunRecord | None = None  #: what was noted at checkpoints, if there are any
-    seconds: float = 0.0  #: spent on these runs, by all threads together
-    ending: Ending | None = None  #: how the runs ended, if a stopping rule could end them
+    record: RunRecord | None = None  #: the record of each run, if there are checkpoints
+    seconds: float = 0.0  #: time spent on these runs, summed over threads
+    ending: Ending | None = None  #: how each run ended, if there is a stopping rule
 
     def __post_init__(self) -> None:
         for name in ("final", "best_share"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def merge(self, later: PolicyResult) -> PolicyResult:
-        """The result of these runs and those that follow.
+        """Return the result of these runs and the runs that follow.
 
         Args:
             later: The result of the runs that follow.
@@ -188,10 +194,12 @@ class PolicyResult:
         )
 
     def part(self, runs: slice, curve: RegretCurve) -> PolicyResult:
-        """The result of some of the runs; the time of all is booked on the first of them.
+        """Return the result of some of the runs.
+
+        Times are known only in total, so the part with the first run gets all of it.
 
         Args:
-            runs: Which runs.
+            runs: The runs.
             curve: Their curve.
         """
         record = None if self.record is None else self.record.of_runs(runs)
@@ -212,26 +220,26 @@ class PolicyResult:
     __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
 
-# ----------------------------------------------------------------------------------- blocks merged
-# Blocks merged into a study, always along the same tree: the sums are equal to the last bit.
+# ---------------------------------------------------------------------------------- merging blocks
+# Blocks are always merged along the same tree, so that sums are equal to the last bit.
 #
-# Neighbours of equal size are merged first, like the carries of a binary counter. How a sum is
-# rounded then depends on the number of blocks alone, and whoever plays 2, 4, 8, ... neighbours that
-# begin at a multiple of their number may merge them before handing them over.
+# Neighbors of equal size are merged first, like the carries of a binary counter. The rounding of a
+# sum then depends only on the number of blocks. A thread or a worker that plays 2, 4, 8, ...
+# neighbors, beginning at a multiple of that number, may merge them before it returns them.
 
 
 T = TypeVar("T")
 
 
 class PairwiseTree(Generic[T]):
-    """Merges what is added, in order, along the tree."""
+    """Merges blocks along the tree, in the order in which you add them."""
 
     def __init__(self, merge: Callable[[T, T], T]) -> None:
         self._merge = merge
         self._subtrees: list[tuple[int, T]] = []  # sizes decrease, so there are only a few
 
     def add(self, value: T, blocks: int = 1) -> None:
-        """Add the next block, or so many that are merged already."""
+        """Add the next block, or the next few if they are merged already."""
         while self._subtrees and self._subtrees[-1][0] == blocks:
             size, earlier = self._subtrees.pop()
             value, blocks = self._merge(earlier, value), size + blocks
@@ -239,11 +247,11 @@ class PairwiseTree(Generic[T]):
 
     @property
     def subtrees(self) -> list[tuple[int, T]]:
-        """What can still be added to: blocks that are merged, and how many, the most first."""
+        """The merged subtrees, each with its number of blocks, the largest first."""
         return list(self._subtrees)
 
     def total(self) -> T | None:
-        """All that was added, merged; None if that was nothing."""
+        """Return everything merged, or None if nothing was added."""
         if not self._subtrees:
             return None
         *others, (_, total) = self._subtrees
@@ -254,7 +262,7 @@ class PairwiseTree(Generic[T]):
 
 @cache
 def merge_order(blocks: int) -> NDArray[np.int64]:
-    """The tree of so many blocks as pairs of their numbers, for a compiled loop to merge in place.
+    """Return the tree as pairs of block numbers, for a compiled loop that merges in place.
 
     >>> merge_order(5).tolist()
     [[0, 1], [2, 3], [0, 2], [0, 4]]
@@ -275,7 +283,7 @@ def merge_order(blocks: int) -> NDArray[np.int64]:
 
 
 def subtree_size(first: int, at_most: float) -> int:
-    """How many blocks, from the first on, are a whole subtree: the most within the limit, or 1.
+    """Return the size of the largest whole subtree that begins at a block, up to a limit.
 
     >>> subtree_size(8, at_most=100), subtree_size(12, at_most=100), subtree_size(0, at_most=7)
     (8, 4, 4)
@@ -292,10 +300,10 @@ class BlockResults:
 
     blocks: int
     policies: Mapping[str, PolicyResult]  # by label
-    seconds: float = 0.0  # spent on them, where somebody wants to know
+    seconds: float = 0.0  # time spent on them; only a cluster measures it
 
     def merge(self, later: BlockResults) -> BlockResults:
-        """With the blocks that follow."""
+        """Return the results of these blocks and the blocks that follow."""
         policies = {
             label: result.merge(later.policies[label]) for label, result in self.policies.items()
         }
@@ -307,9 +315,10 @@ def split(
     blocks: Sequence[int],
     curves: Mapping[str, Sequence[tuple[Floats, Floats]]],
 ) -> tuple[BlockResults, ...]:
-    """The results of the first runs, cut into subtrees of so many whole blocks, as views.
+    """Cut results into subtrees of whole blocks, as views.
 
-    `curves` has the mean and m2 of each subtree, by label.
+    `blocks` has the number of blocks of each subtree, and `curves` its mean and m2, by label. Runs
+    after the last whole block are left out.
     """
     parts, first = [], 0
     for place, count in enumerate(blocks):
@@ -324,24 +333,24 @@ def split(
 
 
 # -------------------------------------------------------------------------------- recommended arms
-# Which arm would be recommended, given what a run knows: for many runs and rounds at once.
+# Which arm to recommend, given the statistics of a run: for many runs and rounds at once.
 
 
-#: How an arm is recommended: the highest mean of its rewards, or the highest mean that the policy
-#: believes in (one without beliefs goes by the rewards).
+#: The recommended arm has the highest mean reward, or the highest mean in the policy's belief. A
+#: policy without beliefs recommends by the mean reward.
 RECOMMENDATIONS = ("mean", "belief")
 
 
 def recommend_arms(scores: Floats, pulls: Floats, turns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The arm with the highest score in every row.
+    """Return the arm with the highest score in every row.
 
-    Of equal ones it is the one pulled most; what is still level takes turns, so that no arm is
-    favoured by its place and nothing need be drawn.
+    Among equal scores, the arm with the most pulls wins. Arms that still tie take turns, so that no
+    arm gains from its position and no random number is needed.
 
     Args:
-        scores: A row of numbers per arm; -inf for an arm that is out of the question.
-        pulls: How often each arm was pulled, likewise.
-        turns: Whose turn it is, a number per row.
+        scores: A row per run, a number per arm; -inf for an arm that can't be recommended.
+        pulls: The pulls of each arm, in the same shape.
+        turns: A number per row that chooses among arms that tie.
 
     >>> scores, pulls = np.array([[0.5, 0.5, 0.2]] * 3), np.array([[1, 1, 7]] * 3)
     >>> recommend_arms(scores, pulls, np.arange(3))
@@ -358,7 +367,7 @@ def recommend_arms(scores: Floats, pulls: Floats, turns: NDArray[np.int64]) -> N
 
 
 def is_highest_mean(policy: Policy, by: str) -> bool:
-    """Whether it is the arm with the highest mean of all that a run of the policy recommends.
+    """Return whether a run of the policy recommends the arm with the highest mean reward.
 
     Args:
         policy: The policy.
@@ -368,11 +377,11 @@ def is_highest_mean(policy: Policy, by: str) -> bool:
 
 
 def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
-    """What an arm is recommended by, for arrays whose last axis is that of the arms.
+    """Return the scores for `recommend_arms`, from arrays whose last axis is the arms.
 
     Args:
-        policy: The policy, whose belief it may be.
-        n: The numbers of rewards, or their weights where they fade.
+        policy: The policy, whose belief may give the scores.
+        n: The numbers of rewards, or their weights if they fade.
         mean: Their means.
         m2: Their sums of squared deviations.
         by: "mean" or "belief".
@@ -397,7 +406,7 @@ def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) 
 
 
 def _believed_means(policy: Policy, n: Floats, mean: Floats, m2: Floats) -> Floats:
-    """The means of the policy's belief, a row per run and round."""
+    """Return the means of the policy's belief, a row per run and round."""
     kind, K = type(policy), n.shape[-1]
     if isinstance(policy, BernoulliTS) and kind.belief is BernoulliTS.belief:
         a, b = policy.believe(n, mean, m2)
@@ -412,8 +421,9 @@ def _believed_means(policy: Policy, n: Floats, mean: Floats, m2: Floats) -> Floa
 
 
 def _stats_of_rows(n: Floats, mean: Floats, m2: Floats) -> Iterator[ArmStats]:
-    """The statistics of every row. A study keeps no m3 and m4; these are those of Gaussian rewards,
-    which will do: they hardly move a belief.
+    """Yield the statistics of every row.
+
+    A study doesn't keep m3 and m4. These are those of Gaussian rewards: they hardly move a belief.
     """
     for row in zip(n, mean, m2, strict=True):
         yield ArmStats(*row, np.zeros(n.shape[-1]), 3 * row[2] ** 2 / np.maximum(row[0], 1))

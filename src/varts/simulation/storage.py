@@ -1,4 +1,7 @@
-"""A study in one .npz file, read without pickle. What later versions added may be missing."""
+"""Saved studies: the .npz file, the provenance, and the recipes of problems and policies.
+
+A file is read without pickle. Files of older versions are read, too; they lack some of the arrays.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,19 @@ import json
 import platform
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib import import_module, metadata
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from varts._caching import computed_once
+from varts._digest import package_digest
 from varts._files import replacing
 from varts._validation import abbreviate
 from varts.policies import Policy
@@ -46,14 +51,14 @@ def write(
     provenance: Mapping[str, Any],
     parts: tuple[BlockResults, ...],
 ) -> None:
-    """Write a study.
+    """Write a study to a file.
 
     Args:
-        path: Where to.
-        rounds: Its recorded rounds.
-        results: What each policy left behind.
-        provenance: What it was made with.
-        parts: The subtrees of whole blocks, from which one may go on.
+        path: The file.
+        rounds: The recorded rounds.
+        results: The results of each policy.
+        provenance: The provenance, see `provenance_of`.
+        parts: The subtrees of whole blocks, which `Study.extend` continues from.
     """
     arrays: dict[str, Any] = {"rounds": rounds, "parts": [part.blocks for part in parts]}
     for i, (label, result) in enumerate(results.items()):
@@ -74,32 +79,42 @@ def write(
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return the rounds, results, provenance and parts of the study in a file.
+    """Return the rounds, results, provenance and parts of a saved study.
 
     Args:
         path: The file.
 
     Raises:
-        ValueError: If it is some other file.
+        OSError: If the file can't be read. Its content may be fine.
+        ValueError: If the content is not a study, or is damaged.
     """
     try:
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a failing disk leaves it out
+        raise
+    try:
+        with np.load(BytesIO(content), allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             if header["format"] != 1:
                 raise ValueError(f"format {header['format']}")
             results = {label: _result(file, i) for i, label in enumerate(header["labels"])}
-            made = {"rounds": file["rounds"], "results": results}
-            return {**made, "provenance": header["provenance"], "parts": _parts(file, results)}
-    except FileNotFoundError:
+            return {
+                "rounds": file["rounds"],
+                "results": results,
+                "provenance": header["provenance"],
+                "parts": _parts(file, results),
+            }
+    except MemoryError:
         raise
-    except Exception:
+    except Exception:  # what NumPy and zipfile raise depends on where the damage is
         raise ValueError(
-            f"{path} must be a file that Study.save wrote, got something else"
+            f"{path} must be a file that Study.save wrote, got another one or a damaged one"
         ) from None
 
 
 def _result(file: Any, i: int) -> PolicyResult:
-    final = file[f"final{i}"]  # older files have n for every round
+    final = file[f"final{i}"]  # its length is n; in older files, n has an entry per round
     curve = RegretCurve(len(final), file[f"mean{i}"], file[f"m2{i}"])
     record = None
     if f"{RECORDED[0]}{i}" in file:
@@ -123,12 +138,15 @@ def _parts(file: Any, results: Mapping[str, PolicyResult]) -> tuple[BlockResults
 
 
 # -------------------------------------------------------------------------------------- provenance
-# What a study was made with: seed, settings, problem, policies, versions, date.
+# The seed, settings, problem, policies and versions that the numbers depend on, and the date.
 
 
 def provenance_of(work: Work, results: Mapping[str, PolicyResult]) -> dict[str, Any]:
-    """The provenance of a study, ready for JSON; Ctrl-C leaves fewer runs than were asked for."""
-    with np.printoptions(threshold=16):  # writing out a thousand arms takes longer than playing
+    """Return the provenance of a study, ready for JSON.
+
+    After Ctrl-C, `runs` is below `asked`.
+    """
+    with np.printoptions(threshold=16):  # printing a thousand arms takes longer than playing
         policies = {label: repr(policy) for label, policy in work.policies.items()}
     return {
         **settings_of(work),
@@ -143,7 +161,7 @@ def provenance_of(work: Work, results: Mapping[str, PolicyResult]) -> dict[str, 
 
 
 def settings_of(work: Work) -> dict[str, Any]:
-    """The numbers that results depend on, beside the number of runs."""
+    """Return the settings that results depend on, except the number of runs."""
     settings: dict[str, Any] = {"seed": work.seed, "horizon": work.horizon}
     if work.instance_seed is not None:
         settings["instance_seed"] = work.instance_seed
@@ -155,29 +173,42 @@ def settings_of(work: Work) -> dict[str, Any]:
 
 
 def recipe_of(work: Work) -> dict[str, Any]:
-    """The problem and the policies in full."""
+    """Return the recipes of the problem and the policies."""
     policies = {label: describe(policy) for label, policy in work.policies.items()}
     return {"problem": describe(work.problem), "policies": policies}
 
 
 def origin_of(provenance: Mapping[str, Any]) -> tuple[Problem, dict[str, Policy]]:
-    """The problem and the policies of a study, made again."""
+    """Rebuild the problem and the policies of a study."""
     recipe = provenance.get("recipe")
     if recipe is None:
         raise ValueError(
-            "a study must have a recipe to be played again, got one from before there were any"
+            "this study has no recipe and can't be played again: an older version saved it"
         )
     policies = {label: rebuild(each) for label, each in recipe["policies"].items()}
     return rebuild(recipe["problem"]), policies
 
 
 def is_current(provenance: Mapping[str, Any]) -> bool:
-    """Whether a study was made with what would play it now."""
+    """Return whether this code, with these versions of its dependencies, played the study."""
     return bool(provenance.get("versions") == _versions())
 
 
+def common_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the versions on which all studies agree: all of them, unless the code has changed.
+
+    A study whose versions are incomplete is not current, so `extend` plays all of its runs again.
+    """
+    first, *others = (each.get("versions", {}) for each in provenances)
+    return {
+        name: version
+        for name, version in first.items()
+        if all(each.get(name) == version for each in others)
+    }
+
+
 def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """Refuse two studies that are not of the same runs."""
+    """Raise an error unless two studies have the same problem and settings."""
     numbers = "seed", "instance_seed", "horizon", "runs"
     for name in (*numbers, "checkpoints", "recommend", "stop", "looks", "problem"):
         if one.get(name) != other.get(name):
@@ -185,11 +216,11 @@ def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
             raise ValueError(f"two studies must have the same {name}, got {' and '.join(given)}")
     recipes = [each.get("recipe", {}).get("problem") for each in (one, other)]
     if None not in recipes and recipes[0] != recipes[1]:
-        raise ValueError("two studies must have the same problem, got two that differ")
+        raise ValueError("two studies must have the same problem, got different parameters")
 
 
 def key_of(work: Work) -> str:
-    """A hash of everything that the results of a study are made from."""
+    """Return a hash of everything that the results of a study depend on."""
     numbers = {**settings_of(work), "runs": work.runs, "labels": list(work.policies)}
     made_from = {**numbers, **recipe_of(work), **_versions()}
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:32]
@@ -197,21 +228,20 @@ def key_of(work: Work) -> str:
 
 @cache
 def _versions() -> dict[str, str]:
-    """What the numbers were made with; reading it from disk takes longer than a small study."""
-    from varts.simulation.engine.kernel_cache import sources_digest
+    """Return all versions that the numbers depend on.
 
+    They are cached: reading them from disk takes longer than playing a small study.
+    """
     packages = {name: metadata.version(name) for name in ("varts", "numpy", "scipy", "numba")}
     machine = {"python": platform.python_version(), "machine": platform.machine()}
-    return {**packages, **machine, "sources": sources_digest()}
+    return {**packages, **machine, "sources": package_digest()}
 
 
 # ----------------------------------------------------------------------------------------- recipes
-# What problems and policies are made of, in full and ready for JSON, and the way back.
-#
-# A recipe names classes and functions, holds every parameter to the last bit, and of code that is
-# not of this package a hash of what it computes. Nothing is pickled: to make the values again,
-# classes are looked up in this package and in modules that are imported already, and refused if
-# their code has changed.
+# A recipe describes a problem or a policy as JSON: the names of classes and functions, every
+# parameter to the last bit and, for code outside this package, a hash of the code. Nothing is
+# pickled. To rebuild a value, classes are looked up in this package and in modules that you have
+# imported already. If their code has changed, they are refused.
 
 
 PLAIN = (bool, int, float, str, type(None))
@@ -221,7 +251,7 @@ def describe(value: Any) -> Any:
     """Return the recipe of a value.
 
     Args:
-        value: A problem, a policy, or anything that they hold.
+        value: A problem, a policy, or anything in their attributes.
 
     >>> describe((1, 2.5))
     {'tuple': [1, 2.5]}
@@ -258,7 +288,7 @@ def describe(value: Any) -> Any:
 
 
 def _listed(array: Any) -> Any:
-    """`array.tolist()`, where all numbers are one with that one alone: a million take a quarter."""
+    """Return `array.tolist()`, four times faster if all numbers are equal."""
     if array.ndim == 1 and array.tobytes() == array[:1].tobytes() * array.size:
         return array[:1].tolist() * array.size
     return array.tolist()
@@ -268,10 +298,10 @@ def rebuild(recipe: Any) -> Any:
     """Return the value that a recipe describes.
 
     Args:
-        recipe: What `describe` returned.
+        recipe: The result of `describe`.
 
     Raises:
-        ValueError: If something is not there any more, or is not what it was.
+        ValueError: If a class or a function is missing, or its code has changed.
 
     >>> rebuild(describe((1, 2.5)))
     (1, 2.5)
@@ -292,15 +322,15 @@ def rebuild(recipe: Any) -> Any:
         return _find(recipe.get("class") or recipe["function"], recipe)
     if "object" in recipe:
         kind = _find(recipe["object"], recipe)
-        kind = kind if isinstance(kind, type) else type(kind)  # of @index_policy
+        kind = kind if isinstance(kind, type) else type(kind)  # @index_policy leaves an instance
         value: Any = object.__new__(kind)
         value.__dict__.update({name: rebuild(each) for name, each in recipe["state"].items()})
         return value
-    raise ValueError(f"a recipe must say how to make every value, got {abbreviate(recipe)}")
+    raise ValueError(f"this recipe can't be rebuilt: it holds {abbreviate(recipe)}")
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """What a value is made of; what it has worked out in the meantime is left out."""
+    """Return the attributes of a value, except those that it computed from the others."""
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     kinds = type(value).__mro__
@@ -314,36 +344,78 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 def _path(value: Any) -> str:
-    return f"{value.__module__}:{value.__qualname__}"
+    """Return the name by which a file refers to a class or a function, such as `varts:VarTS`.
+
+    Within this package it names no file, so that code can move between files: a public class is
+    in `varts`, and anything else is in its subpackage, such as `varts.problems:Fixed`.
+    """
+    module, name = value.__module__, value.__qualname__
+    if _is_own(module):
+        for package in ("varts", _subpackage(module)):
+            if _find_own(package, name) is value:
+                return f"{package}:{name}"
+    return f"{module}:{name}"
 
 
 def _find(path: str, recipe: dict[str, Any]) -> Any:
+    """Return the class or the function of a recipe, if it is there and its code is the same."""
     module, _, name = path.partition(":")
-    if module.partition(".")[0] == "varts":
-        try:
-            import_module(module)
-        except ModuleNotFoundError:  # an older version wrote it: public classes are still in varts
-            module = "varts"
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    if _is_own(module):  # an older version may have written the name of a file
+        found = _find_own("varts", name)
+        found = _find_own(_subpackage(module), name) if found is None else found
+    else:
+        found = _attribute(sys.modules.get(module), name)
     if found is None:
-        raise ValueError(f"{name} must be in the module {module}, imported before; got none")
+        raise ValueError(
+            f"{name} was not found in {module}; import the module that defines it first"
+        )
     if isinstance(found, np.ufunc):
         return found
     code = found if isinstance(found, (type, types.FunctionType)) else type(found)
     if _code(code) != {name: recipe[name] for name in ("code",) if name in recipe}:
-        raise ValueError(f"{name} of {module} must be what it was, got other code")
+        raise ValueError(
+            f"the code of {name} in {module} has changed since the study was saved; "
+            "simulate it again"
+        )
     return found
 
 
-# ----------------------------------------------------------------------------- code of users
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == "varts"
+
+
+def _subpackage(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def _find_own(package: str, name: str) -> Any:
+    """Look a name up in a package and, unless that is `varts`, in all of its modules."""
+    try:
+        modules = [import_module(package)]
+    except ModuleNotFoundError:
+        return None
+    if package != "varts":
+        modules += [
+            module for path, module in sys.modules.items() if path.startswith(f"{package}.")
+        ]
+    found = (_attribute(module, name) for module in modules)
+    return next((each for each in found if each is not None), None)
+
+
+def _attribute(module: Any, name: str) -> Any:
+    """Look up a name with dots; None if it is missing."""
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+# ------------------------------------------------------------------------------ the code of users
 
 
 def _code(value: Any) -> dict[str, str]:
-    """A hash of what a class or a function outside this package computes."""
+    """Return a hash of the code of a class or a function outside this package."""
     if value.__module__.partition(".")[0] in ("varts", "builtins", "numpy"):
-        return {}  # the versions and the hash of all sources say it
+        return {}  # the versions and the hash of the package cover it
     if isinstance(value, types.FunctionType):
         words: list[Any] = [_content(value)]
     else:
@@ -357,9 +429,9 @@ def _code(value: Any) -> dict[str, str]:
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The functions and the plain constants of a class."""
+    """Yield the functions and the plain constants of a class."""
     for name, member in vars(kind).items():
-        plain = getattr(member, "__func__", member)  # of a staticmethod
+        plain = getattr(member, "__func__", member)  # unwrap a staticmethod
         plain = plain.fget if isinstance(plain, property) else plain
         generated = name.startswith("__") and name not in ("__init__", "__post_init__")
         if isinstance(plain, (types.FunctionType, *PLAIN)) and not generated:
@@ -367,7 +439,7 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _content(function: types.FunctionType) -> str:
-    """With all that it reads, where that is numbers and functions; else its code alone."""
+    """Return a hash of a function: its code and, if they can be hashed, the values it reads."""
     try:
         return Formula.of(function, function.__name__).content
     except ValueError:
@@ -375,6 +447,7 @@ def _content(function: types.FunctionType) -> str:
 
 
 def _code_words(code: types.CodeType) -> Any:
+    """Return the parts of a code object that decide what it computes, without line numbers."""
     constants = [
         _code_words(x) if isinstance(x, types.CodeType) else repr(x) for x in code.co_consts
     ]
@@ -382,11 +455,11 @@ def _code_words(code: types.CodeType) -> Any:
 
 
 def _closure(function: types.FunctionType) -> dict[str, Any]:
-    """What the function reads from where it was defined."""
+    """Return the variables that a function reads from the scope around it."""
     read = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             read[name] = describe(cell.cell_contents)
-        except ValueError:  # nothing in it yet
+        except ValueError:  # not assigned yet
             read[name] = None
     return read

@@ -1,4 +1,4 @@
-"""`Study`: the outcome of a simulation, and every table that can be made of it."""
+"""`Study`: the results of a simulation, with every table and figure that you can make from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._intervals import CONFIDENCE
 from varts._progress import Progress
-from varts._validation import Floats, abbreviate, integer, real, unknown
+from varts._validation import Floats, abbreviate, integer, unknown
 from varts.policies import Policy
 from varts.problems import Instances, Problem
 from varts.simulation import storage, tables
@@ -26,7 +26,6 @@ from varts.simulation.results import (
     RunRecord,
     read_only,
 )
-from varts.simulation.storage import compare_settings, is_current, origin_of, rebuild
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,60 +36,70 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Outcome:
-    """The base of `Study`: what there is per policy is keyed by its label.
+class Study:
+    """The results of a simulation; mappings such as `study.final` are keyed by policy label.
+
+    Two studies are equal if they have the same labels in the same order and the same numbers, to
+    the last bit. Their provenance may differ.
 
     Args:
-        rounds: The recorded rounds.
-        results: What each policy left behind.
-        provenance: Seed, settings and versions.
+        rounds: The recorded rounds: all of them up to a horizon of 10,000.
+        results: The results of each policy.
+        provenance: Seed, settings and versions; the number of `runs` and how many were `asked` for;
+            the recipe of the problem and the policies.
+        parts: The results of whole blocks, which `extend` continues from.
+        origin: The problem and the policies; rebuilt from the recipe if they are left out.
     """
 
     rounds: NDArray[np.int64]
     results: Mapping[str, PolicyResult]
     provenance: Mapping[str, Any]
+    parts: tuple[BlockResults, ...] = ()
+    origin: tuple[Problem, Mapping[str, Policy]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rounds", read_only(self.rounds))
 
+    # ---------------------------------------------------------------------------- the numbers
+
     @property
     def labels(self) -> list[str]:
-        """The policies, in the order in which they were given."""
+        """The labels of the policies, in the order in which you gave them."""
         return list(self.results)
 
     @property
     def horizon(self) -> int:
-        """How many rounds a run has."""
+        """The number of rounds in a run."""
         return int(self.rounds[-1])
 
     @property
     def runs(self) -> int:
-        """How many runs were played: fewer than asked for if the study was interrupted."""
+        """The number of runs: fewer than you asked for if the study was interrupted."""
         return next(iter(self.results.values())).curve.n
 
     @property
     def interrupted(self) -> bool:
-        """Whether there are fewer runs than were asked for."""
+        """Whether there are fewer runs than you asked for."""
         return self.runs < int(self.provenance.get("asked", self.runs))
 
     @property
     def final(self) -> dict[str, Floats]:
-        """Regret at the horizon, a number per run."""
+        """Regret at the horizon: a number per run."""
         return {label: result.final for label, result in self.results.items()}
 
     @property
     def best_share(self) -> dict[str, Floats]:
-        """Share of rounds on a best arm, a number per run."""
+        """Share of rounds on a best arm: a number per run."""
         return {label: result.best_share for label, result in self.results.items()}
 
     @property
     def curves(self) -> dict[str, RegretCurve]:
-        """The regret at each of `rounds`, over runs."""
+        """Mean and variance over runs of the regret after each of `rounds`."""
         return {label: result.curve for label, result in self.results.items()}
 
     @property
     def regret(self) -> dict[str, Floats]:
-        """Mean cumulated regret after each of `rounds`."""
+        """Mean cumulative regret after each of `rounds`."""
         return {label: curve.mean for label, curve in self.curves.items()}
 
     @property
@@ -98,8 +107,60 @@ class Outcome:
         """Standard error of `regret` over runs; NaN for a single run."""
         return {label: curve.se for label, curve in self.curves.items()}
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time that each policy took, summed over threads."""
+        return {label: result.seconds for label, result in self.results.items()}
+
+    @property
+    def checkpoints(self) -> NDArray[np.int64]:
+        """The checkpoints, in rounds; empty unless you asked `simulate` for them."""
+        return np.array(self.provenance.get("checkpoints", ()), dtype=np.int64)
+
+    @property
+    def pulls(self) -> dict[str, NDArray[np.int64]]:
+        """The number of pulls of each arm: a row per run."""
+        return {label: record.pulls for label, record in self._records().items()}
+
+    @property
+    def recommended(self) -> dict[str, NDArray[np.int64]]:
+        """The recommended arm: a row per run, a column per checkpoint."""
+        return {label: record.recommended for label, record in self._records().items()}
+
+    @property
+    def simple_regret(self) -> dict[str, Floats]:
+        """By how much the true mean of the recommended arm is below the best, likewise."""
+        return {label: record.simple_regret for label, record in self._records().items()}
+
+    @property
+    def endings(self) -> dict[str, Ending]:
+        """How every run ended: `rounds`, `stopped`, `arm`, `simple_regret`, a number per run."""
+        found = {label: result.ending for label, result in self.results.items()}
+        if None in found.values():
+            raise ValueError(
+                "this study has no stopping rule; use simulate(..., stop=StopAtError(0.05))"
+            )
+        return {label: ending for label, ending in found.items() if ending is not None}
+
+    @computed_once
+    def instances(self) -> Instances:
+        """The instances that the runs were played on: a row per run, a column per arm.
+
+        They are drawn again, so you need not ask for them beforehand. If arms drift, these are
+        their values in the first round.
+        """
+        return self._work().instances(self.runs)
+
+    def _records(self) -> dict[str, RunRecord]:
+        found = {label: result.record for label, result in self.results.items()}
+        if None in found.values():
+            raise ValueError("this study has no checkpoints; use simulate(..., checkpoints=True)")
+        return {label: record for label, record in found.items() if record is not None}
+
+    # ----------------------------------------------------------------------------- the tables
+
     def summary(self, against: str | None = None, level: float = CONFIDENCE) -> pl.DataFrame:
-        """A row per policy at the horizon, best first.
+        """Return a table with a row per policy at the horizon, best first.
 
         `difference` is the paired difference to the policy `against`, run by run on the same
         instances.
@@ -109,10 +170,43 @@ class Outcome:
             level: The level of the t intervals.
         """
         against = self._known(self.labels[0] if against is None else against)
-        return tables.summarise(self.results, against, real("level", level, above=0, below=1))
+        return tables.summary(self.results, against, level)
+
+    def identification(self, level: float = CONFIDENCE) -> pl.DataFrame:
+        """Return a table with a row per policy and checkpoint: how good is the recommended arm?
+
+        `wrong` is the share of runs whose recommended arm is not a best one, with Wilson's
+        interval. `simple_regret` is by how much its true mean is below the best, with a t interval.
+
+        Args:
+            level: The level of the intervals.
+        """
+        return tables.identification(self._records(), self.checkpoints, level)
+
+    def quantiles(self, shares: Iterable[float] = (0.05, 0.5, 0.95)) -> pl.DataFrame:
+        """Return a table with a row per policy and checkpoint: quantiles of the regret over runs.
+
+        Args:
+            shares: The quantiles, from 0 to 1.
+        """
+        return tables.quantiles(self._records(), self.checkpoints, shares)
+
+    def stopping(self, level: float = CONFIDENCE) -> pl.DataFrame:
+        """Return a table with a row per policy: when the rule stopped, and how often it was wrong.
+
+        `stopped` is the share of runs that the rule ended before the horizon. `median` and `q95`
+        are the rounds within which half and 95 % of all runs ended; null if that is beyond the
+        horizon. `rounds` is the mean, where runs that did not stop count with the horizon. `wrong`
+        is the share of runs that the rule ended with an arm that is not a best one, with Wilson's
+        interval. `regret` is the regret until the end of the run.
+
+        Args:
+            level: The level of the intervals.
+        """
+        return tables.stopping(self.endings, self.final, level)
 
     def to_polars(self) -> pl.DataFrame:
-        """The curves as one long table: policy, round, regret, se."""
+        """Return the curves as one long table: policy, round, regret, se."""
         return pl.concat(
             pl.DataFrame({"round": self.rounds, "regret": curve.mean, "se": curve.se}).select(
                 pl.lit(label).alias("policy"), pl.all()
@@ -121,136 +215,17 @@ class Outcome:
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same table for pandas."""
-        return tables.to_pandas(self.to_polars())
+        """Return the same table for pandas. Unlike the method of polars, it needs no pyarrow."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
-    # ------------------------------------------------------------------------ what was asked for
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """The time that each policy took, that of all threads together."""
-        return {label: result.seconds for label, result in self.results.items()}
-
-    @property
-    def checkpoints(self) -> NDArray[np.int64]:
-        """The rounds at which every run was looked at; none unless `simulate` was asked to."""
-        return np.array(self.provenance.get("checkpoints", ()), dtype=np.int64)
-
-    @property
-    def pulls(self) -> dict[str, NDArray[np.int64]]:
-        """How often each arm was pulled: a row per run."""
-        return {label: record.pulls for label, record in self._records().items()}
-
-    @property
-    def recommended(self) -> dict[str, NDArray[np.int64]]:
-        """The arm that would be recommended: a row per run, a column per checkpoint."""
-        return {label: record.recommended for label, record in self._records().items()}
-
-    @property
-    def simple_regret(self) -> dict[str, Floats]:
-        """How far the true mean of the recommended arm is below the best, likewise."""
-        return {label: record.simple_regret for label, record in self._records().items()}
-
-    def identification(self, level: float = CONFIDENCE) -> pl.DataFrame:
-        """A row per policy and checkpoint: is the recommended arm the best, and what if not.
-
-        `wrong` is the share of runs whose recommended arm is not a best one, with Wilson's
-        interval, `simple_regret` how far its true mean is below the best, with a t interval.
-
-        Args:
-            level: The level of the intervals.
-        """
-        level = real("level", level, above=0, below=1)
-        return tables.identify(self._records(), self.checkpoints, level)
-
-    def quantiles(self, shares: Iterable[float] = (0.05, 0.5, 0.95)) -> pl.DataFrame:
-        """A row per policy and checkpoint: quantiles over runs of the regret.
-
-        Args:
-            shares: Which quantiles, from 0 to 1.
-        """
-        regrets = {label: record.regret for label, record in self._records().items()}
-        return tables.spread(regrets, self.checkpoints, shares)
-
-    @property
-    def endings(self) -> dict[str, Ending]:
-        """How every run ended: `rounds`, `stopped`, `arm`, `simple_regret`, a number per run."""
-        found = {label: result.ending for label, result in self.results.items()}
-        if None in found.values():
-            raise ValueError(
-                "runs must be ended by a rule, got a study without one; "
-                "use simulate(..., stop=StopAtError(0.05))"
-            )
-        return {label: ending for label, ending in found.items() if ending is not None}
-
-    def stopping(self, level: float = CONFIDENCE) -> pl.DataFrame:
-        """A row per policy: when the stopping rule ended the runs, and how often it was wrong.
-
-        `stopped` is the share of runs that it ended within the horizon; `median` and `q95` are the
-        rounds that half and 19 of 20 of all runs took at most, null where that is more than the
-        horizon; `rounds` is the mean, in which other runs count with the horizon. `wrong` is the
-        share of runs that the rule ended with an arm that is not a best one, with Wilson's
-        interval. `regret` is that until the end.
-
-        Args:
-            level: The level of the intervals.
-        """
-        level = real("level", level, above=0, below=1)
-        return tables.stop_table(self.endings, self.final, level)
-
-    def _records(self) -> dict[str, RunRecord]:
-        found = {label: result.record for label, result in self.results.items()}
-        if None in found.values():
-            raise ValueError(
-                "runs must be looked at while they are played, got a study without checkpoints; "
-                "use simulate(..., checkpoints=True)"
-            )
-        return {label: record for label, record in found.items() if record is not None}
-
-    def _repr_html_(self) -> str:
-        caption = f"{self.runs:,} runs of {self.horizon:,} rounds"
-        shown = ("policy", "regret", "regret_low", "regret_high", "median", "q95", "best_share")
-        return tables.to_html(caption, self.summary().select(shown))
-
-    def _known(self, label: str) -> str:
-        if label not in self.results:
-            raise ValueError(unknown("policy", label, self.labels))
-        return label
-
-
-# ----------------------------------------------------------------------------------------- a study
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Study(Outcome):
-    """The outcome of a simulation; what there is per policy is keyed by its label.
-
-    Two studies are equal if they have the same labels in the same order and the same numbers, to
-    the last bit; how they were made, their provenance, does not matter.
-
-    Args:
-        rounds: The recorded rounds: all of them up to a horizon of 10,000.
-        results: What each policy left behind.
-        provenance: Seed, settings and versions; `runs` that there are, and `asked` for; the recipe
-            of the problem and the policies.
-        parts: The results of neighbouring runs from which `extend` goes on.
-        origin: The problem and the policies; made again from the recipe if they are left out.
-    """
-
-    parts: tuple[BlockResults, ...] = ()
-    origin: tuple[Problem, Mapping[str, Policy]] | None = None
-
-    @computed_once
-    def instances(self) -> Instances:
-        """What the runs were played on: a row per run, a column per arm.
-
-        They are drawn again, so that nobody need ask for them beforehand. Where arms drift, it is
-        how they began.
-        """
-        return self._work().instances(self.runs)
+    # ------------------------------------------------------------- more policies, fewer, more runs
 
     def select(self, policies: Iterable[str] | str) -> Study:
-        """The study of some of the policies, in this order.
+        """Return the study of some of the policies, in this order.
 
         Args:
             policies: Their labels.
@@ -260,19 +235,19 @@ class Study(Outcome):
             raise ValueError("policies must name at least one policy, got none")
         for label in labels:
             self._known(label)
-        parts = [replace(part, policies=_some(part.policies, labels)) for part in self.parts]
-        return self._with([self], labels, tuple(parts))
+        parts = [replace(part, policies=_pick(part.policies, labels)) for part in self.parts]
+        return self._combine([self], labels, tuple(parts))
 
     def merge(self, other: Study) -> Study:
-        """The policies of both studies, of the same runs.
+        """Return one study with the policies of both.
 
         Args:
-            other: A study of the same problem, with the same numbers; a policy that is in both must
+            other: A study of the same problem with the same settings. A policy that is in both must
                 have the same results.
         """
         if not isinstance(other, Study):
             raise TypeError(f"other must be a Study, got {abbreviate(other)}")
-        compare_settings(self.provenance, other.provenance)
+        storage.compare_settings(self.provenance, other.provenance)
         for label in self.labels:
             if label in other.results and other.results[label] != self.results[label]:
                 raise ValueError(
@@ -283,32 +258,32 @@ class Study(Outcome):
         if [part.blocks for part in self.parts] == [part.blocks for part in other.parts]:
             pairs = zip(self.parts, other.parts, strict=True)
             both = ((mine, {**theirs.policies, **mine.policies}) for mine, theirs in pairs)
-            parts = tuple(replace(mine, policies=_some(all_, labels)) for mine, all_ in both)
-        return self._with([other, self], labels, parts)
+            parts = tuple(replace(mine, policies=_pick(all_, labels)) for mine, all_ in both)
+        return self._combine([other, self], labels, parts)
 
-    def _with(
+    def _combine(
         self, studies: list[Study], labels: list[str], parts: tuple[BlockResults, ...]
     ) -> Study:
-        """These policies of some studies of the same runs, the last of which comes first."""
+        """Return these policies of the studies; if several have a policy, the last one counts."""
 
-        def gather(values: list[Mapping[str, Any]]) -> dict[str, Any]:
-            known = {label: each for some in values for label, each in some.items()}
-            return _some(known, labels)
+        def pick(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+            return _pick({label: each for some in mappings for label, each in some.items()}, labels)
 
         provenances = [study.provenance for study in studies]
         provenance = {
             **self.provenance,
-            "policies": gather([each.get("policies", {}) for each in provenances]),
+            "versions": storage.common_versions(provenances),
+            "policies": pick(each.get("policies", {}) for each in provenances),
         }
         recipes = [each["recipe"] for each in provenances if "recipe" in each]
         if recipes:
-            policies = gather([recipe["policies"] for recipe in recipes])
+            policies = pick(recipe["policies"] for recipe in recipes)
             provenance["recipe"] = {**recipes[-1], "policies": policies}
-        made = [study.origin for study in studies if study.origin is not None]
+        origins = [study.origin for study in studies if study.origin is not None]
         origin = None
-        if len(made) == len(studies):
-            origin = made[-1][0], gather([policies for _, policies in made])
-        results = gather([study.results for study in studies])
+        if len(origins) == len(studies):
+            origin = origins[-1][0], pick(policies for _, policies in origins)
+        results = pick(study.results for study in studies)
         return Study(self.rounds, results, provenance, parts, origin)
 
     def extend(
@@ -318,13 +293,14 @@ class Study(Outcome):
         progress: bool | Progress | None = None,
         executor: Client | None = None,
     ) -> Study:
-        """The study of so many runs in all, to the last bit what `simulate` makes of them.
+        """Return the study with more runs, equal to the last bit to what `simulate` returns.
 
-        Only runs that are missing are played, unless the study was made with another version.
+        Only the missing runs are played. If another version of the package played the study, or
+        part of it, all runs are played again.
 
         Args:
-            runs: How many runs there are to be.
-            threads: As in `simulate`, as are the others.
+            runs: The number of runs that the new study has in all.
+            threads: As in `simulate`, like the next two.
             progress: Whether to show a bar.
             executor: A dask.distributed Client.
 
@@ -334,7 +310,7 @@ class Study(Outcome):
         True
         """
         runs = integer("runs", runs, at_least=self.runs + 1)
-        parts = self.parts if is_current(self.provenance) else ()
+        parts = self.parts if storage.is_current(self.provenance) else ()
         played = sum(part.blocks for part in parts)
         work = replace(self._work(), runs=runs, played=played)
         from varts.simulation.simulate import study_of  # here: it imports `Study`
@@ -342,33 +318,36 @@ class Study(Outcome):
         return study_of(work, threads, executor, progress, parts)
 
     def _work(self) -> Work:
-        from varts.simulation.simulate import make_work
+        """Return what `simulate` would play for this study."""
+        from varts.simulation.simulate import make_work  # here: it imports `Study`
 
         given = self.provenance
         names = "checkpoints", "recommend", "instance_seed"
         asked = {name: given[name] for name in names if name in given}
         if "stop" in given:
-            asked |= {"stop": rebuild(given["stop"]), "looks": given["looks"] or None}
-        problem, policies = self.origin or origin_of(given)
+            asked |= {"stop": storage.rebuild(given["stop"]), "looks": given["looks"] or None}
+        problem, policies = self.origin or storage.origin_of(given)
         return make_work(problem, policies, self.horizon, self.runs, given["seed"], **asked)
 
+    # ------------------------------------------------------------------------ figures and files
+
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Regret curves with bands of two standard errors.
+        """Draw the regret curves with bands of two standard errors.
 
         Args:
             ax: The matplotlib Axes to draw on; by default those of a new figure.
             **options: Passed on to `varts.plotting.regret_curves`: title, policies, labels, styles,
                 xscale, yscale, quantiles, lower_bound, bound, legend.
         """
-        from varts.plotting.study import regret_curves
+        from varts.plotting.study import regret_curves  # here: it imports matplotlib
 
         return regret_curves(self, ax, **options)
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to one .npz file, provenance included.
+        """Write everything to one .npz file, including the provenance.
 
         Args:
-            path: Where to; `.npz` is added if it is missing.
+            path: The file; `.npz` is added if it is missing.
 
         Returns:
             The path of the file.
@@ -381,15 +360,18 @@ class Study(Outcome):
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
         Args:
             path: The .npz file.
 
         Raises:
-            ValueError: If it is some other file.
+            OSError: If the file can't be read.
+            ValueError: If it is another file, or is damaged.
         """
         return cls(**storage.read(path))
+
+    # ---------------------------------------------------------------------------- as a value
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -405,10 +387,20 @@ class Study(Outcome):
         finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
         return f"Study({self.runs} runs of {self.horizon} rounds; regret: {finals})"
 
+    def _repr_html_(self) -> str:
+        caption = f"{self.runs:,} runs of {self.horizon:,} rounds"
+        shown = ("policy", "regret", "regret_low", "regret_high", "median", "q95", "best_share")
+        return tables.to_html(caption, self.summary().select(shown))
+
     def __getstate__(self) -> dict[str, Any]:
-        """Without the origin, which may be of a class that cannot be pickled."""
+        """Leave out the origin: its classes may not be picklable, and the recipe can rebuild it."""
         return {**vars(self), "origin": None}
 
+    def _known(self, label: str) -> str:
+        if label not in self.results:
+            raise ValueError(unknown("policy", label, self.labels))
+        return label
 
-def _some(values: Mapping[str, Any], labels: Iterable[str]) -> dict[str, Any]:
+
+def _pick(values: Mapping[str, Any], labels: Iterable[str]) -> dict[str, Any]:
     return {label: values[label] for label in labels if label in values}

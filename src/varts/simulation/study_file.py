@@ -39,26 +39,26 @@ from varts.simulation.sweep import PLAIN, Setting
 
 EXAMPLE = """\
 # varts simulate study.toml
-horizon = 2000        # rounds a run
+horizon = 2000        # rounds per run
 runs = 1000           # every run draws a new instance of the problem
 seed = 0
-# arms = ["red", "blue"]        # names, for priors that go by name
-# arm_groups = "groups.csv"     # the group of each arm (or a table), for priors that go by group
+# arms = ["red", "blue"]        # names, for priors by name
+# arm_groups = "groups.csv"     # the group of each arm (or a table), for priors by group
 
 [problem]
 kind = "gaussian"     # gaussian, bernoulli, beta, revenue, or table: rewards from a log
                       # with features: linear, wheel, recorded
-K = 10                # arms; without more, the priors are the paper's. K = [5, 20]: both, in turn
+K = 10                # arms, with the paper's prior. K = [5, 20]: two settings
 # prior = { mu = 12.0, kappa = 16.0, alpha = 11.0, beta = 640.0 }    # or a prior's JSON file
 # prior = { mu = 0.0, sigma = 1.0 }   with   sigma = 0.5             # known variances
 # mean = [1.0, 0.8]   with   sigma = [1.0, 0.5]                      # the same arms in every run
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
 # chance = [0.02, 0.06], amount = 30.0, spread = 0.8    # revenue: few pay, very different amounts
-# path = "log.csv"                    # table: arms pay what the log has; columns arm and reward
+# path = "log.csv"                    # table: rewards from a log; columns arm and reward
 # kind = "linear", d = 5, contexts = "units.csv", effect = "threshold"    # rewards by features
 # kind = "wheel", delta = 0.9                              # or a known problem with features
-# kind = "recorded", path = "rows.csv", rewards = ["red", "blue"]   # or a table: a row per visit
-# drift = { kind = "steps", every = 500, random = true }             # arms drawn anew
+# kind = "recorded", path = "rows.csv", rewards = ["red", "blue"]   # or a table: a row per context
+# drift = { kind = "steps", every = 500, random = true }             # arms are drawn again
 # drift = { kind = "cycle", period = 100, amplitude = 0.5 }          # means that rise and fall
 # drift = { kind = "walk", step = 0.02, spread = 0.5 }               # means that wander
 
@@ -73,24 +73,24 @@ TS14 = {}
 
 SHIPPED = ("family", "instances")  # study files that come with the package
 TOP = ("horizon", "runs", "seed", "arms", "arm_groups", "problem", "policies")
-# Where a list is a list of values to try in turn: elsewhere it may be a value, an entry per arm.
+# For these keys, a list is a list of values to try. For others it is one value: an entry per arm.
 SWEPT_NUMBERS = ("horizon", "runs", "seed")
 SWEPT_PROBLEM = (
     *("kind", "K", "s", "arm_spread", "spread", "shape", "only"),
     *("d", "effect", "noise", "delta"),
 )
-SWEPT_TABLES = ("prior", "drift", "path", "contexts")  # lists of tables, or of files
-PER_ARM = ("prior", "sigma")  # options of policies
+SWEPT_TABLES = ("prior", "drift", "path", "contexts")  # only lists of tables or of files
+PER_ARM = ("prior", "sigma")  # options of policies that are not swept
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """What the file asks for.
+    """The study that a file describes.
 
     Args:
         problem: The problem.
         policies: The policies by label.
-        horizon: Rounds a run.
+        horizon: Rounds per run.
         runs: Runs, each with a new instance.
         seed: Same seed, same numbers.
     """
@@ -103,7 +103,7 @@ class StudyFile:
 
 
 def read(path: str | Path) -> StudyFile:
-    """Parse and check a study file; every mistake is one sentence.
+    """Read and check a study file. An error is one sentence.
 
     Args:
         path: The TOML file.
@@ -113,10 +113,10 @@ def read(path: str | Path) -> StudyFile:
 
 
 def find(path: str | Path) -> Path:
-    """Where a study file is: one that comes with the package goes by its name.
+    """Return the path of a study file.
 
     Args:
-        path: The file, or a name of `SHIPPED` unless there is a file of that name.
+        path: The file, or one of the names in `SHIPPED` unless there is a file with that name.
 
     >>> find("family").name, find("study.toml").name
     ('family.toml', 'study.toml')
@@ -137,7 +137,7 @@ def _body(path: Path) -> dict[str, Any]:
 
 
 def read_settings(path: str | Path) -> list[Setting]:
-    """Parse and check a study file in which lists stand for values to try in turn.
+    """Read and check a study file in which some lists are values to try.
 
     Args:
         path: The TOML file.
@@ -150,11 +150,11 @@ def read_settings(path: str | Path) -> list[Setting]:
 
 
 def parse_settings(body: dict[str, Any], folder: Path = Path()) -> list[Setting]:
-    """Do the same for a mapping.
+    """Return the settings of a parsed file; see `read_settings`.
 
     Args:
-        body: What the file says.
-        folder: What the names of files in it are relative to.
+        body: The content of the file.
+        folder: The folder that file names in it are relative to.
     """
     axes = dict(_axes(body))
     names = _names_of_problems(body)
@@ -166,7 +166,7 @@ def parse_settings(body: dict[str, Any], folder: Path = Path()) -> list[Setting]
             table = one
             for key in keys[:-1]:
                 table = table[key]
-            if keys == ("problem",):  # the number of one of several
+            if keys == ("problem",):  # one of several; the value is its position
                 table["problem"] = {k: v for k, v in body["problem"][value].items() if k != "name"}
                 shown["problem"] = names[value]
                 continue
@@ -179,7 +179,7 @@ def parse_settings(body: dict[str, Any], folder: Path = Path()) -> list[Setting]
 
 
 def _axes(body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    """Where in the file there are values to try in turn."""
+    """Yield every key that has a list of values to try, with the values."""
     problem, policies = body.get("problem"), body.get("policies")
     found: list[tuple[tuple[str, ...], Any]]
     found = [((name,), body.get(name)) for name in SWEPT_NUMBERS]
@@ -208,7 +208,7 @@ def _axes(body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
 
 
 def _names_of_problems(body: dict[str, Any]) -> list[str]:
-    """What tables call the problems of a file that has several."""
+    """Return the names of the problems, for tables; none if there is one problem."""
     problems = body.get("problem")
     if not isinstance(problems, list):
         return []
@@ -218,23 +218,24 @@ def _names_of_problems(body: dict[str, Any]) -> list[str]:
             raise TypeError(f"a problem must be a table, got {abbreviate(table)}")
         name = table.get("name")
         if not isinstance(name, str) or not name or name in names:
-            rule = "must each have a name of its own"
-            raise ValueError(f"several problems {rule}, got {abbreviate(name)}")
+            raise ValueError(
+                f"several problems must each have a different name, got {abbreviate(name)}"
+            )
         names.append(name)
     return names
 
 
 def _axis_name(keys: tuple[str, ...]) -> str:
-    """What tables call an axis: `K`, or `UCB-V zeta`."""
+    """Return the name of an axis in tables: `K`, or `UCB-V zeta`."""
     return " ".join(keys[1:] or keys)
 
 
 def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
-    """Do the same for a mapping.
+    """Check the content of a file and return its study.
 
     Args:
-        body: What the file says.
-        folder: What the names of files in it are relative to.
+        body: The content of the file.
+        folder: The folder that file names in it are relative to.
     """
     check_keys("key", body, TOP)
     for name in ("problem", "policies"):
@@ -272,11 +273,12 @@ def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:
 
 
 def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
-    """prior = "problem": the prior of a policy that knows where its instances come from."""
+    """Return the options for prior = "problem": the prior that the instances are drawn from."""
     kind = type(make(name))
     if isinstance(problem, Fixed):
-        rule = "of a problem that draws its arms"
-        raise ValueError(f'prior = "problem" must be {rule}, got fixed means for {label!r}')
+        raise ValueError(
+            f'prior = "problem" of {label!r} needs a problem that draws its arms, got fixed means'
+        )
     if kind in (VarTS, T3C, BayesUCB):
         return {"prior": problem.own_prior()}
     if issubclass(kind, LinearPolicy) and isinstance(problem, LinearBandit):
@@ -285,12 +287,11 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
-    rule = "VarTS, T3C, Bayes-UCB, KnownVarianceTS or, of a linear problem, a policy with features"
-    raise ValueError(f'prior = "problem" must be for {rule}, got {label!r}')
+    rule = "VarTS, T3C, Bayes-UCB, KnownVarianceTS and, in a linear problem, policies with features"
+    raise ValueError(f'prior = "problem" works for {rule}; got {label!r}')
 
 
 # ------------------------------------------------------------------------ the problem and its arms
-# The problem of a study file, and its arms: tables in, values out.
 
 
 PROBLEM_KEYS = {
@@ -303,7 +304,7 @@ PROBLEM_KEYS = {
     "table": ("kind", "path", "arm", "reward", "experiment", "only"),
     "wheel": ("kind", "delta"),
 }
-# Problems with one instance: what there may be beside the means.
+# Problems with one instance, and the keys that they may have beside the means.
 FIXED: dict[str, tuple[type[BernoulliBandit | BetaBandit | GaussianBandit], tuple[str, ...]]] = {
     "bernoulli": (BernoulliBandit, ()),
     "beta": (BetaBandit, ("s",)),
@@ -318,14 +319,14 @@ DRIFTS: dict[str, tuple[type[Drifting], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Arms:
-    """What a study says about its arms, and where its priors are."""
+    """The arms of a study: their names and groups, and the folder with the files of priors."""
 
     names: tuple[str, ...] | None
     groups: Mapping[str, str] | None
     folder: Path
 
     def prior(self, value: Any) -> Prior:
-        """The prior of a table or a file, for these arms if they have names."""
+        """Return the prior from a table or a file; if the arms have names, for these arms."""
         if not isinstance(value, (str, dict)):
             raise TypeError(
                 f"prior must be a table or the name of a JSON file, got {abbreviate(value)}"
@@ -335,12 +336,12 @@ class Arms:
 
 
 def make_arms(names: Any, groups: Any, folder: Path) -> Arms:
-    """What the keys arms and arm_groups say.
+    """Return the arms from the keys `arms` and `arm_groups`.
 
     Args:
-        names: A list of names; those that have groups, if there is none.
+        names: A list of names; by default the arms that have groups.
         groups: A table, or the name of a CSV file.
-        folder: What the names of files are relative to.
+        folder: The folder that file names are relative to.
     """
     if isinstance(groups, str):
         groups = read_groups(folder / groups)
@@ -356,11 +357,11 @@ def make_arms(names: Any, groups: Any, folder: Path) -> Arms:
 
 
 def make_problem(table: dict[str, Any], arms: Arms) -> Problem:
-    """The problem of the table [problem].
+    """Return the problem from the table [problem].
 
     Args:
-        table: What it says.
-        arms: What the study says about its arms.
+        table: The content of the table.
+        arms: The arms of the study.
     """
     table = dict(table)
     drift = table.pop("drift", None)
@@ -371,10 +372,10 @@ def make_problem(table: dict[str, Any], arms: Arms) -> Problem:
         raise TypeError(f"drift must be a table with a kind, got {abbreviate(drift)}")
     name = choice("drift kind", drift.get("kind"), DRIFTS)
     kind, keys = DRIFTS[name]
-    check_keys(f"key of drift by {name}", drift, ("kind", *keys))
+    check_keys(f"key of drift {name!r}", drift, ("kind", *keys))
     for key, option in inspect.signature(kind).parameters.items():
         if key in keys and option.default is option.empty and key not in drift:
-            raise ValueError(f"drift by {name} must have {key}, got none")
+            raise ValueError(f"drift of kind {name!r} needs {key}")
     return kind(problem, **{key: value for key, value in drift.items() if key != "kind"})
 
 
@@ -411,11 +412,11 @@ def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
 
 
 def _fixed(kind: str, options: dict[str, Any], arms: Arms) -> Fixed:
-    """One instance, the same in every run."""
+    """Return a problem with one instance, the same in every run."""
     problem, others = FIXED[kind]
     check_keys(f"key of a {kind} problem with means", options, ("mean", *others))
     if kind == "gaussian" and "sigma" not in options:
-        raise ValueError("sigma must be given with the arms' means, got none")
+        raise ValueError("a gaussian problem with means needs sigma")
     made = problem.fixed(**options)
     if arms.names is not None and len(arms.names) != made.K:
         raise ValueError(f"mean must have an entry per arm ({len(arms.names)}), got {made.K}")
@@ -423,7 +424,7 @@ def _fixed(kind: str, options: dict[str, Any], arms: Arms) -> Fixed:
 
 
 def _table(options: dict[str, Any], arms: Arms) -> EmpiricalBandit:
-    """The rewards of a log; names of arms say which to take."""
+    """Return a problem with the rewards of a log; if arms have names, of these arms only."""
     for name, value in {"path": None, **options}.items():
         if not isinstance(value, str):
             rule = "the name of a log" if name == "path" else "a name"
@@ -433,7 +434,7 @@ def _table(options: dict[str, Any], arms: Arms) -> EmpiricalBandit:
 
 
 def _linear(options: dict[str, Any], arms: Arms) -> LinearBandit:
-    """A linear problem; its contexts are the rows of a table."""
+    """Return a linear problem; its contexts are the rows of a table."""
     if "prior" in options:
         options["prior"] = arms.prior(options["prior"])
     if "contexts" in options:
@@ -442,10 +443,10 @@ def _linear(options: dict[str, Any], arms: Arms) -> LinearBandit:
 
 
 def _recorded(options: dict[str, Any], arms: Arms) -> RecordedBandit:
-    """A table with the reward of every arm; all other columns are features, unless some are."""
+    """Return a problem from a table with a reward per arm; by default the rest is features."""
     for name in ("path", "rewards"):
         if name not in options:
-            raise ValueError(f"a recorded problem must have {name}, got none")
+            raise ValueError(f"a recorded problem needs {name}")
     table = _columns("path", options["path"], arms)
     rewards = _names_in(table, "rewards", options["rewards"])
     rest = [name for name in table.columns if name not in rewards]
@@ -454,19 +455,17 @@ def _recorded(options: dict[str, Any], arms: Arms) -> RecordedBandit:
 
 
 def _columns(name: str, path: Any, arms: Arms) -> pl.DataFrame:
-    """A CSV file of numbers."""
+    """Read a CSV file of numbers."""
     if not isinstance(path, str):
         raise TypeError(f"{name} must be the name of a CSV file, got {abbreviate(path)}")
-    file = arms.folder / path
+    content = (arms.folder / path).read_bytes()  # outside of try: not reading is another error
     try:
-        table = pl.read_csv(file, infer_schema_length=None)
-    except FileNotFoundError:
-        raise
-    except Exception:
+        table = pl.read_csv(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:
         raise ValueError(f"{name} must be a CSV file, got {path!r}") from None
     for column in table:
         if not column.dtype.is_numeric() or column.null_count():
-            raise ValueError(f"column {column.name!r} of {path} must have numbers only")
+            raise ValueError(f"column {column.name!r} of {path} must contain only numbers")
     return table
 
 
@@ -480,10 +479,10 @@ def _names_in(table: pl.DataFrame, what: str, names: Any) -> list[str]:
 
 
 def check_keys(what: str, table: dict[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse a table with a key that nobody knows.
+    """Raise an error if a table has an unknown key.
 
     Args:
-        what: What the keys are.
+        what: How the error calls a key.
         table: The table.
         known: All keys that it may have.
     """

@@ -1,4 +1,4 @@
-"""Many settings in one call: a study each, one progress bar, one table."""
+"""`sweep`: many settings in one call, with a study for each, one progress bar and one table."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from varts.problems import Problem
 from varts.simulation.simulate import make_work, study_of
 from varts.simulation.storage import key_of
 from varts.simulation.study import Study
-from varts.simulation.tables import Table, to_html
+from varts.simulation.tables import to_html
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from varts.simulation.engine.work import Work
 
-NUMBERS = ("horizon", "runs", "seed", "instance_seed")  # that a grid may vary without `make`
+NUMBERS = ("horizon", "runs", "seed", "instance_seed")  # axes that `make` doesn't get
 PLAIN = (bool, int, float, str, type(None))
 TAKEN = ("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share", "difference")
 
-Values = Mapping[str, Any]  # of one setting, by the name of the axis
+Values = Mapping[str, Any]  # the values of one setting, by axis
 Make = Callable[..., tuple[Problem, Any]]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One point of a grid, and what is played there.
+    """One point of a grid: the arguments of one call of `simulate`.
 
     Args:
         values: The value of every axis, as tables show it.
         problem: The problem.
         policies: The policies, as `simulate` takes them.
-        numbers: What else `simulate` is given: horizon, runs, seed, instance_seed.
+        numbers: The other arguments: horizon, runs, seed, instance_seed.
     """
 
     values: Values
@@ -57,7 +57,7 @@ class Sweep:
     Args:
         settings: The value of every axis, for each setting.
         studies: The study of each setting.
-        asked: How many settings were asked for: more if it was interrupted.
+        asked: The number of settings that you asked for: more if the sweep was interrupted.
     """
 
     settings: Sequence[Values]
@@ -66,17 +66,17 @@ class Sweep:
 
     @property
     def interrupted(self) -> bool:
-        """Whether there are fewer settings than were asked for."""
+        """Whether there are fewer settings than you asked for."""
         return len(self.studies) < self.asked
 
     def __len__(self) -> int:
         return len(self.studies)
 
     def study(self, **values: Any) -> Study:
-        """The only study with these values.
+        """Return the one study with these values.
 
         Args:
-            values: The values of some axes, enough to tell it from the others.
+            values: The values of some axes, enough to identify one setting.
         """
         axes = list(self.settings[0])
         for name in values:
@@ -88,11 +88,11 @@ class Sweep:
             if all(setting[name] == value for name, value in values.items())
         ]
         if len(found) != 1:
-            raise ValueError(f"values must fit one setting, got {len(found)} for {values}")
+            raise ValueError(f"values must fit one setting, got {len(found)} settings for {values}")
         return found[0]
 
     def summary(self, against: str | None = None, level: float = CONFIDENCE) -> pl.DataFrame:
-        """The tables `Study.summary` of all settings, with the axes as their first columns.
+        """Return `Study.summary` of all settings as one table; the first columns are the axes.
 
         Args:
             against: The label of the policy to compare with; by default the first of each study.
@@ -101,7 +101,7 @@ class Sweep:
         return self._gather(lambda study: study.summary(against, level))
 
     def identification(self, level: float = CONFIDENCE) -> pl.DataFrame:
-        """The tables `Study.identification` likewise.
+        """Return `Study.identification` of all settings as one table.
 
         Args:
             level: The level of the intervals.
@@ -109,16 +109,16 @@ class Sweep:
         return self._gather(lambda study: study.identification(level))
 
     def quantiles(self, shares: Iterable[float] = (0.05, 0.5, 0.95)) -> pl.DataFrame:
-        """The tables `Study.quantiles` likewise.
+        """Return `Study.quantiles` of all settings as one table.
 
         Args:
-            shares: Which quantiles, from 0 to 1.
+            shares: The quantiles, from 0 to 1.
         """
         shares = list(shares)
         return self._gather(lambda study: study.quantiles(shares))
 
     def to_polars(self) -> pl.DataFrame:
-        """The curves of all studies as one long table."""
+        """Return the curves of all studies as one long table."""
         return self._gather(Study.to_polars)
 
     def _gather(self, table_of: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
@@ -129,7 +129,7 @@ class Sweep:
             )
             for setting, study in zip(self.settings, self.studies, strict=True)
         ]
-        return Table(pl.concat([pl.DataFrame(each) for each in made], how="vertical_relaxed"))
+        return pl.concat(made, how="vertical_relaxed")
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -165,21 +165,22 @@ def sweep(
 ) -> Sweep:
     """Play a study for every combination of values.
 
-    Every setting is checked before the first is played. Ctrl-C keeps the settings that are
-    complete, and with a folder a later call goes on from there.
+    All settings are checked before the first one is played. Ctrl-C keeps the complete settings, and
+    with a folder a later call continues from there.
 
     Args:
-        grid: A list of values for every axis, or a mapping from what tables are to call them; one
-            value need not be in a list. The axes `horizon`, `runs`, `seed` and `instance_seed` are
-            for `simulate`. The others are given to `make` by name; without it they are `problem`,
-            and `policies`, as `simulate` takes them.
+        grid: For every axis a list of values, or a mapping from labels for tables to values. A
+            single value needs no list. The axes `horizon`, `runs`, `seed` and `instance_seed` are
+            arguments of `simulate`. The others are passed to `make` by name. Without `make` they
+            are `problem`, and `policies` as `simulate` takes them.
         make: A function of the values that returns the problem and the policies of a setting.
-        horizon: Rounds of a run, unless it is an axis; as are the next two.
-        runs: Runs of a study.
+        horizon: Rounds of a run, unless it is an axis.
+        runs: Runs of a study, unless it is an axis.
         seed: The seed of every study, so that settings are compared on the same random numbers.
-        folder: Where to keep every study, in a file named by a hash of everything that it is made
-            from; what is there already is not played again.
-        threads: As in `simulate`, as are progress and executor.
+        folder: Keep every study here, in a file whose name is a hash of everything that the study
+            depends on, and don't play a study whose file exists. A damaged file is replaced. A file
+            that can't be read is left alone, and the error is raised.
+        threads: As in `simulate`, like the next two.
         progress: Whether to show a bar.
         executor: A dask.distributed Client.
         **asked: `checkpoints`, `recommend` and `instance_seed`, as in `simulate`.
@@ -206,12 +207,12 @@ def sweep(
 
 
 def expand(grid: Any, make: Make | None, numbers: Mapping[str, Any]) -> list[Setting]:
-    """All settings of a grid, the last axis changing fastest.
+    """Return all settings of a grid; the last axis changes fastest.
 
     Args:
         grid: As in `sweep`.
         make: As in `sweep`.
-        numbers: The horizon, runs and seed where the grid does not say.
+        numbers: The horizon, runs and seed, unless they are axes.
     """
     if not isinstance(grid, Mapping) or not grid:
         raise TypeError(f"grid must be a mapping from axes to values, got {abbreviate(grid)}")
@@ -220,7 +221,7 @@ def expand(grid: Any, make: Make | None, numbers: Mapping[str, Any]) -> list[Set
     axes, policies = dict(grid), None
     for name in axes:
         if name in TAKEN:
-            raise ValueError(f"an axis must not be called as a column is, got {name!r}")
+            raise ValueError(f"axis name {name!r} is already a column of the results")
     if make is None:
         for name in ("problem", "policies"):
             if name not in axes:
@@ -253,12 +254,12 @@ def play_settings(
     executor: Client | None = None,
     **asked: Any,
 ) -> Sweep:
-    """Play a study for each of these settings; the rest is as in `sweep`.
+    """Play a study for each setting; the rest is as in `sweep`.
 
     Args:
         settings: The settings.
-        folder: Where to keep every study.
-        threads: As in `simulate`, as are the others.
+        folder: As in `sweep`.
+        threads: As in `simulate`, like the next two.
         progress: Whether to show a bar.
         executor: A dask.distributed Client.
         **asked: `checkpoints`, `recommend` and `instance_seed`.
@@ -284,7 +285,7 @@ def play_settings(
                 if shared.interrupted:
                     break
         except KeyboardInterrupt:
-            pass  # what is complete is kept
+            pass  # keep the complete settings
     if not studies:
         raise KeyboardInterrupt
     values = [setting.values for setting in settings[: len(studies)]]
@@ -294,15 +295,21 @@ def play_settings(
 def _play(
     work: Work, folder: Path | None, threads: int | None, executor: Client | None, bar: Progress
 ) -> Study:
-    """The study from the folder, if it is there, else a new one, which is kept."""
-    path = None if folder is None else folder / f"{key_of(work)}.npz"
-    if path is not None and path.exists():
-        try:
-            return Study.load(path)
-        except ValueError:
-            pass  # damaged: it is made anew
+    """Return the study from the folder if it is there; else play it and keep it.
+
+    A file's name is a hash of everything that the study depends on, the code included, so a file
+    with the right name is never out of date. If its content is damaged, it is replaced. If it can't
+    be read, it may hold a good study: the error is raised and the file is left alone.
+    """
+    if folder is None:
+        return study_of(work, threads, executor, bar)
+    path = folder / f"{key_of(work)}.npz"
+    try:
+        return Study.load(path)
+    except (FileNotFoundError, ValueError):
+        pass  # missing, or damaged
     study = study_of(work, threads, executor, bar)
-    if path is not None and not study.interrupted:
+    if not study.interrupted:
         study.save(path)
     return study
 
@@ -312,7 +319,7 @@ def _rounds(work: Work) -> float:
 
 
 def _axis(name: str, values: Any) -> list[tuple[Any, Any]]:
-    """The values of an axis, each with what tables call it."""
+    """Return the values of an axis, each as a pair with its label for tables."""
     if isinstance(values, Mapping):
         pairs = [(str(label), value) for label, value in values.items()]
     elif isinstance(values, (str, Problem, Policy)) or not isinstance(values, Iterable):

@@ -1,10 +1,10 @@
-"""The tables of a study: at the horizon, at checkpoints, and as a notebook shows it."""
+"""The tables of a study: at the horizon, at checkpoints, of stopping times, and for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,84 +21,58 @@ from varts._text import printable
 from varts._validation import Floats, real
 from varts.simulation.results import Ending, PolicyResult, RunRecord
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
-class Table(pl.DataFrame):
-    """A polars DataFrame that pandas can have without pyarrow."""
-
-    def to_pandas(self, *args: Any, **kwargs: Any) -> pd.DataFrame:
-        """Return the same table for pandas.
-
-        Args:
-            args: Not used.
-            kwargs: Not used.
-        """
-        return to_pandas(self)
-
-
-def to_pandas(table: pl.DataFrame) -> pd.DataFrame:
-    """The same table for pandas."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
-    return pd.DataFrame(table.to_dict(as_series=False))
-
-
-def summarise(results: Mapping[str, PolicyResult], against: str, level: float) -> Table:
-    """A row per policy at the horizon, best first."""
+def summary(results: Mapping[str, PolicyResult], against: str, level: float) -> pl.DataFrame:
+    """Return `Study.summary`: a row per policy at the horizon, best first."""
+    level = real("level", level, above=0, below=1)
     rows = []
     for label, result in results.items():
         final = result.final
-        gap = final - results[against].final
-        regret, difference = (mean_interval(x, level) for x in (final, gap))
+        difference = mean_interval(final - results[against].final, level)
         quantiles = np.quantile(final, list(QUANTILES.values()))
         rows.append(
             {
                 "policy": label,
                 "runs": len(final),
-                "regret": regret.value,
-                "regret_low": regret.low,
-                "regret_high": regret.high,
+                **_columns("regret", mean_interval(final, level)),
                 "se": standard_error(final),
                 **dict(zip(QUANTILES, quantiles, strict=True)),
                 "best_share": result.best_share.mean(),
-                "difference": difference.value,
-                "difference_low": difference.low,
-                "difference_high": difference.high,
+                **_columns("difference", difference),
             }
         )
-    return Table(pl.DataFrame(rows).sort("regret", maintain_order=True))
+    return pl.DataFrame(rows).sort("regret", maintain_order=True)
 
 
-def identify(
+def identification(
     records: Mapping[str, RunRecord], checkpoints: NDArray[np.int64], level: float
-) -> Table:
-    """A row per policy and checkpoint: how often the recommended arm is not a best one, and what
-    it would cost per round to stay with it."""
-    rows = []
-    for label, record in records.items():
-        for column, n in enumerate(checkpoints.tolist()):
-            lost = record.simple_regret[:, column]
-            wrong = share_interval(float((lost > 0).sum()), len(lost), level)
-            regret = mean_interval(lost, level)
-            rows.append([label, n, *wrong, *regret])
-    ends = ("", "_low", "_high")
-    names = [f"{what}{end}" for what in ("wrong", "simple_regret") for end in ends]
-    return Table(pl.DataFrame(rows, schema=["policy", "round", *names], orient="row"))
+) -> pl.DataFrame:
+    """Return `Study.identification`: a row per policy and checkpoint."""
+    level = real("level", level, above=0, below=1)
+    return pl.DataFrame(
+        {
+            "policy": label,
+            "round": n,
+            **_columns("wrong", share_interval(float((lost > 0).sum()), len(lost), level)),
+            **_columns("simple_regret", mean_interval(lost, level)),
+        }
+        for label, record in records.items()
+        for n, lost in zip(checkpoints.tolist(), record.simple_regret.T, strict=True)
+    )
 
 
-def stop_table(endings: Mapping[str, Ending], regrets: Mapping[str, Floats], level: float) -> Table:
-    """A row per policy: when a stopping rule ended the runs, and how often it was wrong."""
+def stopping(
+    endings: Mapping[str, Ending], regrets: Mapping[str, Floats], level: float
+) -> pl.DataFrame:
+    """Return `Study.stopping`: a row per policy."""
+    level = real("level", level, above=0, below=1)
     rows = []
     for label, ending in endings.items():
         times = np.where(ending.stopped, ending.rounds, np.inf)
         runs = len(times)
-        late = [quantile_interval(times, share, level).value for share in (0.5, 0.95)]
+        median, q95 = (quantile_interval(times, share, level).value for share in (0.5, 0.95))
         mean = mean_interval(ending.rounds.astype(np.float64), level)
         mistaken = float((ending.stopped & (ending.simple_regret > 0)).sum())
         rows.append(
@@ -106,23 +80,42 @@ def stop_table(endings: Mapping[str, Ending], regrets: Mapping[str, Floats], lev
                 "policy": label,
                 "runs": runs,
                 "stopped": float(ending.stopped.mean()),
-                "median": None if np.isinf(late[0]) else int(late[0]),
-                "q95": None if np.isinf(late[1]) else int(late[1]),
-                **_with_ends("rounds", mean),
-                **_with_ends("wrong", share_interval(mistaken, runs, level)),
-                **_with_ends("regret", mean_interval(regrets[label], level)),
+                "median": None if np.isinf(median) else int(median),
+                "q95": None if np.isinf(q95) else int(q95),
+                **_columns("rounds", mean),
+                **_columns("wrong", share_interval(mistaken, runs, level)),
+                **_columns("regret", mean_interval(regrets[label], level)),
             }
         )
     integers = dict.fromkeys(("runs", "median", "q95"), pl.Int64)
-    return Table(pl.DataFrame(rows, schema_overrides=integers))
+    return pl.DataFrame(rows, schema_overrides=integers)
 
 
-def _with_ends(name: str, found: Interval) -> dict[str, float]:
+def quantiles(
+    records: Mapping[str, RunRecord], checkpoints: NDArray[np.int64], shares: Iterable[float]
+) -> pl.DataFrame:
+    """Return `Study.quantiles`: a row per policy and checkpoint."""
+    shares = [real("share", share, at_least=0, at_most=1) for share in shares]
+    return pl.concat(
+        pl.DataFrame({"round": checkpoints}).select(
+            pl.lit(label).alias("policy"),
+            pl.all(),
+            *(
+                pl.Series(name_quantile(share), np.quantile(record.regret, share, axis=0))
+                for share in shares
+            ),
+        )
+        for label, record in records.items()
+    )
+
+
+def _columns(name: str, found: Interval) -> dict[str, float]:
+    """Return the three columns of an estimate and its interval."""
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def name_quantile(share: float) -> str:
-    """What the column of a quantile is called.
+    """Return the name of a quantile's column.
 
     >>> name_quantile(0.05), name_quantile(0.5), name_quantile(0.975)
     ('q05', 'median', 'q97.5')
@@ -130,28 +123,8 @@ def name_quantile(share: float) -> str:
     return "median" if share == 0.5 else f"q{0 if share < 0.1 else ''}{100 * share:g}"
 
 
-def spread(
-    regrets: Mapping[str, Floats], checkpoints: NDArray[np.int64], shares: Iterable[float]
-) -> Table:
-    """A row per policy and checkpoint: quantiles over runs of the regret."""
-    shares = [real("share", share, at_least=0, at_most=1) for share in shares]
-    return Table(
-        pl.concat(
-            pl.DataFrame({"round": checkpoints}).select(
-                pl.lit(label).alias("policy"),
-                pl.all(),
-                *(
-                    pl.Series(name_quantile(share), np.quantile(regret, share, axis=0))
-                    for share in shares
-                ),
-            )
-            for label, regret in regrets.items()
-        )
-    )
-
-
 def to_html(caption: str, table: pl.DataFrame) -> str:
-    """A small table for a notebook, which takes what text it holds for text."""
+    """Return a small table for a notebook. Text in it is escaped, so it can't hold markup."""
     heads = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(_cell(each))}</td>" for each in row) + "</tr>"
