@@ -252,7 +252,7 @@ def test_eucbv_in_phases():
 
 
 def test_eucbv_is_for_simulations():
-    with pytest.raises(ValueError, match="EUCBV keeps memory of its own"):
+    with pytest.raises(ValueError, match="EUCBV has a memory"):
         varts.choose(varts.EUCBV(100), TEN, rng=0)
 
 

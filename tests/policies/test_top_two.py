@@ -246,7 +246,7 @@ def test_halving_says_what_it_needs():
         SequentialHalving(14).batch(ArmStats.empty(5))
     with pytest.raises(ValueError, match=r"^Sequential-Halving cannot play 5 arms: horizon must"):
         varts.simulate(varts.BernoulliBandit(5), SequentialHalving(14), horizon=14, runs=1)
-    with pytest.raises(ValueError, match=r"^stats must be those between two batches"):
+    with pytest.raises(ValueError, match=r"^stats must be taken between two batches"):
         SequentialHalving(80).batch(ArmStats([11, 10, 10, 10], [0] * 4, [1] * 4))
     with pytest.raises(ValueError, match=r"^policy must decide unit by unit"):
         varts.open("it", ["a", "b"], store="sqlite://", policy=SequentialHalving(100))

@@ -409,7 +409,7 @@ def test_a_users_own_problem_is_checked_within_a_drift():
         (lambda: Walk(ARMS, 0.5, center=1), ValueError, "center must be given with spread, got 1"),
         (lambda: Fading("VarTS", 0), ValueError, "half_life must be a number and > 0, got 0"),
         (lambda: Fading(3, 5), TypeError, "policy must be a policy or its label, got 3"),
-        (lambda: Fading(Fading("UCB1", 5), 5), ValueError, "policy must be one that does not fade"),
+        (lambda: Fading(Fading("UCB1", 5), 5), ValueError, "policy must not be Fading already"),
     ],
 )
 def test_a_mistake_is_one_sentence(make, kind, words):
@@ -430,7 +430,7 @@ def test_a_policy_with_memory_cannot_fade():
         def update(self, arm, reward, rng):
             pass
 
-    with pytest.raises(ValueError, match="policy must be one without memory of its own"):
+    with pytest.raises(ValueError, match="policy must not have a memory"):
         Fading(Remembers(), 5)
 
 

@@ -1,14 +1,15 @@
-"""What a policy is.
+"""The base classes of policies, and how their formulas are called and checked.
 
-A policy turns the arms' statistics into a choice. Unless it defines `start` and `update` it has no
-state of its own. There are three ways to write one, from the fastest to the freest:
+A policy turns the arms' statistics into a choice. It has no state, unless it defines `start` and
+`update`. There are three ways to write one, from the fastest to the most flexible:
 
 - `IndexPolicy`: an index per arm from (n, mean, m2, t), the largest wins;
 - `BeliefPolicy`: a Student-t belief per arm, the largest draw wins (Thompson sampling);
 - `Policy`: any `choose(stats, t, rng)` in plain Python.
 
-The formulas of the first two are plain arithmetic in NumPy functions. The same function serves
-arrays here and, compiled, the simulation engine; no formula is written twice.
+The formulas of the first two are plain arithmetic in NumPy functions. They get arrays here, and the
+simulation engine compiles the same functions for single numbers, so a formula is written once. The
+few things that do exist twice, in NumPy and compiled, are listed in docs/extending.md.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Policy:
     compiled: ClassVar[Compiled | None] = None
 
     def pulls_needed(self, K: int) -> NDArray[np.int64]:
-        """Return how often each arm must be pulled before the policy has a say.
+        """Return how often each arm must be pulled before the policy chooses: its initial pulls.
 
         Args:
             K: The number of arms.
@@ -79,7 +80,7 @@ class Policy:
     def least_weight(self, K: int) -> Floats:
         """Return the weight below which an arm is pulled again, where old rewards fade.
 
-        It is what the policy's formulas need; by default as much as the pulls that it owes.
+        By default it is the number of initial pulls. Return less if the formulas hold for less.
 
         Args:
             K: The number of arms.
@@ -87,20 +88,20 @@ class Policy:
         return self.pulls_needed(K).astype(np.float64)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
-        """Return the arm to pull, once no arm is owed a pull.
+        """Return the arm to pull, once every arm has had its initial pulls.
 
         Args:
             stats: The arms' statistics.
             t: The round, counted from 1.
-            rng: Where the randomness comes from.
+            rng: The random number generator to use.
         """
         raise NotImplementedError(f"{type(self).__name__} must define choose(stats, t, rng)")
 
     def probabilities(self, stats: ArmStats, t: int) -> Floats | None:
-        """Return the chance that `choose` returns each arm, or None if there is no formula for it.
+        """Return the probability that `choose` returns each arm, or None if there is no formula.
 
-        A live experiment logs these chances; without them it estimates them from many choices. One
-        that does not sample from its belief also chooses by them.
+        A live experiment logs these probabilities; without them it estimates them from many
+        choices. If the policy doesn't sample from its belief, the experiment also draws from them.
 
         Args:
             stats: The arms' statistics.
@@ -109,33 +110,33 @@ class Policy:
         return None
 
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
-        """Return the arm to play for a unit with features, once no arm is owed a pull.
+        """Return the arm to play for a unit with features, after the initial pulls.
 
         Args:
             stats: The arms' statistics.
             x: The unit's features.
             t: The round, counted from 1.
-            rng: Where the randomness comes from.
+            rng: The random number generator to use.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not look at features")
+        raise NotImplementedError(f"{type(self).__name__} does not use features")
 
     def start(self, K: int, rng: np.random.Generator) -> None:
         """Begin a run, for a policy in plain Python that remembers more than the statistics.
 
-        Every run has a copy of the policy for itself.
+        Every run plays its own copy of the policy.
 
         Args:
             K: The number of arms.
-            rng: Where the randomness comes from.
+            rng: The random number generator to use.
         """
 
     def update(self, arm: int, reward: float, rng: np.random.Generator) -> None:
-        """Remember a reward, initial pulls included.
+        """Remember a reward; also called for initial pulls.
 
         Args:
             arm: The arm that was pulled.
-            reward: What the statistics record of the reward.
-            rng: Where the randomness comes from.
+            reward: The reward as the statistics record it, after `transform`.
+            rng: The random number generator to use.
         """
 
     @property
@@ -145,11 +146,11 @@ class Policy:
         return kind.start is not Policy.start or kind.update is not Policy.update
 
     def transform(self, reward: float, rng: np.random.Generator) -> float:
-        """Return what the statistics record of a reward; Bernoulli TS tosses a coin here.
+        """Return the number that the statistics record for a reward; Bernoulli TS tosses a coin.
 
         Args:
             reward: The reward.
-            rng: Where the randomness comes from.
+            rng: The random number generator to use.
         """
         return reward
 
@@ -159,7 +160,7 @@ class Policy:
         return False
 
     def belief(self, stats: ArmStats) -> Belief:
-        """Return what the policy believes about each arm's mean, if it has beliefs.
+        """Return the policy's belief about each arm's mean, if it has beliefs.
 
         Args:
             stats: The arms' statistics.
@@ -183,10 +184,10 @@ class Policy:
         return None
 
     def restricted(self, arms: NDArray[np.int64]) -> Self:
-        """Return the same policy for some of the arms: what it holds per arm is cut to those.
+        """Return the same policy for a subset of the arms: values per arm are cut to these.
 
         Args:
-            arms: Their indices.
+            arms: The indices of the arms to keep.
         """
         cut = {}
         for name, value in self._values().items():
@@ -223,22 +224,22 @@ class Policy:
             except (TypeError, ValueError):
                 raise ValueError(
                     f"{name} of {type(self).__name__} must be a number, got {abbreviate(value)}; "
-                    "mark what is no option as ClassVar, or define parameters(stats)"
+                    "mark a field that is not an option as ClassVar, or define parameters(stats)"
                 ) from None
         return np.tile(np.array(values, dtype=np.float64), (stats.K, 1))
 
     def _values(self) -> dict[str, Any]:
-        """The fields of a policy that is a dataclass; one in plain Python has none that we know."""
+        """The fields of a dataclass by name; empty for other classes."""
         own: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
         return {field.name: getattr(self, field.name) for field in own}
 
     def _ready(self, stats: ArmStats | LinearStats) -> None:
-        """Formulas hold once the initial pulls are done."""
+        """Raise ValueError before the initial pulls are done: formulas hold only after them."""
         unready = np.flatnonzero(stats.n < self.pulls_needed(stats.K))
         if unready.size:
-            arm, owed = unready[0], self.pulls_needed(stats.K)[unready[0]]
+            arm, least = unready[0], self.pulls_needed(stats.K)[unready[0]]
             raise ValueError(
-                f"n must be at least {owed} for {name_of(self)} to have a say, "
+                f"n must be at least {least} for {name_of(self)} to choose, "
                 f"got {stats.n[arm]:g} for arm {arm}"
             )
 
@@ -287,11 +288,11 @@ class BeliefPolicy(Policy):
     """
 
     compiled: ClassVar[Compiled | None] = Compiled("belief", ("choose", "transform", "belief"))
-    #: True when `parameters` depends on all rewards so far, so that every pull moves every belief
-    #: and the parameters are the pooled (n, mean, m2).
+    #: True when the parameters are the pooled (n, mean, m2) of all rewards so far. Every pull then
+    #: changes every belief.
     pooled: ClassVar[bool] = False
-    #: True when the last parameter is what a reward is worth for learning a variance (`Tails`),
-    #: which depends on all rewards so far, too.
+    #: True when the last parameter is the weight of a reward for learning a variance (`Tails`),
+    #: which also depends on all rewards so far.
     tailed: ClassVar[bool] = False
 
     @staticmethod
@@ -317,13 +318,13 @@ class BeliefPolicy(Policy):
         if type(self).belief is not BeliefPolicy.belief:
             return self.belief(stats)
         kept: tuple[int, Any] = self.__dict__.get("_kept", (0, None))
-        if kept[0] != stats.K:  # parameters that do not depend on rewards are made once
+        if kept[0] != stats.K:  # parameters that don't depend on rewards are computed once
             kept = stats.K, self.parameters(stats).T
             if not (self.pooled or self.tailed):
                 self.__dict__["_kept"] = kept
         loc, scale, df = self.believe(stats.n, stats.mean, stats.m2, *kept[1])
         if not np.min(scale) >= 0:
-            return self.belief(stats)  # which refuses it
+            return self.belief(stats)  # raises with the reason
         return StudentT._trusted(loc, scale, df)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -338,7 +339,7 @@ class BeliefPolicy(Policy):
 
 
 # -------------------------------------------------------------------------------- an index per arm
-# What a policy is that gives every arm an index and pulls the largest.
+# Policies that compute an index for every arm and pull the arm with the largest.
 
 
 @dataclass(frozen=True)
@@ -360,9 +361,9 @@ class IndexPolicy(Policy):
     examples). A policy with `chance` also gets a uniform number after that, a new one in every
     round and the same for all arms (`EpsilonGreedy`).
 
-    An index that takes long to compute may come with `reaches(level, *terms, t, ...)`: 1 if the
-    index is surely at least the level, -1 if it is surely below, 0 if that would have to be
-    computed. The engine then computes an index only where it must; the choices are the same.
+    An index that takes very long to compute may come with `reaches(level, *terms, t, ...)`: 1 if
+    the index is surely at least the level, -1 if it is surely below, 0 if only the index itself can
+    tell. The engine then computes fewer indices; the choices are the same (`KLUCB`).
 
     >>> from varts import choose
     >>> @dataclass(frozen=True)
@@ -379,10 +380,10 @@ class IndexPolicy(Policy):
 
     initial_pulls: ClassVar[int] = 1
     compiled: ClassVar[Compiled | None] = Compiled("index", ("choose", "transform", "indices"))
-    #: True when an index that is not touched never falls as t grows. With many arms the engine then
-    #: leaves out those that cannot be the largest; the choices are the same.
+    #: True when the index of an arm that isn't pulled never falls as t grows. With many arms the
+    #: engine then skips those that cannot be the largest; the choices are the same.
     grows: ClassVar[bool] = False
-    #: True when the index takes a uniform number in [0, 1) of the round's own.
+    #: True when the index takes a uniform number in [0, 1), a new one in every round.
     chance: ClassVar[bool] = False
 
     terms: ClassVar[Callable[..., Any] | None] = None
@@ -424,7 +425,7 @@ class IndexPolicy(Policy):
         return index_of(self, *terms, *moment, K=stats.K)
 
     def _round(self, stats: ArmStats, t: int) -> int:
-        """The round, which comes after the initial pulls."""
+        """Validate the round, which comes after the initial pulls, and return it."""
         return integer("t", t, at_least=1 + int(self.pulls_needed(stats.K).sum()))
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
@@ -432,9 +433,9 @@ class IndexPolicy(Policy):
         return pick_best(self.indices(stats, t, *u), rng)
 
     def probabilities(self, stats: ArmStats, t: int) -> Floats | None:
-        """Return the chance that each arm is chosen: an even share of the largest indices.
+        """Return the probability of each arm: the arms with the largest index share it evenly.
 
-        None for a policy with `chance` that does not say how large it is.
+        None for a policy with `chance`, unless it overrides this method.
 
         Args:
             stats: The arms' statistics.
@@ -452,7 +453,7 @@ class IndexPolicy(Policy):
 
 
 def even_share(scores: Floats) -> Floats:
-    """One, spread evenly over the arms with the largest score."""
+    """Return probabilities that are equal for all arms with the largest score, and else 0."""
     largest = scores == scores.max()
     return np.asarray(largest / largest.sum())
 
@@ -461,7 +462,7 @@ def index_policy(label: str, initial_pulls: int = 1) -> Callable[[Callable[..., 
     """Turn one function into a policy, without a class.
 
     Args:
-        label: What the policy is called in tables and figures.
+        label: The policy's name in tables and figures.
         initial_pulls: How often each arm is pulled before the formula is used; at least 1.
 
     >>> from varts import choose
@@ -479,7 +480,7 @@ def index_policy(label: str, initial_pulls: int = 1) -> Callable[[Callable[..., 
 class FunctionPolicy(IndexPolicy):
     """The base of the classes that `index_policy` makes, one for each function.
 
-    They can be pickled: what is stored is the label, the function and the initial pulls.
+    They can be pickled: a pickle holds the label, the function and the initial pulls.
     """
 
     #: The arguments of `_function_policy`.
@@ -521,7 +522,7 @@ def _function_policy(label: str, function: Callable[..., Any], initial_pulls: in
 
 
 def _found_at(module: str, path: str) -> Any:
-    """Return what a module has at a dotted path, or None."""
+    """Return the object at a dotted path in a module, or None."""
     try:
         return attrgetter(path)(sys.modules[module])
     except (KeyError, AttributeError):
@@ -529,12 +530,12 @@ def _found_at(module: str, path: str) -> Any:
 
 
 # ----------------------------------------------------------------------- what its functions return
-# What a policy's own functions return, checked: one sentence that names the policy if it is wrong.
+# Call a policy's functions and check the results; errors name the policy and the function.
 #
 # A formula gets arrays here and single numbers in the engine.
 
 
-# What users write, and what Python then says.
+# Parts of Python's error messages, and what to write instead of the code that causes them.
 HINTS = {
     "truth value of an array": "write np.where for if, np.minimum for min",
     "arrays can be converted": "write np.log for math.log",
@@ -542,20 +543,20 @@ HINTS = {
 
 
 def name_of(policy: Policy) -> str:
-    """What errors call a policy."""
+    """Return the name of a policy for error messages."""
     return policy.label or type(policy).__name__
 
 
 def chosen_arm(
     policy: Policy, stats: Any, t: int, rng: np.random.Generator, x: Floats | None = None
 ) -> int:
-    """The arm that `policy.choose` returns, or for a unit with features `policy.choose_at`."""
+    """Call `policy.choose`, or `policy.choose_at` for a unit with features, and check the arm."""
     arm = policy.choose(stats, t, rng) if x is None else policy.choose_at(stats, x, t, rng)
     return checked_arm(policy, arm, stats.K)
 
 
 def checked_arm(policy: Policy, arm: Any, K: int) -> int:
-    """What a policy has chosen, if it is one of K arms."""
+    """Return the arm that a policy has chosen, or raise if it isn't one of K arms."""
     wrong = f"{name_of(policy)} must choose an arm from 0 to {K - 1}, got {abbreviate(arm)}"
     if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)):
         raise TypeError(wrong)
@@ -565,7 +566,7 @@ def checked_arm(policy: Policy, arm: Any, K: int) -> int:
 
 
 def call_formula(policy: Policy, name: str, *arguments: Any) -> Any:
-    """`policy.index(...)` and the like."""
+    """Call a formula of a policy by name; an exception becomes a ValueError with a hint."""
     try:
         return getattr(policy, name)(*arguments)
     except NotImplementedError:
@@ -579,7 +580,7 @@ def call_formula(policy: Policy, name: str, *arguments: Any) -> Any:
 
 
 def terms_of(policy: IndexPolicy, *arguments: Any) -> tuple[Any, ...]:
-    """What `policy.terms` returns."""
+    """Call `policy.terms` and check that it returns a tuple."""
     made = call_formula(policy, "terms", *arguments)
     if not isinstance(made, tuple):
         raise ValueError(
@@ -589,12 +590,12 @@ def terms_of(policy: IndexPolicy, *arguments: Any) -> tuple[Any, ...]:
 
 
 def takes_fields(clock: Any) -> bool:
-    """Whether a clock takes the policy's fields, too."""
+    """Whether a clock takes the policy's fields in addition to t."""
     return bool(getattr(clock, "py_func", clock).__code__.co_argcount > 1)
 
 
 def clock_of(policy: IndexPolicy, t: float, *fields: Any) -> Any:
-    """What `policy.clock` returns: a number or a tuple of them."""
+    """Call `policy.clock` and check that it returns a number or a tuple of numbers."""
     wanted = fields if takes_fields(policy.clock) else ()
     return _one_or_several(policy, "clock", call_formula(policy, "clock", t, *wanted))
 
@@ -622,13 +623,13 @@ def common_count(policy: IndexPolicy, fields: int) -> int:
 def common_of(
     policy: IndexPolicy, n: Floats, mean: Floats, m2: Floats, t: float, *fields: Any
 ) -> Any:
-    """Return the number or tuple that `policy.common` makes, after checking it.
+    """Call `policy.common` and check that it returns a number or a tuple of numbers.
 
     Args:
         policy: A policy with `common`.
-        n: The numbers of rewards, as are the next two an array with an entry per arm.
-        mean: Their means.
-        m2: Their sums of squared deviations.
+        n: The number of rewards of every arm.
+        mean: The mean reward of every arm.
+        m2: The sum of squared deviations of every arm.
         t: The round.
         fields: The policy's fields, of the first arm.
     """
@@ -646,12 +647,12 @@ def _one_or_several(policy: Policy, name: str, made: Any) -> Any:
 
 
 def as_numbers(made: Any) -> tuple[Any, ...]:
-    """What a formula returned, as a tuple."""
+    """Return the result of a formula, a number or a tuple, as a tuple."""
     return made if isinstance(made, tuple) else (made,)
 
 
 def index_of(policy: IndexPolicy, *arguments: Any, K: int) -> Floats:
-    """What `policy.index` returns, for every arm."""
+    """Call `policy.index`, check the result and return an index for every arm."""
     index = call_formula(policy, "index", *arguments)
     if not _are_numbers(index):
         raise ValueError(f"index of {name_of(policy)} must be a number, got {abbreviate(index)}")
@@ -659,7 +660,7 @@ def index_of(policy: IndexPolicy, *arguments: Any, K: int) -> Floats:
 
 
 def belief_of(policy: BeliefPolicy, *arguments: Any, K: int) -> StudentT:
-    """What `policy.believe` returns, for every arm."""
+    """Call `policy.believe`, check the result and return a belief for every arm."""
     made = call_formula(policy, "believe", *arguments)
     if not (isinstance(made, tuple) and len(made) == 3 and all(map(_are_numbers, made))):
         raise ValueError(
@@ -673,5 +674,5 @@ def belief_of(policy: BeliefPolicy, *arguments: Any, K: int) -> StudentT:
 
 
 def _are_numbers(value: Any) -> bool:
-    """Whether it is a number or an array of them; a list is none, compiled."""
+    """Whether a value is a number or an array of numbers; compiled code doesn't take lists."""
     return not isinstance(value, (list, tuple)) and np.asarray(value).dtype.kind in "biuf"

@@ -30,13 +30,13 @@ def tail_of(t: Any, patience: Any) -> Any:
 class BayesUCB(IndexPolicy):
     """Bayes-UCB: the quantile 1 - 1 / (t ln(horizon)^c) of a Student-t belief about the mean.
 
-    The belief is VarTS's, or without a prior that of the prior 1/sigma^2, after two pulls of each
-    arm; equal rewards then make a point. `indices` and live experiments have the exact quantile,
-    simulations Hill's approximation of it, good to 3e-6 from three degrees of freedom on
-    (`student_quantile`).
+    The belief is that of VarTS. Without a prior it comes from the improper prior 1/sigma^2, after
+    two pulls of each arm, and equal rewards make it a point. `indices` and live experiments compute
+    the exact quantile. Simulations use Hill's approximation (`student_quantile`), whose relative
+    error is below 3e-6 from three degrees of freedom on.
 
     Args:
-        prior: A NormalGamma, what `fit_prior` returned, the path of a prior's JSON, a mapping of
+        prior: A NormalGamma, a result of `fit_prior`, the path of a prior's JSON file, a mapping of
             its numbers, or None.
         c: The exponent of ln(horizon); 5 in the theory, 0 in practice.
         horizon: The number of rounds, for c > 0.
@@ -56,7 +56,7 @@ class BayesUCB(IndexPolicy):
     # Declared again because `indices` is overridden: simulations approximate the exact quantile.
     compiled: ClassVar[Compiled | None] = Compiled("index", ("choose", "transform", "indices"))
 
-    if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
+    if TYPE_CHECKING:  # the argument may be anything that converts to a prior
 
         def __init__(
             self, prior: PriorLike | None = None, c: float = 0.0, horizon: int | None = None
@@ -122,19 +122,20 @@ class BayesUCB(IndexPolicy):
 # --------------------------------------------------------------------------------------- quantiles
 # Quantiles of the normal and of Student's t in plain arithmetic, for formulas that are compiled.
 #
-# The normal one is Wichura's AS 241 (1988), good to 1e-15. The t is Hill's Algorithm 396 (1970),
-# good to 3e-6 from three degrees of freedom on, for tails from 1/3 to 1e-6. One and two degrees are
-# exact; between them the logarithm is interpolated in 1/df, which is off by up to 4 %, and between
-# two and three Hill's is off by up to 0.2 %. Below one the same line goes on and is good for an
-# order of magnitude, no more. Where nothing is compiled, `StudentT.quantile` is exact.
+# The normal quantile is Wichura's AS 241 (1988), with a relative error of 1e-15. The t quantile is
+# Hill's Algorithm 396 (1970). For tails from 1/3 to 1e-6, its relative error is 3e-6 from three
+# degrees of freedom on, and up to 0.2 % between two and three. One and two are exact; between them
+# we interpolate the logarithm in 1/df, with an error of up to 4 %. Below one we extrapolate that
+# line, which gets the order of magnitude right. Code that isn't compiled uses `StudentT.quantile`,
+# which is exact.
 
 
-LARGEST_EXPONENT = 700.0  # what a branch that is not taken may overflow at
-# What the quantiles of one and two degrees of freedom are at least: both are 0 at a tail of 1/2,
-# and with fewer degrees their quotient counts.
+LARGEST_EXPONENT = 700.0  # np.where computes both branches, and the unused branch must not overflow
+# The smallest quantile for one and two degrees of freedom. Both are 0 at a tail of 1/2, and for
+# fewer degrees we divide one by the other.
 LEAST = 1e-16
-# Where Hill's two expansions meet. He has 0.05 + a, where the second is still off by 1.5e-5 at
-# three degrees of freedom; with 0.6 a both are good to 2e-6.
+# Where Hill's two expansions meet. Hill uses 0.05 + a, where the second still has an error of
+# 1.5e-5 at three degrees of freedom; with 0.05 + 0.6 a both have errors below 2e-6.
 SWITCH_AT, SWITCH_SLOPE = 0.05, 0.6
 
 
@@ -199,10 +200,10 @@ def student_quantile(tail: Any, df: Any) -> Any:
 
 
 def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
-    """Compute what quantiles of a tail have in common, whatever their degrees of freedom.
+    """Compute the part of t quantiles that depends only on the tail.
 
-    They are the normal quantile, and the logarithms of the tail on both sides and of the t
-    quantiles of one and two degrees of freedom.
+    These are the normal quantile, and the logarithms of both tails together and of the t quantiles
+    for one and two degrees of freedom.
 
     Args:
         tail: At most 1/2 and above 0.
@@ -213,14 +214,15 @@ def tail_numbers(tail: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
-    """Compute what quantiles of a t have in common, whatever their tail.
+    """Compute the part of t quantiles that depends only on the degrees of freedom.
 
-    They are df, Hill's a, b, c and d, the logarithm of d, and that of where his expansions meet.
+    These are df, Hill's a, b, c and d, the logarithm of d, and the logarithm of the point where his
+    two expansions meet.
 
     Args:
         df: The degrees of freedom.
     """
-    enough = np.maximum(df, 1.0)  # with fewer, none of these is asked for
+    enough = np.maximum(df, 1.0)  # with fewer degrees of freedom, none of these is used
     a = 1 / (enough - 0.5)
     b = 48 / (a * a)
     c = ((20700 * a / b - 98) * a - 16) * a + 96.36
@@ -229,18 +231,19 @@ def hill_numbers(df: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
 
 
 def log_in_bulk(z: Any, df: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Compute ln(1 + t^2 / df) of the quantile t where the tail is not far out for a df: Hill's
-    first expansion, towards the normal.
+    """Compute ln(1 + t^2 / df) for a quantile t that isn't far out in the tail.
+
+    This is Hill's first expansion, around the normal quantile.
 
     Args:
         z: The normal quantile.
         df: The degrees of freedom.
-        a: The next four are of `hill_numbers`.
-        b: The second.
-        c: The third.
-        d: The fourth.
+        a: From `hill_numbers`, as are the next three.
+        b: See `a`.
+        c: See `a`.
+        d: See `a`.
     """
-    x, square = -z, z * z  # the deviate of the lower tail, as Hill has it
+    x, square = -z, z * z  # Hill uses the quantile of the lower tail
     c = c + np.where(df < 5, 0.3 * (df - 4.5) * (x + 0.6), 0.0)
     c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
     y = (((((0.4 * square + 6.3) * square + 36) * square + 94.5) / c - square - 3) / b + 1) * x
@@ -256,22 +259,22 @@ def student_quantile_at(
     Args:
         z: The normal quantile.
         log_tails: The logarithm of both tails together.
-        log_one: The logarithm of the quantile of one degree of freedom.
-        log_two: The logarithm of that of two.
+        log_one: The logarithm of the quantile for one degree of freedom.
+        log_two: The logarithm of the quantile for two.
         df: The degrees of freedom.
-        a: The next six are of `hill_numbers`.
-        b: The second.
-        c: The third.
-        d: The fourth.
-        log_d: The fifth.
-        log_switch: The last.
+        a: From `hill_numbers`, as are the next five.
+        b: See `a`.
+        c: See `a`.
+        d: See `a`.
+        log_d: See `a`.
+        log_switch: See `a`.
     """
     few, w = df <= 2, 2 / df
     depth = w * (log_d + log_tails)
     exponent = np.where(few, (w - 1) * log_one + (2 - w) * log_two, depth)
     between = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
     near = np.expm1(np.minimum(log_in_bulk(z, df, a, b, c, d), LARGEST_EXPONENT))
-    # Towards the power law, where the tail is far out.
+    # Hill's second expansion, around the power law of the far tail.
     y = np.minimum(np.maximum(between, TINY), SWITCH_AT + SWITCH_SLOPE * a)
     far = 1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3)
     far = ((far + 0.5 / (df + 4)) * y - 1) * (df + 1) / (df + 2) + 1 / y

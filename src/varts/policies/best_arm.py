@@ -1,7 +1,8 @@
-"""Top-two sampling: find the best arm soonest, not at the least cost on the way.
+"""Best-arm identification: find the best arm soon, whatever the regret on the way.
 
-A leader, which may be the best arm, and a challenger, which is hardest to tell from it; one of the
-two is pulled. Thompson sampling pulls the leader nearly always and never becomes certain.
+Top-two policies pick a leader, which is probably the best arm, and a challenger, the arm that is
+hardest to distinguish from it, and pull one of the two. Thompson sampling nearly always pulls the
+leader, so it learns little about the others. Sequential Halving plays a fixed budget in batches.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from varts.stats import ArmStats
 
 
 def leader_share(variance: Any, variance2: Any, beta: Any) -> Any:
-    """The chance that the leader is pulled and not the challenger; beta if that is a number.
+    """Return the probability of pulling the leader rather than the challenger.
 
-    Otherwise in proportion to the variances of the two means: the cost of telling them apart grows
-    fastest if the one that is known worse is pulled.
+    It is beta, or for a NaN the leader's share of the variances of the two means: pulling the arm
+    whose mean is less certain separates the two fastest.
     """
     total = variance + variance2
     by_variance = np.where(total > 0, variance / np.where(total > 0, total, 1.0), 0.5)
@@ -35,13 +36,13 @@ def leader_share(variance: Any, variance2: Any, beta: Any) -> Any:
 
 
 def beta_number(beta: float | None) -> float:
-    """What formulas take for `beta`: NaN for None."""
+    """Validate `beta` and return it as formulas take it: NaN for None."""
     return np.nan if beta is None else real("beta", beta, above=0, below=1)
 
 
 def challenge(n: Any, m2: Any, n2: Any, m22: Any, gap: Any) -> Any:
-    """What EB-TCI's challenger, the second arm, has least of."""
-    least = 1e-300  # arms whose rewards are all equal are told apart at once
+    """Return EB-TCI's cost of the second arm as a challenger of the first; the smallest wins."""
+    least = 1e-300  # arms whose rewards are all equal are distinguished at once
     ratio = likelihood_ratio(n, np.maximum(m2, least), n2, np.maximum(m22, least), gap)
     return ratio + np.log(n2)
 
@@ -49,7 +50,7 @@ def challenge(n: Any, m2: Any, n2: Any, m22: Any, gap: Any) -> Any:
 def pull_one(
     leader: int, costs: Floats, variance: Floats, beta: float, rng: np.random.Generator
 ) -> int:
-    """The leader, or the challenger that has the least cost."""
+    """Draw the leader or the challenger, which is the arm with the smallest cost."""
     challenger = pick_best(-costs, rng)
     share = leader_share(variance[leader], variance[challenger], beta)
     return leader if rng.random() < share else challenger
@@ -58,7 +59,7 @@ def pull_one(
 def pull_probabilities(
     leaders: Floats, costs_of: Callable[[int], Floats], variance: Floats, beta: float
 ) -> Floats:
-    """The chance of every arm, from those of the leaders."""
+    """Return the probability of pulling each arm, given each arm's probability of leading."""
     out = np.zeros(len(leaders))
     for leader in np.flatnonzero(leaders):
         challengers = leaders[leader] * even_share(-costs_of(int(leader)))
@@ -71,12 +72,12 @@ def pull_probabilities(
 @register
 @dataclass(frozen=True)
 class T3C(VarTS):
-    """T3C (Shang et al. 2020) with the beliefs of VarTS: to find the best arm soonest.
+    """T3C (Shang et al. 2020) with the beliefs of VarTS: finds the best arm soon.
 
     The leader is the arm with the largest draw, as in Thompson sampling. The challenger is the arm
-    with the least transportation cost: half the squared difference of the two beliefs' locations,
-    divided by the sum of their squared scales, or 0 where the leader is not ahead; equal ones are
-    drawn evenly. With a prior, arms that were never pulled have a belief, too.
+    with the smallest transportation cost: half the squared difference of the two beliefs'
+    locations, divided by the sum of their squared scales, or 0 where the leader is not ahead. Ties
+    are broken at random. With a prior, arms that were never pulled have a belief, too.
 
     Args:
         prior: As for `VarTS`.
@@ -115,7 +116,7 @@ class T3C(VarTS):
         return pull_one(leader, costs, variance, beta_number(self.beta), rng)
 
     def probabilities(self, stats: ArmStats, t: int) -> Floats:
-        """Return the chance that each arm is pulled: exactly, as P(best) is that of the leaders.
+        """Return the exact probability of pulling each arm; P(best) is that of leading.
 
         Args:
             stats: The arms' statistics.
@@ -147,13 +148,13 @@ class T3C(VarTS):
 class EBTCI(Policy):
     """EB-TCI (Jourdan, Degenne & Kaufmann 2023): top two without sampling, variances unknown.
 
-    The leader has the highest mean. The challenger has the least generalised likelihood ratio
-    against the leader plus log(n), which helps arms that were pulled little; only which of the two
-    is pulled is drawn. A leader that began badly is found late, so that some runs take long.
-    Every arm is pulled four times first.
+    The leader has the highest mean. The challenger has the smallest sum of log(n), which favors
+    arms with few pulls, and its generalised likelihood ratio against the leader. Only the choice
+    between the two is random. If the best arm starts badly it takes long to lead, so some runs are
+    long. Every arm has four initial pulls.
 
     Args:
-        beta: The share of the leader; None shares as `T3C` does.
+        beta: The share of the leader; None for the shares of `T3C`.
 
     >>> stats = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
     >>> EBTCI().costs(stats, leader=1).round(4)        # 0.7812 + ln(40), 3.1814 + ln(50)
@@ -174,7 +175,7 @@ class EBTCI(Policy):
         beta_number(self.beta)
 
     def costs(self, stats: ArmStats, leader: int) -> Floats:
-        """Return what the challenger has least of; infinite for the leader.
+        """Return the cost of each arm as a challenger; infinite for the leader.
 
         Args:
             stats: The arms' statistics.
@@ -193,7 +194,7 @@ class EBTCI(Policy):
         return pull_one(leader, self.costs(stats, leader), variance, beta_number(self.beta), rng)
 
     def probabilities(self, stats: ArmStats, t: int) -> Floats:
-        """Return the chance that each arm is pulled.
+        """Return the probability of pulling each arm.
 
         Args:
             stats: The arms' statistics.
@@ -208,7 +209,7 @@ class EBTCI(Policy):
 
 
 # ------------------------------------------------------------------------------ Sequential Halving
-# Sequential Halving: for those who must commit to a few large batches.
+# Sequential Halving: for experiments that must commit to a few large batches.
 
 
 @register
@@ -216,11 +217,11 @@ class EBTCI(Policy):
 class SequentialHalving(IndexPolicy):
     """Sequential Halving (Karnin, Koren & Somekh 2013): the better half of the arms stays.
 
-    log2(K) batches, rounded up, share the budget evenly; in each, the arms that are left are pulled
-    equally often, and the half with the higher means goes on to the next. Means are those of all
-    rewards so far, which finds the best arm more often than those of the last batch alone. What is
-    left of the budget goes to the winner. It is a function of the statistics: who is still in shows
-    in how often an arm was pulled.
+    The budget is split evenly into log2(K) batches, rounded up. A batch pulls the remaining arms
+    equally often, and the half with the higher means stays for the next. Means are those of all
+    rewards so far, which finds the best arm more often than those of the last batch alone. The rest
+    of the budget goes to the winner. The policy needs no memory: the number of pulls shows which
+    arms remain.
 
     Args:
         horizon: The budget, in rounds.
@@ -258,8 +259,8 @@ class SequentialHalving(IndexPolicy):
 
     @staticmethod
     def clock(t: Any, horizon: Any, K: Any) -> Any:
-        """Compute how often arms that are still in were pulled before this batch, and whether each
-        arm's first pull in it is under way.
+        """Compute the pulls of each remaining arm before this batch, and 1 while the batch pulls
+        its arms for the first time, else 0.
 
         Args:
             t: The round, counted from 1.
@@ -300,12 +301,12 @@ class SequentialHalving(IndexPolicy):
                 return out
             before, size = before + each, -(-size // 2)
         raise ValueError(
-            "stats must be those between two batches of this budget, got "
+            "stats must be taken between two batches of this budget, got "
             f"{abbreviate(stats.n.tolist())} pulls"
         )
 
     def recommend(self, stats: ArmStats) -> int:
-        """Return the arm to recommend: of those that are still in, the one with the highest mean.
+        """Return the arm to recommend: the remaining arm with the highest mean.
 
         Args:
             stats: The arms' statistics.
@@ -315,7 +316,7 @@ class SequentialHalving(IndexPolicy):
 
 
 def batch_count(K: int) -> int:
-    """How often K arms can be halved, at least once.
+    """Return the number of batches: how often K arms can be halved, at least once.
 
     >>> [batch_count(K) for K in (1, 2, 3, 64, 65)]
     [1, 1, 2, 6, 7]

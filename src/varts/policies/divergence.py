@@ -1,9 +1,9 @@
-"""Index policies made of divergences: how surprising the rewards were if the arm were better.
+"""Index policies from divergences: how surprising an arm's rewards would be for a larger mean.
 
-KL-UCB (Garivier & Cappe 2011) and CHK (Cowan, Honda & Katehakis 2018) ask for the largest mean that
-is not too surprising, IMED (Honda & Takemura 2015) for the arm whose being best surprises least.
-The divergences are those of Bernoulli rewards, of Gaussian ones with a known variance, and of
-Gaussian ones whose variance is unknown, 1/2 ln(1 + gap^2 / v) with the biased variance v.
+KL-UCB (Garivier & Cappe 2011) and CHK (Cowan, Honda & Katehakis 2018) use the largest mean that is
+not too surprising; IMED (Honda & Takemura 2015) pulls the arm that would be best with the least
+surprise. There are divergences for Bernoulli rewards, for Gaussian rewards with a known variance,
+and for Gaussian rewards with an unknown one: 1/2 ln(1 + gap^2 / v), with the biased variance v.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from varts._validation import real
 from varts.policies.base import IndexPolicy
 from varts.policies.registry import register
 
-SURE = 1e-15  # no Bernoulli arm is surer than that, in a logarithm
-NEWTON_STEPS = 5  # from `_above`, to 2e-14
+SURE = 1e-15  # Bernoulli means stay this far from 0 and 1, to keep logarithms finite
+NEWTON_STEPS = 5  # from `_above`; the error is then below 2e-14
 TINY = 1e-300
 SLACK = 1e-9  # for rounding, in `KLUCB.reaches`
 
 
 def clip_mean(mean: Any) -> Any:
-    """Compute the mean of rewards in [0, 1]; where rewards are not, the nearest one."""
+    """Clip a mean to [0, 1]."""
     return np.minimum(np.maximum(mean, 0.0), 1.0)
 
 
@@ -36,11 +36,11 @@ def neg_entropy(p: Any) -> Any:
 def upper_mean(p: Any, surprise: Any, information: Any) -> Any:
     """Compute the largest q with kl(p, q) <= surprise, for Bernoulli rewards.
 
-    Newton's method from above, where it falls towards the solution, as kl is convex in q.
+    Newton's method from above, where it decreases towards the solution because kl is convex in q.
 
     Args:
         p: The mean so far.
-        surprise: What the divergence may be.
+        surprise: The largest divergence.
         information: `neg_entropy(p)`.
 
     >>> p = 0.3
@@ -56,8 +56,10 @@ def upper_mean(p: Any, surprise: Any, information: Any) -> Any:
 
 
 def _above(p: Any, surprise: Any) -> Any:
-    """Compute a bound of `upper_mean`: kl(p, q) is at least (1 - p) ln((1 - p) / (1 - q)) + p ln p,
-    2 (q - p)^2 and (q - p)^2 / (2 q), and for p >= 1/2 at least (q - p)^2 / (2 p (1 - p)).
+    """Compute an upper bound of `upper_mean`.
+
+    kl(p, q) is at least (1 - p) ln((1 - p) / (1 - q)) + p ln p, 2 (q - p)^2 and (q - p)^2 / (2 q),
+    and for p >= 1/2 at least (q - p)^2 / (2 p (1 - p)).
     """
     rest = np.maximum(1 - p, SURE)
     exponent = (surprise - p * np.log(np.maximum(p, TINY))) / rest
@@ -68,9 +70,9 @@ def _above(p: Any, surprise: Any) -> Any:
 
 
 def variance_shown(variance: Any, otherwise: Any, square: Any) -> Any:
-    """Compute an arm's variance, or another where its rewards were all equal.
+    """Compute an arm's variance, or another one where its rewards were all equal.
 
-    Where those of every arm were, it is a number so small that `square` through it is 1e300.
+    If both are 0, it is so small that `square` divided by it is about 1e300.
     """
     return np.maximum(np.where(variance > 0, variance, otherwise), TINY * (1 + square))
 
@@ -121,7 +123,7 @@ class KLUCB(IndexPolicy):
     def reaches(level: Any, p: Any, nth: Any, information: Any, explored: Any) -> Any:
         q = np.minimum(np.maximum(level, SURE), 1 - SURE)
         divergence = information - p * np.log(q) - (1 - p) * np.log(1 - q)
-        rounding = SLACK * (1 + 1 / (1 - q))  # of a q close to 1
+        rounding = SLACK * (1 + 1 / (1 - q))  # grows for a q close to 1
         margin = np.where(p >= q, 1.0, explored * nth - divergence)
         return np.where(margin > rounding, 1.0, np.where(margin >= -rounding, 0.0, -1.0))
 
@@ -264,8 +266,8 @@ class IMEDGauss(IndexPolicy):
 class IMEDUV(IndexPolicy):
     """IMED for Gaussian rewards of unknown variance: -(n/2 ln(1 + (best - mean)^2 / v) + ln(n)).
 
-    v = m2 / n. An arm whose rewards were all equal would be written off for ever: until it shows
-    two different ones, v is 1/n of the variance within all arms.
+    v = m2 / n. With v = 0, an arm whose rewards were all equal would never be pulled again. Until
+    it has two different rewards, v is 1/n of the variance within all arms.
 
     >>> from varts import ArmStats
     >>> stats = ArmStats(n=[10, 20], mean=[0.5, 0.8], m2=[4.0, 3.0])

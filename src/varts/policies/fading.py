@@ -1,4 +1,4 @@
-"""A half-life for any policy: what it learned long ago counts less and less."""
+"""A half-life for any policy: old rewards count less and less."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from varts.stats import faded
 
 @dataclass(frozen=True)
 class Fading(Policy):
-    """A policy whose statistics fade: after `half_life` rewards an older one counts half.
+    """A policy whose statistics fade: a reward counts half after `half_life` more rewards.
 
-    Every reward of a run multiplies the weights of all older ones, whatever arm they are of, by
+    Every reward of a run multiplies the weights of all older rewards, of all arms, by
     2^(-1/half_life), as the option `half_life` of a live experiment does. The policy sees weights
-    in the place of counts; the round of an index policy is one more than their sum. An arm of which
-    less is remembered than the policy needs (`Policy.least_weight`) is pulled again.
+    instead of counts; the round of an index policy is one more than their sum. An arm whose weight
+    falls below `Policy.least_weight` is pulled again.
 
     Args:
-        policy: The policy or its label; one without a memory of its own.
-        half_life: After so many rewards of the whole run one counts half; None or infinity: never.
+        policy: The policy or its label; it must not have a memory (`Policy.has_memory`).
+        half_life: The number of rewards, of all arms together, after which a reward counts half;
+            None or infinity for no fading.
 
     >>> policy = Fading("UCB1", half_life=500)
     >>> policy.label, round(policy.fade, 6)
@@ -43,10 +44,10 @@ class Fading(Policy):
     def __post_init__(self) -> None:
         policy = make(self.policy)
         if isinstance(policy, Fading):
-            raise ValueError(f"policy must be one that does not fade, got {abbreviate(policy)}")
+            raise ValueError(f"policy must not be Fading already, got {abbreviate(policy)}")
         if policy.has_memory:
             raise ValueError(
-                f"policy must be one without memory of its own, which would not fade, got "
+                f"policy must not have a memory (start, update), which would not fade, got "
                 f"{name_of(policy)}"
             )
         object.__setattr__(self, "policy", policy)
@@ -91,5 +92,5 @@ class Fading(Policy):
 
 
 def split_fading(policy: Policy) -> tuple[Policy, float]:
-    """A policy without its half-life, and what a reward multiplies older weights by: 1 for none."""
+    """Split a policy into the one inside `Fading` and its factor; the factor is 1 without it."""
     return (policy.policy, policy.fade) if isinstance(policy, Fading) else (policy, 1.0)

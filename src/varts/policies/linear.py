@@ -1,9 +1,9 @@
-"""Policies for rewards that depend on who is asking: a linear regression per arm.
+"""Policies for rewards that depend on the features of a unit: a linear regression per arm.
 
-A unit has features x. Given x, an arm's regression is worth so many rewards of such a unit, with
-so much expected of the next: location, worth, alpha and beta of a Normal-Gamma belief, like that of
-an arm without features. A policy turns these four numbers into a belief to draw from (`believe`)
-or an index (`index`), in plain arithmetic; the engine compiles the same functions.
+At features x, an arm's regression gives a Normal-Gamma belief like that of an arm without features:
+the expected mean `loc`, the effective sample size `n_eff` behind it, alpha and beta. A policy turns
+these four numbers into a belief to draw from (`believe`) or an index (`index`), in plain
+arithmetic; the engine compiles the same functions.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from varts.stats import ArmStats
 class LinearPolicy(Policy):
     """The base of policies for rewards that depend on features.
 
-    Every arm has a regression and a noise variance of its own. Without a prior, every arm is
-    played twice; then level and slopes start from what all arms together have shown, worth one
-    reward: features and rewards may have any unit.
+    Every arm has its own regression and noise variance. Without a prior, the policy plays every arm
+    twice. Level and slopes then start from an estimate over all arms with the weight of one reward,
+    so features and rewards may have any scale.
 
     Args:
-        prior: A LinearNormalGamma, what stands for one, or None.
+        prior: A LinearNormalGamma or something that converts to one (a path, a mapping), or None.
     """
 
     prior: LinearNormalGamma | None = None
 
     contextual: ClassVar[bool] = True
-    #: True when the scale or index never grows with `worth`, which changes nothing else. The engine
-    #: then leaves out arms that cannot win; the choices are the same.
+    #: True when a larger `n_eff` never makes the scale or index larger, and changes nothing else.
+    #: The engine then skips arms that cannot win; the choices are the same.
     narrows: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
+    if TYPE_CHECKING:  # the argument may be anything that converts to a prior
 
         def __init__(self, prior: PriorLike | None = None) -> None: ...
 
@@ -61,7 +61,7 @@ class LinearPolicy(Policy):
         return np.zeros(K) if self.prior is None else self.pulls_needed(K).astype(np.float64)
 
     def posterior(self, stats: LinearStats) -> LinearNormalGamma:
-        """Return what is known of every arm's regression after these rewards.
+        """Return the posterior of every arm's regression.
 
         Args:
             stats: The arms' statistics.
@@ -70,7 +70,7 @@ class LinearPolicy(Policy):
             return self.prior.posterior(stats)
         pooled = check_linear_stats(stats, stats.d).pooled()
         learnt = unit_free_linear_prior(pooled).posterior(stats)
-        # Equal rewards say nothing about a variance: see `unit_free_belief`.
+        # Equal rewards carry no information about a variance: see `unit_free_belief`.
         n, m2 = pooled.n[0], pooled.products[0, -1, -1]
         own = stats.products[:, -1, -1] > 0
         learnt.__dict__["alpha"] = np.where(own, learnt.alpha, n / 2)
@@ -81,7 +81,7 @@ class LinearPolicy(Policy):
         raise ValueError(f"{name_of(self)} needs the features of a unit: give x")
 
     def extra(self) -> tuple[float, ...]:
-        """Return the numbers that `believe` or `index` take beside the regression's four."""
+        """Return the fields that `believe` or `index` take in addition to the regression's four."""
         return tuple(real(name, value) for name, value in self._values().items() if name != "prior")
 
     def check(self, K: int) -> None:
@@ -92,10 +92,10 @@ class LinearPolicy(Policy):
 class LinearSampler(LinearPolicy):
     """Thompson sampling: draw every arm's mean at x, play the largest draw.
 
-    `believe(loc, worth, alpha, beta, *fields)` returns location, scale and degrees of freedom.
+    `believe(loc, n_eff, alpha, beta, *fields)` returns location, scale and degrees of freedom.
 
     Args:
-        prior: A LinearNormalGamma, what stands for one, or None.
+        prior: As for `LinearPolicy`.
     """
 
     compiled: ClassVar[Compiled | None] = Compiled(
@@ -111,46 +111,41 @@ class LinearSampler(LinearPolicy):
         """Compute location, scale and degrees of freedom: plain arithmetic.
 
         Args:
-            args: loc, worth, alpha, beta and the fields beside the prior.
+            args: loc, n_eff, alpha, beta and the fields beside the prior.
             kwargs: Not used.
         """
-        raise NotImplementedError("a LinearSampler must define believe(loc, worth, alpha, beta)")
+        raise NotImplementedError("a LinearSampler must define believe(loc, n_eff, alpha, beta)")
 
     def belief_at(self, stats: LinearStats, x: Any) -> StudentT:
-        """Return what the policy believes about each arm's mean for a unit.
+        """Return the policy's belief about each arm's mean for a unit.
 
         Args:
             stats: The arms' statistics.
-            x: The unit's features, or a row per unit; the belief then has a row for each.
+            x: The unit's features, or a row per unit; the belief then has a row per unit, too.
         """
         self._ready(stats)
         return self.belief_from(self.posterior(stats), x)
 
     def belief_from(self, posterior: LinearNormalGamma, x: Any) -> StudentT:
-        """Return `belief_at` for a caller who has the posterior already.
+        """Return `belief_at` for a posterior that you already have.
 
         Args:
-            posterior: What `posterior(stats)` returned.
+            posterior: The result of `posterior(stats)`.
             x: The unit's features, or a row per unit.
         """
-        return self._believed(posterior, *posterior.at(x))
+        return self._belief_given(posterior, *posterior.at(x))
 
-    def believed_of(self, posterior: LinearNormalGamma, rows: Floats) -> StudentT:
-        """Return `belief_from` for rows of features that are known to be finite numbers.
+    def _belief_from(self, posterior: LinearNormalGamma, rows: Floats) -> StudentT:
+        """Return `belief_from` without checking the features, a row per unit."""
+        return self._belief_given(posterior, *posterior._at(rows))
 
-        Args:
-            posterior: What `posterior(stats)` returned.
-            rows: A row of features per unit.
-        """
-        return self._believed(posterior, *posterior._at(rows))
-
-    def _believed(self, posterior: LinearNormalGamma, loc: Floats, worth: Floats) -> StudentT:
+    def _belief_given(self, posterior: LinearNormalGamma, loc: Floats, n_eff: Floats) -> StudentT:
         with np.errstate(divide="ignore"):
             loc, scale, df = self.believe(
-                loc, worth, posterior.alpha, posterior.beta, *self.extra()
+                loc, n_eff, posterior.alpha, posterior.beta, *self.extra()
             )
         if np.shape(scale) != loc.shape or (scale.size and not scale.min() >= 0):
-            return StudentT(loc, scale, df)  # which checks it
+            return StudentT(loc, scale, df)  # raises if it is invalid
         every = np.empty(loc.shape)
         every[...] = df
         return StudentT._trusted(loc, scale, every)
@@ -161,10 +156,10 @@ class LinearSampler(LinearPolicy):
 
 @dataclass(frozen=True)
 class LinearIndexPolicy(LinearPolicy):
-    """Play the arm with the largest index at x: `index(loc, worth, alpha, beta, t, *fields)`.
+    """Play the arm with the largest index at x: `index(loc, n_eff, alpha, beta, t, *fields)`.
 
     Args:
-        prior: A LinearNormalGamma, what stands for one, or None.
+        prior: As for `LinearPolicy`.
     """
 
     compiled: ClassVar[Compiled | None] = Compiled(
@@ -176,11 +171,11 @@ class LinearIndexPolicy(LinearPolicy):
         """Compute the index: plain arithmetic on numbers or arrays.
 
         Args:
-            args: loc, worth, alpha, beta, t and the fields beside the prior.
+            args: loc, n_eff, alpha, beta, t and the fields beside the prior.
             kwargs: Not used.
         """
         raise NotImplementedError(
-            "a LinearIndexPolicy must define index(loc, worth, alpha, beta, t)"
+            "a LinearIndexPolicy must define index(loc, n_eff, alpha, beta, t)"
         )
 
     def indices_at(self, stats: LinearStats, x: Any, t: int) -> Floats:
@@ -195,17 +190,17 @@ class LinearIndexPolicy(LinearPolicy):
         return self.indices_from(self.posterior(stats), x, t)
 
     def indices_from(self, posterior: LinearNormalGamma, x: Any, t: int) -> Floats:
-        """Return `indices_at` for a caller who has the posterior already.
+        """Return `indices_at` for a posterior that you already have.
 
         Args:
-            posterior: What `posterior(stats)` returned.
+            posterior: The result of `posterior(stats)`.
             x: The unit's features, or a row per unit.
             t: The round, counted from 1.
         """
-        loc, worth = posterior.at(x)
+        loc, n_eff = posterior.at(x)
         with np.errstate(divide="ignore"):
             return np.asarray(
-                self.index(loc, worth, posterior.alpha, posterior.beta, float(t), *self.extra())
+                self.index(loc, n_eff, posterior.alpha, posterior.beta, float(t), *self.extra())
             )
 
     def choose_at(self, stats: LinearStats, x: Any, t: int, rng: np.random.Generator) -> int:
@@ -218,7 +213,7 @@ class LinearVarTS(LinearSampler):
     """VarTS with features: a regression with unknown noise variance per arm.
 
     Args:
-        prior: A LinearNormalGamma, what stands for one, or None.
+        prior: As for `LinearPolicy`.
 
     >>> stats = LinearStats.empty(K=2, d=1).observe(
     ...     [0, 0, 0, 1, 1, 1], [[0], [1], [2], [0], [1], [2]], [1.0, 3.1, 5.0, 3.0, 3.2, 2.9])
@@ -232,8 +227,8 @@ class LinearVarTS(LinearSampler):
     narrows: ClassVar[bool] = True
 
     @staticmethod
-    def believe(loc: Any, worth: Any, alpha: Any, beta: Any) -> Any:
-        return student_t(loc, worth, alpha, beta)
+    def believe(loc: Any, n_eff: Any, alpha: Any, beta: Any) -> Any:
+        return student_t(loc, n_eff, alpha, beta)
 
 
 @register
@@ -243,7 +238,7 @@ class LinearTS(LinearSampler):
 
     Args:
         prior: A LinearNormalGamma, of which alpha and beta are not used, or None.
-        sigma: The standard deviation of rewards of units that are alike.
+        sigma: The standard deviation of the rewards of units with the same features.
     """
 
     sigma: float = 1.0
@@ -260,19 +255,19 @@ class LinearTS(LinearSampler):
         object.__setattr__(self, "sigma", float(reals("sigma", self.sigma, above=0)))
 
     @staticmethod
-    def believe(loc: Any, worth: Any, alpha: Any, beta: Any, sigma: Any) -> Any:
-        return loc, sigma / np.sqrt(worth), np.inf
+    def believe(loc: Any, n_eff: Any, alpha: Any, beta: Any, sigma: Any) -> Any:
+        return loc, sigma / np.sqrt(n_eff), np.inf
 
 
 @register
 @dataclass(frozen=True)
 class LinUCB(LinearIndexPolicy):
-    """LinUCB (Li et al. 2010): the expected mean and a multiple of its width.
+    """LinUCB (Li et al. 2010): the expected mean plus a multiple of its width.
 
     Args:
         prior: A LinearNormalGamma, of which alpha and beta are not used, or None;
             `LinearNormalGamma.ridge(d)` is the textbook's.
-        bonus: How many widths; the width is that of rewards whose noise has variance 1.
+        bonus: The number of widths; one width is the standard error for noise of variance 1.
     """
 
     bonus: float = 1.0
@@ -289,8 +284,8 @@ class LinUCB(LinearIndexPolicy):
         object.__setattr__(self, "bonus", float(reals("bonus", self.bonus, at_least=0)))
 
     @staticmethod
-    def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any, bonus: Any) -> Any:
-        return loc + bonus / np.sqrt(worth)
+    def index(loc: Any, n_eff: Any, alpha: Any, beta: Any, t: Any, bonus: Any) -> Any:
+        return loc + bonus / np.sqrt(n_eff)
 
 
 @register
@@ -299,54 +294,53 @@ class LinearBayesUCB(LinearIndexPolicy):
     """Bayes-UCB on the regression's Student t: its quantile 1 - 1/t.
 
     Args:
-        prior: A LinearNormalGamma, what stands for one, or None.
+        prior: As for `LinearPolicy`.
     """
 
     label: ClassVar[str] = "Linear-Bayes-UCB"
     narrows: ClassVar[bool] = True
 
     @staticmethod
-    def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any) -> Any:
-        loc, scale, df = student_t(loc, worth, alpha, beta)
+    def index(loc: Any, n_eff: Any, alpha: Any, beta: Any, t: Any) -> Any:
+        loc, scale, df = student_t(loc, n_eff, alpha, beta)
         return loc - scale * special.stdtrit(df, 1 / np.maximum(t, 2.0))
 
 
 @register
 @dataclass(frozen=True)
 class LinearGreedy(LinearIndexPolicy):
-    """Play the arm that is expected to be best: contexts that vary may be exploration enough.
+    """Play the arm with the highest expected mean: contexts that vary may explore enough.
 
     Args:
-        prior: A LinearNormalGamma, what stands for one, or None.
+        prior: As for `LinearPolicy`.
     """
 
     label: ClassVar[str] = "Linear-Greedy"
     narrows: ClassVar[bool] = True
 
     @staticmethod
-    def index(loc: Any, worth: Any, alpha: Any, beta: Any, t: Any) -> Any:
+    def index(loc: Any, n_eff: Any, alpha: Any, beta: Any, t: Any) -> Any:
         return loc
 
 
 # --------------------------------------------------------------------------------- without a prior
-# What linear policies assume without a prior, in any unit of features and rewards.
+# Linear policies without a prior start from one that adapts to the scale of features and rewards.
 
 
-# The precision of the slope of a feature that has not varied yet: such a feature has no effect, in
-# any unit, until it varies.
+# The precision of the slope of a feature that has not varied yet: it has no effect until it varies.
 NO_EFFECT = 1e300
-# Relative: a spread that is smaller is rounding, and the feature has not varied. The mean of a
-# hundred times 0.1 is not 0.1.
+# A relative spread below this is rounding error, so the feature has not varied: the mean of a
+# hundred values of 0.1 is not exactly 0.1.
 ROUNDING = 1e-14
 
 
 def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
-    """Return what all arms together say, worth one reward: `unit_free_prior` with slopes of 0.
+    """Return a prior from all arms together, with the weight of one reward and slopes of 0.
 
-    A slope is worth as much as one reward says about it: its precision is the feature's variance.
+    The precision of a slope is the feature's variance: the information of one reward about it.
 
     Args:
-        pooled: The statistics of all arms as one.
+        pooled: The statistics of all arms pooled into one.
 
     >>> pooled = LinearStats.empty(1, 1).observe([0, 0], [[3.0], [5.0]], [10.0, 30.0])
     >>> prior = unit_free_linear_prior(pooled)
@@ -364,14 +358,15 @@ def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
 
 
 def slope_precision(variance: Any, mean: Any) -> Any:
-    """Return what one reward is worth to the slope of a feature, for arrays and the engine.
+    """Return the information of one reward about the slope of a feature: its prior precision.
 
     Args:
         variance: The feature's variance over all units.
         mean: Its mean.
     """
     varied = variance > (ROUNDING * mean) ** 2
-    return varied * variance + (1 - varied) * NO_EFFECT  # Numba has no np.where of numbers
+    # The engine calls it with numbers, for which Numba has no np.where.
+    return varied * variance + (1 - varied) * NO_EFFECT
 
 
 # -------------------------------------------------------------------------- slopes that are shrunk
@@ -418,13 +413,13 @@ def shrunk_linear_prior(stats: LinearStats, wider: float = 1.0) -> LinearNormalG
     varied = np.flatnonzero(variance < NO_EFFECT)
     if not varied.size:
         return plain.for_arms(K)
-    unit = 1 / np.sqrt(variance[varied])  # slopes per sd of a feature
-    xx = stats.products[:, varied[:, None], varied] * unit[:, None] * unit
-    xy, yy = stats.products[:, varied, d] * unit, stats.products[:, d, d]
+    per_sd = 1 / np.sqrt(variance[varied])  # standardizes features
+    xx = stats.products[:, varied[:, None], varied] * per_sd[:, None] * per_sd
+    xy, yy = stats.products[:, varied, d] * per_sd, stats.products[:, d, d]
     center, covariance = _slopes_from_others(stats.n, xx, xy, yy, wider)
     slopes, precision = np.zeros((K, d)), np.zeros((K, d, d)) + NO_EFFECT * np.eye(d)
-    slopes[:, varied] = center * unit
-    found = np.linalg.inv(covariance) / (unit[:, None] * unit)
+    slopes[:, varied] = center * per_sd
+    found = np.linalg.inv(covariance) / (per_sd[:, None] * per_sd)
     precision[:, varied[:, None], varied] = (found + np.swapaxes(found, 1, 2)) / 2
     return LinearNormalGamma(
         *(plain.mu, plain.kappa, plain.alpha, plain.beta), slopes, precision, plain.center
@@ -437,10 +432,10 @@ def _slopes_from_others(
     """Prior means and covariances (over the noise variance) of every arm's standardized slopes.
 
     Args:
-        n: How many rewards each arm has had.
-        xx: The products of the features within each arm.
-        xy: Their products with the reward.
-        yy: The squares of the rewards.
+        n: The number of rewards of each arm.
+        xx: The sums of products of the features within each arm.
+        xy: The sums of their products with the reward.
+        yy: The sums of squared rewards.
         wider: The factor of the variance of differences between arms.
     """
     K, d = xy.shape
@@ -474,7 +469,7 @@ def _size_of_differences(
     freedom = np.maximum(n - 1, 0.0)
     noise = yy.sum() / max(freedom.sum(), 1.0)
     evidence = np.zeros(len(SIZES))
-    for i, size in enumerate(SIZES):  # one at a time: hundreds of features need memory
+    for i, size in enumerate(SIZES):  # one at a time, to save memory with hundreds of features
         # With V the covariance, (xx + V^-1)^-1 pull is (1 + V xx)^-1 V pull.
         covariance = size**2 * np.eye(d) + others
         inner = np.eye(d) + covariance @ xx
@@ -487,7 +482,7 @@ def _size_of_differences(
 
 
 def _log_evidence(determinant: Floats, left: Floats, freedom: Any, noise: float) -> Floats:
-    """The log of the marginal density, with an unknown noise variance worth one reward."""
+    """The log marginal density, for an unknown noise variance with a prior weight of one reward."""
     rate = noise / 2 + np.maximum(left, 0.0) / 2
     return np.asarray(-determinant / 2 - (freedom + 1) / 2 * np.log(np.maximum(rate, 1e-300)))
 

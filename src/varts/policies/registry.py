@@ -1,4 +1,4 @@
-"""Policies by their label, and the next arm of one."""
+"""Find policies by label, and choose the next arm with one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = TypeVar("P", bound=type[Policy])
 
 
 def register(kind: P) -> P:
-    """Make a class of policies known by its label, everywhere a label is taken: a decorator.
+    """Register a class of policies, so that its label stands for it everywhere: a decorator.
 
     Args:
         kind: The class; it must have a label.
@@ -63,10 +63,10 @@ def options_of(kind: type[Policy]) -> dict[str, inspect.Parameter]:
 
 
 def make(policy: PolicyLike, **options: Any) -> Policy:
-    """Return the policy that a label stands for; a policy stays as it is.
+    """Return the policy for a label; a policy is returned as it is.
 
     Args:
-        policy: A label (without regard to case, `-` or `_`), or a policy.
+        policy: A label (case, `-`, `_` and spaces are ignored), or a policy.
         options: The policy's options; `varts policies` lists them.
 
     >>> make("ucb_v", zeta=1.2).label
@@ -112,15 +112,15 @@ def choose(
 ) -> int:
     """Return the arm to pull next.
 
-    While arms are owed initial pulls, one of those is drawn uniformly, so that rewards that arrive
-    late cannot send all early traffic to one arm.
+    As long as some arms lack initial pulls, one of those is drawn uniformly, so that late rewards
+    can't send all early traffic to one arm.
 
     Args:
         policy: The policy, or its label.
-        stats: The arms' statistics; a `LinearStats` for a policy that looks at features.
+        stats: The arms' statistics; a `LinearStats` for a policy that uses features.
         t: The round, counted from 1; by default one more than the pulls so far.
-        rng: Where the randomness comes from, or a seed.
-        x: The features of the unit, for such a policy.
+        rng: The random number generator to use, or a seed.
+        x: The features of the unit, for a policy that uses them.
 
     >>> stats = ArmStats.from_rewards([[0.1, 0.2], [0.8, 0.9], [0.4, 0.6]])
     >>> choose("UCB1-Tuned", stats, rng=np.random.default_rng(0))
@@ -140,12 +140,12 @@ def choose(
         raise ValueError(f"x must be the features of one unit, got {len(x)} rows")
     if policy.has_memory:
         raise ValueError(
-            f"{name_of(policy)} keeps memory of its own: call its start, choose and update yourself"
+            f"{name_of(policy)} has a memory: call its start, choose and update yourself"
         )
     rng = np.random.default_rng(rng)
-    owed = np.flatnonzero(stats.n < policy.pulls_needed(stats.K))
-    if owed.size:
-        return int(rng.choice(owed))
+    lacking = np.flatnonzero(stats.n < policy.pulls_needed(stats.K))
+    if lacking.size:
+        return int(rng.choice(lacking))
     t = int(stats.n.sum()) + 1 if t is None else integer("t", t, at_least=1)
     if isinstance(stats, LinearStats):
         return policy.choose_at(stats, x, t, rng)
@@ -153,7 +153,7 @@ def choose(
 
 
 # --------------------------------------------------------------------------------------- baselines
-# The seven algorithms that VarTS is compared to, in the paper and by default elsewhere.
+# The seven algorithms that VarTS is compared with, in the paper and by default elsewhere.
 
 
 def baselines() -> dict[str, Policy]:

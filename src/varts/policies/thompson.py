@@ -1,4 +1,4 @@
-"""VarTS and its known-variance sibling, the paper's algorithms 2 and 1; EB-VarTS; their rivals."""
+"""Thompson sampling: VarTS and KnownVarianceTS (the paper's Algorithms 2 and 1) and others."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ from varts.stats import ArmStats
 class VarTS(BeliefPolicy):
     """VarTS (Algorithm 2): Gaussian-Gamma Thompson sampling for unknown means and variances.
 
-    Without a prior, the policy pulls every arm twice and then starts from a unit-free prior worth
-    one observation.
+    Without a prior, the policy pulls every arm twice and then starts from a unit-free prior with
+    the weight of one observation.
 
     Args:
-        prior: A NormalGamma, what `fit_prior` returned, the path of a prior's JSON, a mapping of
+        prior: A NormalGamma, a result of `fit_prior`, the path of a prior's JSON file, a mapping of
             its numbers, or None.
         tails: Whether to learn variances only as fast as the rewards' kurtosis allows. On revenue
-            and the like it costs some mean regret and saves the worst cases.
+            and other heavy-tailed rewards, this avoids the worst runs at the cost of some mean
+            regret.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2]])
     >>> VarTS(NormalGamma(0, 1, 2, 1)).belief(stats).scale.round(4)   # sqrt(8.375/14), sqrt(2.5/14)
@@ -58,7 +59,7 @@ class VarTS(BeliefPolicy):
 
     label: ClassVar[str] = "VarTS"
 
-    if TYPE_CHECKING:  # what is given may stand for a prior, what is kept is one
+    if TYPE_CHECKING:  # the argument may be anything that converts to a prior
 
         def __init__(self, prior: PriorLike | None = None, tails: bool = False) -> None: ...
 
@@ -83,7 +84,7 @@ class VarTS(BeliefPolicy):
         return unit_free_belief if self.prior is None else normal_gamma_belief
 
     def tails_of(self, stats: ArmStats) -> Tails:
-        """Return the shape of the rewards so far, together with those that the prior is from.
+        """Return the shape of the rewards so far, together with those behind the prior.
 
         Args:
             stats: The arms' statistics, with m3 and m4.
@@ -93,12 +94,12 @@ class VarTS(BeliefPolicy):
         return seen if before is None else before.merge(seen)
 
     def inference(self, stats: ArmStats) -> SkewedT:
-        """Return what to tell people of the arms' means, whatever chose the arms.
+        """Return the belief to report about the arms' means, no matter what chose the arms.
 
-        Choosing may take rewards for Gaussian and do well; who is told an interval relies on it.
-        So this belief minds the rewards' tails: variances are learnt as fast as the kurtosis
-        allows, and move with the means where rewards are skewed. Gaussian rewards give what
-        `belief` gives, but for what the measured skewness and kurtosis happen to be.
+        A policy can treat rewards as Gaussian and still choose well, but people rely on a reported
+        interval. So this belief accounts for the rewards' tails: it learns variances as fast as
+        the kurtosis allows, and lets them move with the means where rewards are skewed. For
+        Gaussian rewards it is `belief`, up to the noise in the measured skewness and kurtosis.
 
         Args:
             stats: The arms' statistics, with m3 and m4.
@@ -148,10 +149,11 @@ class VarTS(BeliefPolicy):
 class KnownVarianceTS(BeliefPolicy):
     """Algorithm 1: Gaussian Thompson sampling with known standard deviations of the rewards.
 
-    Without a prior it pulls every arm once and starts from the pooled mean, worth one reward.
+    Without a prior, it pulls every arm once and starts from the pooled mean, with the weight of one
+    reward.
 
     Args:
-        prior: A Normal, the path of its JSON, a mapping of its numbers, or None.
+        prior: A Normal, the path of its JSON file, a mapping of its numbers, or None.
         sigma: The rewards' standard deviation, shared or per arm.
 
     >>> policy = KnownVarianceTS(Normal(0, 2), sigma=2)
@@ -203,7 +205,7 @@ class KnownVarianceTS(BeliefPolicy):
 
 
 def least_weight_of(policy: BeliefPolicy, K: int) -> Floats:
-    """None where the belief falls back to that of all rewards: it widens, and is drawn from."""
+    """Return 0 for a sampler with a pooled prior: as rewards fade, the belief widens towards it."""
     return (
         np.zeros(K)
         if policy.pooled and policy.samples
@@ -215,7 +217,7 @@ def least_weight_of(policy: BeliefPolicy, K: int) -> Floats:
 # EB-VarTS: VarTS whose prior comes from the arms themselves.
 
 
-HARDLY = 0.03  # sds of a reward: arms of many A/B tests differ by no more
+HARDLY = 0.03  # sds of a reward: the arms of many A/B tests don't differ by more
 
 
 @register
@@ -223,10 +225,10 @@ HARDLY = 0.03  # sds of a reward: arms of many A/B tests differ by no more
 class EBVarTS(BeliefPolicy):
     """VarTS with a prior that it learns from the arms themselves, after two pulls of each.
 
-    After every reward, `own_prior` estimates from all arms how far their means lie apart and how
-    much their variances differ. With many arms that saves a good part of the exploration that VarTS
-    without a prior needs; with two to five arms it makes little difference. In simulations it is a
-    policy in plain Python, and far slower than VarTS.
+    After every reward, `own_prior` estimates from all arms how much their means and variances
+    differ. With many arms this saves much of the exploration that VarTS needs without a prior; with
+    two to five arms it makes little difference. Simulations play it in plain Python, far more
+    slowly than VarTS.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2, 2, 2], [4, 3, 3]])
     >>> round(own_prior(stats).kappa, 1)
@@ -242,9 +244,10 @@ class EBVarTS(BeliefPolicy):
     believe: ClassVar[Any] = staticmethod(own_prior_belief)
 
     def belief(self, stats: ArmStats) -> StudentT:
-        # Its own, so that simulations play it as it is: compiled loops know no such prior. An arm
-        # without rewards, or whose rewards have faded, has the prior of the others.
-        own_prior(stats)  # refuses statistics without any reward
+        # Overriding `belief` makes simulations play it in plain Python: compiled code can't
+        # estimate this prior. An arm without rewards, or whose rewards have faded, has the prior
+        # of the others.
+        own_prior(stats)  # raises if there are no rewards at all
         return self._belief(stats)
 
     def _belief(self, stats: ArmStats) -> StudentT:
@@ -254,9 +257,9 @@ class EBVarTS(BeliefPolicy):
         return StudentT._trusted(loc, scale, df)
 
     def inference(self, stats: ArmStats) -> SkewedT:
-        """Return what to report about the arms' means: beliefs that account for tails.
+        """Return the belief to report about the arms' means, which accounts for heavy tails.
 
-        As `VarTS.inference`, with the prior of the arms themselves.
+        Like `VarTS.inference`, with the prior from the arms themselves.
 
         Args:
             stats: The arms' statistics, with m3 and m4.
@@ -274,9 +277,9 @@ class EBVarTS(BeliefPolicy):
         return self._reported(stats, rounded_numbers(stats))
 
     def sceptical(self, stats: ArmStats, spread: float = HARDLY) -> SkewedT:
-        """Return what to report if the arms hardly differ: the other end of what is plausible.
+        """Return the belief to report if the arms hardly differ: the other plausible extreme.
 
-        With two to five arms nobody can tell from the arms alone how much such arms differ. If you
+        Two to five arms can't show how much such arms usually differ. If you
         stop at the first look with P(best) >= 0.95, that number is right in about 95 of 100
         experiments whose arms differ by a tenth of an sd or more, but too high where they differ
         less. The P(best) of this belief is right where they differ by `spread`.
@@ -297,8 +300,8 @@ class EBVarTS(BeliefPolicy):
 
     def _reported(self, stats: ArmStats, numbers: tuple[Any, Any, Any, Any]) -> SkewedT:
         tails = Tails.of(stats)
-        worth = tails.weight_given_mean
-        loc, scale, df = own_prior_belief(stats.n, stats.mean, stats.m2, *numbers, worth)
+        given = tails.weight_given_mean
+        loc, scale, df = own_prior_belief(stats.n, stats.mean, stats.m2, *numbers, given)
         weight = numbers[1] + stats.n
         return SkewedT(*skewed_belief(loc, scale, df, weight, tails.slopes(stats)))
 
@@ -313,11 +316,11 @@ class EBVarTS(BeliefPolicy):
 
 
 # ------------------------------------------------------------------------------------------ rivals
-# The Thompson samplers that VarTS is compared to.
+# The Thompson samplers that VarTS is compared with.
 #
-# All but Bernoulli TS and MVTS with finite rho believe in a location-scale Student t per arm, and
-# all of those are one of two formulas: the Normal-Gamma posterior (VarTS, TS14, TS20) or the
-# Gaussian one with known variances (KnownVarianceTS, Gaussian TS, MVTS with rho = inf).
+# All but Bernoulli TS and MVTS with finite rho have a location-scale Student t per arm as a belief.
+# It comes from one of two formulas: the Normal-Gamma posterior (VarTS, TS14, TS20) or the Gaussian
+# one with known variances (KnownVarianceTS, Gaussian TS, MVTS with rho = inf).
 
 
 @register
@@ -393,7 +396,7 @@ class GaussianTS(BeliefPolicy):
 @register
 @dataclass(frozen=True)
 class TS14(BeliefPolicy):
-    """TS14 (Honda & Takemura 2014): prior (sigma^2)^(-1-a), max(2, 3 - floor(2a)) pulls first.
+    """TS14 (Honda & Takemura 2014): prior (sigma^2)^(-1-a), max(2, 3 - floor(2a)) initial pulls.
 
     The Normal-Gamma formula with the improper parameters (0, 0, a - 1/2, 0): location mean, scale
     sqrt(m2 / (n (n + 2a - 1))), df n + 2a - 1. Only a < 0 has the optimality guarantee. Equal
@@ -425,9 +428,9 @@ class TS14(BeliefPolicy):
 @register
 @dataclass(frozen=True)
 class TS20(BeliefPolicy):
-    """TS20 as the paper has it: VarTS with mu = kappa = 0, alpha = beta = 1/2, one pull first.
+    """TS20 as in the paper: VarTS with mu = kappa = 0, alpha = beta = 1/2, one initial pull.
 
-    The algorithm it cites (Zhu & Tan 2020, Algorithm 3, rho -> inf) is another one: `MVTS`.
+    The algorithm that the paper cites (Zhu & Tan 2020, Algorithm 3, rho -> inf) differs: `MVTS`.
 
     >>> TS20().belief(ArmStats.from_rewards([[1, 3, 5]])).scale.round(4)   # sqrt(4.5 / (2 * 3))
     array([0.866])

@@ -1,10 +1,9 @@
 """Upper confidence bounds in closed form: UCB1, UCB1-Tuned and UCB1-Normal (Auer, Cesa-Bianchi &
 Fischer 2002), UCB-V (Audibert, Munos & Szepesvari 2009), MOSS (Audibert & Bubeck 2009) and its
-anytime form (Degenne & Perchet 2016); all but UCB1-Normal for rewards in [0, 1] unless told
-otherwise.
+anytime form (Degenne & Perchet 2016). All but UCB1-Normal are for rewards in [0, 1] by default.
 
-In round t there have been t - 1 plays: UCB1 and its kin use ln(t - 1), UCB-V uses ln(t), each as
-its authors wrote it. Variances are biased, m2 / n, as in the original papers; UCB1-Normal's is not.
+In round t there have been t - 1 pulls: the UCB1 policies use ln(t - 1) and UCB-V uses ln(t), as in
+the original papers. Variances are biased, m2 / n, as in these papers; UCB1-Normal's is unbiased.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ class UCB1(IndexPolicy):
 @register
 @dataclass(frozen=True)
 class UCB1Tuned(IndexPolicy):
-    """UCB1-Tuned: the variance replaces UCB1's constant, capped at 1/4, the most [0, 1] allows.
+    """UCB1-Tuned: the variance replaces UCB1's constant, capped at 1/4, the largest in [0, 1].
 
-    Without the cap the Gaussian experiment comes out far worse.
+    Without the cap, the regret in the paper's Gaussian experiment is far larger.
 
     >>> stats = ArmStats(n=[400, 4], mean=[0.5, 0.25], m2=[4.0, 0.75])
     >>> UCB1Tuned().indices(stats, t=405).round(4)   # 0.5 + sqrt(0.01500 * (0.01 + 0.1732))
@@ -87,8 +86,8 @@ class UCBV(IndexPolicy):
         zeta: The factor of ln(t).
         c: The factor of the last term.
         b: The largest possible reward.
-        horizon: Switches to the fixed-horizon setting E = ln(3 horizon^2), which ignores zeta and
-            t.
+        horizon: If given, use the fixed-horizon setting E = ln(3 horizon^2), which ignores zeta
+            and t.
 
     >>> stats = ArmStats(n=[4], mean=[0.5], m2=[1.0])
     >>> UCBV().indices(stats, t=9).round(4)     # E = 2.1972: 0.5 + sqrt(2*0.25*E/4) + 3*E/4
@@ -172,7 +171,7 @@ class MOSS(IndexPolicy):
     """MOSS: mean + sqrt(max(ln(horizon / (K n)), 0) / n).
 
     Args:
-        horizon: The number of rounds that the policy is meant for.
+        horizon: The number of rounds of a run.
 
     >>> stats = ArmStats(n=[10] * 10, mean=[0.5] * 10, m2=[4.0] * 10)
     >>> MOSS(horizon=2000).indices(stats, t=101)[0].round(9)
@@ -210,7 +209,7 @@ class MOSSAnytime(IndexPolicy):
     """MOSS-Anytime: mean + sqrt((1 + a)/2 max(ln(t / (K n)), 0) / n).
 
     Args:
-        a: The factor of the bonus; 1.35 is its authors' advice.
+        a: The factor of the bonus; its authors recommend 1.35.
 
     >>> stats = ArmStats(n=[4] * 10, mean=[0.5] * 10, m2=[1.0] * 10)
     >>> MOSSAnytime().indices(stats, t=2000)[0].round(4)   # 0.5 + sqrt(1.175 ln(50) / 4)
@@ -249,7 +248,7 @@ class MOSSAnytime(IndexPolicy):
 @register
 @dataclass(frozen=True)
 class EvenSplit(IndexPolicy):
-    """Even split: the arm pulled least so far, so that all arms always get the same share.
+    """Even split: pull the arm with the fewest pulls, so that all arms get the same share.
 
     >>> from varts import ArmStats
     >>> EvenSplit().indices(ArmStats(n=[3, 2], mean=[9.0, 0.0], m2=[1, 1]), t=6)
@@ -297,7 +296,7 @@ class EpsilonGreedy(IndexPolicy):
         real("d", self.d, above=0)
 
     def parameters(self, stats: ArmStats) -> Floats:
-        """Return c K / d^2, the rounds of exploration that come first; a row per arm.
+        """Return c K / d^2, the number of rounds with epsilon = 1; a row per arm.
 
         Args:
             stats: The arms' statistics.
@@ -320,7 +319,7 @@ class EpsilonGreedy(IndexPolicy):
 
     @staticmethod
     def index(n: Any, mean: Any, m2: Any, t: Any, u: Any, first: Any) -> Any:
-        return np.where(u * t < first, 0.0, mean)  # equal indices are told apart at random
+        return np.where(u * t < first, 0.0, mean)  # ties are broken at random
 
 
 # ------------------------------------------------------------------------------------------- EUCBV
@@ -329,11 +328,11 @@ class EpsilonGreedy(IndexPolicy):
 
 @dataclass
 class Phases:
-    """Where a run is: its phase, the arms still in play and what they have paid."""
+    """The state of a run: its phase, the arms still in play and their rewards."""
 
     stats: ArmStats
     active: NDArray[np.bool_]
-    end: float  # the plays after which the phase may end
+    end: float  # the number of pulls after which the phase may end
     number: int = 0
     epsilon: float = 1.0
 
@@ -343,9 +342,9 @@ class Phases:
 class EUCBV(Policy):
     """EUCBV: mean + sqrt(rho (v + 2) ln(psi horizon epsilon) / (4 n)) of the arms not dropped.
 
-    For rewards in [0, 1], and simulations only: an arm is dropped once its upper bound is below
+    For rewards in [0, 1], and for simulations only: an arm is dropped once its upper bound is below
     another's lower bound, and epsilon is halved from phase to phase, so the choice depends on the
-    path and not on the statistics alone. It is interpreted, and slow.
+    history and not on the statistics alone. It is played in plain Python, and slow.
 
     Args:
         horizon: The number of rounds.
@@ -372,7 +371,7 @@ class EUCBV(Policy):
             real("psi", self.psi, above=0)
 
     def _log(self, K: int, factor: float) -> float:
-        """ln(psi horizon factor), not below 0, which late phases would come to."""
+        """ln(psi horizon factor), but at least 0: it would become negative in late phases."""
         psi = self.horizon / K**2 if self.psi is None else self.psi
         return max(float(np.log(psi * self.horizon * factor)), 0.0)
 
@@ -381,7 +380,7 @@ class EUCBV(Policy):
 
         Args:
             K: The number of arms.
-            epsilon: That of the phase.
+            epsilon: The epsilon of the phase.
         """
         return int(np.ceil(self._log(K, epsilon**2) / (2 * epsilon)))
 
@@ -390,7 +389,7 @@ class EUCBV(Policy):
 
         Args:
             stats: The arms' statistics.
-            epsilon: That of the phase.
+            epsilon: The epsilon of the phase.
         """
         variance = stats.m2 / stats.n
         log = self._log(stats.K, epsilon)

@@ -224,7 +224,7 @@ def test_what_cannot_be_copied_cannot_have_memory(problem):
 
 def test_choose_refuses_a_policy_with_memory():
     assert SlidingWindow().has_memory and not varts.VarTS().has_memory
-    with pytest.raises(ValueError, match=r"^Sliding-window keeps memory of its own"):
+    with pytest.raises(ValueError, match=r"^Sliding-window has a memory"):
         varts.choose(SlidingWindow(), ArmStats.empty(3))
 
 

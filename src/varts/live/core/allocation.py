@@ -613,7 +613,7 @@ class Known:
         """The belief about the ready arms, one row per unit."""
         policy = self.allocation.ready_policy
         assert isinstance(policy, LinearSampler)
-        return policy.believed_of(self.allocation.posterior, self.x)
+        return policy._belief_from(self.allocation.posterior, self.x)
 
     @computed_once
     def largest(self) -> NDArray[np.bool_]:
