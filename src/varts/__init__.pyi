@@ -6,6 +6,7 @@ from varts import anytime as anytime
 from varts import bounds as bounds
 from varts import client as client
 from varts import context as context
+from varts import draws as draws
 from varts import live as live
 from varts.anytime import Evidence as Evidence
 from varts.beliefs import Beta as Beta
@@ -51,6 +52,7 @@ from varts.policies import UCBV as UCBV
 from varts.policies import BayesUCB as BayesUCB
 from varts.policies import BeliefPolicy as BeliefPolicy
 from varts.policies import BernoulliTS as BernoulliTS
+from varts.policies import DrawPolicy as DrawPolicy
 from varts.policies import EBVarTS as EBVarTS
 from varts.policies import EpsilonGreedy as EpsilonGreedy
 from varts.policies import EvenSplit as EvenSplit
@@ -68,6 +70,7 @@ from varts.policies import LinUCB as LinUCB
 from varts.policies import MOSSAnytime as MOSSAnytime
 from varts.policies import Policy as Policy
 from varts.policies import SequentialHalving as SequentialHalving
+from varts.policies import StatePolicy as StatePolicy
 from varts.policies import UCB1Normal as UCB1Normal
 from varts.policies import UCB1Tuned as UCB1Tuned
 from varts.policies import VarTS as VarTS

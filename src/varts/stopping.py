@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ from varts.policies import VarTS
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
 
-ForEngine = Literal["", "evidence", "ratio"]
+ForEngine = Literal["", "evidence", "user", "ratio"]
 
 
 class StopRule:
@@ -40,14 +41,35 @@ class StopRule:
     #: Which compiled function decides for the rule in every round; "" for a rule whose integrals
     #: are too slow for that and are made at checkpoints only.
     compiled: ClassVar[ForEngine] = ""
+    #: A rule of your own that is compiled and asked after every round:
+    #: `stops(t, n, mean, m2, *fields) -> bool`, a static method. `n`, `mean` and `m2` are arrays
+    #: with a number per arm, and the dataclass's fields follow. The run then stops with the arm
+    #: that has the highest mean.
+    stops: ClassVar[Callable[..., Any] | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.stops is not None and cls.compiled == "":
+            cls.compiled = "user"
 
     def decide(self, stats: ArmStats) -> int | None:
         """Return the arm to stop with, or None to go on.
 
         Args:
             stats: The arms' statistics.
+
+        >>> class Enough(StopRule):
+        ...     @staticmethod
+        ...     def stops(t, n, mean, m2):
+        ...         return n.min() >= 50
+        >>> Enough().decide(ArmStats([60, 55], [1.0, 1.2], [60, 55]))
+        1
         """
-        raise NotImplementedError(f"{type(self).__name__} must define decide(stats)")
+        if self.stops is None:
+            raise NotImplementedError(f"{type(self).__name__} must define decide(stats)")
+        t, own = int(stats.n.sum()), self.numbers(stats.K)
+        done = self.stops(t, stats.n, stats.mean, stats.m2, *own)
+        return int(stats.mean.argmax()) if done else None
 
     def numbers(self, K: int) -> Floats:
         """Return what the compiled function is told: threshold or error, c2, rewards needed.
@@ -55,7 +77,10 @@ class StopRule:
         Args:
             K: The number of arms.
         """
-        raise NotImplementedError(f"{type(self).__name__} is not compiled")
+        if self.stops is None:
+            raise NotImplementedError(f"{type(self).__name__} is not compiled")
+        names: list[str] = [each.name for each in fields(self)] if is_dataclass(self) else []
+        return np.array([real(name, getattr(self, name)) for name in names])
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from varts.policies.ucb import (
 
 # isort: split
 from varts.policies.base import BeliefPolicy, IndexPolicy, Policy, index_policy
+from varts.policies.compiled import DrawPolicy, StatePolicy
 from varts.policies.fading import Fading
 from varts.policies.linear import (
     LinearBayesUCB,
@@ -74,6 +75,7 @@ __all__ = [
     "BayesUCB",
     "BeliefPolicy",
     "BernoulliTS",
+    "DrawPolicy",
     "EBVarTS",
     "EpsilonGreedy",
     "EvenSplit",
@@ -95,6 +97,7 @@ __all__ = [
     "Policy",
     "PolicyLike",
     "SequentialHalving",
+    "StatePolicy",
     "UCB1Normal",
     "UCB1Tuned",
     "VarTS",

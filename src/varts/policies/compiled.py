@@ -109,9 +109,7 @@ class StatePolicy(Policy):
             args: t, n, mean, m2, arms, run, rng and the fields.
             kwargs: Not used.
         """
-        raise NotImplementedError(
-            "a StatePolicy must define pick(t, n, mean, m2, arms, run, rng)"
-        )
+        raise NotImplementedError("a StatePolicy must define pick(t, n, mean, m2, arms, run, rng)")
 
     @property
     def has_memory(self) -> bool:

@@ -178,14 +178,12 @@ def check_context(policy: Policy, problem: Problem) -> None:
         policy: The policy.
         problem: The problem, with context or without.
     """
-    plain, fade = split_fading(policy)
+    plain, _ = split_fading(policy)
     if not isinstance(problem, ContextualProblem):
         if plain.contextual:
             kind = type(problem).__name__
             raise ValueError(f"it chooses by features, which those who come to a {kind} have not")
         return
-    if fade < 1:
-        raise ValueError("rewards do not fade where they depend on features")
     prior = getattr(plain, "prior", None)
     if isinstance(prior, LinearNormalGamma) and prior.d != problem.d:
         raise ValueError(f"prior must have the problem's {problem.d} features, got {prior.d}")

@@ -19,195 +19,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
-import numpy as np
 from numba import cfunc, types
 
-from varts.problems.drift import Cycle, Walk
-from varts.simulation.engine import checkpoints, initial_pulls, kernel_cache
-from varts.simulation.engine.compiled import beta, rng, student
-from varts.simulation.engine.compiled import select_belief as beliefs
-from varts.simulation.engine.compiled.arguments import read_call, read_scratch
-from varts.simulation.engine.compiled.certainty import make_ends, make_user_rule
-from varts.simulation.engine.compiled.jit import OPTIONS, compile_formula, inlined, jit
-from varts.simulation.engine.compiled.lazy_argmax import make_lazy_sampler
-from varts.simulation.engine.compiled.linear import make_linear_hooks
-from varts.simulation.engine.compiled.own_policy import make_draw_select, make_state_hooks
-from varts.simulation.engine.compiled.parts import (
-    BETA,
-    BY_ALL,
-    BY_PRIOR,
-    IS_CERTAIN,
-    PARTS,
-    PAY,
-    STUDENT,
-    lazy_parts,
-    linear_parts,
-)
-from varts.simulation.engine.compiled.reward_tape import make_custom_pay, make_pay
-from varts.simulation.engine.compiled.select_index import IndexFormulas, make_index_hooks
-from varts.simulation.engine.compiled.tuples import make_reader, parameters_reader
-from varts.simulation.engine.formula import Formula
+from varts.simulation.engine import kernel_cache
+from varts.simulation.engine.compiled.hooks import make_entry
+from varts.simulation.engine.compiled.jit import OPTIONS
+from varts.simulation.engine.compiled.parts import ENTRY, PARTS, PAY, allocate_or_raise
 from varts.simulation.engine.kernel import Kernel
-from varts.simulation.engine.loop import Flags, Hooks, make_move, make_play
 from varts.simulation.engine.machine import levels, target_machine
 
-TABLE = types.CPointer(types.int64)
-ENTRY = types.int64(TABLE)
+# ---------------------------------------------------------------------------------- machine code
 
-
-# -------------------------------------------------------------------------------------- 1. hooks
-
-
-@functools.cache
-def compiled(formula: Formula | None) -> Any:
-    """Return a formula as compiled code calls it."""
-    return None if formula is None else compile_formula(formula.function)
-
-
-def make_entry(kernel: Kernel) -> Callable[..., Any]:
-    """Return the function that is compiled: it reads its arguments and plays."""
-    flags = Flags(kernel.context, kernel.moving, kernel.fading, bool(kernel.rule))
-    play = jit(make_play(hooks_of(kernel), flags))
-
-    def entry(table):
-        return play(read_call(table), read_scratch(table))
-
-    return entry
-
-
-def hooks_of(kernel: Kernel) -> Hooks:
-    """Return what the loop calls for a kernel."""
-    made: dict[str, Any] = dict.fromkeys(("begin",), beliefs.begin_nothing)
-    made |= {"transform": beliefs.keep, "observe": beliefs.observe_nothing}
-    made |= {"fade": beliefs.fade_nothing, "valid": beliefs.always_valid}
-    made |= {"refresh": beliefs.refresh_nothing, "recommend": beliefs.recommend_highest_mean}
-    made |= _policy_hooks(kernel)
-    if kernel.fading and not (kernel.pooled or kernel.kurtosis):
-        made["refresh"] = beliefs.make_refresh_all(made["refresh"])
-    refresh = made["refresh"]
-
-    @jit
-    def prepare(i, s, parameters):
-        refresh(i, s, parameters)
-
-    return Hooks(
-        **made,
-        prepare=prepare,
-        pay=pay_of(kernel.reward, kernel.data_size),
-        ends=_ends(kernel),
-        note=jit(checkpoints.note),
-        begin_initial_pulls=jit(initial_pulls.begin_initial_pulls),
-        initial_pull=inlined(initial_pulls.make_initial_pull(rng.below)),
-        pull_again=jit(initial_pulls.pull_again),
-        stream=rng.stream,
-        unlikely=rng.unlikely,
-        move=jit(
-            make_move(rng.normal, compile_formula(Cycle.shift), compile_formula(Walk.moved))
-        ),
-    )
-
-
-def _policy_hooks(kernel: Kernel) -> dict[str, Any]:
-    formula = compiled(kernel.formula)
-    if kernel.family == "index":
-        select, refresh, valid = make_index_hooks(_index_formulas(kernel), kernel.growing)
-        return {"select": select, "refresh": refresh, "valid": valid}
-    if kernel.family in ("linear_index", "linear_belief"):
-        parts = linear_parts(BY_ALL if kernel.pooled else BY_PRIOR)
-        believe, index = (formula, None) if kernel.family == "linear_belief" else (None, formula)
-        lazy = not (kernel.naive or kernel.pooled)
-        hooks = make_linear_hooks(parts, believe, index, kernel.parameters, lazy)
-        return dict(zip(("select", "refresh", "recommend"), hooks, strict=True))
-    if kernel.family == "mean_variance":
-        return {"select": beliefs.select_mean_variance}
-    if kernel.family == "top_two_means":
-        return {"select": beliefs.select_by_means, "refresh": beliefs.refresh_pulled}
-    if kernel.family == "draw":
-        return {"select": make_draw_select(formula, kernel.parameters)}
-    if kernel.family == "state":
-        numbers = kernel.parameters, kernel.arm_numbers, kernel.run_numbers
-        hooks = make_state_hooks(formula, compiled(kernel.learn), *numbers)
-        return dict(zip(("begin", "select", "observe", "refresh"), hooks, strict=True))
-    return _belief_hooks(kernel)
-
-
-def _belief_hooks(kernel: Kernel) -> dict[str, Any]:
-    """Return the hooks of policies that draw from Student-t or Beta beliefs."""
-    made: dict[str, Any] = {"valid": beliefs.valid_beliefs}
-    family, parts, learn = student, STUDENT, beta.learn
-    if kernel.family == "beta":
-        family, parts = beta, BETA  # type: ignore[assignment]
-        made["transform"] = beliefs.toss
-    else:
-        own = parameters_reader(kernel.parameters, kernel.width)
-        learn = student.make_learn(compiled(kernel.formula), own)
-    before = beliefs.before_nothing
-    if kernel.pooled:
-        before = beliefs.make_pool(kernel.width)
-    if kernel.kurtosis:
-        correction = beliefs.make_kurtosis_correction(kernel.parameters, kernel.width)
-        made["observe"], made["fade"], weigh = correction
-        pool = before
-
-        @inlined
-        def before(s, parameters):
-            pool(s, parameters)
-            weigh(s, parameters)
-
-    # Where every reward moves every belief, the lazy sampler has nothing to leave out.
-    moves_all = kernel.pooled or kernel.kurtosis
-    if moves_all or kernel.naive or kernel.fading:
-        select, refresh = beliefs.make_sampler(family, learn, before, moves_all)
-    else:
-        select, refresh = make_lazy_sampler(family, lazy_parts(parts), learn)
-    if kernel.family == "top_two":
-        select = beliefs.make_top_two(select, kernel.width)
-    return made | {"select": select, "refresh": refresh}
-
-
-def _index_formulas(kernel: Kernel) -> IndexFormulas:
-    return IndexFormulas(
-        compiled(kernel.formula),
-        compiled(kernel.terms),
-        compiled(kernel.clock),
-        compiled(kernel.common),
-        None if kernel.naive else compiled(kernel.reaches),
-        kernel.parameters,
-        kernel.term_count,
-        kernel.clock_count,
-        kernel.clock_takes,
-        kernel.common_takes,
-        kernel.chance,
-    )
-
-
-def pay_of(reward: Formula | None, data_size: int) -> Any:
-    """Return what pays, compiled."""
-    if reward is None:
-        return make_pay(PAY.call)
-    return make_custom_pay(compiled(reward), data_size)
-
-
-def _ends(kernel: Kernel) -> Any:
-    if kernel.rule == "":
-        return beliefs.never_ends
-    return ends_of(kernel.rule, kernel.stops, kernel.rule_fields)
-
-
-def ends_of(rule: str, stops: Formula | None, fields: int) -> Any:
-    """Return the hook of a stopping rule, compiled."""
-    if rule == "user":
-        return make_ends(make_user_rule(compiled(stops), make_reader(fields)))
-    is_certain_part = IS_CERTAIN.call
-
-    @inlined
-    def is_certain(t, c, s):
-        return is_certain_part(s.K, s.n, s.mean, s.m2, c.rule_numbers, c.rule_state) != 0
-
-    return make_ends(is_certain)
-
-
-# ------------------------------------------------------------------------------- 2. machine code
 
 def compile_c(function: Callable[..., Any], signature: Any, name: str) -> Any:
     """Compile a function to an LLVM module in which it has a C name."""
@@ -282,7 +104,7 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-# -------------------------------------------------------------------------------------- 3. store
+# ----------------------------------------------------------------------------------------- store
 
 PLAIN, NEEDS_NUMBA = b"P", b"N"  # the first byte of a file
 
@@ -323,11 +145,4 @@ def kernel_name(digest: str) -> str:
 def start_numba_runtime() -> None:
     """Make Numba define the functions that code calls which raises errors or allocates memory."""
 
-    @cfunc(types.float64(types.int64))
-    def allocate(size):
-        if size < 0:
-            raise ValueError("size")
-        return np.zeros(size).sum()
-
-    allocate.ctypes(1)
-
+    cfunc(types.float64(types.int64))(allocate_or_raise).ctypes(1)

@@ -82,7 +82,5 @@ def address_of(array: NDArray[Any]) -> int:
 
 def table_of(call: Call, scratch: Scratch) -> Table:
     """Write the slots. The arrays must outlive the call that gets the table."""
-    slots = [
-        value if isinstance(value, int) else address_of(value) for value in (*call, *scratch)
-    ]
+    slots = [value if isinstance(value, int) else address_of(value) for value in (*call, *scratch)]
     return np.array(slots, dtype=np.uint64).view(np.int64)

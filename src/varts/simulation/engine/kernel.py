@@ -28,9 +28,9 @@ from varts.problems import (
     BernoulliBandit,
     BetaBandit,
     Drifting,
+    EmpiricalBandit,
     GaussianBandit,
     Problem,
-    EmpiricalBandit,
 )
 from varts.problems.revenue import gamma_revenue
 from varts.simulation.engine.formula import Formula

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from varts.problems.drift import CYCLE, STILL, WALK, Cycle, Walk
-from varts.simulation.engine.initial_pulls import begin_initial_pulls, pull_again
+from varts.problems.drift import CYCLE, STILL
 from varts.simulation.engine.scratch import (
     COLUMN,
     FIRST_Z,
@@ -69,7 +68,7 @@ class Hooks:
     valid: Callable[..., Any]
     #: (t, c, s) -> bool: whether a stopping rule ends the run after this round.
     ends: Callable[..., Any]
-    #: (s, parameters) -> the arm to recommend at a checkpoint, or -1 for that with the highest mean.
+    #: (s, parameters) -> the arm to recommend at a checkpoint, or -1: that with the highest mean.
     recommend: Callable[..., Any]
     #: See `checkpoints.py`, `initial_pulls.py` and `rng.py`.
     note: Callable[..., Any]
@@ -165,7 +164,11 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     if s.pulls_left[i] == 0:
                         prepare(i, s, parameters)
             else:
-                regret, hits, column = s.progress[REGRET], int(s.progress[HITS]), int(s.progress[COLUMN])
+                regret, hits, column = (
+                    s.progress[REGRET],
+                    int(s.progress[HITS]),
+                    int(s.progress[COLUMN]),
+                )
                 waiting, state = int(s.progress[WAITING]), s.state[0]
             next_round = c.rounds[column]
             while c.check_rounds[check] != 0 and c.check_rounds[check] < first:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from varts._validation import real
+from varts._validation import Floats, real
 from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
 from varts.policies.base import checked_arm, chosen_arm, name_of
@@ -95,10 +95,10 @@ class _Memory:
         self.policy, self.K, self.d = policy, K, d
         self.recorded = 0.0
         self.m3, self.m4 = np.zeros((2, K))
-        empty = LinearStats.empty(K, d) if policy.contextual else None
-        self.products = None if empty is None else (empty.n, empty.mean, empty.products)
-        if self.products is not None:
-            self.products = tuple(array.copy() for array in self.products)
+        self.products: tuple[Floats, Floats, Floats] | None = None
+        if policy.contextual:
+            empty = LinearStats.empty(K, d)
+            self.products = empty.n.copy(), empty.mean.copy(), empty.products.copy()
         self.state = splitmix.stream(run, int(MEMORY))
         if policy.has_memory:
             policy.start(K, self._memory_rng())

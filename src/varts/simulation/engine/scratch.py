@@ -72,10 +72,18 @@ def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Sc
     """
     level = np.zeros(LEVEL_NUMBERS)
     level[FIRST_Z] = np.nan
+    n, mean, m2, gap, next_reward, truth, shift, away = np.zeros((8, K))
     return Scratch(
         K,
         d,
-        *np.zeros((8, K)),
+        n,
+        mean,
+        m2,
+        gap,
+        next_reward,
+        truth,
+        shift,
+        away,
         beliefs=np.zeros(WIDTH * K),
         level=level,
         rates=np.zeros(K + block_count(K)),

@@ -354,7 +354,7 @@ class Work:
 
     @property
     def _rounds_noted(self) -> tuple[int, ...]:
-        """The rounds to write down: the checkpoints, or those of a rule that is asked afterwards."""
+        """The rounds to write down: checkpoints, or those of a rule that is asked afterwards."""
         if self.stop is None or self.stop.compiled:
             return self.checkpoints
         return self.looks if self.looks[-1] == self.horizon else (*self.looks, self.horizon)
@@ -374,10 +374,11 @@ class Work:
             yield Piece(*arms)
             return
         path = problem.path(arms, max(self.horizon, 1), seed, first_run + r)
-        tables = (np.ascontiguousarray(table).ravel() for table in (path.mean, path.a, path.b))
         numbers = np.broadcast_to(path.numbers, (3, problem.K))
         yield Piece(
-            *tables,
+            np.ascontiguousarray(path.mean).ravel(),
+            np.ascontiguousarray(path.a).ravel(),
+            np.ascontiguousarray(path.b).ravel(),
             starts=np.ascontiguousarray(path.starts, dtype=np.int64),
             phases=len(path.starts),
             motion=path.motion,
@@ -412,7 +413,14 @@ class Game:
     """Some runs of one policy, and what comes of them."""
 
     def __init__(
-        self, work: Work, label: str, first_run: int, runs: int, notes: Notes, stop: Any, counter: Any
+        self,
+        work: Work,
+        label: str,
+        first_run: int,
+        runs: int,
+        notes: Notes,
+        stop: Any,
+        counter: Any,
     ) -> None:
         self._work, self._label, self._player = work, label, work.players[label]
         self._first_run, self._runs, self._notes = first_run, runs, notes
@@ -654,6 +662,7 @@ def python_ends(rule: StopRule | None) -> Callable[..., bool]:
             arrays = s.n, s.mean, s.m2, c.rule_numbers, c.rule_state
             ended = bool(certain(s.K, *map(address_of, arrays)))
         else:
+            assert rule.stops is not None
             ended = bool(rule.stops(t, s.n, s.mean, s.m2, *fields))
         if ended:
             c.rule_state[ENDED] = t

@@ -40,7 +40,10 @@ from varts.simulation.engine.compiled.rng import exponential, gamma, uniform
 from varts.simulation.engine.scratch import WIDTH
 
 posterior = jit(BernoulliTS.believe)
-beyond_stirling, stirling_series = jit(distributions.beyond_stirling), jit(distributions.stirling_series)
+beyond_stirling, stirling_series = (
+    jit(distributions.beyond_stirling),
+    jit(distributions.stirling_series),
+)
 
 # Columns of `beliefs`, a row per arm.
 A, B = 0, 1
@@ -105,7 +108,9 @@ def bound_above(i, tau, beliefs):
 @jit
 def bound_above_holds(i, tau, beliefs):
     """Return whether the stored bound for arm i still holds."""
-    return beliefs[WIDTH * i + A] <= beliefs[WIDTH * i + P_REF] * (beliefs[WIDTH * i + A] + beliefs[WIDTH * i + B])
+    return beliefs[WIDTH * i + A] <= beliefs[WIDTH * i + P_REF] * (
+        beliefs[WIDTH * i + A] + beliefs[WIDTH * i + B]
+    )
 
 
 @jit
@@ -123,7 +128,10 @@ def bound_below(i, tau, beliefs):
 def bound_below_holds(i, tau, beliefs):
     """Return whether the leader's bound still holds and isn't much too wide."""
     N = beliefs[WIDTH * i + A] + beliefs[WIDTH * i + B]
-    return beliefs[WIDTH * i + A] >= beliefs[WIDTH * i + P_REF] * N and 1.5 * beliefs[WIDTH * i + N_REF] >= N
+    return (
+        beliefs[WIDTH * i + A] >= beliefs[WIDTH * i + P_REF] * N
+        and 1.5 * beliefs[WIDTH * i + N_REF] >= N
+    )
 
 
 @jit
@@ -153,8 +161,8 @@ def theta(x):
 def beyond(a, b, s, r, chance, state):
     """Return 1 - x for a draw x > s from Beta(a, b), or -1 if the event didn't happen.
 
-    `chance` is the probability of the event being examined at all. No digits are lost, however large a and b
-    are: all logarithms are of numbers near 1, taken as log1p, and theta is small.
+    `chance` is the probability of the event being examined at all. No digits are lost, however
+    large a and b are: all logarithms are of numbers near 1, taken as log1p, and theta is small.
     """
     ratio = bound(a, b, s, r) / chance
     u, state = uniform(state)
@@ -179,7 +187,9 @@ def examine(i, below, tau, chance, beliefs, state):
     The event is a draw above tau, or `below` it for the leader.
     """
     if below:
-        x, state = beyond(beliefs[WIDTH * i + B], beliefs[WIDTH * i + A], 1 - tau, tau, chance, state)
+        x, state = beyond(
+            beliefs[WIDTH * i + B], beliefs[WIDTH * i + A], 1 - tau, tau, chance, state
+        )
         return x >= 0, x, state
     x, state = beyond(beliefs[WIDTH * i + A], beliefs[WIDTH * i + B], tau, 1 - tau, chance, state)
     return x >= 0, 1 - x, state

@@ -128,10 +128,10 @@ def may_be_best(i, K, n, mean, m2, numbers):
     """Return whether no arm certainly beats this one."""
     if not has_evidence(i, n, mean, m2, numbers[LEAST]):
         return True
+    beaten = False
     for by in range(K):
-        if is_beaten(i, by, n, mean, m2, numbers):
-            return False
-    return True
+        beaten = beaten or is_beaten(i, by, n, mean, m2, numbers)
+    return not beaten
 
 
 @jit

@@ -76,7 +76,7 @@ class Process(NamedTuple):
 
 @jit
 def as_rate(b):
-    """Return slightly more than -log(1 - b), for b <= 1/4. A bound is enough, and this is cheaper."""
+    """Return slightly more than -log(1 - b), for b <= 1/4: a bound is enough, and cheaper."""
     return b * (1 + b * (0.5 + 0.6 * b))
 
 

@@ -199,7 +199,7 @@ def look_by_prior(i, K, d, unit, memory):
 
 @jit
 def project(i, K, d, unit, memory):
-    """Return the squared width of arm i for this visitor in units of the noise, without the level's.
+    """Return the squared width of arm i for this visitor, in units of the noise, without the level.
 
     `vectors` keep the way from the center to the visitor, and its product with the root.
     """
@@ -263,7 +263,9 @@ def learn_by_all(arm, K, d, n, unit, memory):
     for j in range(D):
         gap = unit[j] - memory[own + j]
         for k in range(j + 1):  # the lower triangle is enough
-            memory[products + j * D + k] += gap * (unit[k] - memory[own + k]) * ((count - 1) / count)
+            memory[products + j * D + k] += (
+                gap * (unit[k] - memory[own + k]) * ((count - 1) / count)
+            )
     for j in range(D):
         memory[own + j] += (unit[j] - memory[own + j]) / count
         gap = unit[j] - memory[at.all_mean + j]

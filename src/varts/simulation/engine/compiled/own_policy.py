@@ -90,7 +90,7 @@ def make_state_hooks(
     return begin, select, observe, refresh
 
 
-# --------------------------------------------------------------------------- `varts.draws`, compiled
+# -------------------------------------------------------------------------- varts.draws, compiled
 
 
 def _overload(function: Any, draw: Any, count: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import types
 
 from varts.simulation.engine.compiled import beta, certainty, linear, rng, student
@@ -22,6 +23,7 @@ from varts.simulation.engine.compiled.select_belief import merge
 f8, i8, u8, void = types.float64, types.int64, types.uint64, types.void
 floats, ints, words = types.CPointer(f8), types.CPointer(i8), types.CPointer(u8)
 
+ENTRY = i8(ints)  # of a kernel: see `call.py`
 PROCESS = (i8, floats, floats, floats, ints, ints)  # the fields of `Process`
 
 
@@ -89,7 +91,6 @@ IS_CERTAIN = Part(
 )
 
 
-
 def _one_draw(draw: Any) -> Callable[[], Any]:
     def drawn(state):
         x, state[0] = draw(state[0])
@@ -124,6 +125,13 @@ def average_runs(curves, runs, columns, runs_per_block, order, pairs, n, mean, m
         n[one] += n[other]
 
 
+def allocate_or_raise(size):
+    """Use what Numba's own runtime provides: memory and exceptions."""
+    if size < 0:
+        raise ValueError("size")
+    return np.zeros(size).sum()
+
+
 # Kernels don't call these three. Python does, the last two around policies in plain Python.
 AVERAGE = Part(
     "varts_average", void(floats, i8, i8, i8, ints, i8, floats, floats, floats),
@@ -132,7 +140,17 @@ AVERAGE = Part(
 NORMAL = Part("varts_normal", f8(words), _one_draw(rng.normal))
 UNIFORM = Part("varts_uniform", f8(words), _one_draw(rng.uniform))
 
-PARTS: tuple[Part, ...] = (PAY, AVERAGE, NORMAL, UNIFORM, *STUDENT, *BETA, *BY_PRIOR, *BY_ALL, IS_CERTAIN)
+PARTS: tuple[Part, ...] = (
+    PAY,
+    AVERAGE,
+    NORMAL,
+    UNIFORM,
+    *STUDENT,
+    *BETA,
+    *BY_PRIOR,
+    *BY_ALL,
+    IS_CERTAIN,
+)
 
 
 def lazy_parts(pair: tuple[Part, Part]) -> tuple[Any, Any]:

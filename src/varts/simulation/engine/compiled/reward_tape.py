@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from varts.problems import BernoulliBandit, GaussianBandit, EmpiricalBandit
+from varts.problems import BernoulliBandit, EmpiricalBandit, GaussianBandit
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.rng import beta, log_gamma, normal, uniform
 

@@ -135,7 +135,7 @@ def normal_point(state):
 
 @jit
 def normal(state):
-    """Draw a standard normal. 99 % of draws end here; the rest is a separate call so this inlines."""
+    """Draw a standard normal. 99 % of draws end here; the rest is a call, so that this inlines."""
     layer, x, sure, state = normal_point(state)
     if unlikely(not sure):
         return normal_edge(layer, x, state)

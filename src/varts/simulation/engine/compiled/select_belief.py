@@ -21,8 +21,8 @@ from varts.simulation.engine.compiled.arguments import note_invalid
 from varts.simulation.engine.compiled.jit import compile_formula, inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import better
 from varts.simulation.engine.compiled.rng import log_gamma, normal, uniform, unlikely
-from varts.simulation.engine.scratch import INVALID, WIDTH
 from varts.simulation.engine.compiled.student import LOC, SCALE
+from varts.simulation.engine.scratch import INVALID, WIDTH
 from varts.stats import merged, merged_moments
 
 merge = compile_formula(merged)

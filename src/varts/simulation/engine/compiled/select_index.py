@@ -16,9 +16,9 @@ from numba import carray
 from varts.simulation.engine.compiled.arguments import blocks_of
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.rng import bits, stream, uniform, where
-from varts.simulation.engine.scratch import ARMS_PER_BLOCK, CLOCK_NUMBERS
 from varts.simulation.engine.compiled.select_belief import refresh_nothing
 from varts.simulation.engine.compiled.tuples import as_floats, make_reader
+from varts.simulation.engine.scratch import ARMS_PER_BLOCK, CLOCK_NUMBERS
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,11 @@ def bound_above(i, tau, beliefs):
 def bound_above_holds(i, tau, beliefs):
     """Return whether the stored bound for arm i still holds."""
     loc, scale, nu = beliefs[WIDTH * i + LOC], beliefs[WIDTH * i + SCALE], beliefs[WIDTH * i + DF]
-    return loc < tau and (tau - loc) / scale >= beliefs[WIDTH * i + S_REF] and nu >= beliefs[WIDTH * i + DF_REF]
+    return (
+        loc < tau
+        and (tau - loc) / scale >= beliefs[WIDTH * i + S_REF]
+        and nu >= beliefs[WIDTH * i + DF_REF]
+    )
 
 
 @jit
