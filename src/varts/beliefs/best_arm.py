@@ -70,17 +70,19 @@ def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, Floats]:
         if count < len(panels):
             panels = panels[-count:] if m == 1 else panels[possible]  # slices are faster
         keep = panels.S0[:, panels.first_of_rows(m)] > NEGLIGIBLE
-        some = keep.any(axis=1)  # the others can't win in any row
+        some = keep[:, 0] if m == 1 else keep.any(axis=1)  # the others can't win in any row
         kept = int(np.count_nonzero(some))
         if kept == K:
             found = integrate(Segment(segment.arms, panels), _measure_wins, K, _may_win)
-            p += np.where(keep, found, 0.0)
+            p += found if m == 1 else np.where(keep, found, 0.0)
         elif kept:
             part = Segment(segment.arms.take(some), panels.of_arms(some))
             found = integrate(part, _measure_wins, kept, _may_win)
             p[some] += np.where(keep[some], found, 0.0)
-    atom = np.zeros(m) if floor is None else line.F0.prod(axis=0)
-    total = p.sum(axis=0) + atom
+    total, atom = p.sum(axis=0), np.zeros(m)
+    if floor is not None:
+        atom = line.F0.prod(axis=0)
+        total += atom
     _check_sum(np.abs(total - 1))
     return np.maximum(p, 0) / total, atom / total
 

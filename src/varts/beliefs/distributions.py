@@ -73,17 +73,20 @@ class Students(Arms):
         self.loc, self.scale = loc, scale
         self.df = np.maximum(np.minimum(df, GAUSSIAN_DF), 1e-100)
         one = self.df == 1
-        if one.any():
+        if np.count_nonzero(one):
             self.df[one] += EPSILON  # at 1 itself SciPy's F has errors of 1e-9
         self.height = self.of_df(t_heights) / scale
         self.inverse = 1 / (scale * np.sqrt(self.df))
         self.exponent = -0.5 * (self.df + 1)
 
     def of_df(self, formula: Callable[[Floats], Floats]) -> Floats:
-        """A formula of the degrees of freedom. If it has several results, they come first."""
-        if self.m == 1:
+        """A formula of the degrees of freedom. If it has several results, they come first.
+
+        The result has one column for all rows if an arm has the same df in all of them.
+        """
+        if self.m == 1 or (self.df == self.df[:, :1]).all():
             return formula(self.df[:, 0]).T[..., None]
-        df, place = np.unique(self.df, return_inverse=True)  # often equal in all rows
+        df, place = np.unique(self.df, return_inverse=True)
         return formula(df).T[..., place.reshape(self.df.shape)]
 
     @property
@@ -116,6 +119,7 @@ class Students(Arms):
     def reach(self, low: float, high: float, best: Any = None) -> Floats:
         t = self.of_df(t_reach(low, high))
         if best is not None:
+            t = np.array(np.broadcast_to(t, (3, *self.df.shape)))
             t[0, best] = t_negligible(self.df[best])
         return self.scale * t
 
@@ -300,6 +304,7 @@ class SkewedStudents(Students):
     def reach(self, low: float, high: float, best: Any = None) -> Floats:
         z = self.of_df(t_reach(low, high))
         if best is not None:
+            z = np.array(np.broadcast_to(z, (3, *self.df.shape)))
             plain, long = best & (self.skew >= 0), best & (self.skew < 0)
             z[0, plain] = t_negligible(self.df[plain])
             z[0, long] = t_negligible_stretched(self.df[long])

@@ -201,7 +201,7 @@ class StudentT(Belief):
         return np.asarray((self.scale.min(axis=1) > 0) & (self.scale.max(axis=1) < np.inf))
 
     def _p_best(self) -> Floats:
-        if self.scale.max() == np.inf:
+        if np.count_nonzero(self.scale == np.inf):
             known, unknown = self._apart()
             p = unknown._beside_points(min(known.K, 1))._p_best()
             n = unknown.K
@@ -253,7 +253,7 @@ class StudentT(Belief):
         return Students(loc, np.where(point, POINT_SCALE, scale), df)
 
     def _top(self, m: int) -> Floats:
-        if self.scale.max() == np.inf:
+        if np.count_nonzero(self.scale == np.inf):
             known, unknown = self._apart()
             p, n = np.zeros((1, known.K)), unknown.K
             # By the number of unknown arms above all known ones.
@@ -296,7 +296,7 @@ class StudentT(Belief):
         if np.count_nonzero(together):
             loc = loc - np.where(together, high, 0.0)
         spread = np.minimum(np.maximum(range_, np.maximum.reduce(scale)), LARGEST)
-        unit = np.ldexp(0.5, np.frexp(spread)[1])
+        unit = np.spacing(spread) * 2.0**52  # the highest power of 2 that is not above it
         bounded = np.maximum(scale / unit, NARROWEST_SCALE)
         if np.count_nonzero(scale) < scale.size:
             bounded = np.where(scale > 0, bounded, 0.0)
