@@ -98,7 +98,9 @@ class StudentT(Belief):
         best = draws.max()
         if np.isinf(best):  # infinite draws do not tie: their logarithms differ
             draws = np.where(draws == best, sign * logdev, -np.inf)
-        return pick_best(draws, rng)
+            best = draws.max()
+        largest = np.flatnonzero(draws == best)
+        return int(largest[0]) if largest.size == 1 else pick_best(draws, rng)
 
     def at(self, u: Floats, v: Floats) -> Floats:
         # Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller.
