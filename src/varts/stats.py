@@ -10,7 +10,7 @@ exactly (Pebay 2008).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class ArmStats:
     m2: Floats
     m3: Floats | None = None
     m4: Floats | None = None
+    #: The number of arms.
+    K: int = field(init=False)
 
     def __post_init__(self) -> None:
         if (self.m3 is None) != (self.m4 is None):
@@ -59,6 +61,7 @@ class ArmStats:
             array = np.broadcast_to(array, shape).copy()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "K", self.n.size)
 
     @classmethod
     def _trusted(
@@ -75,6 +78,7 @@ class ArmStats:
             if array is not None:
                 array.flags.writeable = False
             object.__setattr__(stats, name, array)
+        object.__setattr__(stats, "K", n.size)
         return stats
 
     @classmethod
@@ -112,11 +116,6 @@ class ArmStats:
         gaps = [arm - m for arm, m in zip(arms, mean, strict=True)]
         powers = (np.array([(gap**power).sum() for gap in gaps]) for power in (2, 3, 4))
         return cls._trusted(n, mean, *powers)
-
-    @property
-    def K(self) -> int:
-        """The number of arms."""
-        return int(self.n.size)
 
     @property
     def variance(self) -> Floats:

@@ -119,7 +119,8 @@ def test_draws_have_the_distribution():
 @pytest.mark.parametrize("skew", [-0.8, -0.01, 0.3, 2.0])
 def test_what_lies_above(df, skew):
     """E[(mu - x)^+] - E[(x - mu)^+] = E[mu] - x, each by the formula for one tail."""
-    arms = SkewedStudents(np.zeros(1), np.ones(1), np.array([df]), np.array([skew]))
+    loc, scale = np.zeros((1, 1)), np.ones((1, 1))
+    arms = SkewedStudents(loc, scale, np.array([[df]]), np.array([[skew]]))
     for x in (-3.0, -0.2, 0.0, 1.0, 30.0):
         t = np.array([[x]])
         below_x, above_x = arms.ends(t)

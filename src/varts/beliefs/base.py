@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from varts._validation import Floats, integer, real
 
 Self = TypeVar("Self", bound="Belief")
+ROWS_AT_ONCE = 500
 
 
 class Belief:
@@ -99,11 +101,11 @@ class Belief:
 
     def p_best(self) -> Floats:
         """P(the arm has the highest mean). They add up to 1; certain arms that are equal share."""
-        return self._rows(lambda row: row._p_best())
+        return self._rows(lambda rows: rows._p_best())
 
     def expected_loss(self) -> Floats:
         """E[highest mean - the arm's mean]: what stopping with that arm would cost per round."""
-        return self._rows(lambda row: row._expected_loss())
+        return self._rows(lambda rows: rows._expected_loss())
 
     def top(self, m: int) -> Floats:
         """P(the arm is among the m with the highest means). They add up to m.
@@ -112,7 +114,7 @@ class Belief:
             m: How many arms, from 1 to K.
         """
         m = integer("m", m, at_least=1, at_most=self.K)
-        return self._rows(lambda row: row._top(m))
+        return self._rows(lambda rows: rows._top(m))
 
     def p_better(self, i: int | None = None, j: int | None = None) -> Any:
         """P(mean of arm i > mean of arm j), or the matrix of all pairs.
@@ -124,7 +126,7 @@ class Belief:
             j: The index of another arm.
         """
         if i is None and j is None:
-            return self._rows(lambda row: row._p_better())
+            return self._rows(lambda rows: rows._p_better(), axes=2)
         pair = [integer(name, arm, 0, self.K - 1) for name, arm in (("i", i), ("j", j))]
         if pair[0] == pair[1]:
             first = np.full(self._arrays()[0].shape[:-1], 0.5)
@@ -156,16 +158,41 @@ class Belief:
     def _arrays(self) -> tuple[Floats, ...]:
         raise NotImplementedError
 
-    def _rows(self: Self, compute: Callable[[Self], Floats]) -> Floats:
-        """The result for every row of arms, if there are several."""
+    def _rows(self: Self, compute: Callable[[Self], Floats], axes: int = 1) -> Floats:
+        """Compute a result for every row of arms.
+
+        Args:
+            compute: A function of a belief with two axes, rows and arms. It gets many ordinary rows
+                at a time, and each of the others alone.
+            axes: How many axes of arms the result has.
+        """
         arrays = self._arrays()
-        shape = arrays[0].shape[:-1]
         with np.errstate(over="ignore", divide="ignore"):
-            if not shape:
-                return compute(self)
-            rows = (type(self)(*(x[at] for x in arrays)) for at in np.ndindex(shape))
-            results = np.array([compute(row) for row in rows])
-        return results.reshape(shape + results.shape[1:])
+            if arrays[0].ndim == 1:
+                return np.asarray(compute(self._unchecked(*[x[None] for x in arrays]))[0])
+            *shape, K = arrays[0].shape
+            m = math.prod(shape)
+            rows = self._unchecked(*[x.reshape(m, K) for x in arrays])
+            ordinary = rows._ordinary()
+            which = np.flatnonzero(ordinary)
+            blocks = [which[i : i + ROWS_AT_ONCE] for i in range(0, len(which), ROWS_AT_ONCE)]
+            found = np.empty((m, *[K] * axes))
+            for at in (*blocks, *np.flatnonzero(~ordinary)[:, None]):
+                found[at] = compute(self._unchecked(*[x[at] for x in rows._arrays()]))
+        return found.reshape(*shape, *[K] * axes)
+
+    def _unchecked(self: Self, *arrays: Floats) -> Self:
+        """A belief of the same kind with these arrays, which are known to be valid."""
+        belief = object.__new__(type(self))
+        belief.__dict__.update(zip(self.__dataclass_fields__, arrays, strict=True))  # type: ignore[attr-defined]
+        return belief
+
+    # The following methods take a belief with two axes, rows and arms. It has ordinary rows only,
+    # or a single row.
+
+    def _ordinary(self) -> NDArray[np.bool_]:
+        """Which rows can be integrated together."""
+        return np.ones(len(self._arrays()[0]), dtype=np.bool_)
 
     def _p_best(self) -> Floats:
         raise NotImplementedError

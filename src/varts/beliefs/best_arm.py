@@ -11,7 +11,6 @@ largest,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,17 +30,17 @@ from varts.beliefs.quadrature import (
     integrate_panels,
 )
 
-MOST_ERROR = 1e-8  # of what must add up
-CERTAINLY_BELOW = 1e-17  # a probability above that F does not see: it is 1 to the last bit
+MOST_ERROR = 1e-8  # of probabilities that must add up
+CERTAINLY_BELOW = 1e-17  # F doesn't see a smaller probability above: it is 1 to the last bit
 
 
-def _check_sum(error: float) -> None:
-    """Check what must add up, before it is used to correct the rounding."""
-    if not error < MOST_ERROR:
-        raise ArithmeticError(f"quadrature is off by {error:.1e}, more than 1e-8")
+def _check_sum(error: Floats) -> None:
+    """Check what must add up, before the sum is used to correct the rounding."""
+    if np.count_nonzero(error < MOST_ERROR) < error.size:  # or not a number
+        raise ArithmeticError(f"quadrature is off by {error.max():.1e}, more than 1e-8")
 
 
-def measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
+def _measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
     """P(the arm is best, and lies in the panel) of every arm."""
     F = running[:, :, :NODES_PER_PANEL] + (panels.F0[:, :, None] + TINY)
     f = f / F
@@ -53,32 +52,38 @@ def measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Flo
 
 
 def _may_win(arms: Arms, panels: Panels) -> NDArray[np.bool_]:
-    """Which arms do not lie below these panels for certain; F of the others is 1 there."""
+    """Which arms don't lie below these panels for certain; F of the others is 1 there."""
     return np.asarray((panels.S0 > CERTAINLY_BELOW).any(axis=1))
 
 
-def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, float]:
-    """P(best) of every arm, and of a known value `floor` beside them."""
-    K = arms.loc.size
-    segments = arms.segments(NEGLIGIBLE, 1, NEGLIGIBLE_WHEN_SQUARED / K, floor)
-    p = np.zeros(K)
-    for segment in segments:
+def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, Floats]:
+    """Return P(best) of every arm, and of a known value `floor` beside the arms of every row."""
+    K, m = arms.loc.shape
+    line = arms.line(NEGLIGIBLE, 1, NEGLIGIBLE_WHEN_SQUARED / K, floor)
+    p = line.S1 * (1 - 0.5 * (line.S1.sum(axis=0) - line.S1))
+    for segment in line.segments:
         panels = segment.panels
-        first = np.count_nonzero(panels.F1.prod(axis=0) < NEGLIGIBLE)  # before it none can win
-        if first == len(panels):
+        possible = panels.F1.prod(axis=0) >= NEGLIGIBLE  # on the others none can win
+        count = np.count_nonzero(possible)
+        if count == 0:
             continue
-        panels = panels[first:] if first else panels
-        keep = panels.S0[:, 0] > NEGLIGIBLE  # the others cannot win from here on
-        if keep.all():
-            p += integrate(Segment(segment.arms, panels), measure_wins, K, _may_win)
-        elif keep.any():
-            part = Segment(segment.arms.take(keep), panels.of_arms(keep))
-            p[keep] += integrate(part, measure_wins, int(keep.sum()), _may_win)
-    atom = 0.0 if floor is None else float(segments[0].panels.F0[:, 0].prod())
-    end = segments[-1].panels.S1[:, -1]
-    p += end * (1 - 0.5 * (end.sum() - end))
-    total = float(p.sum()) + atom
-    _check_sum(abs(total - 1))
+        if count < len(panels):
+            panels = panels[-count:] if m == 1 else panels[possible]  # slices are faster
+        keep = panels.S0[:, panels.first_of_rows(m)] > NEGLIGIBLE
+        some = keep[:, 0] if m == 1 else keep.any(axis=1)  # the others can't win in any row
+        kept = int(np.count_nonzero(some))
+        if kept == K:
+            found = integrate(Segment(segment.arms, panels), _measure_wins, K, _may_win)
+            p += found if m == 1 else np.where(keep, found, 0.0)
+        elif kept:
+            part = Segment(segment.arms.take(some), panels.of_arms(some))
+            found = integrate(part, _measure_wins, kept, _may_win)
+            p[some] += np.where(keep[some], found, 0.0)
+    total, atom = p.sum(axis=0), np.zeros(m)
+    if floor is not None:
+        atom = line.F0.prod(axis=0)
+        total += atom
+    _check_sum(np.abs(total - 1))
     return np.maximum(p, 0) / total, atom / total
 
 
@@ -114,11 +119,11 @@ def _fewer_above(F: Floats, m: int) -> Floats:
     return np.asarray(count[-1])
 
 
-def p_top(arms: Any, m: int) -> Floats:
-    """P(among the m highest) of every arm."""
-    K = arms.loc.size
+def p_top(arms: Arms, m: int) -> Floats:
+    """Return P(among the m highest) of every arm."""
+    K = len(arms.loc)
     if m == K:
-        return np.ones(K)
+        return np.ones(arms.loc.shape)
     if 2 * m > K:
         return np.asarray(1 - p_top(arms.mirrored(), K - m))
     if m == 1:
@@ -129,20 +134,19 @@ def p_top(arms: Any, m: int) -> Floats:
         value, error = integrate_panels(f * _fewer_others_above(F, m))
         return value, _fewer_above(panels.F1, m + 2), error
 
-    segments = arms.segments(NEGLIGIBLE, m, NEGLIGIBLE_WHEN_SQUARED / K)
-    p = np.zeros(K)
-    for segment in segments:
+    line = arms.line(NEGLIGIBLE, m, NEGLIGIBLE_WHEN_SQUARED / K)
+    p = line.S1.copy()
+    for segment in line.segments:
         possible = _fewer_above(segment.panels.F1, m + 1) > NEGLIGIBLE
         if possible.any():
             p += integrate(Segment(segment.arms, segment.panels[possible]), measure, K * m)
-    p += segments[-1].panels.S1[:, -1]
-    _check_sum(abs(p.sum() - m))
+    _check_sum(np.abs(p.sum(axis=0) - m))
     return np.clip(p, 0, 1)
 
 
 def p_better(arms: Arms) -> Floats:
-    """P(row > column) of every pair."""
-    K = arms.loc.size
+    """Return P(first arm > second arm) of every pair: the first axis, the second, and rows."""
+    K = len(arms.loc)
 
     def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
         F = running[:, :, :NODES_PER_PANEL] + panels.F0[:, :, None]
@@ -151,14 +155,14 @@ def p_better(arms: Arms) -> Floats:
         error = np.abs(value + value.transpose(0, 2, 1) - known).max(axis=(1, 2))
         return value.transpose(1, 2, 0), 1.0, error
 
-    segments = arms.segments(NEGLIGIBLE_WHEN_SQUARED, K, NEGLIGIBLE_WHEN_SQUARED)
-    start, end = segments[0].panels.F0[:, 0], segments[-1].panels.S1[:, -1]
-    p = end[:, None] * (1 - 0.5 * end) + 0.5 * start[:, None] * start
-    for segment in segments:
+    line = arms.line(NEGLIGIBLE_WHEN_SQUARED, K, NEGLIGIBLE_WHEN_SQUARED)
+    p = line.S1[:, None] * (1 - 0.5 * line.S1) + 0.5 * line.F0[:, None] * line.F0
+    for segment in line.segments:
         p = p + integrate(segment, measure, K * max(1, K // NODES_PER_PANEL))
-    np.fill_diagonal(p, 0.5)
-    _check_sum(np.abs(p + p.T - 1).max())
-    return np.clip(0.5 * (p + 1 - p.T), 0, 1)
+    p[np.arange(K), np.arange(K)] = 0.5
+    other = p.transpose(1, 0, 2)
+    _check_sum(np.abs(p + other - 1))
+    return np.clip(0.5 * (p + 1 - other), 0, 1)
 
 
 def _pair_products(F: Floats) -> Floats:
@@ -166,65 +170,93 @@ def _pair_products(F: Floats) -> Floats:
     return np.asarray(F.T[:, :, None] * F.T[:, None, :])
 
 
-def gap_to_best(arms: Any, floor: float | None = None) -> float:
-    """E[max] - (highest mean) of arms whose means exist, beside a known value `floor`."""
-    b = None if floor is not None and floor >= arms.mean.max() else int(arms.mean.argmax())
-    K = arms.loc.size
-    others = np.arange(K) != b
-    top = (floor if b is None else arms.loc[b]) - arms.loc[:, None]
-    spread = arms.above(top, arms.ends(top)[1]).max()  # E[max] - top is at least one of these
-    if not spread > 0:
-        return 0.0
+def gap_to_best(arms: Any, floor: float | None = None) -> Floats:
+    """Return E[max] - (highest mean) of every row, where all means exist.
 
-    def best_of(arms: Any) -> tuple[int | None, NDArray[np.bool_]]:
-        """Arm b, which is never left out, and the others among these arms."""
-        which = None if b is None else int(arms.mean.argmax())
-        return which, np.arange(arms.loc.size) != which
+    Args:
+        arms: The arms.
+        floor: A known value beside the arms of every row.
+    """
+    K, m = arms.loc.shape
+    each = np.arange(m)
+    b = arms.mean.argmax(axis=0)
+    is_best = np.arange(K)[:, None] == b
+    top = arms.loc[b, each]
+    if floor is not None:  # it may be higher than all means: then there is no best arm
+        known = floor >= arms.mean[b, each]
+        is_best &= ~known
+        top = np.where(known, floor, top)
+    t = top - arms.loc
+    spread = arms.above(t, arms.ends(t)[1]).max(axis=0)  # E[max] - top is at least one of these
+    wide = spread > 0
+    spread = np.where(wide, spread, 1.0)
+    arms = arms.changed(is_best=is_best)
 
-    def matters(arms: Arms, panels: Panels) -> NDArray[np.bool_]:
+    def matters(arms: Any, panels: Panels) -> NDArray[np.bool_]:
         width = (panels.right[0] - panels.left[0]) + (panels.right[1] - panels.left[1])
-        keep = (panels.S0 * width > CERTAINLY_BELOW / K * spread).any(axis=1)
-        which, _ = best_of(arms)
-        if which is not None:
-            keep[which] = True
-        return np.asarray(keep)
+        small = CERTAINLY_BELOW / K * spread[panels.row]
+        return np.asarray((panels.S0 * width > small).any(axis=1) | arms.is_best.any(axis=1))
 
-    def measure(arms: Arms, panels: Panels, f: Floats, running: Floats, dx: Floats) -> Any:
-        b, others = best_of(arms)
-        below = 1.0 if b is None else running[b, :, :NODES_PER_PANEL] + panels.F0[b, :, None]
-        to_end = running[:, :, NODES_PER_PANEL, None] - running[:, :, :NODES_PER_PANEL]
-        S = to_end + panels.S1[:, :, None]
-        dx = dx / spread
-        value, error = integrate_panels((below * any_above(S[others]) * dx)[None])
+    def measure(arms: Any, panels: Panels, f: Floats, running: Floats, dx: Floats) -> Any:
+        nodes = running[:, :, :NODES_PER_PANEL]
+        best, others, one = arms.is_best.argmax(axis=0), ~arms.is_best, np.arange(len(panels))
+        F, F1 = nodes[best, one] + panels.F0[best, one, None], panels.F1[best, one]
+        if floor is not None:
+            no_best = others.all(axis=0)
+            F, F1 = np.where(no_best[:, None], 1.0, F), np.where(no_best, 1.0, F1)
+        S = (running[:, :, NODES_PER_PANEL, None] - nodes) + panels.S1[:, :, None]
+        S *= others[:, :, None]
+        dx = dx / spread[panels.row, None]
+        value, error = integrate_panels((F * _any_above(S) * dx)[None])
         width = dx @ INTEGRAL[:, 0]
-        weight = np.empty(panels.F1.shape)
-        weight[:] = width if b is None else width * panels.F1[b]
-        if b is not None:
-            weight[b] = width * any_above(panels.S0[others])
+        weight = np.where(others, width * F1, width * _any_above(panels.S0 * others))
         return value[0], weight, error
 
-    low = np.full(K, NEGLIGIBLE)  # what is left out is a product of E[(x - mu_b)^+] and other F
-    if b is not None:
-        low[b] = arms.negligible(b)
-    ((_, panels),) = arms.segments(low, 1, max(NEGLIGIBLE_WHEN_SQUARED**2 / K**2, 1e-18), floor)
-    t = arms.at(*np.column_stack([panels.left, panels.right[:, -1]]))
-    F = np.column_stack([panels.F0, panels.F1[:, -1]])
-    S = np.column_stack([panels.S0, panels.S1[:, -1]])
+    # The remainder is a product of E[(x - mu_b)^+] and the F of the other arms.
+    high = max(NEGLIGIBLE_WHEN_SQUARED**2 / K**2, 1e-18)
+    ((_, panels),) = arms.line(NEGLIGIBLE, 1, high, floor, is_best).segments
+    count = np.bincount(panels.row, minlength=m)
+    stops = np.cumsum(count)
+    first = stops - count
+    # All left ends, followed by the last right end of every row.
+    row = np.concatenate([panels.row, each])
+    end = np.concatenate([panels.left, panels.right[:, stops - 1]], axis=1)
+    F = np.concatenate([panels.F0, panels.F1[:, stops - 1]], axis=1)
+    S = np.concatenate([panels.S0, panels.S1[:, stops - 1]], axis=1)
+    beside = arms.beside(row)
+    t, others = beside.at(*end), ~beside.is_best
+    above = beside.above(t, S)
+    one = b[row], np.arange(row.size)
+    under = arms.beside(row, b[row]).mirrored().above(-t[one][None], F[one][None])[0]
+    if floor is not None:
+        under = np.where(known[row], (end[0] - floor) + end[1], under)
     # To the left of `start` F_b alone is integrated, to the right of `stop` the sum of all S.
-    above = arms.above(t, S)
-    if b is None:
-        under = t[0] + arms.loc[0] - floor
+    small = NEGLIGIBLE_WHEN_SQUARED**2 * spread[row]
+    before = under * F.prod(axis=0, where=others) <= small
+    after = S.sum(axis=0) * above.sum(axis=0) > small
+    start = np.maximum(_count(before, first) - 1, 0)
+    stop = np.minimum(np.maximum(_count(after, first), start), count)
+    start_end, stop_end = (
+        np.where(number < count, first + number, len(panels) + each) for number in (start, stop)
+    )
+    remainder = under[start_end] + above[:, stop_end].sum(axis=0, where=~is_best)
+    if m == 1:
+        panels = panels[start[0] : stop[0]]
     else:
-        under = arms.take([b]).mirrored().above(-t[[b]], F[[b]])[0]
-    small = NEGLIGIBLE_WHEN_SQUARED**2 * spread
-    start = max(int((under * F[others].prod(axis=0) <= small).sum()) - 1, 0)
-    stop = max(int((S.sum(axis=0) * above.sum(axis=0) > small).sum()), start)
-    stop = min(stop, len(panels))
-    inner = integrate(Segment(arms, panels[start:stop]), measure, K, matters)
-    return float(under[start] + spread * inner + above[others, stop].sum())
+        at = panels.row
+        number = np.arange(len(panels)) - first[at]
+        panels = panels[(number >= start[at]) & (number < stop[at])]
+    inner = integrate(Segment(arms, panels), measure, K, matters)
+    return np.where(wide, remainder + spread * inner, 0.0)
 
 
-def any_above(S: Floats) -> Floats:
+def _count(which: NDArray[np.bool_], first: Any) -> Any:
+    """How many of a row's ends are marked: all left ends, then the last right end of every row."""
+    lefts, last = which[: -len(first)], which[-len(first) :]
+    return np.add.reduceat(lefts, first, dtype=np.intp) + last
+
+
+def _any_above(S: Floats) -> Floats:
     """P(at least one lies above)."""
     return np.asarray(-np.expm1(np.log1p(-np.minimum(S, 1 - 1e-16)).sum(axis=0)))
 
@@ -251,51 +283,3 @@ def leads(p_best: Floats) -> Any:
     odds = ODDS_OF_A_LEADER / max(K - 1, 1)
     found = (p_best.max(axis=-1) >= odds / (1 + odds)) | (K == 1)
     return found if found.ndim else bool(found)
-
-
-# -------------------------------------------------------------------------- formulas of one number
-# Formulas of one number that are worked out once for each.
-#
-# A reward changes what is known of one arm. The degrees of freedom of the others are what they
-# were, and with them the dearest numbers of a t distribution, its quantiles.
-
-
-MOST_REMEMBERED = 2_000  # answers of a formula; then all are forgotten
-
-
-class Remembered:
-    """A formula whose answers are remembered by the number that they were asked for.
-
-    An answer depends on nothing else, not even on the numbers beside it: what is remembered is what
-    the formula would say again, to the last bit. Threads may share it.
-
-    Args:
-        formula: From an array of numbers to an array of answers, a number or a row for each.
-
-    >>> asked = []
-    >>> square = Remembered(lambda x: asked.append(x.tolist()) or x * x)
-    >>> square(np.array([1.0, 2.0])), square(np.array([3.0, 2.0]))
-    (array([1., 4.]), array([9., 4.]))
-    >>> asked
-    [[1.0, 2.0], [3.0]]
-    """
-
-    def __init__(self, formula: Callable[[Floats], Floats]) -> None:
-        self.formula = formula
-        self._answers: dict[float, Any] = {}
-
-    def __call__(self, x: Floats) -> Floats:
-        """The answers for these numbers, in their order.
-
-        Args:
-            x: An array with one axis.
-        """
-        numbers = x.tolist()
-        found = list(map(self._answers.get, numbers))
-        if None in found:
-            new = [i for i, answer in enumerate(found) if answer is None]
-            if len(self._answers) > MOST_REMEMBERED:
-                self._answers.clear()
-            for i, answer in zip(new, self.formula(x[new]).tolist(), strict=True):
-                found[i] = self._answers[numbers[i]] = answer
-        return np.array(found)

@@ -56,8 +56,9 @@ class Beta(Belief):
         """
         x = np.ravel(reals("x", x))
         inside = (x > 0) & (x < 1)
-        arms, y = Betas(self.a, self.b), special.logit(np.where(inside, x, 0.5))
-        away = y - arms.loc[:, None]
+        arms = Betas(self.a[:, None], self.b[:, None])
+        y = special.logit(np.where(inside, x, 0.5))
+        away = y - arms.loc
         found = arms.density(away[..., None])[..., 0] / arms.slope(y)
         return np.where(inside, found, 0.0).T
 
@@ -78,15 +79,17 @@ class Beta(Belief):
         return Beta(self.b, self.a)
 
     def _p_best(self) -> Floats:
-        return best_arm.p_best(Betas(self.a, self.b))[0]
+        return best_arm.p_best(Betas(self.a.T, self.b.T))[0].T
 
     def _expected_loss(self) -> Floats:
-        arms = Betas(self.a, self.b)
-        loss: Floats = arms.mean.max() - arms.mean
-        return loss + best_arm.gap_to_best(arms) if self.K > 1 else loss
+        mean = self.mean
+        loss: Floats = mean.max(axis=1, keepdims=True) - mean
+        if self.K > 1:
+            loss += best_arm.gap_to_best(Betas(self.a.T, self.b.T))[:, None]
+        return loss
 
     def _top(self, m: int) -> Floats:
-        return best_arm.p_top(Betas(self.a, self.b), m)
+        return best_arm.p_top(Betas(self.a.T, self.b.T), m).T
 
     def _p_better(self) -> Floats:
-        return best_arm.p_better(Betas(self.a, self.b))
+        return best_arm.p_better(Betas(self.a.T, self.b.T)).transpose(2, 0, 1)

@@ -10,126 +10,132 @@ import numpy as np
 from scipy import special
 
 from varts._validation import Floats
-from varts.beliefs.best_arm import Remembered
 from varts.beliefs.quadrature import (
     ENTRIES_PER_ARRAY,
     EPSILON,
     GAUSSIAN_DF,
-    POWER_LAW_DISTANCE,
+    NEAR_ITS_END,
     SQRT_2PI,
     TINY,
     Arms,
+    Rows,
     Segment,
-    column,
 )
 
-NEAR_ITS_END = 1e-3  # the probability below the place that chooses a chart
+MOST_REMEMBERED = 2_000  # results of a formula; then all are forgotten
+
+
+class Remembered:
+    """A formula whose results are remembered for each number.
+
+    A reward changes one arm. The degrees of freedom of the others stay the same, and so do the most
+    expensive numbers of a t distribution, its quantiles. A result depends on one number only, so
+    the remembered result equals a fresh one to the last bit. Threads may share it.
+
+    Args:
+        formula: From an array of numbers to an array of results, a number or a row for each.
+
+    >>> computed = []
+    >>> square = Remembered(lambda x: computed.append(x.tolist()) or x * x)
+    >>> square(np.array([1.0, 2.0])), square(np.array([3.0, 2.0]))
+    (array([1., 4.]), array([9., 4.]))
+    >>> computed
+    [[1.0, 2.0], [3.0]]
+    """
+
+    def __init__(self, formula: Callable[[Floats], Floats]) -> None:
+        self.formula = formula
+        self._results: dict[float, Any] = {}
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return the results for these numbers, in their order.
+
+        Args:
+            x: An array with one axis.
+        """
+        numbers = x.tolist()
+        found = list(map(self._results.get, numbers))
+        if None in found:
+            new = [i for i, result in enumerate(found) if result is None]
+            if len(self._results) > MOST_REMEMBERED:
+                self._results.clear()
+            for i, result in zip(new, self.formula(x[new]).tolist(), strict=True):
+                found[i] = self._results[numbers[i]] = result
+        return np.array(found)
 
 
 class Students(Arms):
     """Location-scale Student t, every scale positive and finite."""
 
+    power_laws = True
+
     def __init__(self, loc: Floats, scale: Floats, df: Floats) -> None:
         self.loc, self.scale = loc, scale
         self.df = np.maximum(np.minimum(df, GAUSSIAN_DF), 1e-100)
         one = self.df == 1
-        if one.any():
+        if np.count_nonzero(one):
             self.df[one] += EPSILON  # at 1 itself SciPy's F has errors of 1e-9
         self.height = self.of_df(t_heights) / scale
         self.inverse = 1 / (scale * np.sqrt(self.df))
         self.exponent = -0.5 * (self.df + 1)
 
     def of_df(self, formula: Callable[[Floats], Floats]) -> Floats:
-        """A formula of the degrees of freedom alone."""
-        return formula(self.df)
+        """A formula of the degrees of freedom. If it has several results, they come first.
+
+        The result has one column for all rows if an arm has the same df in all of them.
+        """
+        if self.m == 1 or (self.df == self.df[:, :1]).all():
+            return formula(self.df[:, 0]).T[..., None]
+        df, place = np.unique(self.df, return_inverse=True)
+        return formula(df).T[..., place.reshape(self.df.shape)]
 
     @property
     def mean(self) -> Floats:
         return self.loc
 
-    def take(self, keep: Any) -> Students:
-        some = object.__new__(Students)
-        some.__dict__.update((name, values[keep]) for name, values in self.__dict__.items())
-        return some
-
     def mirrored(self) -> Students:
-        return Students(-self.loc, self.scale, self.df)
+        return self.changed(loc=-self.loc)
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:
-        tail = special.stdtr(column(self.df), -np.abs(t) / column(self.scale))
+        tail = special.stdtr(self.df, -np.abs(t) / self.scale)
         right, rest = t > 0, 1 - tail
         return np.where(right, rest, tail), np.where(right, tail, rest)
 
     def density(self, t: Floats) -> Floats:
-        t *= column(self.inverse)[:, :, None]
+        t *= self.inverse[:, :, None]
         t *= t
         np.log1p(t, out=t)
-        t *= column(self.exponent)[:, :, None]
+        t *= self.exponent[:, :, None]
         np.exp(t, out=t)
-        t *= column(self.height)[:, :, None]
+        t *= self.height[:, :, None]
         return t
 
     def above(self, t: Floats, S: Floats) -> Floats:
         """E[(mu - x)^+] at x = loc + t, for df > 1."""
-        df, scale = column(self.df), column(self.scale)
+        df, scale = self.df, self.scale
         weight = (df * scale * scale + t * t) / (df - 1)
         return np.asarray(weight * self.density(t[..., None].copy())[..., 0] - t * S)
 
-    def negligible(self, j: int) -> float:
-        """A probability such that F has next to no integral below its quantile."""
-        return float(negligible_below(self.power(left=True)[j]))
-
-    def segments(
-        self, low: Any, order: int, high: float, floor: float | None = None
-    ) -> list[Segment]:
-        below, near_end, above = self.reach(low, high)
-        a = _largest(self.loc + near_end, order)
-        origin, unit = float(self.loc[a]), float(self.scale[a])
-        away = self.loc - origin
-        lo, hi = away + below, away + above
-        first, last = _largest(lo, order), _largest(hi, 1)
-        begin, end = float(lo[first]), float(hi[last])
-        left, right = (self.loc[first], below[first]), (self.loc[last], above[last])
-        if floor is not None and floor - origin >= begin:
-            left, begin, end, origin = (floor, 0.0), 0.0, end + (origin - floor), floor
-            away = self.loc - floor
-        if end < begin + unit:
-            end, right = begin + unit, (origin, begin + unit)
-        far = POWER_LAW_DISTANCE * unit
-        if begin <= -far or end >= far:  # else they are nearer than that of the widest arm, too
-            far = POWER_LAW_DISTANCE * max(np.abs(away).max(), self.scale.max())
-        near = self.cut(
-            origin,
-            unit,
-            left if begin > -far else (origin, -far),
-            right if end < far else (origin, far),
-        )
-        segments = [Segment(self, near)]
-        if begin < -far:
-            powers = Powers(self.power(left=True), near.F0[:, 0], left=True)
-            segments.insert(0, powers.segment(low, order))
-        if end > far:
-            powers = Powers(self.power(left=False), near.S1[:, -1], left=False)
-            segments.append(powers.segment(high, 1))
-        return segments
-
-    def reach(self, low: Any, high: float) -> Any:
-        """Distances from loc with the probabilities `low` and `NEAR_ITS_END` below them, and with
-        `high` above."""
-        below, near_end, above = self.scale * self.quantiles(low, high)
-        return below, near_end, -above
-
-    def quantiles(self, low: Any, high: float) -> Floats:
-        """Those of standard t at `low`, `NEAR_ITS_END` and `high`."""
-        if np.ndim(low):  # a level for every arm
-            levels = np.empty((3, self.loc.size))
-            levels[0], levels[1], levels[2] = low, NEAR_ITS_END, high
-            return np.asarray(special.stdtrit(self.df, levels))
-        return t_quantiles(low, NEAR_ITS_END, high)(self.df).T
+    def reach(self, low: float, high: float, best: Any = None) -> Floats:
+        t = self.of_df(t_reach(low, high))
+        if best is not None:
+            t = np.array(np.broadcast_to(t, (3, *self.df.shape)))
+            t[0, best] = t_negligible(self.df[best])
+        return self.scale * t
 
     def power(self, left: bool) -> Floats:
         """The exponent of each far tail."""
         return self.df
+
+    def far_tails(self, row: Rows, tail: Floats, level: float, order: int, left: bool) -> Segment:
+        arms = Powers(self.power(left), tail, left)
+        length = np.log(np.maximum(tail / level, 1)) / arms.df
+        unit = np.where(length > 0, arms.scale, 1e300).min(axis=0)
+        end = -np.sort(length, axis=0)[order - 1] if left else length.max(axis=0)
+        ends = np.zeros((2, 2, row.size))
+        ends[1, 0 if left else 1] = end[row]
+        chart = np.array([np.zeros(row.size), unit[row]])
+        return Segment(arms, arms.cut(row, chart, ends))
 
 
 def negligible_below(power: Any) -> Floats:
@@ -141,29 +147,17 @@ class Powers(Arms):
     """The far tails of Student t, `tail` exp(-df |y|), where y is the logarithm of the distance."""
 
     def __init__(self, df: Floats, tail: Floats, left: bool) -> None:
-        self.df, self.tail, self.left = df, tail, left
-        self.loc, self.scale = np.zeros(df.size), 1 / df
-
-    def take(self, keep: Any) -> Powers:
-        return Powers(self.df[keep], self.tail[keep], self.left)
+        self.df, self.tail = df, tail.copy()
+        self.loc, self.scale = np.zeros(df.shape), 1 / df
+        self.left = np.full(df.shape, left)
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:
-        tail = self.tail[:, None] * np.exp(-self.df[:, None] * np.abs(t))
-        return (tail, 1 - tail) if self.left else (1 - tail, tail)
+        tail = self.tail * np.exp(-self.df * np.abs(t))
+        return np.where(self.left, tail, 1 - tail), np.where(self.left, 1 - tail, tail)
 
     def density(self, t: Floats) -> Floats:
-        df = self.df[:, None, None]
-        return np.asarray(self.tail[:, None, None] * df * np.exp(-df * np.abs(t)))
-
-    def segment(self, level: float, order: int) -> Segment:
-        """As far as the `order`-th nearest (left) or the last (right) tail is above `level`."""
-        length = np.log(np.maximum(self.tail / level, 1)) / self.df
-        unit = self.scale[length > 0].min(initial=1e300)
-        if self.left:
-            return Segment(
-                self, self.cut(0.0, unit, (0.0, -np.sort(length)[order - 1]), (0.0, 0.0))
-            )
-        return Segment(self, self.cut(0.0, unit, (0.0, 0.0), (0.0, length.max())))
+        df = self.df[:, :, None]
+        return np.asarray(self.tail[:, :, None] * df * np.exp(-df * np.abs(t)))
 
 
 class Betas(Arms):
@@ -176,41 +170,33 @@ class Betas(Arms):
         excess = stirling_excess(a + b) - stirling_excess(a) - stirling_excess(b)
         self.height = np.exp(excess) / (self.scale * SQRT_2PI)
 
-    def take(self, keep: Any) -> Betas:
-        return Betas(self.a[keep], self.b[keep])
-
     def mirrored(self) -> Betas:
         return Betas(self.b, self.a)
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:
-        return _beta_ends(self.a[:, None], self.b[:, None], t + self.loc[:, None])
+        return _beta_ends(self.a, self.b, t + self.loc)
 
     def density(self, t: Floats) -> Floats:
         """x^a (1-x)^b / B(a, b), from its ratio to the value at the mean."""
-        a, b, mean = (x[:, None, None] for x in (self.a, self.b, self.mean))
+        a, b, mean = (x[:, :, None] for x in (self.a, self.b, self.mean))
         t, beyond = np.clip(t, -500, 500), t
         fall = a * np.log1p((1 - mean) * np.expm1(-t)) + b * np.log1p(mean * np.expm1(t))
         fall += a * np.maximum(t - beyond, 0) + b * np.maximum(beyond - t, 0)
-        return np.asarray(self.height[:, None, None] * np.exp(-fall))
+        return np.asarray(self.height[:, :, None] * np.exp(-fall))
 
     def slope(self, y: Floats) -> Floats:
         return np.asarray(special.expit(y) * special.expit(-y))
 
     def above(self, t: Floats, S: Floats) -> Floats:
         """E[(mu - x)^+] at the x of y = loc + t."""
-        a, b, y = self.a[:, None], self.b[:, None], t + self.loc[:, None]
-        return np.asarray(self.mean[:, None] * _beta_ends(a + 1, b, y)[1] - special.expit(y) * S)
+        y = t + self.loc
+        return np.asarray(self.mean * _beta_ends(self.a + 1, self.b, y)[1] - special.expit(y) * S)
 
-    def negligible(self, j: int) -> float:
-        return 1e-24
-
-    def segments(
-        self, low: Any, order: int, high: float, floor: float | None = None
-    ) -> list[Segment]:
-        lo = _beta_reach(self.a, self.b, low)
-        a = _largest(_beta_reach(self.a, self.b, NEAR_ITS_END), order)
-        ends = lo[_largest(lo, order)], -_beta_reach(self.b, self.a, high).min()
-        return [Segment(self, self.cut(self.loc[a], self.scale[a], (0.0, ends[0]), (0.0, ends[1])))]
+    def reach(self, low: float, high: float, best: Any = None) -> Floats:
+        a, b = self.a, self.b
+        below = _beta_reach(a, b, low if best is None else np.where(best, 1e-24, low))
+        above, near_end = -_beta_reach(b, a, high), _beta_reach(a, b, NEAR_ITS_END)
+        return np.array([below, above, near_end]) - self.loc
 
 
 def t_height(df: Floats) -> Floats:
@@ -233,14 +219,22 @@ t_heights = Remembered(t_height)
 
 
 @lru_cache(maxsize=64)  # the levels depend on the number of arms
-def t_quantiles(*levels: float) -> Remembered:
-    """From degrees of freedom to a row each: the quantiles of a standard t at these levels.
+def t_reach(low: float, high: float) -> Remembered:
+    """From degrees of freedom to a row each: where a standard t has the probability `low` below,
+    `high` above, and `NEAR_ITS_END` below.
 
-    >>> t_quantiles(0.5, 0.975)(np.array([4.0, 1e15])).round(4)
+    >>> t_reach(0.5, 0.025)(np.array([4.0, 1e15]))[:, :2].round(4)
     array([[0.    , 2.7764],
            [0.    , 1.96  ]])
     """
-    return Remembered(lambda df: np.asarray(special.stdtrit(df[:, None], levels)))
+    levels, sign = [low, high, NEAR_ITS_END], [1.0, -1.0, 1.0]
+    return Remembered(lambda df: np.asarray(sign * special.stdtrit(df[:, None], levels)))
+
+
+t_negligible = Remembered(lambda df: np.asarray(special.stdtrit(df, negligible_below(df))))
+t_negligible_stretched = Remembered(  # for a tail with half the power
+    lambda df: np.asarray(special.stdtrit(df, negligible_below(0.5 * df)))
+)
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:
@@ -275,11 +269,6 @@ def _beta_reach(a: Floats, b: Floats, p: Any) -> Floats:
     return np.where(rest < 1e-290, -(np.log1p(-p) + np.log(b) + log_B) / b, y)
 
 
-def _largest(x: Floats, order: int) -> int:
-    """The index of the `order`-th largest."""
-    return int(x.argmax() if order == 1 else np.argsort(x)[-order])
-
-
 # --------------------------------------------------------------------------- stretched on one side
 # Student t distributions that are stretched on one side, for the quadrature: see `SkewedT`.
 
@@ -305,92 +294,91 @@ class SkewedStudents(Students):
             shift = 0.5 * self.skew / (1 - 2 / self.df)
         return self.loc + np.where(self.skew == 0, 0.0, shift)
 
-    def take(self, keep: Any) -> SkewedStudents:
-        some = object.__new__(SkewedStudents)
-        some.__dict__.update((name, values[keep]) for name, values in self.__dict__.items())
-        return some
-
     def mirrored(self) -> SkewedStudents:
-        return SkewedStudents(-self.loc, self.scale, self.df, -self.skew)
+        return self.changed(loc=-self.loc, skew=-self.skew, bend=-self.bend)
 
     def power(self, left: bool) -> Floats:
         stretched = self.skew < 0 if left else self.skew > 0
         return np.where(stretched, self.df / 2, self.df)
 
-    def reach(self, low: Any, high: float) -> Any:
-        below, near_end, above = self.quantiles(low, high)
-        return (stretch(z, self.scale, self.skew) for z in (below, near_end, -above))
+    def reach(self, low: float, high: float, best: Any = None) -> Floats:
+        z = self.of_df(t_reach(low, high))
+        if best is not None:
+            z = np.array(np.broadcast_to(z, (3, *self.df.shape)))
+            plain, long = best & (self.skew >= 0), best & (self.skew < 0)
+            z[0, plain] = t_negligible(self.df[plain])
+            z[0, long] = t_negligible_stretched(self.df[long])
+        return stretch(z, self.scale, self.skew)
 
     def ends(self, t: Floats) -> tuple[Floats, Floats]:
-        z = self._standardised(t)
-        tail = special.stdtr(self.df[:, None], -np.abs(z))
+        z = _standardized(t / self.scale, self.bend)
+        tail = special.stdtr(self.df, -np.abs(z))
         right = z > 0
         return np.where(right, 1 - tail, tail), np.where(right, tail, 1 - tail)
 
-    def _standardised(self, t: Floats) -> Floats:
-        x = t / self.scale[:, None]
-        variance = 1 + self.bend[:, None] * x
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(variance > 0, x / np.sqrt(variance), np.copysign(np.inf, x))
-
     def density(self, t: Floats) -> Floats:
-        x = t / self.scale[:, None, None]
-        bent = self.bend[:, None, None] * x
+        x = t / self.scale[:, :, None]
+        bent = self.bend[:, :, None] * x
         inside = bent > -1
         variance = np.where(inside, 1 + bent, 1.0)
-        df = self.df[:, None, None]
-        log = self.exponent[:, None, None] * np.log1p(x * x / (variance * df))
+        log = self.exponent[:, :, None] * np.log1p(x * x / (variance * self.df[:, :, None]))
         return np.asarray(
             np.where(inside, (1 + 0.5 * bent) * np.exp(log - 1.5 * np.log(variance)), 0.0)
-            * self.height[:, None, None]
+            * self.height[:, :, None]
         )
 
     def above(self, t: Floats, S: Floats) -> Floats:
-        """E[(mu - x)^+] at x = loc + t, for df > 2, or df > 1 where nothing is skewed.
+        """E[(mu - x)^+] at x = loc + t, for df > 2, or df > 1 where nothing is skewed."""
+        skewed = np.broadcast_to(self.skew != 0, t.shape)
+        out = np.empty(t.shape) if skewed.all() else super().above(t, S)
+        if skewed.any():
+            numbers = (self.df, self.scale, self.skew, t, S)
+            args = [np.broadcast_to(x, t.shape)[skewed] for x in numbers]
+            size = max(1, ENTRIES_PER_ARRAY // LAGUERRE_NODES.size)
+            blocks = [slice(start, start + size) for start in range(0, args[0].size, size)]
+            out[skewed] = np.concatenate([_skewed_above(*(x[b] for x in args)) for b in blocks])
+        return out
 
-        It is E[c z^2/2 + z sqrt(s^2 + z^2 c^2/4); z > a] - t S. The first term has a closed form.
-        In the second, whose integrand is odd, r = (1 + a^2/df) / (1 + z^2/df) makes an integral
-        over (0, 1) of r^(p - 1) sqrt(A r + B) with p = df/2 - 1. Written in y = -p log r, or in
-        y = -(p + 1/2) log r less what would not decay, it is left to Gauss-Laguerre nodes. That has
-        some eight digits, and twelve where df is above 4; all of it is only used for remainders.
-        """
-        plain = self.skew == 0
-        if plain.any():
-            out = np.empty(t.shape)
-            out[plain] = Students.above(self.take(plain), t[plain], S[plain])
-            if not plain.all():
-                out[~plain] = self.take(~plain).above(t[~plain], S[~plain])
-            return out
-        rows = max(1, ENTRIES_PER_ARRAY // (t.shape[1] * LAGUERRE_NODES.size))
-        if len(t) > rows:
-            blocks = [slice(start, start + rows) for start in range(0, len(t), rows)]
-            return np.concatenate([self.take(some).above(t[some], S[some]) for some in blocks])
-        df, scale, skew = (x[:, None, None] for x in (self.df, self.scale, self.skew))
-        a = self._standardised(t)[..., None]
-        inside = np.abs(a[..., 0]) < 1e50  # else next to all of the arm is on one side of x
-        a = np.where(inside[..., None], a, 0.0)
-        f = t_height(df) * np.exp(-0.5 * (df + 1) * np.log1p(a * a / df))
-        squares = (a * (df + a * a) * f + df * S[..., None]) / (df - 2)
-        p = 0.5 * df - 1
-        start = scale * scale + 0.25 * skew * skew * a * a  # A + B
-        B = 0.25 * skew * skew * (df + a * a)
-        odd = np.empty(t.shape)
-        many = p[:, 0, 0] > 1
-        if many.any():
-            x = LAGUERRE_NODES / p[many]
-            inner = np.sqrt(start[many] * np.exp(-x) - B[many] * np.expm1(-x))
-            odd[many] = inner @ LAGUERRE_WEIGHTS / p[many, :, 0]
-        if not many.all():
-            few = ~many
-            x = LAGUERRE_NODES / (p[few] + 0.5)
-            inner = np.sqrt(start[few] * np.exp(-x) - B[few] * np.expm1(-x))
-            inner = np.exp(-0.5 * x) * (start - B)[few] / (inner + np.sqrt(B[few]))
-            odd[few] = inner @ LAGUERRE_WEIGHTS / (p[few, :, 0] + 0.5)
-            odd[few] += np.sqrt(B[few, :, 0]) / p[few, :, 0]
-        odd = 0.5 * (df * f * (1 + a * a / df))[..., 0] * odd
-        within = 0.5 * (skew * squares)[..., 0] + odd - t * S
-        beyond = np.maximum((self.mean - self.loc)[:, None] - t, 0.0)
-        return np.where(inside, within, beyond)
+
+def _standardized(x: Floats, bend: Floats) -> Floats:
+    variance = 1 + bend * x
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(variance > 0, x / np.sqrt(variance), np.copysign(np.inf, x))
+
+
+def _skewed_above(df: Floats, scale: Floats, skew: Floats, t: Floats, S: Floats) -> Floats:
+    """E[(mu - x)^+] at x = loc + t of skewed arms, one per number, for df > 2.
+
+    It is E[c z^2/2 + z sqrt(s^2 + z^2 c^2/4); z > a] - t S. The first term has a closed form. In
+    the second, whose integrand is odd, r = (1 + a^2/df) / (1 + z^2/df) makes an integral over
+    (0, 1) of r^(p - 1) sqrt(A r + B) with p = df/2 - 1. We write it in y = -p log r, or in
+    y = -(p + 1/2) log r less the part that doesn't decay, and use Gauss-Laguerre nodes. That gives
+    some eight digits, and twelve where df is above 4; it is only used for remainders.
+    """
+    a = _standardized(t / scale, skew / scale)
+    inside = np.abs(a) < 1e50  # otherwise next to all of the arm is on one side of x
+    a = np.where(inside, a, 0.0)
+    f = t_height(df) * np.exp(-0.5 * (df + 1) * np.log1p(a * a / df))
+    squares = (a * (df + a * a) * f + df * S) / (df - 2)
+    p = 0.5 * df - 1
+    start = scale * scale + 0.25 * skew * skew * a * a  # A + B
+    B = 0.25 * skew * skew * (df + a * a)
+    odd = np.empty(t.shape)
+    many = p > 1
+    if many.any():
+        x = LAGUERRE_NODES / p[many, None]
+        inner = np.sqrt(start[many, None] * np.exp(-x) - B[many, None] * np.expm1(-x))
+        odd[many] = inner @ LAGUERRE_WEIGHTS / p[many]
+    if not many.all():
+        few = ~many
+        x = LAGUERRE_NODES / (p[few, None] + 0.5)
+        inner = np.sqrt(start[few, None] * np.exp(-x) - B[few, None] * np.expm1(-x))
+        inner = np.exp(-0.5 * x) * (start - B)[few, None] / (inner + np.sqrt(B[few, None]))
+        odd[few] = inner @ LAGUERRE_WEIGHTS / (p[few] + 0.5) + np.sqrt(B[few]) / p[few]
+    odd = 0.5 * df * f * (1 + a * a / df) * odd
+    within = 0.5 * skew * squares + odd - t * S
+    beyond = np.maximum(0.5 * skew / (1 - 2 / df) - t, 0.0)
+    return np.where(inside, within, beyond)
 
 
 def stretch(z: Floats, scale: Floats, skew: Floats) -> Floats:

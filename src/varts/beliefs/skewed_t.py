@@ -92,23 +92,27 @@ class SkewedT(StudentT):
     def _arrays(self) -> tuple[Floats, ...]:
         return self.loc, self.scale, self.df, self.skew
 
+    def _ordinary(self) -> NDArray[np.bool_]:
+        return super()._ordinary() & np.isfinite(self.mean).all(axis=1)
+
     def _expected_loss(self) -> Floats:
         """Infinite for all if some mean is +infinity, and for an arm whose own is -infinity."""
         mean = self.mean
         if (mean == np.inf).any():
-            return np.full(self.K, np.inf)
+            return np.full(mean.shape, np.inf)
         known = mean > -np.inf
         if known.all():
             return super()._expected_loss()
         # An arm without a mean still adds to the largest of all, but next to nothing: it is below.
-        loss = np.full(self.K, np.inf)
-        loss[known] = SkewedT(*(x[known] for x in self._arrays()))._expected_loss()
+        loss = np.full(mean.shape, np.inf)
+        some = self._unchecked(*(x[:, known[0]] for x in self._arrays()))
+        loss[known] = some._expected_loss()[0]
         return loss
 
-    def _students(self, loc: Floats, scale: Floats, unit: float) -> SkewedStudents:
+    def _students(self, loc: Floats, scale: Floats, unit: Any) -> SkewedStudents:
         point = scale == 0
-        df = np.where(point, np.inf, self.df)
-        return SkewedStudents(loc, np.where(point, POINT_SCALE, scale), df, self.skew / unit)
+        df = np.where(point, np.inf, self.df.T)
+        return SkewedStudents(loc, np.where(point, POINT_SCALE, scale), df, self.skew.T / unit)
 
 
 def _times(skew: Floats, factor: Floats) -> Floats:

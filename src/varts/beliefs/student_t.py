@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +11,15 @@ from scipy import special
 
 from varts._caching import computed_once
 from varts._validation import Floats, reals
-from varts.beliefs import best_arm, rows
+from varts.beliefs import best_arm
 from varts.beliefs.base import Belief, pick_best
 from varts.beliefs.distributions import Students
-from varts.beliefs.quadrature import MANY_ARMS, NARROWEST_SCALE, POINT_SCALE
+from varts.beliefs.quadrature import NARROWEST_SCALE, POINT_SCALE
 
 # Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.
 SMALL_SHAPE = 1.0
-FEW_ROWS = 3  # of a belief with several rows, that are as quickly asked one by one
-ROWS_AT_ONCE = 500
 TWO_PI = 2 * np.pi
+LARGEST = np.finfo(float).max
 SMALLEST_SQUARED = 1e-150  # the square of a smaller scale would underflow
 
 
@@ -101,7 +98,9 @@ class StudentT(Belief):
         best = draws.max()
         if np.isinf(best):  # infinite draws do not tie: their logarithms differ
             draws = np.where(draws == best, sign * logdev, -np.inf)
-        return pick_best(draws, rng)
+            best = draws.max()
+        largest = np.flatnonzero(draws == best)
+        return int(largest[0]) if largest.size == 1 else pick_best(draws, rng)
 
     def at(self, u: Floats, v: Floats) -> Floats:
         # Bailey (1994): sqrt(df (u^(-2/df) - 1)) cos(2 pi v) is a t draw; df = inf, Box-Muller.
@@ -183,9 +182,11 @@ class StudentT(Belief):
         array([[0.3989, 0.176 ],
                [0.242 , 0.1995]])
         """
+        arms = self._unchecked(*(x[None] for x in self._arrays()))
         away = np.ravel(reals("x", x)) - self.loc[:, None]
         with np.errstate(over="ignore"):  # far from a narrow belief there is nothing
-            return self._students(self.loc, self.scale, 1.0).density(away[..., None])[..., 0].T
+            density = arms._students(arms.loc.T, arms.scale.T, 1.0).density(away[..., None])
+        return density[..., 0].T
 
     def _arrays(self) -> tuple[Floats, ...]:
         return self.loc, self.scale, self.df
@@ -198,61 +199,46 @@ class StudentT(Belief):
         """
         return StudentT(-self.loc, self.scale, self.df)
 
-    def p_best(self) -> Floats:
-        return self._in_bulk(rows.p_best, Belief.p_best)
-
-    def expected_loss(self) -> Floats:
-        return self._in_bulk(rows.expected_loss, Belief.expected_loss)
-
-    def _in_bulk(self, many: rows.Answer, one: Callable[[StudentT], Floats]) -> Floats:
-        """What is asked of every row: of many at once, and of those that are left one by one."""
-        if self.loc.ndim == 1 or type(self) is not StudentT:
-            return one(self)
-        m, K = math.prod(self.loc.shape[:-1]), self.K
-        if 0 < m < FEW_ROWS or K >= MANY_ARMS:
-            return one(self)
-        loc, scale, df = (x.reshape(m, K) for x in self._arrays())
-        found, done = np.empty((m, K)), np.zeros(m, dtype=np.bool_)
-        plain = np.flatnonzero((scale.min(axis=1) > 0) & (scale.max(axis=1) < np.inf))
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            for at in range(0, len(plain), ROWS_AT_ONCE):
-                some = plain[at : at + ROWS_AT_ONCE]
-                found[some], done[some] = many(loc[some], scale[some], df[some])
-        rest = ~done
-        if rest.any():
-            found[rest] = one(StudentT._trusted(loc[rest], scale[rest], df[rest]))
-        return found.reshape(self.loc.shape)
+    def _ordinary(self) -> NDArray[np.bool_]:
+        return np.asarray((self.scale.min(axis=1) > 0) & (self.scale.max(axis=1) < np.inf))
 
     def _p_best(self) -> Floats:
-        if self.scale.max() == np.inf:
+        if np.count_nonzero(self.scale == np.inf):
             known, unknown = self._apart()
             p = unknown._beside_points(min(known.K, 1))._p_best()
-            return self._together(p[-1] * known._p_best() if known.K else p[:0], p[: unknown.K])
+            n = unknown.K
+            return self._together(p[:, n:] * known._p_best() if known.K else p[:, n:], p[:, :n])
         loc, scale, unit = self._in_reach()
-        if scale.all():
-            return best_arm.p_best(self._students(loc, scale, unit))[0]
-        free, point = scale > 0, scale == 0
-        p, highest, atom = np.zeros(self.K), loc[point].max(), 1.0
+        if np.count_nonzero(scale) == scale.size:
+            return best_arm.p_best(self._students(loc, scale, unit))[0].T
+        free, point = scale[:, 0] > 0, scale[:, 0] == 0
+        p, highest, atom = np.zeros(loc.shape), loc[point].max(), np.ones(1)
         if free.any():
             arms = self._students(loc, scale, unit).take(free)
             p[free], atom = best_arm.p_best(arms, highest)
-        tied = point & (loc == highest)
+        tied = point & (loc[:, 0] == highest)
         p[tied] = atom / tied.sum()
-        return p
+        return p.T
 
     def _expected_loss(self) -> Floats:
         """Of a difference that is never negative: it exists, though it may be infinite."""
         if self.K == 1:
-            return np.zeros(1)
-        free = self.scale > 0
-        if (self.df[free] <= 1).any() or self.scale.max() == np.inf:
-            return np.full(self.K, np.inf)
+            return np.zeros(self.loc.shape)
+        infinite = (self.scale == np.inf) | ((self.df <= 1) & (self.scale > 0))
+        if np.count_nonzero(infinite):
+            loss, rows = np.full(self.loc.shape, np.inf), ~infinite.any(axis=1)
+            if rows.any():
+                some = self._unchecked(*(x[rows] for x in self._arrays()))
+                loss[rows] = some._expected_loss()
+            return loss
         loc, scale, unit = self._in_reach()
-        floor = None if free.all() else loc[~free].max()
-        loss: Floats = self.mean.max() - self.mean
-        if free.any():
-            arms = self._students(loc, scale, unit).take(free)
-            loss += unit * best_arm.gap_to_best(arms, floor)
+        arms, mean = self._students(loc, scale, unit), self.mean
+        loss = np.asarray(mean.max(axis=1, keepdims=True) - mean)
+        points = scale[:, 0] == 0
+        if np.count_nonzero(scale) == scale.size:
+            loss += (unit * best_arm.gap_to_best(arms))[:, None]
+        elif not points.all():
+            loss += unit * best_arm.gap_to_best(arms.take(~points), loc[points].max())
         return loss
 
     @property
@@ -260,58 +246,63 @@ class StudentT(Belief):
         """The expected value of each arm's mean, where there is one."""
         return self.loc
 
-    def _students(self, loc: Floats, scale: Floats, unit: float) -> Students:
-        """The distributions to integrate, in this unit; points are very narrow ones."""
-        if scale.all():
-            return Students(loc, scale, self.df)
+    def _students(self, loc: Floats, scale: Floats, unit: Any) -> Students:
+        """The distributions to integrate, arms first, in this unit; points are very narrow ones."""
+        if np.count_nonzero(scale) == scale.size:
+            return Students(loc, scale, self.df.T)
         point = scale == 0
-        df = np.where(point, np.inf, self.df)
+        df = np.where(point, np.inf, self.df.T)
         return Students(loc, np.where(point, POINT_SCALE, scale), df)
 
     def _top(self, m: int) -> Floats:
-        if self.scale.max() == np.inf:
+        if np.count_nonzero(self.scale == np.inf):
             known, unknown = self._apart()
-            p, n = np.zeros(known.K), unknown.K
-            for above in range(
-                min(m, n + 1) if known.K else 0
-            ):  # unknown arms above all known ones
+            p, n = np.zeros((1, known.K)), unknown.K
+            # By the number of unknown arms above all known ones.
+            for above in range(min(m, n + 1) if known.K else 0):
                 places = min(m - above, known.K)
                 p += special.binom(n, above) * 0.5**n * known._top(places)
-            return self._together(p, unknown._beside_points(known.K)._top(m)[:n])
+            return self._together(p, unknown._beside_points(known.K)._top(m)[:, :n])
         loc, scale, unit = self._in_reach()
-        return best_arm.p_top(self._students(loc, scale, unit), m)
+        return best_arm.p_top(self._students(loc, scale, unit), m).T
 
     def _p_better(self) -> Floats:
         if self.scale.max() == np.inf:
-            p, wide = np.full((self.K, self.K), 0.5), np.isinf(self.scale)
+            p, wide = np.full((1, self.K, self.K), 0.5), np.isinf(self.scale[0])
             for belief, which in zip(self._apart(), (~wide, wide), strict=True):
-                p[np.ix_(which, which)] = belief._p_better() if belief.K else 0.5
+                p[0][np.ix_(which, which)] = belief._p_better()[0] if belief.K else 0.5
             return p
         loc, scale, unit = self._in_reach()
-        free, point = np.flatnonzero(scale), scale == 0
-        p = 0.5 * (np.sign(loc[:, None] - loc) + 1)
+        if np.count_nonzero(scale) == scale.size:
+            return best_arm.p_better(self._students(loc, scale, unit)).transpose(2, 0, 1)
+        free, point = np.flatnonzero(scale), scale[:, 0] == 0
+        p = 0.5 * (np.sign(loc - loc.T) + 1)
         if free.size:
             arms = self._students(loc, scale, unit).take(free)
-            p[np.ix_(free, free)] = best_arm.p_better(arms)
-            below, above = arms.ends(loc[point] - arms.loc[:, None])
+            p[np.ix_(free, free)] = best_arm.p_better(arms)[:, :, 0]
+            below, above = arms.ends(loc[point].T - arms.loc)
             p[np.ix_(free, point)], p[np.ix_(point, free)] = above, below.T
-        return p
+        return p[None]
 
-    def _in_reach(self) -> tuple[Floats, Floats, float]:
-        """Locations and scales in a unit of the order of their spread, scales within reason of it.
+    def _in_reach(self) -> tuple[Floats, Floats, Floats]:
+        """Locations and scales, arms first, in a unit of the order of each row's spread.
 
-        Nothing is rounded that matters: the unit is a power of 2, and locations are shifted only
-        if they are so close together that differences of doubles are exact.
+        Nothing that matters is rounded: the unit is a power of 2, and locations are shifted only
+        if they are so close together that differences of doubles are exact. Scales much smaller
+        than the unit are raised to `NARROWEST_SCALE`.
         """
-        loc, scale = self.loc, self.scale
-        places, widths = loc.tolist(), scale.tolist()  # of few arms, quicker to look through
-        low, high = min(places), max(places)
-        if 0 < high <= 2 * low or 2 * high <= low < 0:
-            loc = loc - high
-        half = max(0.5 * high - 0.5 * low, 0.5 * max(widths))  # of the spread: cannot overflow
-        unit = math.ldexp(1.0, min(math.frexp(half)[1], 1023)) if half > 0 else 1.0
+        loc, scale = self.loc.T, self.scale.T
+        low, high = np.minimum.reduce(loc), np.maximum.reduce(loc)  # faster than loc.min(axis=0)
+        range_ = high - low
+        together = range_ <= np.minimum(np.abs(low), np.abs(high))
+        if np.count_nonzero(together):
+            loc = loc - np.where(together, high, 0.0)
+        spread = np.minimum(np.maximum(range_, np.maximum.reduce(scale)), LARGEST)
+        unit = np.spacing(spread) * 2.0**52  # the highest power of 2 that is not above it
         bounded = np.maximum(scale / unit, NARROWEST_SCALE)
-        return loc / unit, bounded if all(widths) else np.where(scale > 0, bounded, 0.0), unit
+        if np.count_nonzero(scale) < scale.size:
+            bounded = np.where(scale > 0, bounded, 0.0)
+        return loc / unit, bounded, unit
 
     # An arm of infinite scale, of which nothing is known, is the limit of ever larger scales,
     # equal ones if there are several: such arms lie far above or far below all others, which to
@@ -319,19 +310,19 @@ class StudentT(Belief):
 
     def _apart(self) -> tuple[StudentT, StudentT]:
         """The arms of finite scale; those of infinite scale, measured in that scale."""
-        wide = np.isinf(self.scale)
-        known = (x[~wide] for x in (self.loc, self.scale, self.df))
-        n = int(wide.sum())
-        return StudentT._trusted(*known), StudentT._trusted(np.zeros(n), np.ones(n), self.df[wide])
+        wide = np.isinf(self.scale[0])
+        known = StudentT._trusted(*(x[:, ~wide] for x in (self.loc, self.scale, self.df)))
+        df = self.df[:, wide]
+        return known, StudentT._trusted(np.zeros(df.shape), np.ones(df.shape), df)
 
     def _beside_points(self, n: int) -> StudentT:
-        points = np.zeros(n)
-        ends = (np.append(self.loc, points), np.append(self.scale, points))
-        return StudentT._trusted(*ends, np.append(self.df, points + 1))
+        points = np.zeros((1, n))
+        ends = ((self.loc, points), (self.scale, points), (self.df, points + 1))
+        return StudentT._trusted(*(np.concatenate(pair, axis=1) for pair in ends))
 
     def _together(self, known: Floats, unknown: Floats) -> Floats:
         """What was found for the two kinds of arms, in the order of the arms."""
-        wide = np.isinf(self.scale)
-        result = np.empty(self.K)
-        result[~wide], result[wide] = known, unknown
+        wide = np.isinf(self.scale[0])
+        result = np.empty((1, self.K))
+        result[:, ~wide], result[:, wide] = known, unknown
         return result

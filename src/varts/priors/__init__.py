@@ -1,14 +1,12 @@
-"""Priors over an arm's mean (and variance), and what rewards make of them.
+"""Priors for an arm's mean (and variance), and their updates.
 
-`normal` has the two kinds of prior and their formulas, `base` what they share, `matching` finds the
-entries of arms by their names, `conversion` makes a prior of whatever stands for one. `own_arms`
-estimates one from the arms of a running experiment. `linear` is for rewards that depend on
-features. A posterior has the type of its prior.
+`normal` has the two kinds of prior and their formulas, and `base` what they share. `matching` finds
+the entries of arms by their names. `own_arms` estimates a prior from the arms of a running
+experiment. `linear` is for rewards that depend on features. A posterior has the type of its prior.
 """
 
 from varts._validation import UnknownArmsWarning
-from varts.priors.base import Prior
-from varts.priors.conversion import HasPrior, PriorLike, prior_from
+from varts.priors.base import HasPrior, Prior, PriorLike, prior_from
 from varts.priors.linear import LinearNormalGamma
 from varts.priors.matching import match_arms, read_groups
 from varts.priors.normal import (

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -315,6 +315,64 @@ class Prior:
         if self.tails is not None:
             body["tails"] = f"{self.tails}"
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in body.items())})"
+
+
+# ------------------------------------------------------------- what stands for a prior
+
+P = TypeVar("P", bound=Prior)
+
+
+class HasPrior(Protocol):
+    """An object with a prior, such as the result of `varts.fit_prior`."""
+
+    @property
+    def prior(self) -> Prior:
+        """The prior to use."""
+
+
+#: A prior, the result of `fit_prior`, a mapping with the numbers, or the path of a JSON file.
+PriorLike: TypeAlias = Prior | HasPrior | Mapping[str, Any] | str | os.PathLike[str]
+
+
+@overload
+def prior_from(value: PriorLike) -> Prior: ...
+@overload
+def prior_from(value: PriorLike, kind: type[P]) -> P: ...
+def prior_from(value: PriorLike, kind: type[Prior] = Prior) -> Prior:
+    """Return a prior from any of the forms that users may give.
+
+    Args:
+        value: A prior, the result of `varts.fit_prior`, a mapping with the numbers, or the path of
+            a JSON file.
+        kind: The required type: `NormalGamma`, `Normal`, or by default either.
+
+    Raises:
+        TypeError: The value is none of these, or a prior of another type.
+
+    >>> prior_from({"mu": 0, "sigma": 2})
+    Normal(mu=0.0, sigma=2.0)
+    """
+    inner = getattr(value, "prior", None)
+    if isinstance(value, Prior):
+        made: Prior = value
+    elif isinstance(inner, Prior):
+        made = inner
+    elif isinstance(value, Mapping):
+        kinds = {
+            "sigma": "Normal",
+            "slopes": "LinearNormalGamma",
+        }  # fields of one kind
+        kind_of = next((kinds[field] for field in kinds if field in value), "NormalGamma")
+        made = Prior.from_dict({"type": kind_of, **value})
+    elif isinstance(value, (str, os.PathLike)):
+        made = Prior.load(value)
+    else:
+        raise TypeError(
+            f"prior must be a prior, its fields or a JSON file, got {abbreviate(value)}"
+        )
+    if not isinstance(made, kind):
+        raise TypeError(f"prior must be a {kind.__name__}, got a {type(made).__name__}")
+    return made
 
 
 def check_stats(stats: Any) -> ArmStats:
