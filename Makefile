@@ -14,7 +14,7 @@ UV ?= $(shell command -v uv 2> /dev/null)
 install-into = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install -qq --disable-pip-version-check)
 failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the settings of pip: `make UV= $@` installs with pip)' >&2; exit 1; }
 
-.PHONY: help install browser pgbouncer constraints format check lint test test-full test-postgres test-seeds \
+.PHONY: help install kernels browser pgbouncer constraints format check lint test test-full test-postgres test-seeds \
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
@@ -25,14 +25,18 @@ help:  ## list the targets
 
 # ------------------------------------------------------------------------------ set up
 
-install: $(VENV)/.installed  ## create .venv with the package, all extras and the tools (1-2 minutes)
+install: $(VENV)/.installed  ## create .venv with the package, all extras, the tools and compiled kernels (2 minutes)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("varts needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	@echo 'installing into $(VENV) with $(if $(UV),uv,pip): a minute or two'
+	@echo 'installing into $(VENV) with $(if $(UV),uv,pip) and compiling kernels: two minutes or so'
 	$(PYTHON) -m venv $(VENV)
 	$(call install-into,$(VENV)) -c constraints.txt -e '.[all,dev,docs]' || $(failed-install)
+	$(BIN)/python -m varts.simulation.engine.prebuild --native
 	@touch $@
+
+kernels: install  ## compile the kernels of the built-in policies again, after a change to the engine
+	$(BIN)/python -m varts.simulation.engine.prebuild --native
 
 AXE := 4.10.3
 BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome
@@ -156,6 +160,7 @@ sbom: wheel  ## what a user installs with the wheel, as CycloneDX, into sbom/var
 
 clean:  ## remove what was built, but not the results
 	rm -rf $(VENV) .venv-* .browser build dist sbom site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf src/varts/simulation/engine/prebuilt
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------ benchmarks

@@ -11,7 +11,7 @@ from typing import Any
 from varts.simulation.engine import kernel_cache
 from varts.simulation.engine.call import Table, address_of
 from varts.simulation.engine.kernel import Kernel
-from varts.simulation.engine.machine import levels, load
+from varts.simulation.engine.machine import file_name, levels, load
 
 KernelFunction = Callable[[Table], int]
 _C_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # releases the GIL while it runs
@@ -49,7 +49,7 @@ def compile_kernel(kernel: Kernel) -> KernelFunction:
         if name not in _loaded:
             code = build.build_kernel(kernel, levels()[0])
             if all(formula.is_portable for formula in kernel.formulas):
-                kernel_cache.keep(f"{name}-{levels()[0]}", code)
+                kernel_cache.keep(file_name(name, levels()[0]), code)
             _load(name, code)
     return _kernel_function(_loaded[name])
 
@@ -70,7 +70,7 @@ def part(name: str, signature: str) -> Callable[..., Any]:
             from varts.simulation.engine import build
 
             code = build.build_part(name, levels()[0])
-            kernel_cache.keep(f"{file}-{levels()[0]}", code)
+            kernel_cache.keep(file_name(file, levels()[0]), code)
         if name not in _loaded:
             _load(name, code)
     kinds = [_C_TYPES[letter] for letter in signature]
@@ -79,7 +79,7 @@ def part(name: str, signature: str) -> Callable[..., Any]:
 
 def _find(name: str) -> bytes | None:
     for level in levels():
-        code = kernel_cache.find(f"{name}-{level}")
+        code = kernel_cache.find(file_name(name, level))
         if code is not None:
             return code
     return None

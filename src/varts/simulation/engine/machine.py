@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import platform
+import sys
 import threading
 from typing import Any
 
@@ -33,6 +34,11 @@ def levels() -> tuple[str, ...]:
     has = llvm.get_host_cpu_features()
     known = LEVELS.get(platform.machine(), ("generic",))
     return tuple(each for each in known if all(has.get(name) for name in FEATURES.get(each, ())))
+
+
+def file_name(name: str, level: str) -> str:
+    """Return the name of the file with machine code for this system and a level."""
+    return f"{name}-{sys.platform}-{level}"
 
 
 @functools.cache

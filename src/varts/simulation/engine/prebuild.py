@@ -2,9 +2,10 @@
 
     python -m varts.simulation.engine.prebuild
 
-writes them into the folder `prebuilt` of this package. A first study then compiles nothing. What is
-written is machine code for a generic processor, or for this one's level with `--native`; it refers
-to nothing but the C library and is named after a hash of the sources, so an edit makes it unused.
+writes them into the folder `prebuilt` of this package, so that a first study compiles nothing. It is
+machine code for any processor of this kind, or with `--native` for those as capable as this one. It
+calls nothing but the C library. Files are named after a hash of the sources: after an edit they are
+no longer used.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from varts.priors import LinearNormalGamma, NormalGamma
 from varts.problems import GaussianBandit, LinearBandit, Problem, Steps
 from varts.simulation.engine import kernel_cache
 from varts.simulation.engine.kernel import MIN_ARMS_GROWING, Kernel, kernel_of
-from varts.simulation.engine.machine import levels
+from varts.simulation.engine.machine import file_name, levels
 from varts.stopping import StopAtError
 
 PYTHON_PARTS = ("varts_average", "varts_pay", "varts_normal", "varts_uniform", "varts_is_certain")
@@ -113,7 +114,7 @@ def build(task: tuple[Kernel | str, str]) -> None:
     else:
         name = building.kernel_name(what.digest)
         code = building.build_kernel(what, level)
-    kernel_cache.write(_file(f"{name}-{level}"), code)
+    kernel_cache.write(_file(file_name(name, level)), code)
 
 
 def _file(name: str) -> Any:
@@ -128,9 +129,16 @@ def main(arguments: list[str] | None = None) -> None:
     """
     parser = argparse.ArgumentParser(prog="python -m varts.simulation.engine.prebuild")
     parser.add_argument(
-        "--native", action="store_true", help="compile for this processor's level, not for any"
+        "--native",
+        action="store_true",
+        help="compile for processors as capable as this one, not for any of its kind",
     )
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="how many processes compile; by default as many as there are cores",
+    )
     options = parser.parse_args(arguments)
     level = levels()[0 if options.native else -1]
     began = time.perf_counter()
@@ -140,9 +148,10 @@ def main(arguments: list[str] | None = None) -> None:
     parts_file = _file(building.parts_name())
     if not parts_file.exists():
         kernel_cache.write(parts_file, building.compile_parts())
-    wanted = {
-        _file(f"{name}_{kernel_cache.sources_digest()}-{level}"): name for name in PYTHON_PARTS
-    } | {_file(f"{building.kernel_name(each.digest)}-{level}"): each for each in built_in_kernels()}
+    digest = kernel_cache.sources_digest()
+    names: dict[str, Kernel | str] = {f"{name}_{digest}": name for name in PYTHON_PARTS}
+    names |= {building.kernel_name(each.digest): each for each in built_in_kernels()}
+    wanted = {_file(file_name(name, level)): what for name, what in names.items()}
     for file in kernel_cache.PREBUILT.glob(f"*{kernel_cache.SUFFIX}"):
         if file not in wanted and file != parts_file:
             file.unlink()
