@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy import optimize, stats
+from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.compilation import _hooks
+from varts.simulation.engine.memory import allocate_memory, reset_memory
+from varts.simulation.engine.parts import OPTIONS
+from varts.simulation.engine.specialisation import UNBOUND, as_module, specialise
 
 import varts
 from tests.endings import endings_of
@@ -16,12 +21,7 @@ from tests.seeds import fresh
 from varts import EBTCI, T3C, ArmStats, NormalGamma, SequentialHalving
 from varts.anytime import likelihood_ratio, mean_ratio, minimum, transport_cost
 from varts.policies.best_arm import batch_count, leader_share, pull_probabilities
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import _hooks
 from varts.simulation.engine.kernel import kernel_of, parameter_array
-from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.parts import OPTIONS
-from varts.simulation.engine.specialisation import UNBOUND, as_module, specialise
 
 LIMIT = 1e-4
 ARMS = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from varts.simulation.engine.blocks import Work
 
 import varts
 from tests.endings import endings_of
@@ -20,7 +21,6 @@ from varts import (
     Study,
     simulate,
 )
-from varts.simulation.engine.blocks import Work
 
 PRIOR = NormalGamma(0, 0.5, 3, 2)
 PROBLEM = GaussianBandit(PRIOR, 3)

@@ -233,6 +233,13 @@ class Policy:
         own: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
         return {field.name: getattr(self, field.name) for field in own}
 
+    def split_fading(self) -> tuple[Policy, float]:
+        """Return the policy without its half-life, and the factor for older rewards (see `Fading`).
+
+        The factor is 1 for a policy that has no half-life.
+        """
+        return self, 1.0
+
     def _ready(self, stats: ArmStats | LinearStats) -> None:
         """Raise ValueError before the initial pulls are done: formulas hold only after them."""
         unready = np.flatnonzero(stats.n < self.pulls_needed(stats.K))
@@ -311,21 +318,25 @@ class BeliefPolicy(Policy):
 
     def belief(self, stats: ArmStats) -> Belief:
         self._ready(stats)
-        extra = self.parameters(stats).T
-        return belief_of(self, stats.n, stats.mean, stats.m2, *extra, K=stats.K)
+        return self._computed_belief(stats)
 
     def _belief(self, stats: ArmStats) -> Belief:
         if type(self).belief is not BeliefPolicy.belief:
             return self.belief(stats)
+        return self._computed_belief(stats)
+
+    def _computed_belief(self, stats: ArmStats) -> Belief:
         kept: tuple[int, Any] = self.__dict__.get("_kept", (0, None))
         if kept[0] != stats.K:  # parameters that don't depend on rewards are computed once
             kept = stats.K, self.parameters(stats).T
             if not (self.pooled or self.tailed):
                 self.__dict__["_kept"] = kept
-        loc, scale, df = self.believe(stats.n, stats.mean, stats.m2, *kept[1])
-        if not np.min(scale) >= 0:
-            return self.belief(stats)  # raises with the reason
-        return StudentT._trusted(loc, scale, df)
+        if self.believe.__module__.startswith("varts."):
+            loc, scale, df = self.believe(stats.n, stats.mean, stats.m2, *kept[1])
+            if np.min(scale) >= 0:
+                return StudentT._trusted(loc, scale, df)
+        # Check what a user's formula returns, or raise an error with the reason.
+        return belief_of(self, stats.n, stats.mean, stats.m2, *kept[1], K=stats.K)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_kept"}

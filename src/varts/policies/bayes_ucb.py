@@ -12,9 +12,9 @@ from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
 from varts.policies.base import Compiled, IndexPolicy
 from varts.policies.divergence import TINY
-from varts.policies.formulas import normal_gamma_belief
 from varts.policies.registry import register
 from varts.priors import NormalGamma, PriorLike, prior_from
+from varts.priors.normal import normal_gamma_belief
 from varts.stats import ArmStats
 
 NO_PRIOR = 0.0, 0.0, -0.5, 0.0  # density 1/sigma^2: location mean, n - 1 degrees of freedom

@@ -86,7 +86,7 @@ class StatePolicy(Policy):
     ...             run[0] = 1 + np.argmax(mean)
     ...         return int(run[0]) - 1
     >>> from varts import GaussianBandit, simulate
-    >>> problem = GaussianBandit.fixed(mean=[0, 0.1, 1], variance=1)
+    >>> problem = GaussianBandit.fixed(mean=[0, 0.1, 1], sigma=1)
     >>> study = simulate(problem, ExploreThenCommit(), horizon=500, runs=100)
     >>> bool(37 < study.final["ETC"].mean() < 39)        # 20 * 1.0 + 20 * 0.9
     True

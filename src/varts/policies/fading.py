@@ -84,13 +84,11 @@ class Fading(Policy):
         """The factor by which a reward multiplies the weights of older ones."""
         return faded(1, self.half_life)
 
+    def split_fading(self) -> tuple[Policy, float]:
+        return self.policy, self.fade
+
     def restricted(self, arms: NDArray[np.int64]) -> Self:
         return replace(self, policy=self.policy.restricted(arms))
 
     def for_arms(self, arms: Iterable[str], groups: Mapping[str, str] | None = None) -> Self:
         return replace(self, policy=self.policy.for_arms(arms, groups))
-
-
-def split_fading(policy: Policy) -> tuple[Policy, float]:
-    """Split a policy into the one inside `Fading` and its factor; the factor is 1 without it."""
-    return (policy.policy, policy.fade) if isinstance(policy, Fading) else (policy, 1.0)

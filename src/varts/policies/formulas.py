@@ -14,14 +14,6 @@ from varts.priors import normal_gamma_update, normal_update, student_t
 from varts.stats import ArmStats
 
 
-def normal_gamma_belief(
-    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
-) -> tuple[Any, Any, Any]:
-    """Unknown mean and variance: the Student-t marginal of the Normal-Gamma posterior."""
-    mu, kappa, alpha, beta = normal_gamma_update(n, mean, m2, mu, kappa, alpha, beta)
-    return student_t(mu, kappa, alpha, beta)
-
-
 def known_variance_belief(
     n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, sigma: Any
 ) -> tuple[Any, Any, Any]:

@@ -14,7 +14,6 @@ from varts.kurtosis import Tails
 from varts.policies.base import BeliefPolicy, Compiled, Policy
 from varts.policies.formulas import (
     known_variance_belief,
-    normal_gamma_belief,
     own_prior_belief,
     pooled_rows,
     skewed_belief,
@@ -25,6 +24,7 @@ from varts.policies.formulas import (
 )
 from varts.policies.registry import register
 from varts.priors import Normal, NormalGamma, PriorLike, own_prior, prior_from
+from varts.priors.normal import normal_gamma_belief
 from varts.priors.own_arms import rounded_numbers
 from varts.stats import ArmStats
 

@@ -83,6 +83,14 @@ def student_t(mu: Any, kappa: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any
     return mu, np.sqrt(beta / (alpha * kappa)), 2 * alpha
 
 
+def normal_gamma_belief(
+    n: Any, mean: Any, m2: Any, mu: Any, kappa: Any, alpha: Any, beta: Any
+) -> tuple[Any, Any, Any]:
+    """Unknown mean and variance: the Student-t marginal of the Normal-Gamma posterior."""
+    mu, kappa, alpha, beta = normal_gamma_update(n, mean, m2, mu, kappa, alpha, beta)
+    return student_t(mu, kappa, alpha, beta)
+
+
 # ----------------------------------------------------------------------- mean and variance unknown
 # The prior of VarTS: mean and variance of an arm unknown.
 

@@ -19,7 +19,6 @@ from varts import _seeding
 from varts._validation import Floats, abbreviate, choice, integer, real, reals
 from varts.linear_stats import feature_rows
 from varts.policies import Policy
-from varts.policies.fading import split_fading
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, prior_from
 from varts.priors.matching import arm_names
 from varts.problems.base import Instances, Problem
@@ -178,7 +177,7 @@ def check_context(policy: Policy, problem: Problem) -> None:
         policy: The policy.
         problem: The problem, with context or without.
     """
-    plain, _ = split_fading(policy)
+    plain, _ = policy.split_fading()
     if not isinstance(problem, ContextualProblem):
         if plain.contextual:
             kind = type(problem).__name__

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from varts._validation import Floats
 from varts.policies import BeliefPolicy, BernoulliTS, Policy, SequentialHalving
 from varts.policies.base import checked_arm
-from varts.policies.fading import split_fading
 from varts.stats import ArmStats, merged
 
 CURVE_POINTS = 10_000  # longer horizons are thinned to this many evenly spaced rounds, ...
@@ -373,7 +372,7 @@ def is_highest_mean(policy: Policy, by: str) -> bool:
         policy: The policy.
         by: "mean" or "belief".
     """
-    return by == "mean" and type(split_fading(policy)[0]).recommend is Policy.recommend
+    return by == "mean" and type(policy.split_fading()[0]).recommend is Policy.recommend
 
 
 def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) -> Floats:
@@ -386,7 +385,7 @@ def score_arms(policy: Policy, n: Floats, mean: Floats, m2: Floats, *, by: str) 
         m2: Their sums of squared deviations.
         by: "mean" or "belief".
     """
-    plain = split_fading(policy)[0]
+    plain = policy.split_fading()[0]
     recommend = type(plain).recommend
     if recommend is SequentialHalving.recommend:  # for all rows at once, and equal arms take turns
         return np.where(n == n.max(axis=-1, keepdims=True), mean, -np.inf)

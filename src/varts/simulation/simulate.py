@@ -188,7 +188,8 @@ def match_policies(problem: Any, policies: Any) -> dict[str, Policy]:
             if problem.names is not None:
                 named[label] = policy = policy.for_arms(problem.names)
             policy.check(problem.K)
-            check_context(policy, problem)
+            if policy.contextual or problem.contextual:
+                check_context(policy, problem)
         except ValueError as error:
             raise ValueError(f"{label} cannot play {problem.K} arms: {error}") from None
     return named
@@ -243,13 +244,13 @@ def name_policies(policies: Any) -> dict[str, Policy]:
     if isinstance(policies, (Policy, str)):
         policies = [policies]
     if isinstance(policies, Mapping):
-        pairs = [(str(label), make(policy)) for label, policy in policies.items()]
+        pairs = [(str(label), _made(policy)) for label, policy in policies.items()]
     else:
         if not isinstance(policies, Iterable):
             raise TypeError(
                 f"policies must be a list or {{label: policy}}, got {abbreviate(policies)}"
             )
-        made = [make(policy) for policy in policies]
+        made = [_made(policy) for policy in policies]
         pairs = [(policy.label or type(policy).__name__, policy) for policy in made]
     named = dict(pairs)
     if "" in named:
@@ -263,3 +264,7 @@ def name_policies(policies: Any) -> dict[str, Policy]:
             f"policies must have different labels, got {twice!r} twice; use {{label: policy}}"
         )
     return named
+
+
+def _made(policy: Any) -> Policy:
+    return policy if isinstance(policy, Policy) else make(policy)

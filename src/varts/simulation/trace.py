@@ -11,7 +11,6 @@ import polars as pl
 
 from varts._validation import Floats, integer, real
 from varts.policies import IndexPolicy, Policy
-from varts.policies.fading import split_fading
 from varts.problems import Problem
 from varts.simulation.simulate import make_work
 from varts.stats import ArmStats, merged_moments
@@ -132,7 +131,7 @@ def _opinions(
     policy: Policy, n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, level: float
 ) -> dict[str, Floats]:
     """What the policy makes of the statistics after every round, once no arm is owed a pull."""
-    plain, fade = split_fading(policy)
+    plain, fade = policy.split_fading()
     K = n.shape[-1]
     owed = plain.pulls_needed(K)
     seen = np.cumsum(np.eye(K)[arm], axis=0)

@@ -22,7 +22,6 @@ from varts.policies.base import (
 )
 from varts.policies.best_arm import beta_number
 from varts.policies.compiled import StatePolicy
-from varts.policies.fading import split_fading
 from varts.policies.linear import LinearPolicy
 from varts.problems import (
     BernoulliBandit,
@@ -111,7 +110,7 @@ def kernel_of(
         naive: Whether to draw every arm in every round.
         rule: A stopping rule that looks at every round.
     """
-    policy, fade = split_fading(policy)
+    policy, fade = policy.split_fading()
     family = family_of(policy)
     if family is None or (fade < 1 and isinstance(policy, (LinearPolicy, StatePolicy))):
         return None  # neither regressions nor a user's own state can fade in compiled code
@@ -229,7 +228,7 @@ def parameter_array(policy: Policy, K: int) -> Floats:
     For one that corrects for kurtosis, room for the moments follows the parameters. The last number
     of T3C is the leader's share.
     """
-    policy = split_fading(policy)[0]
+    policy = policy.split_fading()[0]
     given, term_count = _parameters(policy, K)
     if isinstance(policy, VarTS):
         if policy.tailed:

@@ -2,10 +2,10 @@
 
     python -m varts.simulation.engine.prebuild
 
-writes them into the folder `prebuilt` of this package, so that a first study compiles nothing. It is
-machine code for any processor of this kind, or with `--native` for those as capable as this one. It
-calls nothing but the C library. Files are named after a hash of the sources: after an edit they are
-no longer used.
+writes them into the folder `prebuilt` of this package, so a first study compiles nothing. It is
+machine code for any processor of this kind, or with `--native` for those as capable as this one.
+It calls nothing but the C library. Files are named after a hash of the sources: after an edit they
+are no longer used.
 """
 
 from __future__ import annotations

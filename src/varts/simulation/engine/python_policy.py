@@ -19,7 +19,6 @@ from varts._validation import Floats, real
 from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
 from varts.policies.base import checked_arm, chosen_arm, name_of
-from varts.policies.fading import split_fading
 from varts.problems.drift import Cycle, Walk
 from varts.simulation.engine import initial_pulls, splitmix
 from varts.simulation.engine.call import address_of
@@ -47,7 +46,7 @@ def python_loop(
         K: The number of arms.
         d: The number of features.
     """
-    plain = split_fading(policy)[0]
+    plain = policy.split_fading()[0]
     before = attributes_of(plain)
     mine = _own(plain)
     play = make_play(_Memory(mine, run, K, d).hooks(_pay(problem), ends), flags)

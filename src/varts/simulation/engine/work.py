@@ -19,7 +19,6 @@ from varts._progress import Progress
 from varts._validation import Floats
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.compiled import StatePolicy
-from varts.policies.fading import split_fading
 from varts.policies.linear import LinearPolicy, LinearSampler
 from varts.problems import Drifting, Instances, Problem
 from varts.problems.contextual import ContextualProblem
@@ -203,7 +202,7 @@ class Work:
 
     def _player(self, label: str) -> Player:
         policy, kernel, K = self.policies[label], self.kernels[label], self.problem.K
-        plain, fade = split_fading(policy)
+        plain, fade = policy.split_fading()
         d = self.problem.d if isinstance(self.problem, ContextualProblem) else 0
         memory, run_numbers, function = None, 0, None
         if kernel is not None:
@@ -516,7 +515,7 @@ class Game:
         self._run = r
         self.scratch.progress[:] = 0.0
         if self._player.memory is not None and isinstance(
-            split_fading(self._player.policy)[0], LinearPolicy
+            self._player.policy.split_fading()[0], LinearPolicy
         ):
             self.scratch.memory[:] = self._player.memory
 
@@ -551,7 +550,7 @@ class Game:
         if status == BAD_REWARD:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
         if status == BAD_POLICY:
-            policy = split_fading(self._player.policy)[0]
+            policy = self._player.policy.split_fading()[0]
             if isinstance(policy, StatePolicy):
                 K = self._work.problem.K
                 raise ValueError(f"{label} must pick an arm from 0 to {K - 1}, got another number")
@@ -584,7 +583,7 @@ class Game:
         arms = notes.acts[:, HIGHEST].astype(np.int64)
         policy = self._player.policy
         # A compiled linear policy recommends for the visitor of the round.
-        by_kernel = isinstance(split_fading(policy)[0], LinearPolicy) and self._table is not None
+        by_kernel = isinstance(policy.split_fading()[0], LinearPolicy) and self._table is not None
         known = by_kernel or is_highest_mean(policy, work.recommend)
         open_ = np.flatnonzero((arms == TIE) | (not known))
         if open_.size:
