@@ -6,7 +6,7 @@ In a simulation, `rng` is the run's own stream of random numbers; elsewhere it i
     >>> from varts import draws
     >>> rng = np.random.default_rng(1)
     >>> round(draws.uniform(rng), 3), draws.integer(rng, 10)
-    (0.512, 9)
+    (0.512, 7)
 """
 
 from __future__ import annotations

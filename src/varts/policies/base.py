@@ -568,12 +568,11 @@ def chosen_arm(
 
 def checked_arm(policy: Policy, arm: Any, K: int) -> int:
     """Return the arm that a policy has chosen, or raise if it isn't one of K arms."""
+    is_whole = isinstance(arm, (int, np.integer)) and not isinstance(arm, bool)
+    if is_whole and 0 <= arm < K:
+        return int(arm)
     wrong = f"{name_of(policy)} must choose an arm from 0 to {K - 1}, got {abbreviate(arm)}"
-    if isinstance(arm, bool) or not isinstance(arm, (int, np.integer)):
-        raise TypeError(wrong)
-    if not 0 <= arm < K:
-        raise ValueError(wrong)
-    return int(arm)
+    raise ValueError(wrong) if is_whole else TypeError(wrong)
 
 
 def call_formula(policy: Policy, name: str, *arguments: Any) -> Any:

@@ -88,8 +88,8 @@ class StatePolicy(Policy):
     >>> from varts import GaussianBandit, simulate
     >>> problem = GaussianBandit.fixed(mean=[0, 0.1, 1], sigma=1)
     >>> study = simulate(problem, ExploreThenCommit(), horizon=500, runs=100)
-    >>> bool(37 < study.final["ETC"].mean() < 39)        # 20 * 1.0 + 20 * 0.9
-    True
+    >>> float(np.median(study.final["ETC"]).round(6))    # 20 * 1.0 + 20 * 0.9
+    38.0
     """
 
     arm_numbers: ClassVar[int] = 0
