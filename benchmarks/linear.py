@@ -14,7 +14,7 @@ from benchmarks.environments import BUILD, Peer, PeerError, version_of
 from benchmarks.peers import CONTEXTUAL_PEERS
 from benchmarks.timing import in_turns, ratio, seconds
 from tests.c_players.compiled import linear_player
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds
 
 PAGE = "context-results.md"

@@ -15,7 +15,7 @@ import numpy as np
 import varts
 from varts.paper.reproduce import FIGURE1_ARMS, PROBLEMS, policies
 from varts.problems import GaussianBandit
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds
 
 HORIZON = 2000

@@ -14,8 +14,7 @@ from numba import njit, prange
 import varts
 from benchmarks.report import table
 from varts import ArmStats, VarTS
-from varts.simulation.engine.compilation import formula_jit
-from varts.simulation.engine.formula import Formula
+from varts.simulation.engine.compiled.jit import compile_formula
 
 PAGE = Path(__file__).parents[1] / "docs" / "tails.md"
 LEVEL, SURE, IMPOSSIBLE = 0.95, 0.95, 0.01
@@ -189,7 +188,7 @@ def reports(runs, seed):
     for world in WORLDS:
         drawn = world.draw(np.random.default_rng(seed), runs)
         means, a, b = drawn.mean, np.array(drawn.a, dtype=float), np.array(drawn.b, dtype=float)
-        reward = formula_jit(Formula.of(world.reward, "reward"))
+        reward = compile_formula(world.reward)
         plain = play(reward, a, b, world.horizon, False, seed)
         tailed = play(reward, a, b, world.horizon, True, seed)
         said = {

@@ -1,6 +1,9 @@
 """What runs end with, read from where the loop leaves it: the reference for what it notes."""
 
 from varts import ArmStats
+from varts.problems import Drifting
+from varts.simulation.engine.checkpoints import NO_NOTES
+from varts.simulation.engine.work import Game, listeners
 from varts.simulation.results import RUNS_PER_BLOCK
 
 
@@ -9,10 +12,13 @@ def endings_of(work, label, block):
 
     Where means drift, they are those of the last round.
     """
-    first_run, instances, result = block * RUNS_PER_BLOCK, work._draw(block, 1), []
-    for r in range(min(RUNS_PER_BLOCK, work.runs - first_run)):
-        scratch = work._allocate(label)
-        work._play(label, first_run + r, instances[:, r : r + 1], scratch=scratch)
-        truth = scratch[3] if work.prepared[label].drifting else instances[0, r]
-        result.append((truth, ArmStats(*scratch[:3])))
+    first_run, result = block * RUNS_PER_BLOCK, []
+    runs = min(RUNS_PER_BLOCK, work.runs - first_run)
+    game = Game(work, label, first_run, runs, NO_NOTES, *listeners(None, None))
+    for r in range(runs):
+        (piece,) = work._pieces(first_run, runs, r)
+        game.play(piece, r)
+        s = game.scratch
+        truth = s.truth if isinstance(work.problem, Drifting) else piece.true_mean
+        result.append((truth.copy(), ArmStats(s.n.copy(), s.mean.copy(), s.m2.copy())))
     return result

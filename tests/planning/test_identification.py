@@ -13,7 +13,7 @@ from tests.seeds import fresh
 from varts import GaussianBandit, VarTS
 from varts.planning.comparators import make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 
 # ----------------------------------------------------------- the statistics in the middle of a run
 

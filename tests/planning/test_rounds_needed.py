@@ -9,7 +9,7 @@ from tests.planning.shared import PRIOR, row, small
 from varts import GaussianBandit, VarTS
 from varts._intervals import quantile_interval
 from varts.planning.identification import space_checkpoints
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 
 
 def test_rounds_to_loss_is_where_the_curve_falls_below(expected):

@@ -18,9 +18,8 @@ from scipy import special
 from varts import anytime
 from varts.kurtosis import weight_for_choosing
 from varts.policies.formulas import unit_free_belief, unit_free_tailed_belief
-from varts.simulation.engine.compilation import formula_jit
-from varts.simulation.engine.formula import Formula
-from varts.simulation.engine.rng import exponential, normal, stream, student, uniform
+from varts.simulation.engine.compiled.jit import compile_formula
+from varts.simulation.engine.compiled.rng import exponential, normal, stream, student, uniform
 
 HORIZON, RUNS, ERROR = 10_000, 1000, 0.05
 CHUNK = 25  # experiments of a compiled call
@@ -31,10 +30,10 @@ BEST_RULED_OUT, SOME_RULED_OUT, CERTAIN, MEAN_MISSED, WELCH, IMPATIENT = range(6
 GAUSSIAN, ONE, EXPONENTIAL, LOGNORMAL = range(4)
 
 jit = njit(nogil=True, error_model="numpy")
-belief = formula_jit(Formula.of(unit_free_belief, "belief"))
-tailed_belief = formula_jit(Formula.of(unit_free_tailed_belief, "belief"))
-worth = formula_jit(Formula.of(weight_for_choosing, "worth"))
-mean_evidence = formula_jit(Formula.of(anytime.mean_evidence, "evidence"))
+belief = compile_formula(unit_free_belief)
+tailed_belief = compile_formula(unit_free_tailed_belief)
+worth = compile_formula(weight_for_choosing)
+mean_evidence = compile_formula(anytime.mean_evidence)
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def choose(t, n, mean, m2, m4, floor, tails, state):
             loc, scale, df = tailed_belief(n[i], mean[i], m2[i], all_n, all_mean, all_m2, weight)
         else:
             loc, scale, df = belief(n[i], mean[i], m2[i], all_n, all_mean, all_m2)
-        x, _, state = student(loc, scale, df, state)
+        x, state = student(loc, scale, df, state)
         if x > largest:
             best, largest = i, x
     return best, state

@@ -66,13 +66,14 @@ class Formula:
 
 def name_in_package(function: types.FunctionType) -> str | None:
     """Return the name of a function of this package; None for any other."""
-    if not function.__module__.startswith("varts.") or function.__closure__:
+    module = function.__module__ or ""
+    if not module.startswith("varts.") or function.__closure__:
         return None
-    found: Any = sys.modules.get(function.__module__)
+    found: Any = sys.modules.get(module)
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
     same = getattr(found, "py_func", found) is function
-    return f"{function.__module__}:{function.__qualname__}" if same else None
+    return f"{module}:{function.__qualname__}" if same else None
 
 
 def reads(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

@@ -58,7 +58,7 @@ class Scratch(NamedTuple):
     memory: Any  # what a policy itself keeps: its state per arm, or the regressions of `linear.py`
     run_memory: Any  # its state per run
     progress: Any
-    state: Any  # the random state between two pieces of a run
+    state: Any  # the random state between two pieces of a run; that of a policy that learns
 
 
 def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Scratch:
@@ -98,7 +98,7 @@ def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Sc
         memory=np.zeros(1) if memory is None else memory,
         run_memory=np.zeros(max(run_numbers, 1)),
         progress=np.zeros(PROGRESS_NUMBERS),
-        state=np.zeros(1, dtype=np.uint64),
+        state=np.zeros(2, dtype=np.uint64),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numba.extending import overload, register_jitable
 from scipy import special
 
 from varts.policies.bayes_ucb import normal_quantile, student_quantile
+from varts.simulation.engine.formula import PACKAGES_KNOWN_BY_VERSION, name_in_package
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
 # have to test for. fastmath stays off: results must not depend on the order of additions. Only
@@ -46,16 +47,48 @@ def compile_formula(function: Callable[..., Any]) -> Any:
 
     Formulas are written once, for NumPy arrays. Compiled, the same functions take numbers.
     """
-    for called in called_functions(function):
-        make_callable(called)
-    return inlined(getattr(function, "py_func", function))
+    return inlined(with_compiled_calls(getattr(function, "py_func", function)))
 
 
-def called_functions(function: Any) -> list[Callable[..., Any]]:
-    """Return the plain functions that a function reads by name."""
-    read = inspect.getclosurevars(getattr(function, "py_func", function))
-    values = (*read.globals.values(), *read.nonlocals.values())
-    return [value for value in values if isinstance(value, FunctionType)]
+def with_compiled_calls(function: FunctionType) -> FunctionType:
+    """Return a function that calls compiled versions of the functions that it calls by name.
+
+    Those of a user are compiled anew, because numbers that they read may have changed.
+    """
+    own = {}
+    for name, called in called_functions(function).items():
+        if name_in_package(called) is None:
+            own[name] = compile_formula(called)
+        else:
+            make_callable(called)
+    if not own:
+        return function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {name: CellType(own[name]) for name in cells if name in own}
+    made = FunctionType(
+        function.__code__,
+        {**function.__globals__, **own},
+        function.__name__,
+        function.__defaults__,
+        tuple(cells.values()),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def called_functions(function: Any) -> dict[str, FunctionType]:
+    """Return the plain functions that a function reads, by name; those compiled are plain again."""
+    read = inspect.getclosurevars(function)
+    values = {**read.globals, **read.nonlocals}
+    plain = {name: getattr(value, "py_func", value) for name, value in values.items()}
+    return {name: value for name, value in plain.items() if _is_to_compile(value)}
+
+
+def _is_to_compile(value: Any) -> bool:
+    if not isinstance(value, FunctionType):
+        return False
+    package = (value.__module__ or "").partition(".")[0]
+    return package not in PACKAGES_KNOWN_BY_VERSION  # Numba knows those, or not
 
 
 _callable: set[Callable[..., Any]] = set()
@@ -63,10 +96,10 @@ _callable: set[Callable[..., Any]] = set()
 
 def make_callable(function: Any) -> None:
     """Let compiled code call a plain function, which stays a plain function for Python."""
-    if function in _callable or function is np.where:
+    if function in _callable:
         return
     _callable.add(function)
-    for called in called_functions(function):
+    for called in called_functions(function).values():
         make_callable(called)
     register_jitable(error_model="numpy", nogil=True, forceinline=True)(function)
 

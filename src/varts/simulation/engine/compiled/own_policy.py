@@ -14,7 +14,9 @@ from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import better
 from varts.simulation.engine.compiled.rng import uniform
 from varts.simulation.engine.compiled.tuples import make_reader, parameters_reader
+from varts.simulation.engine.loop import MEMORY
 
+CHOOSING, LEARNING = 0, 1  # places in `state`
 HALF = 2.0**-54  # makes uniform numbers in (0, 1) of those in [0, 1)
 
 
@@ -62,6 +64,7 @@ def make_state_hooks(
             s.memory[j] = 0.0
         for j in range(run_numbers):
             s.run_memory[j] = 0.0
+        s.state[LEARNING] = random.stream(s.tapes[0], MEMORY)  # the loop keeps that of the choices
 
     @inlined
     def arrays(s):
@@ -72,11 +75,11 @@ def make_state_hooks(
 
     @jit
     def select(t, s, parameters, state):
-        s.state[0] = state
+        s.state[CHOOSING] = state
         arm = np.int64(pick(t, *(arrays(s) + read_fields(parameters, 0, 1))))
         if arm < 0 or arm >= s.K:
             arm = np.int64(-1)
-        return arm, s.state[0]
+        return arm, s.state[CHOOSING]
 
     @inlined
     def observe(arm, x, s, parameters):
@@ -85,7 +88,9 @@ def make_state_hooks(
     @inlined
     def refresh(arm, s, parameters):
         if learns:
+            s.state[CHOOSING], s.state[LEARNING] = s.state[LEARNING], s.state[CHOOSING]
             learn(arm, s.unit[s.d], *(arrays(s) + read_fields(parameters, 0, 1)))
+            s.state[CHOOSING], s.state[LEARNING] = s.state[LEARNING], s.state[CHOOSING]
 
     return begin, select, observe, refresh
 
