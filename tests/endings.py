@@ -1,7 +1,9 @@
 """What runs end with, read from where the loop leaves it: the reference for what it notes."""
 
 from varts import ArmStats
-from varts.simulation.results import RUNS_PER_BLOCK
+from varts.problems import Drifting
+from varts.simulation.engine.checkpoints import NO_NOTES
+from varts.simulation.engine.work import Game, listeners
 
 
 def endings_of(work, label, block):
@@ -9,10 +11,15 @@ def endings_of(work, label, block):
 
     Where means drift, they are those of the last round.
     """
-    first_run, instances, result = block * RUNS_PER_BLOCK, work._draw(block, 1), []
-    for r in range(min(RUNS_PER_BLOCK, work.runs - first_run)):
-        scratch = work._allocate(label)
-        work._play(label, first_run + r, instances[:, r : r + 1], scratch=scratch)
-        truth = scratch[3] if work.prepared[label].drifting else instances[0, r]
-        result.append((truth, ArmStats(*scratch[:3])))
-    return result
+    first_run, runs = work._runs_of(block, 1)
+    return [ending_of(work, label, run) for run in range(first_run, first_run + runs)]
+
+
+def ending_of(work, label, run):
+    """The same for one run."""
+    game = Game(work, label, run, 1, NO_NOTES, *listeners(None, None))
+    for piece in work._pieces(run, 1, 0):
+        game.play(piece, 0)
+    end = game.scratch
+    truth = end.truth if isinstance(work.problem, Drifting) else piece.true_mean
+    return truth, ArmStats(end.n, end.mean, end.m2)
