@@ -4,7 +4,6 @@ from varts import ArmStats
 from varts.problems import Drifting
 from varts.simulation.engine.checkpoints import NO_NOTES
 from varts.simulation.engine.work import Game, listeners
-from varts.simulation.results import RUNS_PER_BLOCK
 
 
 def endings_of(work, label, block):
@@ -12,13 +11,15 @@ def endings_of(work, label, block):
 
     Where means drift, they are those of the last round.
     """
-    first_run, result = block * RUNS_PER_BLOCK, []
-    runs = min(RUNS_PER_BLOCK, work.runs - first_run)
-    game = Game(work, label, first_run, runs, NO_NOTES, *listeners(None, None))
-    for r in range(runs):
-        (piece,) = work._pieces(first_run, runs, r)
-        game.play(piece, r)
-        s = game.scratch
-        truth = s.truth if isinstance(work.problem, Drifting) else piece.true_mean
-        result.append((truth.copy(), ArmStats(s.n.copy(), s.mean.copy(), s.m2.copy())))
-    return result
+    first_run, runs = work._runs_of(block, 1)
+    return [ending_of(work, label, run) for run in range(first_run, first_run + runs)]
+
+
+def ending_of(work, label, run):
+    """The same for one run."""
+    game = Game(work, label, run, 1, NO_NOTES, *listeners(None, None))
+    for piece in work._pieces(run, 1, 0):
+        game.play(piece, 0)
+    end = game.scratch
+    truth = end.truth if isinstance(work.problem, Drifting) else piece.true_mean
+    return truth, ArmStats(end.n, end.mean, end.m2)

@@ -6,16 +6,17 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from numba import cloudpickle, njit
+from numba import cloudpickle
 from scipy import stats
 
 import varts
 from tests.endings import endings_of
 from tests.seeds import fresh
+from tests.simulation.engine.calling import pulled
 from varts import EmpiricalBandit
-from varts.simulation.engine import compilation, loop
-from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
-from varts.simulation.engine.rng import stream
+from varts.simulation.engine.kernel import kernel_of
+from varts.simulation.engine.work import Work
+from varts.simulation.results import RUNS_PER_BLOCK
 
 TABLE = {"red": [0.0, 0.0, 0.0, 12.5, 3.0], "blue": [1.0, 2.5], "green": [-4.0, 30.0, 0.1, 0.2]}
 LOG = pl.DataFrame(
@@ -199,13 +200,6 @@ def test_other_wrong_arguments():
 
 # -------------------------------------------------------------------------------------- the draws
 
-_, pay = compilation.pay_functions(None, True)
-
-
-@njit
-def pulled(tape, a, b, data, count):
-    return np.array([pay(loop.RECORDED, tape, j, a, b, data) for j in range(count)])
-
 
 def chi_square_p(x, values):
     """The p-value of the counts of these values against equal chances."""
@@ -220,10 +214,8 @@ def test_every_recorded_reward_is_as_likely(count):
     """Chi-square with a false-alarm rate of one in a million, over each of two arms."""
     first, second = np.arange(count) + 0.5, -1.0 - np.arange(count)
     problem = EmpiricalBandit([first, second])
-    drawn = problem.draw(None, 1)
     for arm, values in enumerate((first, second)):
-        tape = np.uint64(stream(np.uint64(fresh(3)), arm))
-        x = pulled(tape, drawn.a[0, arm], drawn.b[0, arm], problem.data, 200_000)
+        x = pulled(problem, arm, 200_000, fresh(3))
         assert count == 1 or chi_square_p(x, values) > FALSE_ALARM
 
 
@@ -246,7 +238,7 @@ def test_no_uniform_number_is_beyond_the_table():
 @pytest.mark.statistical
 def test_pulls_of_an_arm_are_independent(problem):
     """Lag-one correlation within 5 standard errors: a false-alarm rate of 6e-7."""
-    x = pulled(np.uint64(stream(np.uint64(fresh(9)), 1)), 0.0, 5.0, problem.data, 100_000)
+    x = pulled(problem, 0, 100_000, fresh(9))
     assert abs(np.corrcoef(x[:-1], x[1:])[0, 1]) < 5 / np.sqrt(len(x))
 
 
@@ -281,7 +273,7 @@ class Witness(varts.Policy):
 def endings(problem, policy, horizon, runs=RUNS_PER_BLOCK, seed=5):
     """The statistics at the end of a block's runs."""
     work = Work(problem, {"": policy}, horizon, runs, seed, np.array([horizon]))
-    work.compile("")
+    work.compile()
     return [stats for _, stats in endings_of(work, "", 0)]
 
 
@@ -317,13 +309,11 @@ def test_a_pickled_problem_plays_the_same(problem):
 
 
 def test_another_table_compiles_nothing(problem):
-    """The table is an argument: one kernel, one signature, whatever is in it."""
+    """The table is an argument: one kernel, whatever is in it."""
     others = [EmpiricalBandit(np.ones((3, 9))), EmpiricalBandit(LOG), EmpiricalBandit([[1.0, 2.0]])]
-    loops = {compilation.loop_of(varts.VarTS(), each) for each in (problem, *others)}
-    assert len(loops) == 1
+    assert len({kernel_of(varts.VarTS(), each).digest for each in (problem, *others)}) == 1
     for each in (problem, *others):
         varts.simulate(each, "VarTS", 20, 8)
-    assert len(loops.pop().signatures) == 1
 
 
 def test_a_constant_arm_is_found(problem):

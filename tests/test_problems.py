@@ -4,13 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from numba import njit
 
 import varts
 from tests.seeds import fresh
+from tests.simulation.engine.calling import pulled
 from varts import BernoulliBandit, BetaBandit, GaussianBandit, Normal, NormalGamma, Problem
-from varts.simulation.engine import compilation, loop
-from varts.simulation.engine.rng import stream
 
 PRIOR = NormalGamma([0.0, 1.0], [2, 8], 6, [5, 10])
 
@@ -91,34 +89,25 @@ def test_own_beta_priors():
     assert BernoulliBandit().K == 10
 
 
-# A reward needs an arm's two numbers and the tape; ask the engine's own `pay`.
-_, pay = compilation.pay_functions(None)
-NO_DATA = np.empty(0)
-
-
-@njit
-def rewards(family, tape, a, b, count):
-    tapes = [stream(tape, i) for i in range(2)]
-    return np.array(
-        [[pay(family, tapes[i], j, a[i], b[i], NO_DATA) for i in range(2)] for j in range(count)]
-    )
+def rewards(problem, count, seed):
+    """What both arms pay, by what kernels call."""
+    return np.stack([pulled(problem, arm, count, seed) for arm in range(2)], axis=1)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("problem", "family"),
+    "problem",
     [
-        (GaussianBandit.fixed([1, -2], [0.5, 3]), loop.GAUSSIAN),
-        (BernoulliBandit.fixed([0.02, 0.7]), loop.BERNOULLI),
-        (BetaBandit.fixed([0.02, 0.7], s=10), loop.BETA),
-        (BetaBandit.fixed([0.5, 0.9], s=0.5), loop.BETA),
+        GaussianBandit.fixed([1, -2], [0.5, 3]),
+        BernoulliBandit.fixed([0.02, 0.7]),
+        BetaBandit.fixed([0.02, 0.7], s=10),
+        BetaBandit.fixed([0.5, 0.9], s=0.5),
     ],
     ids=["gaussian", "bernoulli", "beta", "beta, U-shaped"],
 )
-def test_rewards_have_their_instances_moments(problem, family):
+def test_rewards_have_their_instances_moments(problem):
     row = problem.row
-    tape = np.uint64(stream(np.uint64(fresh(1)), 2))
-    x = rewards(family, tape, row.a, row.b, 100_000)
+    x = rewards(problem, 100_000, fresh(1))
     assert within(x, row.mean).all()
     assert within((x - row.mean) ** 2, row.variance).all()
     assert not within((x - row.mean) ** 2, 1.5 * row.variance).any()  # the control
@@ -128,12 +117,8 @@ def test_rewards_have_their_instances_moments(problem, family):
 
 @pytest.mark.parametrize("mean", [0.0, 1.0])
 def test_sure_arms_pay_their_mean(mean):
-    for problem, family in (
-        (BernoulliBandit.fixed([mean, mean]), loop.BERNOULLI),
-        (BetaBandit.fixed([mean, mean]), loop.BETA),
-    ):
-        x = rewards(family, np.uint64(5), problem.row.a, problem.row.b, 1000)
-        assert (x == mean).all()
+    for problem in (BernoulliBandit.fixed([mean, mean]), BetaBandit.fixed([mean, mean])):
+        assert (rewards(problem, 1000, 5) == mean).all()
 
 
 def test_fixed_instances_are_the_same_in_every_run(rng):

@@ -4,16 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy import stats
 
 import varts
 from tests.seeds import fresh
+from tests.simulation.engine import calling
 from varts import RevenueBandit
 from varts.problems.revenue import REVENUES
-from varts.simulation.engine import compilation
-from varts.simulation.engine.kernel import reward_kind, reward_of
-from varts.simulation.engine.rng import stream
+from varts.simulation.engine.kernel import kernel_of
 
 FALSE_ALARM = 1e-6
 CHANCE, AMOUNT = [0.05, 0.4, 1.0], [20.0, 3.0, 100.0]
@@ -31,15 +29,7 @@ def amounts(shape, mean, spread):
 
 def pulled(problem, arm, count=100_000):
     """Rewards of one arm by the engine's own `pay`."""
-    _, pay = compilation.pay_functions(reward_of(problem), True)
-    kind, drawn = reward_kind(problem), problem.draw(None, 1)
-    a, b, data = drawn.a[0, arm], drawn.b[0, arm], problem.data
-
-    @njit
-    def rewards(tape):
-        return np.array([pay(kind, tape, j, a, b, data) for j in range(count)])
-
-    return rewards(np.uint64(stream(np.uint64(fresh(2)), arm)))
+    return calling.pulled(problem, arm, count, fresh(2))
 
 
 @pytest.mark.parametrize("spread", SPREADS)
@@ -130,7 +120,7 @@ def test_the_same_bits_on_any_number_of_threads(shape):
 def test_another_spread_compiles_nothing(shape):
     """It is data, not part of the formula."""
     problems = [RevenueBandit(3, spread=spread, shape=shape) for spread in (0.5, 0.9)]
-    assert len({compilation.loop_of(varts.VarTS(), problem) for problem in problems}) == 1
+    assert len({kernel_of(varts.VarTS(), problem) for problem in problems}) == 1
     first, second = (varts.simulate(problem, "VarTS", 200, 16) for problem in problems)
     assert first != second
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats as distributions
 from scipy.optimize import brentq
-from varts.simulation.engine.blocks import Work
 
 import varts
 from tests.endings import endings_of
@@ -13,6 +12,7 @@ from tests.seeds import fresh
 from varts import ArmStats, BernoulliBandit, GaussianBandit, NormalGamma
 from varts.policies.bayes_ucb import normal_quantile, student_quantile
 from varts.policies.divergence import neg_entropy, upper_mean
+from varts.simulation.engine.work import Work
 
 ONE = ArmStats(n=[10], mean=[0.5], m2=[4.0])
 TWO = ArmStats(n=[10, 20], mean=[0.5, 0.8], m2=[4.0, 3.0])

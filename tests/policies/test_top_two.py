@@ -7,21 +7,20 @@ probabilities that are slightly wrong.
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy import optimize, stats
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import _hooks
-from varts.simulation.engine.memory import allocate_memory, reset_memory
-from varts.simulation.engine.parts import OPTIONS
-from varts.simulation.engine.specialisation import UNBOUND, as_module, specialise
 
 import varts
 from tests.endings import endings_of
 from tests.seeds import fresh
+from tests.simulation.engine.calling import linked, run_memory, scratch_table
 from varts import EBTCI, T3C, ArmStats, NormalGamma, SequentialHalving
 from varts.anytime import likelihood_ratio, mean_ratio, minimum, transport_cost
 from varts.policies.best_arm import batch_count, leader_share, pull_probabilities
+from varts.simulation.engine.compiled.arguments import read_scratch
+from varts.simulation.engine.compiled.hooks import hooks_of
+from varts.simulation.engine.compiled.parts import floats, i8, ints, u8, void
 from varts.simulation.engine.kernel import kernel_of, parameter_array
+from varts.simulation.engine.work import Work
 
 LIMIT = 1e-4
 ARMS = ArmStats([40, 60, 50], [1, 1.3, 0.8], [39, 118, 12.25])
@@ -129,17 +128,22 @@ def test_complexities_of_the_literature(mean, variance, times):
 
 # ------------------------------------------------------------------------- as often as they say
 
-hooks = UNBOUND
 
+def counter(policy, K):
+    """A compiled function that counts a policy's choices, nothing being learnt in between."""
+    kernel = kernel_of(policy, varts.GaussianBandit(NormalGamma(0, 1, 2, 1), K))
+    hooks = hooks_of(kernel)
+    select, prepare = hooks.select, hooks.prepare
 
-def count_choices(times, n, mean, m2, params, memory, state, counts):
-    """How often a compiled policy picks each arm, nothing being learnt in between."""
-    for i in range(len(n)):
-        hooks.begin(i, n, mean, m2, params, memory)
-    for _ in range(times):
-        arm, state = hooks.select(int(n.sum()) + 1, n, mean, m2, params, memory, state)
-        state = np.uint64(state)
-        counts[arm] += 1
+    def count(times, table, parameters, t, state, counts):
+        s = read_scratch(table)
+        for i in range(s.K):
+            prepare(i, s, parameters)
+        for _ in range(times):
+            arm, state = select(t, s, parameters, state)
+            counts[arm] += 1
+
+    return linked(count, void(i8, ints, floats, i8, u8, ints))
 
 
 CLOSE = ArmStats([9, 12, 8, 10], [1.0, 1.1, 1.05, 0.4], [9.0, 5.0, 20.0, 8.0])
@@ -157,12 +161,11 @@ POLICIES = {
 @pytest.mark.parametrize("label", POLICIES)
 def test_a_million_compiled_choices(label):
     policy, K = POLICIES[label], CLOSE.K
-    kernel = kernel_of(policy, varts.GaussianBandit(NormalGamma(0, 1, 2, 1), K))
-    memory, counts = allocate_memory(K), np.zeros(K, dtype=np.int64)
-    reset_memory(memory)
-    run = njit(**OPTIONS)(specialise(count_choices, hooks=as_module(_hooks(kernel))))
-    statistics = (x.copy() for x in (CLOSE.n, CLOSE.mean, CLOSE.m2))
-    run(10**6, *statistics, parameter_array(policy, K), memory, np.uint64(fresh(5)), counts)
+    scratch, counts = run_memory(K), np.zeros(K, dtype=np.int64)
+    scratch.n[:], scratch.mean[:], scratch.m2[:] = CLOSE.n, CLOSE.mean, CLOSE.m2
+    parameters, table = parameter_array(policy, K), scratch_table(scratch)
+    counter(policy, K)(10**6, table, parameters, 40, fresh(5), counts)
+    assert counts.sum() == 10**6
     exact = policy.probabilities(CLOSE, t=40)
     assert exact.sum() == pytest.approx(1, abs=1e-12)
     assert frequency_p(counts, exact) > LIMIT

@@ -8,7 +8,7 @@ import varts
 from tests.endings import endings_of
 from tests.seeds import fresh
 from varts import Fading, GaussianBandit, NormalGamma, simulate
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recommend_arms
 
 POLICIES = {

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varts.simulation.engine.blocks import Prepared, Work
-from varts.simulation.engine.compilation import compiled_loop
 
 import varts
 from tests.endings import endings_of
@@ -17,7 +15,9 @@ from tests.naive import highest, normal_gamma_draw
 from tests.seeds import fresh
 from varts import Cycle, Fading, Steps, Walk
 from varts.live.core.sums import Sums
-from varts.simulation.engine.kernel import kernel_of
+from varts.simulation.engine.kernels import compile_kernel
+from varts.simulation.engine.loop import Flags
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover
@@ -201,15 +201,15 @@ def test_an_arm_pays_the_same_in_a_round_whoever_pulls_it():
 
 @pytest.mark.when_changed("src/varts/simulation", except_for=["policy0"])
 @pytest.mark.parametrize("policy", [varts.VarTS(), varts.VarTS(PRIOR), varts.UCB1(), varts.TS14()])
-def test_the_second_loop_without_fading_plays_as_the_first_does(policy):
+def test_the_loop_for_fading_plays_without_it_as_the_usual_one_does(policy):
     """With every arm drawn in every round, as under fading, all draws are the same, too."""
     work = Work(ARMS, {"it": policy}, 300, 24, 1, recorded_rounds(300), naive=True)
     plain = work.play_blocks(0, work.blocks)
-    kernel = replace(kernel_of(policy, ARMS, naive=True), drifting=True, fading=True)
-    prepared = work.prepared["it"]
+    player = work.players["it"]
+    function = compile_kernel(replace(player.kernel, fading=True))
     for fade, equal in ((1.0, True), (0.999, False)):
-        work.prepared["it"] = Prepared(
-            compiled_loop(kernel), prepared.owed, prepared.parameters, True, fade, prepared.least
+        work.players["it"] = player._replace(
+            function=function, flags=Flags(fading=True), fade=np.array([fade])
         )
         assert (work.play_blocks(0, work.blocks).policies == plain.policies) == equal
 

@@ -1,4 +1,4 @@
-"""The lazy sampler of engine/lazy_argmax.py chooses exactly as drawing every arm would.
+"""The lazy sampler of engine/compiled/lazy_argmax.py chooses exactly as drawing every arm would.
 
 Three lines of evidence: on fixed beliefs, frequencies against P(best) by quadrature; in the middle
 of a run, where bounds are old and only still valid, the same; and whole regret curves against the
@@ -6,9 +6,6 @@ naive sampler. All this for Student-t and for Beta beliefs. Chi-square tests wit
 with fewer than 150 of them, the false-alarm rate of the file is below 2e-4. A bound that is too
 low, or does not know about the arms' changes, must be caught by the same tests.
 """
-
-import inspect
-import types
 
 import numpy as np
 import pytest
@@ -18,18 +15,20 @@ from scipy.stats import binomtest, chisquare, kstest
 
 import varts
 from tests.seeds import fresh
+from tests.simulation.engine.calling import linked, module_with, run_memory, scratch_table
 from varts import BernoulliBandit, GaussianBandit, Normal, NormalGamma
 from varts.beliefs import Beta, StudentT
 from varts.policies.formulas import normal_gamma_belief
-from varts.simulation.engine import beta_envelope, lazy_argmax, student_envelope
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn
-from varts.simulation.engine.drawing import draw_arms
-from varts.simulation.engine.formula import Formula
-from varts.simulation.engine.memory import FIRST_Z, LEFT, allocate_memory, reset_memory
-from varts.simulation.engine.parts import OPTIONS, jit
-from varts.simulation.engine.rng import normal, uniform
-from varts.simulation.engine.specialisation import specialise
+from varts.simulation.engine.checkpoints import NO_NOTES
+from varts.simulation.engine.compiled import beta, lazy_argmax, student
+from varts.simulation.engine.compiled.arguments import read_scratch
+from varts.simulation.engine.compiled.jit import compile_formula, jit
+from varts.simulation.engine.compiled.parts import floats, i8, ints, u8, void
+from varts.simulation.engine.compiled.rng import normal, uniform
+from varts.simulation.engine.compiled.select_belief import before_nothing, make_sampler
+from varts.simulation.engine.compiled.tuples import parameters_reader
+from varts.simulation.engine.scratch import FIRST_Z, LEFT, LEVEL_NUMBERS, WIDTH, block_count
+from varts.simulation.engine.work import Game, Work, listeners
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover
@@ -38,58 +37,41 @@ LIMIT = 1e-6
 DRAWS = 60_000
 
 
-def module_with(module, old, new):
-    """A copy of a module with one line of its source replaced: for the controls.
-
-    Functions that the change does not reach stay the very same: they are compiled already.
-    """
-    source = inspect.getsource(module)
-    assert source.count(old) == 1
-    changed = types.ModuleType(f"{module.__name__}_changed")
-    changed.__file__ = module.__file__
-    exec(compile(source.replace(old, new), module.__file__, "exec"), changed.__dict__)
-    code = {name: code_of(value) for name, value in vars(changed).items() if code_of(value)}
-    constants = {name for name, value in vars(changed).items() if isinstance(value, float | tuple)}
-    reached = {name for name in constants if vars(changed)[name] != vars(module)[name]}
-    reached |= {name for name in code if code[name] != code_of(vars(module)[name])}
-    while more := {name for name in code.keys() - reached if reached & set(code[name].co_names)}:
-        reached |= more
-    assert reached
-    vars(changed).update({name: vars(module)[name] for name in code.keys() - reached})
-    return changed
+def student_learn(family=student):
+    """The belief of VarTS with a prior."""
+    return family.make_learn(compile_formula(normal_gamma_belief), parameters_reader(4, 4))
 
 
-def code_of(value):
-    """The code of a function, compiled or not; None of anything else."""
-    return getattr(getattr(value, "py_func", value), "__code__", None)
+def sampler(family, learn, process=lazy_argmax):
+    """`select` and `refresh` of the lazy sampler."""
+    return process.make_lazy_sampler(family, process.make_parts(family), learn)
 
 
 def counter(select):
     """A compiled loop that draws from fixed beliefs and counts the arms."""
 
-    @njit(**OPTIONS)
-    def count(draws, n, memory, state, counts):
+    def count(draws, table, state, counts):
+        s = read_scratch(table)
         for t in range(1, draws + 1):
-            arm, state = select(t, n, n, n, n, memory, state)
+            arm, state = select(t, s, s.n, state)
             counts[arm] += 1
 
-    return count
+    return linked(count, void(i8, ints, u8, ints))
 
 
-def lazy_counter(envelope, process=lazy_argmax):
-    return counter(lazy_sampler(envelope, process)["select_lazy"])
+def lazy_counter(family, process=lazy_argmax):
+    return counter(sampler(family, None, process)[0])
 
 
 def frequencies(count, *belief, draws=DRAWS, seed=1):
     """How often each arm is chosen; a belief is the first columns of `beliefs`."""
     columns = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in belief))
     K = len(columns[0])
-    memory = allocate_memory(K)
-    reset_memory(memory)
+    scratch = run_memory(K)
     for i, column in enumerate(columns):
-        memory[0][:, i] = column
+        scratch.beliefs[i::WIDTH] = column
     counts = np.zeros(K, dtype=np.int64)
-    count(draws, np.ones(K), memory, np.uint64(fresh(seed)), counts)
+    count(draws, scratch_table(scratch), fresh(seed), counts)
     return counts
 
 
@@ -136,7 +118,7 @@ BELIEFS |= {
 
 @pytest.fixture(scope="module")
 def count():
-    return lazy_counter(student_envelope)
+    return lazy_counter(student)
 
 
 @pytest.mark.statistical
@@ -154,22 +136,67 @@ def test_point_masses_and_ties(count):
     assert student_p(count, [0.5, 0.0], [0.0, 1.0], [5.0, 6.0]) > LIMIT
 
 
+def tie_counter(better):
+    """A compiled loop that compares given draws again and again, and counts the arms."""
+
+    @njit
+    def count(draws, row, state, counts):
+        for _ in range(draws):
+            best, arm, ties = -np.inf, -1, 0
+            for i in range(len(row)):
+                best, arm, ties, state = better(row[i], i, best, arm, ties, state)
+            counts[arm] += 1
+
+    return count
+
+
+def tie_p(better, row):
+    row = np.array(row)
+    counts = np.zeros(len(row), dtype=np.int64)
+    tie_counter(better)(DRAWS, row, np.uint64(fresh(2)), counts)
+    level = row == row.max()
+    return 0.0 if counts[~level].any() else chisquare(counts[level]).pvalue
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "row", [[np.inf, 1.0, np.inf, np.inf], [2.0, 2.0, -np.inf], [-np.inf] * 3, [1.0, 3.0, 3.0]]
+)
+def test_equal_draws_are_equally_likely_to_win(row):
+    assert tie_p(lazy_argmax.better, row) > LIMIT
+
+
+@pytest.mark.statistical
+def test_a_tie_for_the_first_arm_is_caught():
+    wrong = module_with(lazy_argmax, "if u * ties < 1:", "if u * ties < 0.9:").better
+    assert tie_p(wrong, [np.inf, 1.0, np.inf]) < LIMIT
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("lazy", [True, False])
+def test_draws_that_overflow(count, lazy):
+    """At df = 0.002 a quarter of the draws are infinite, and equal arms have equal chances."""
+    if not lazy:
+        count = counter(make_sampler(student, student_learn(), before_nothing, False)[0])
+    assert chisquare(frequencies(count, np.zeros(5), 1.0, 0.002)).pvalue > LIMIT
+    # Of two arms, one that is certain: the other wins if it is above 0.
+    assert chisquare(frequencies(count, [0.0, 0.0], [0.0, 1.0], [3.0, 0.002])).pvalue > LIMIT
+
+
 @pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
     ("module", "old", "new"),
     [
-        (student_envelope, "PHI0 = 1 / math.sqrt(", "PHI0 = 0.8 / math.sqrt("),
-        (lazy_argmax, "CHANCE] = -math.expm1(", "CHANCE] = -1.25 * math.expm1("),
+        (student, "PHI0 = 1 / math.sqrt(", "PHI0 = 0.8 / math.sqrt("),
+        (lazy_argmax, "beliefs[at] = -math.expm1(", "beliefs[at] = -1.25 * math.expm1("),
     ],
     ids=["a bound too low", "events missed"],
 )
 def test_the_control_is_caught(module, old, new):
     """A sampler that is a little wrong must fail the tests above."""
     changed = module_with(module, old, new)
-    wrong = lazy_counter(
-        *((changed,) if module is student_envelope else (student_envelope, changed))
-    )
+    wrong = lazy_counter(*((changed,) if module is student else (student, changed)))
     names = [name for name in BELIEFS if name.startswith(("ten arms", "a leader", "mixed"))]
     assert min(student_p(wrong, *BELIEFS[name]) for name in names) < LIMIT
 
@@ -199,7 +226,7 @@ BETAS = {
 
 @pytest.fixture(scope="module")
 def beta_count():
-    return lazy_counter(beta_envelope)
+    return lazy_counter(beta)
 
 
 def beta_p(count, a, b):
@@ -217,7 +244,8 @@ def test_fixed_beta_beliefs(beta_count, name):
 @pytest.mark.parametrize("lazy", [True, False])
 def test_beta_draws_that_round_to_one(lazy):
     """Every draw is 1.0 then: no arm may gain from its place."""
-    select, _ = sampler(beta_envelope, beta_envelope.learn, lazy)
+    naive = make_sampler(beta, beta.learn, before_nothing, False)
+    select, _ = sampler(beta, beta.learn) if lazy else naive
     counts = frequencies(counter(select), [1e18, 1e18, 1e18], 1.0)
     assert chisquare(counts).pvalue > LIMIT
 
@@ -234,26 +262,28 @@ def test_beta_draws_that_round_to_one(lazy):
     ids=["a bound too low", "m + 1 for m", "events missed"],
 )
 def test_a_wrong_beta_tail_is_caught(old, new):
-    wrong = lazy_counter(module_with(beta_envelope, old, new))
+    wrong = lazy_counter(module_with(beta, old, new))
     assert min(beta_p(wrong, *belief) for belief in BETAS.values()) < LIMIT
 
 
-def beta_event_p(envelope):
+def beta_event_p(family):
     """Events one by one, a sharper look: how many happen, and whether the draws are X given X > s.
 
     The lesser p of both tests, over all beliefs and levels.
     """
 
-    @njit(**OPTIONS)
+    beyond = family.beyond
+
+    @njit(error_model="numpy")
     def draw(a, b, s, r, chance, state, found):
         for i in range(len(found)):
-            found[i], state = envelope.beyond(a, b, s, r, chance, state)
+            found[i], state = beyond(a, b, s, r, chance, state)
 
     least, found = 1.0, np.zeros(DRAWS)
     for a, b in ((1, 1), (1, 9), (9, 1), (2, 3), (7, 7), (40, 8), (8, 40), (3e3, 9e5), (1e6, 1e6)):
         for odds in (a + 1) / b * np.exp(np.array([0.1, 1, 2.5]) * np.sqrt(1 / a + 1 / b)):
             s, r = odds / (1 + odds), 1 / (1 + odds)
-            chance = beta_envelope.bound(a, b, s, r)
+            chance = beta.bound.py_func(a, b, s, r)
             draw(float(a), float(b), s, r, chance, np.uint64(fresh(1)), found)
             rest = found[found >= 0]  # 1 - X
             p = special.betainc(b, a, r)
@@ -266,7 +296,7 @@ def beta_event_p(envelope):
 @pytest.mark.statistical
 def test_beta_events():
     """27 times two tests."""
-    assert beta_event_p(beta_envelope) > LIMIT
+    assert beta_event_p(beta) > LIMIT
 
 
 @pytest.mark.statistical
@@ -281,7 +311,7 @@ def test_beta_events():
     ids=["a for a - 1", "no Stirling", "a wrong squeeze"],
 )
 def test_a_wrong_beta_event_is_caught(old, new):
-    assert beta_event_p(module_with(beta_envelope, old, new)) < LIMIT
+    assert beta_event_p(module_with(beta, old, new)) < LIMIT
 
 
 # ------------------------------------------------------------------------------ in mid-run
@@ -299,50 +329,59 @@ def coin(mean, sd, state):
     return (1.0 if u < mean else 0.0), state
 
 
-def runner(envelope, learn, reward, process=lazy_argmax):
+def runner(family, learn, reward, process=lazy_argmax):
     """A compiled loop that plays Thompson sampling, stops, and then chooses again and again."""
-    bound = lazy_sampler(envelope, process)
-    select = bound["select_lazy"]
-    refresh = jit(specialise(lazy_argmax.refresh_lazy, learn=learn, **bound))
+    select, refresh = sampler(family, learn, process)
 
-    @njit(**OPTIONS)
-    def run(rounds, means, sd, params, stats, memory, frozen, state, draws, counts):
-        n, mean, m2 = stats
-        for i in range(len(n)):
-            refresh(i, n, mean, m2, params, memory)
+    def run(rounds, means, sd, parameters, table, frozen_table, state, draws, counts):
+        s, frozen = read_scratch(table), read_scratch(frozen_table)
+        n, mean, m2, K = s.n, s.mean, s.m2, s.K
+        for i in range(K):
+            refresh(i, s, parameters)
         for t in range(1, rounds + 1):
-            arm, state = select(t, n, mean, m2, params, memory, state)
+            arm, state = select(t, s, parameters, state)
             x, state = reward(means[arm], sd[arm], state)
             n[arm] += 1
             step = x - mean[arm]
             mean[arm] += step / n[arm]
             m2[arm] += step * (x - mean[arm])
-            refresh(arm, n, mean, m2, params, memory)
+            refresh(arm, s, parameters)
         for _ in range(draws):
             # the same state of the sampler for every draw: nothing is relearnt in between
-            for i in range(len(n)):
-                for j in range(memory[0].shape[1]):
-                    frozen[0][i, j] = memory[0][i, j]
-                frozen[3][i] = memory[3][i]
-                frozen[4][i] = memory[4][i]
-            for i in range(len(memory[1])):
-                frozen[1][i] = memory[1][i]
-            frozen[1][LEFT] = -1.0  # but a new exponential each time
-            for i in range(len(memory[2])):
-                frozen[2][i] = memory[2][i]
-            arm, state = select(rounds + 2, n, mean, m2, params, frozen, state)
+            for i in range(K):
+                for j in range(WIDTH):
+                    frozen.beliefs[WIDTH * i + j] = s.beliefs[WIDTH * i + j]
+                frozen.active[i] = s.active[i]
+                frozen.place[i] = s.place[i]
+            for i in range(LEVEL_NUMBERS):
+                frozen.level[i] = s.level[i]
+            frozen.level[LEFT] = -1.0  # but a new exponential each time
+            for i in range(K + BLOCKS):
+                frozen.rates[i] = s.rates[i]
+            arm, state = select(rounds + 2, frozen, parameters, state)
             counts[arm] += 1
 
-    return run
+    return linked(run, void(i8, floats, floats, floats, ints, ints, u8, i8, ints))
 
 
-def student_runner(envelope, process=lazy_argmax):
-    learn = student_learn(formula_jit(Formula.of(normal_gamma_belief, "it")), 4, envelope)
-    return runner(envelope, learn, gaussian_reward, process)
+def student_runner(family, process=lazy_argmax):
+    return runner(family, student_learn(family), gaussian_reward, process)
 
 
-def beta_runner(envelope):
-    return runner(envelope, envelope.learn, coin)
+def beta_runner(family):
+    return runner(family, family.learn, coin)
+
+
+ARMS = 6
+BLOCKS = block_count(ARMS)
+
+
+def play(run, scratch, rounds, means, sd, parameters, state, draws=0):
+    """Play so many rounds; then count the arms of so many draws."""
+    counts, frozen = np.zeros(ARMS, dtype=np.int64), run_memory(ARMS)
+    tables = scratch_table(scratch), scratch_table(frozen)
+    run(rounds, means, sd, parameters, *tables, state, draws, counts)
+    return counts
 
 
 # Rounds of a run, and how much wider all arms but the leader are believed to be after them: their
@@ -351,18 +390,15 @@ ROUNDS = [(3, 1), (30, 1), (30, 10), (150, 1), (600, 1), (600, 10), (3000, 30)]
 
 
 def mid_run_p(run, rounds, wider, seed=None):
-    K = 6
     means, sd = np.array([0.0, 0.3, 0.5, 0.52, 0.45, 0.1]), np.array([1, 0.2, 0.5, 0.3, 1.5, 0.1])
-    prior = NormalGamma([0.2] * K, 1.0, 2.0, 0.3)
-    params = np.stack(prior.per_arm(K), axis=1)
-    memory, frozen = allocate_memory(K), allocate_memory(K)
-    reset_memory(memory)
-    counts = np.zeros(K, dtype=np.int64)
-    stats = (np.zeros(K), np.zeros(K), np.zeros(K))
-    state = np.uint64(rounds if seed is None else seed)
-    run(rounds, means, sd, params, stats, memory, frozen, state, 0, counts)
-    stats[2][np.arange(K) != prior.posterior(varts.ArmStats(*stats)).mu.argmax()] *= wider
-    run(0, means, sd, params, stats, memory, frozen, state, DRAWS, counts)
+    prior = NormalGamma([0.2] * ARMS, 1.0, 2.0, 0.3)
+    parameters = np.stack(prior.per_arm(ARMS), axis=1).ravel()
+    scratch, state = run_memory(ARMS), rounds if seed is None else seed
+    play(run, scratch, rounds, means, sd, parameters, state)
+    stats = scratch.n, scratch.mean, scratch.m2
+    leader = prior.posterior(varts.ArmStats(*stats)).mu.argmax()
+    scratch.m2[np.arange(ARMS) != leader] *= wider
+    counts = play(run, scratch, 0, means, sd, parameters, state, DRAWS)
     belief = prior.posterior(varts.ArmStats(*stats)).belief()
     return p_value(counts, belief.p_best())
 
@@ -370,7 +406,7 @@ def mid_run_p(run, rounds, wider, seed=None):
 @pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 def test_in_the_middle_of_a_run():
-    run = student_runner(student_envelope)
+    run = student_runner(student)
     assert min(mid_run_p(run, *case, seed=fresh(case[0])) for case in ROUNDS) > LIMIT
 
 
@@ -378,24 +414,27 @@ def test_in_the_middle_of_a_run():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (" and (tau - loc) / scale >= beliefs[i, S_REF] and nu >= beliefs[i, DF_REF]", ""),
-        ("beliefs[i, DF] = df\n    beliefs[i, BOUND] = -1.0", "beliefs[i, DF] = df"),
+        (
+            "\n        and (tau - loc) / scale >= beliefs[WIDTH * i + S_REF]"
+            "\n        and nu >= beliefs[WIDTH * i + DF_REF]",
+            "",
+        ),
+        ("+ DF] = df\n        beliefs[WIDTH * i + BOUND] = -1.0", "+ DF] = df"),
     ],
     ids=["behind its rate", "of an event"],
 )
 def test_a_bound_that_outlives_its_belief_is_caught(old, new):
     """The control: an arm's bound is kept whatever happens to its belief."""
-    run = student_runner(module_with(student_envelope, old, new))
+    run = student_runner(module_with(student, old, new))
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) < LIMIT
 
 
 @pytest.mark.when_changed("src/varts/simulation/engine")
 def test_a_chance_that_outlives_its_rate_is_caught():
     """The control: the chance of the first rate after a re-levelling is kept with later ones."""
-    kept = "beliefs[i, CHANCE] = -1.0 if level[VALID] == 0 else beliefs[i, CHANCE]"
-    run = student_runner(
-        student_envelope, module_with(lazy_argmax, "beliefs[i, CHANCE] = -1.0", kept)
-    )
+    old = "p.beliefs[WIDTH * i + CHANCE] = -1.0"
+    kept = f"{old} if p.level[VALID] == 0 else p.beliefs[WIDTH * i + CHANCE]"
+    run = student_runner(student, module_with(lazy_argmax, old, kept))
     assert min(mid_run_p(run, *rounds) for rounds in ROUNDS) < LIMIT
 
 
@@ -404,13 +443,17 @@ def test_runs_of_one_call_begin_with_the_first_one_s_level():
     prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
     problem, found = varts.GaussianBandit(prior), []
     work = Work(problem, {"it": varts.VarTS(prior)}, 300, 6, 1, recorded_rounds(300))
-    arms = draw_arms(problem, 1, 0, 6)
-    together = work._play("it", 0, arms)[0]
-    for r in range(6):
-        scratch = work._allocate("it")
-        assert np.isnan(scratch[8][1][FIRST_Z])
-        assert work._play("it", r, arms[:, r : r + 1], scratch=scratch)[0] == together[r]
-        found.append(scratch[8][1][FIRST_Z])
+
+    def played(first_run, runs):
+        game = Game(work, "it", first_run, runs, NO_NOTES, *listeners(None, None))
+        assert np.isnan(game.scratch.level[FIRST_Z])
+        (piece,) = work._pieces(first_run, runs, None)
+        game.play(piece)
+        found.append(game.scratch.level[FIRST_Z])
+        return game.final
+
+    together = played(0, 6)
+    assert [played(r, 1)[0] for r in range(6)] == together.tolist()
     assert len(set(found)) == 1 and np.isfinite(found[0])
 
 
@@ -419,38 +462,29 @@ BETA_ROUNDS = [(3, 0), (30, 0), (30, 10), (150, 10), (600, 0), (600, 40), (3000,
 
 
 def beta_mid_run_p(run, rounds, later, seed=None):
-    K = 6
-    means, nothing = np.array([0.2, 0.7, 0.8, 0.85, 0.75, 0.1]), np.zeros(K)
-    memory, frozen = allocate_memory(K), allocate_memory(K)
-    reset_memory(memory)
-    counts = np.zeros(K, dtype=np.int64)
-    stats = (np.zeros(K), np.zeros(K), np.zeros(K))
-    params = np.empty((K, 0))
-    state = np.uint64(rounds if seed is None else seed)
-    run(rounds, means, nothing, params, stats, memory, frozen, state, 0, counts)
-    run(later, 0.9 - means, nothing, params, stats, memory, frozen, state, DRAWS, counts)
-    n, mean, _ = stats
+    means, nothing = np.array([0.2, 0.7, 0.8, 0.85, 0.75, 0.1]), np.zeros(ARMS)
+    scratch, state = run_memory(ARMS), rounds if seed is None else seed
+    play(run, scratch, rounds, means, nothing, nothing, state)
+    counts = play(run, scratch, later, 0.9 - means, nothing, nothing, state, DRAWS)
+    n, mean = scratch.n, scratch.mean
     return p_value(counts, Beta(1 + n * mean, 1 + n * (1 - mean)).p_best())
 
 
 @pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine")
 def test_bernoulli_ts_in_the_middle_of_a_run():
-    run = beta_runner(beta_envelope)
+    run = beta_runner(beta)
     assert min(beta_mid_run_p(run, *case, seed=fresh(case[0])) for case in BETA_ROUNDS) > LIMIT
 
 
 @pytest.mark.when_changed("src/varts/simulation/engine")
 @pytest.mark.parametrize(
-    "line",
-    [
-        "return beliefs[i, A] <= beliefs[i, P_REF] * (beliefs[i, A] + beliefs[i, B])",
-        "return beliefs[i, A] >= beliefs[i, P_REF] * N and 1.5 * beliefs[i, N_REF] >= N",
-    ],
+    "old",
+    ["return beliefs[WIDTH * i + A] <= ", "return (\n        beliefs[WIDTH * i + A] >= "],
     ids=["of an arm", "of a leader that fails"],
 )
-def test_a_beta_bound_that_outlives_its_belief_is_caught(line):
-    run = beta_runner(module_with(beta_envelope, line, "return True"))
+def test_a_beta_bound_that_outlives_its_belief_is_caught(old):
+    run = beta_runner(module_with(beta, old, old.replace("return", "return True or")))
     assert min(beta_mid_run_p(run, *rounds) for rounds in BETA_ROUNDS) < LIMIT
 
 

@@ -4,21 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from numba import njit
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import formula_jit
-from varts.simulation.engine.memory import allocate_memory
-from varts.simulation.engine.parts import OPTIONS, inlined
-from varts.simulation.engine.rng import bits
-from varts.simulation.engine.specialisation import specialise
 
 import varts
 from tests.seeds import fresh
+from tests.simulation.engine.calling import linked, run_memory, scratch_table
 from varts import BernoulliBandit, GaussianBandit, NormalGamma
 from varts.policies.base import as_numbers, clock_of
-from varts.simulation.engine import index_selectors
-from varts.simulation.engine.formula import Formula
+from varts.simulation.engine.compiled.arguments import read_scratch
+from varts.simulation.engine.compiled.jit import compile_formula
+from varts.simulation.engine.compiled.parts import i8, ints, words
+from varts.simulation.engine.compiled.select_index import IndexFormulas, make_index_hooks
 from varts.simulation.engine.kernel import MIN_ARMS_GROWING
+from varts.simulation.engine.splitmix import bits, stream
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover
@@ -134,27 +132,33 @@ def given(n, mean, m2, t):
 
 
 def one_by_one(row, word):
-    """What `select_index` should choose, in the plainest way."""
+    """What `select` should choose, in the plainest way: of equal ones, that of the largest hash."""
     best, arm = -np.inf, -1
     for i, value in enumerate(row):
-        if value > best or (value == best and index_selectors.before(i, arm, np.uint64(word))):
+        first = arm < 0 or stream(word, i) > stream(word, arm)
+        if value > best or (value == best and first):
             best, arm = value, i
     return arm
+
+
+@pytest.fixture(scope="module")
+def choose():
+    """A compiled function that chooses once: (t, table, state) -> arm."""
+    select, _, _ = make_index_hooks(IndexFormulas(compile_formula(given)))
+
+    def choose(t, table, state):
+        s = read_scratch(table)
+        arm, state[0] = select(t, s, s.n, state[0])
+        return arm
+
+    return linked(choose, i8(i8, ints, words))
 
 
 @pytest.mark.statistical
 @pytest.mark.when_changed("src/varts/simulation/engine", except_for=["2", "11"])
 @pytest.mark.parametrize("K", [1, 2, 3, 4, 7, 8, 11, 16])
-def test_indices_compared_at_once_and_one_by_one(K):
+def test_indices_compared_at_once_and_one_by_one(choose, K):
     """Few different values, so that many are equal, and some that are NaN or infinite."""
-    index_of = inlined(
-        specialise(
-            index_selectors.index_of, index=formula_jit(Formula.of(given, "it")), PARAMETERS=0
-        )
-    )
-    bound = {"index_of": index_of, "time_of": index_selectors.time_of}
-    bound["moment_of"] = inlined(specialise(index_selectors.moment_of, **bound))
-    select = njit(**OPTIONS)(specialise(index_selectors.select_index, **bound))
     rng = np.random.default_rng(fresh(4))
     rows = rng.integers(0, 5, (1000, K)).astype(float)
     rows[rng.random(rows.shape) < 0.1] = np.nan
@@ -162,11 +166,12 @@ def test_indices_compared_at_once_and_one_by_one(K):
     rows[rng.random(rows.shape) < 0.02] = np.inf
     rows[:50] = np.nan
     rows[50:250] = -np.inf
-    memory, params, state = allocate_memory(K), np.empty((K, 0)), np.uint64(fresh(1))
-    arms = np.zeros(len(rows), dtype=np.int64)
+    scratch, state = run_memory(K), np.array([fresh(1)], dtype=np.uint64)
+    table, arms = scratch_table(scratch), np.zeros(len(rows), dtype=np.int64)
     for r, row in enumerate(rows):
-        word, _ = bits(np.uint64(state))
-        arms[r], state = select(r, row, row, row, params, memory, np.uint64(state))
+        word, _ = bits(state[0])
+        scratch.mean[:] = row
+        arms[r] = choose(r, table, state)
         assert arms[r] == one_by_one(row, word)
     assert (arms[:50] == -1).all()  # nothing to choose from
     # equal ones at random: all arms of the rows of -inf get their share, p below 1e-6 of an alarm
