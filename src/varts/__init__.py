@@ -113,7 +113,6 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from varts.simulation.trace import trace as trace
     from varts.stats import ArmStats as ArmStats
     from varts.stopping import StopAtError as StopAtError
-    from varts.stopping import StopAtGLR as StopAtGLR
     from varts.stopping import StopAtLoss as StopAtLoss
     from varts.stopping import StopAtPBest as StopAtPBest
     from varts.stopping import StopRule as StopRule
@@ -197,7 +196,7 @@ _homes = {
         "Wheel",
     ),
     "varts.stats": ("ArmStats",),
-    "varts.stopping": ("StopAtError", "StopAtGLR", "StopAtLoss", "StopAtPBest", "StopRule"),
+    "varts.stopping": ("StopAtError", "StopAtLoss", "StopAtPBest", "StopRule"),
     "varts.simulation.simulate": ("simulate",),
     "varts.simulation.study": ("Study",),
     "varts.simulation.sweep": ("Sweep", "sweep"),
