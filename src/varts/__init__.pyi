@@ -105,7 +105,6 @@ from varts.simulation.trace import Trace as Trace
 from varts.simulation.trace import trace as trace
 from varts.stats import ArmStats as ArmStats
 from varts.stopping import StopAtError as StopAtError
-from varts.stopping import StopAtGLR as StopAtGLR
 from varts.stopping import StopAtLoss as StopAtLoss
 from varts.stopping import StopAtPBest as StopAtPBest
 from varts.stopping import StopRule as StopRule

@@ -3,8 +3,6 @@
 - `StopAtError` is exact: the chance that it ever names an arm that is not the best is what it says,
   whichever policy chose and however often one looks (docs/anytime.md).
 - `StopAtPBest` and `StopAtLoss` are as good as the prior, and looking often makes them optimistic.
-- `StopAtGLR` is the rule of most papers on best-arm identification. Its threshold has no proof and
-  is crossed more often than it says: it is here to compare with those papers.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from varts._validation import Floats, choice, integer, real
+from varts._validation import Floats, choice, real
 from varts.anytime import (
     ERROR,
     N_OPT,
@@ -23,16 +21,14 @@ from varts.anytime import (
     Evidence,
     Pairs,
     burn_in,
-    likelihood_ratio,
     mixture_for,
     pair_threshold,
-    stylised_threshold,
 )
 from varts.policies import VarTS
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.stats import ArmStats
 
-ForEngine = Literal["", "evidence", "user", "ratio"]
+ForEngine = Literal["", "evidence", "user"]
 
 
 class StopRule:
@@ -140,43 +136,6 @@ class StopAtError(StopRule):
         """
         left = np.flatnonzero(possible)
         return int(left[0]) if left.size == 1 else None
-
-
-@dataclass(frozen=True)
-class StopAtGLR(StopRule):
-    """Stop once the generalised likelihood ratio of the highest mean against every other reaches
-    log((1 + log t) / error), the "stylised" threshold of the literature.
-
-    It is not safe: two equal arms cross it more often than `error` says.
-
-    Args:
-        error: What the threshold is made from.
-        least: The rewards that every arm must have first.
-
-    >>> StopAtGLR(0.05).decide(ArmStats([400, 300], [1.3, 0.8], [420, 280]))
-    0
-    """
-
-    error: float = ERROR
-    least: int = 4
-
-    compiled: ClassVar[ForEngine] = "ratio"
-
-    def __post_init__(self) -> None:
-        real("error", self.error, above=0, below=1)
-        integer("least", self.least, at_least=2)
-
-    def decide(self, stats: ArmStats) -> int | None:
-        n, m2, a = stats.n, stats.m2, int(stats.mean.argmax())
-        others = np.arange(stats.K) != a
-        gap = stats.mean[a] - stats.mean[others]
-        if n.min() < self.least or m2.min() <= 0 or not (gap > 0).all():
-            return None
-        ratio = likelihood_ratio(n[a], m2[a], n[others], m2[others], gap)
-        return a if (ratio >= stylised_threshold(n.sum(), self.error)).all() else None
-
-    def numbers(self, K: int) -> Floats:
-        return np.array([self.error, 0.0, float(self.least)])
 
 
 @dataclass(frozen=True)
