@@ -101,9 +101,11 @@ test-oldest:  ## every test with the oldest versions that pyproject.toml allows,
 	$(call install-into,.venv-oldest) -c .venv-oldest/oldest.txt -e '.[all,dev]' || $(failed-install)
 	.venv-oldest/bin/python $(PYTEST) --tier full -W ignore $(TESTS)
 
-test-newest:  ## every test with the newest versions that pyproject.toml allows, in .venv-newest
+# Numba has an upper bound; this tries the newest release beyond it.
+test-newest:  ## every test with the newest versions, of Numba beyond what pyproject.toml allows, in .venv-newest
 	$(PYTHON) -m venv .venv-newest
 	$(call install-into,.venv-newest) --upgrade -e '.[all,dev]' || $(failed-install)
+	$(call install-into,.venv-newest) --upgrade numba || $(failed-install)
 	.venv-newest/bin/python $(PYTEST) --tier full $(TESTS)
 
 chaos: install  ## live experiments under kills, pauses, restarts, restores and wrong clocks; CHAOS='--kills 10' is short

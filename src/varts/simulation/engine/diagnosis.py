@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit, typeof
 
 from varts._validation import abbreviate
-from varts.simulation.engine.compiled.jit import OPTIONS, with_compiled_calls
+from varts.simulation.engine.compiled.jit import OPTIONS, called_functions, make_callable
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import Kernel
 
@@ -76,8 +76,10 @@ def _why(formula: Formula, error: Exception) -> str:
 
 
 def _compile(formula: Formula, arguments: tuple[Any, ...]) -> None:
-    function = with_compiled_calls(formula.function)
-    njit(error_model=OPTIONS["error_model"])(function).compile(tuple(map(typeof, arguments)))
+    for called in called_functions(formula.function).values():
+        make_callable(called)
+    compiled = njit(error_model=OPTIONS["error_model"])(formula.function)
+    compiled.compile(tuple(map(typeof, arguments)))
 
 
 def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int | None]]:

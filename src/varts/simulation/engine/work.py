@@ -37,6 +37,7 @@ from varts.simulation.engine.checkpoints import (
     allocate_notes,
     notes_of_thread,
 )
+from varts.simulation.engine.formula import StaleFunctionError
 from varts.simulation.engine.instances import (
     BLOCKS_PER_BATCH,
     check_problem,
@@ -243,6 +244,8 @@ class Work:
                 bar.stage(f"compiling {place}{label}")
             try:
                 compile_kernel(kernel)
+            except StaleFunctionError:
+                raise
             except Exception as error:  # Numba's are of many kinds
                 from varts.simulation.engine.diagnosis import diagnose
 

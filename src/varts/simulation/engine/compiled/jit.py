@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from numba.extending import overload, register_jitable
 from scipy import special
 
 from varts.policies.bayes_ucb import normal_quantile, student_quantile
-from varts.simulation.engine.formula import PACKAGES_KNOWN_BY_VERSION, name_in_package
+from varts.simulation.engine.formula import PACKAGES_KNOWN_BY_VERSION, Formula, StaleFunctionError
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
 # have to test for. fastmath stays off: results must not depend on the order of additions. Only
@@ -47,33 +47,10 @@ def compile_formula(function: Callable[..., Any]) -> Any:
 
     Formulas are written once, for NumPy arrays. Compiled, the same functions take numbers.
     """
-    return inlined(with_compiled_calls(getattr(function, "py_func", function)))
-
-
-def with_compiled_calls(function: FunctionType) -> FunctionType:
-    """Return a function that calls compiled versions of the functions that it calls by name.
-
-    Those of a user are compiled anew, because numbers that they read may have changed.
-    """
-    own = {}
-    for name, called in called_functions(function).items():
-        if name_in_package(called) is None:
-            own[name] = compile_formula(called)
-        else:
-            make_callable(called)
-    if not own:
-        return function
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells |= {name: CellType(own[name]) for name in cells if name in own}
-    made = FunctionType(
-        function.__code__,
-        {**function.__globals__, **own},
-        function.__name__,
-        function.__defaults__,
-        tuple(cells.values()),
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    plain = getattr(function, "py_func", function)
+    for called in called_functions(plain).values():
+        make_callable(called)
+    return inlined(plain)
 
 
 def called_functions(function: Any) -> dict[str, FunctionType]:
@@ -91,14 +68,23 @@ def _is_to_compile(value: Any) -> bool:
     return package not in PACKAGES_KNOWN_BY_VERSION  # Numba knows those, or not
 
 
-_callable: set[Callable[..., Any]] = set()
+_callable: dict[Callable[..., Any], str] = {}  # their contents when they were registered
 
 
 def make_callable(function: Any) -> None:
-    """Let compiled code call a plain function, which stays a plain function for Python."""
+    """Let compiled code call a plain function, which stays a plain function for Python.
+
+    Numba takes a function once per process, with the numbers that it reads at that time.
+    """
+    content = Formula.of(function, function.__name__).content
     if function in _callable:
+        if _callable[function] != content:
+            raise StaleFunctionError(
+                f"{function.__name__} reads numbers that have changed since it was compiled; run "
+                "its definition again, or pass what varies as an argument"
+            )
         return
-    _callable.add(function)
+    _callable[function] = content
     for called in called_functions(function).values():
         make_callable(called)
     register_jitable(error_model="numpy", nogil=True, forceinline=True)(function)
