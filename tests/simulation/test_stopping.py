@@ -168,7 +168,7 @@ def test_what_cannot_be_asked():
 # --------------------------------------------------------------------------------------- statistics
 
 
-class Careless(StopAtError):
+class Careless(StopAtError):  # noqa: N818  not an exception
     """The same evidence with a threshold that is far too low."""
 
     def numbers(self, K):
