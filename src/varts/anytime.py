@@ -428,7 +428,7 @@ class Evidence:
         while start < K:
             arms = strongest_first[start : start + count]
             rivals = np.flatnonzero(possible & (highs[middle] < lows[middle, arms[0]]))
-            if rivals.size == 0:  # the arms after this one can't rule out more
+            if rivals.size == 0:  # later arms can't rule out more
                 break
             decided = (highs[:, None, rivals] <= lows[:, arms, None]).all(axis=0)
             arm, rival = np.nonzero(decided)
