@@ -4,6 +4,8 @@ import numpy as np
 from scipy import special
 from scipy.stats import chisquare
 
+from varts import ArmStats
+
 
 def uniform_p(u, bins=50):
     """P-value of a chi-square test that u is uniform on [0, 1]; NaN counts as wrong."""
@@ -76,3 +78,9 @@ def p_best(loc, scale, df, nodes=8000):
                 product *= t_cdf(side, log_gap - np.log(scale[j]), df[j])
         result[i] = product.mean()
     return result
+
+
+def without_features(stats):
+    """The rewards of linear statistics alone."""
+    squares = np.maximum(stats.products[:, -1, -1], 0.0)
+    return ArmStats(stats.n, stats.mean[:, -1], squares)

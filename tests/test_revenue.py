@@ -152,8 +152,8 @@ def test_provenance_and_prior():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"chance": 0.5}, TypeError, "chance must be the least and the greatest, got 0.5"),
-        ({"chance": (0.5, 0.2)}, ValueError, "chance must be the least and the greatest"),
+        ({"chance": 0.5}, TypeError, "chance must be two numbers that increase, got 0.5"),
+        ({"chance": (0.5, 0.2)}, ValueError, "chance must be two numbers that increase"),
         ({"chance": (0.5, 1.2)}, ValueError, "greatest chance must be finite and >= 0 and <= 1"),
         ({"chance": ("a", 1)}, TypeError, "least chance must be finite"),
         ({"amount": -1}, ValueError, "amount must be finite and > 0, got -1"),

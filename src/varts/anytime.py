@@ -1,8 +1,8 @@
-"""Always-valid inference: what may be said of arms at every look, whoever chose them and why.
+"""Anytime-valid inference: statements about arms that hold no matter how often you look.
 
-First the evidence against a mean or a difference of means, from (n, mean, m2); then `Evidence`,
-which asks it about all arms; `burn_in` says how many skewed rewards it takes. The promise, its
-assumptions and what was measured are in docs/anytime.md.
+The first functions compute the evidence against a mean or a difference of means from (n, mean, m2).
+`Evidence` applies them to all arms, and `burn_in` says how many rewards skewed data need. The
+guarantee, its assumptions and our measurements are in docs/anytime.md.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["Evidence", "burn_in"]
 # The evidence against a mean, and against a difference of two means, as plain arithmetic.
 #
 # The evidence against "the mean of this arm is mu" is the log of a test martingale in the arm's own
-# Gaussian rewards, whose variance nobody knows (Lai 1976; Wang & Ramdas 2023). By Ville's
-# inequality it exceeds log(1/p) with probability p at most, at any look: the martingale is that of
-# the sequence of rewards the arm would pay, and a policy only decides how soon they are asked for.
+# Gaussian rewards of unknown variance (Lai 1976; Wang & Ramdas 2023). By Ville's inequality, the
+# probability that it ever exceeds log(1/p) is at most p. The martingale belongs to the sequence of
+# rewards that the arm would pay; a policy only decides how soon they are drawn.
 #
-# Two arms have independent sequences, so both martingales together are bounded by 1/(U V), U and V
-# uniform, which is Fisher's combination: chi-square with 4 degrees of freedom. Nothing is said
-# about the common mean, so that the one counts which has least evidence against it.
+# Two arms have independent sequences, so 1/(U V) bounds both martingales together, with U and V
+# uniform. That is Fisher's combination: chi-square with 4 degrees of freedom. The common mean is
+# unknown, so we take the one with the least evidence against it.
 #
 # Notation: c2 is the precision of the effect sizes that are mixed over, kappa = c2 / (n + c2).
 
@@ -41,15 +41,15 @@ Pairs = Literal["fisher", "product"]  # how the evidence of two arms is combined
 PAIRS: tuple[Pairs, ...] = ("fisher", "product")
 TUNED_ERROR = 0.05  # one c2 for all errors, so that intervals, p-values and verdicts agree
 
-# Points of [0, 1] that crowd at both ends, where the valley of an arm of little variance is narrow.
+# Points of [0, 1], dense at both ends, where the valley of an arm with a small variance is narrow.
 HALF_GRID = np.sin(np.linspace(0, np.pi / 2, 33)) ** 4 / 2
 GRID = np.unique(np.concatenate([HALF_GRID, 1 - HALF_GRID]))
 GOLDEN = (np.sqrt(5) - 1) / 2
-GOLDEN_STEPS = 36  # leave 3e-8 of a cell of the grid, whose square is the error of a minimum
+GOLDEN_STEPS = 36  # they leave 3e-8 of a grid cell; a minimum's error is the square of that
 
 
 def mixture_for(n_opt: float) -> float:
-    """The c2 whose intervals are narrowest after n_opt rewards; any other is as valid.
+    """Return the c2 whose intervals are narrowest after n_opt rewards. Any other c2 is also valid.
 
     It is n_opt / lam, where lam = -1 - W(-error^2 / e) on the lower branch of Lambert's W.
 
@@ -63,10 +63,11 @@ def mixture_for(n_opt: float) -> float:
 
 
 def mean_evidence(n: Any, gap: Any, m2: Any, c2: Any) -> Any:
-    """Evidence that the true mean is not `gap` away from the arm's mean, for n >= 2 and m2 > 0.
+    """Return the evidence that the true mean is not `gap` away from the arm's mean.
 
-    log(kappa)/2 + n/2 (log1p(r) - log1p(kappa r)) with r = n gap^2 / m2, written with one logarithm
-    instead of two that nearly cancel. At most (n - 1)/2 log(1/kappa), however small m2 is.
+    It is log(kappa)/2 + n/2 (log1p(r) - log1p(kappa r)) with r = n gap^2 / m2, written with one
+    logarithm instead of two that nearly cancel. It needs n >= 2 and m2 > 0, and is at most
+    (n - 1)/2 log(1/kappa), however small m2 is.
     """
     kappa = c2 / (n + c2)
     square = n * gap * gap
@@ -74,19 +75,18 @@ def mean_evidence(n: Any, gap: Any, m2: Any, c2: Any) -> Any:
 
 
 def mean_reach(n: Any, m2: Any, evidence: Any, c2: Any) -> Any:
-    """How far from the arm's mean that evidence is reached; infinite if it never is."""
+    """Return the distance from the arm's mean with this much evidence, or infinity."""
     log_kappa = np.log(c2 / (n + c2))
     growth = (2 * evidence - log_kappa) / n
     left = -np.expm1(np.minimum(growth + log_kappa, 0.0))
     finite = left > 0
-    # Rounding may leave -1e-17 where the evidence is that of the mean itself.
+    # At the mean itself, rounding may leave -1e-17.
     ratio = np.maximum(np.expm1(np.where(finite, growth, 0.0)), 0.0) / np.where(finite, left, 1.0)
     return np.where(finite, np.sqrt(m2 / n * ratio), np.inf)
 
 
 def rewards_for(evidence: float, c2: float) -> float:
-    """How many rewards it takes for evidence this large against any mean: with fewer, `mean_reach`
-    is infinite.
+    """Return how many rewards this much evidence needs. With fewer, `mean_reach` is infinite.
 
     No mean has more than (n - 1)/2 log(1/kappa) of evidence against it.
 
@@ -107,11 +107,11 @@ def rewards_for(evidence: float, c2: float) -> float:
 
 
 def pair_threshold(error: float, pairs: Pairs = "fisher") -> float:
-    """The evidence that a pair ever reaches by chance with at most this probability.
+    """Return the evidence that a pair ever reaches by chance with at most this probability.
 
-    "fisher" bounds the largest values of both martingales, however arms are chosen. "product" is
-    Ville's inequality for their product, which is a martingale if the choice of arms doesn't depend
-    on the rewards.
+    "fisher" bounds the largest values of both martingales, no matter how arms are chosen. "product"
+    is Ville's inequality for their product, which is a martingale if the choice of arms doesn't
+    depend on the rewards.
 
     >>> round(pair_threshold(0.05), 6), round(pair_threshold(0.05, "product"), 6)
     (4.743865, 2.995732)
@@ -120,7 +120,7 @@ def pair_threshold(error: float, pairs: Pairs = "fisher") -> float:
 
 
 def pair_p_value(evidence: Any, pairs: Pairs = "fisher") -> Any:
-    """The inverse of `pair_threshold`: the chance that evidence this large ever turns up.
+    """Return the chance of ever seeing this much evidence: the inverse of `pair_threshold`.
 
     >>> round(float(pair_p_value(pair_threshold(0.05))), 12)
     0.05
@@ -132,9 +132,10 @@ def pair_p_value(evidence: Any, pairs: Pairs = "fisher") -> Any:
 
 
 def pair_evidence(n: Any, m2: Any, n2: Any, m22: Any, gap: Any, c2: float) -> Floats:
-    """Evidence of two arms whose means are `gap` off what a hypothesis says of their difference.
+    """Return the evidence against a hypothesis about the difference of two means.
 
-    The two true means share out the gap as suits the hypothesis best.
+    Their sample means differ from the hypothesis by `gap`. The two true means divide the gap in the
+    way that is most favorable to the hypothesis.
     """
     gap = np.asarray(gap)
 
@@ -146,10 +147,10 @@ def pair_evidence(n: Any, m2: Any, n2: Any, m22: Any, gap: Any, c2: float) -> Fl
 
 
 def pair_reach(n: Any, m2: Any, n2: Any, m22: Any, evidence: float, c2: float) -> Floats:
-    """How large a gap must be for that evidence; infinite if none is large enough.
+    """Return the gap that gives this much evidence; infinite if no gap is large enough.
 
-    A gap is too small if the evidence can be split so that both arms' intervals still meet, hence
-    it is the largest sum of two such intervals' half widths. No search for a gap is needed.
+    A gap is too small if the evidence can be split so that both arms' intervals still meet. So the
+    result is the largest sum of half widths of two such intervals, and needs no search for a gap.
     """
     least = np.asarray(0.5 * np.log(c2 / (n + c2)))  # an arm's evidence against its own mean
     least2 = np.asarray(0.5 * np.log(c2 / (n2 + c2)))
@@ -161,7 +162,7 @@ def pair_reach(n: Any, m2: Any, n2: Any, m22: Any, evidence: float, c2: float) -
 
 
 def minimum(f: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """The smallest value of f on [low, high], elementwise: a grid, then golden sections."""
+    """Return the smallest value of f on [low, high], elementwise: a grid, then golden sections."""
     width = high - low
     values = np.stack([f(low + width * x) for x in GRID])
     at, least = values.argmin(axis=0), np.asarray(values.min(axis=0))
@@ -178,31 +179,32 @@ def minimum(f: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
 
 
 # ---------------------------------------------------------------------------- the likelihood ratio
-# The generalised likelihood ratio of two arms: what the literature on best-arm identification
-# stops by and samples by (Jourdan, Degenne & Kaufmann 2023), as plain arithmetic.
+# The generalized likelihood ratio of two arms with unknown variances, as plain arithmetic. EB-TCI
+# samples by it (Jourdan, Degenne & Kaufmann 2023).
 #
-# Against "both means are equal", with both variances unknown, an arm whose mean is `gap` off the
-# common one says n/2 log(1 + n gap^2 / m2). The common mean is the one with least to say against
-# it. Its promise is that of its threshold, which is why `Evidence` does not use it.
+# It tests "both means are equal". An arm whose mean is `gap` away from the common mean adds
+# n/2 log(1 + n gap^2 / m2), and the common mean is the one that makes the sum smallest. `Evidence`
+# doesn't use it, because the thresholds in use have no proof.
 
 
-# Of 200,000 pairs whose n, variances and gap ranged over orders of magnitude, 48 steps left more
-# than 1e-6 of the ratio in 1 of 10,000, and 6e-5 in the worst: the search is slow where it is flat.
+# We tried 200,000 pairs with n, variances and gap over orders of magnitude. After 48 steps the
+# relative error was above 1e-6 for 1 pair in 10,000, and 6e-5 for the worst: flat minima are slow.
 STEPS = 48
 
 
 def mean_ratio(n: Any, gap: Any, m2: Any) -> Any:
-    """What one arm says against a mean that is `gap` away from its own, for m2 > 0."""
+    """Return one arm's log-likelihood ratio against a mean `gap` away from its own, for m2 > 0."""
     return 0.5 * n * np.log1p(n * gap * gap / m2)
 
 
 def likelihood_ratio(n: Any, m2: Any, n2: Any, m22: Any, gap: Any) -> Any:
-    """What two arms whose means are `gap` apart say against equal means, for m2 > 0 of both.
+    """Return the log-likelihood ratio of two arms against equal means, for m2 > 0 of both.
 
-    With x the share of the gap that the first arm gives way, a minimum has x = b / (a + b), where
-    a = n / (m2/n + (x gap)^2), and b is that of the other arm with 1 - x. The right side grows with
-    x, so that repeating it goes up from x = 0 to the smallest solution, down from x = 1 to the
-    largest. As the solutions are those of a cubic, there is no other minimum.
+    Their sample means are `gap` apart. Let x be the part of the gap between the first arm and the
+    common mean. A minimum has x = b / (a + b), where a = n / (m2/n + (x gap)^2) and b is the same
+    for the other arm with 1 - x. The right side grows with x, so repeating it moves up from x = 0
+    to the smallest solution, and down from x = 1 to the largest. The solutions are the roots of a
+    cubic, so there is no other minimum.
 
     >>> round(float(likelihood_ratio(60.0, 118.0, 50.0, 12.25, 0.5)), 8)
     3.1813687
@@ -220,9 +222,9 @@ def likelihood_ratio(n: Any, m2: Any, n2: Any, m22: Any, gap: Any) -> Any:
 
 
 def transport_cost(gap: Any, variance: Any, variance2: Any) -> Any:
-    """The same where the means' variances are taken as known: never less than the ratio.
+    """Return the log-likelihood ratio for known variances of both means: an upper bound.
 
-    It is what T3C chooses a challenger by: 0 unless the leader is ahead, `gap` > 0.
+    T3C chooses its challenger by it. It is 0 unless the leader is ahead, `gap` > 0.
 
     >>> round(float(transport_cost(0.5, 118 / 60**2, 12.25 / 50**2)), 8)
     3.31760543
@@ -231,7 +233,7 @@ def transport_cost(gap: Any, variance: Any, variance2: Any) -> Any:
 
 
 def stylised_threshold(rounds: Any, error: Any) -> Any:
-    """The threshold of most experiments in the literature, log((1 + log t) / error).
+    """Return log((1 + log t) / error), the threshold of most experiments in the literature.
 
     It has no proof, and two equal arms cross it more often than `error` says (docs/best-arm.md).
     """
@@ -241,22 +243,22 @@ def stylised_threshold(rounds: Any, error: Any) -> Any:
 # ---------------------------------------------------------------------------------- skewed rewards
 # How many rewards it takes before skewed ones may be treated as Gaussian.
 #
-# A mean of skewed rewards is Gaussian enough, and their variance known well enough, after a number
-# of rewards in proportion to their kurtosis. Where rewards are 0 or 1 and p of them are 1, the
-# kurtosis is about 1/p, so that it is a number of ones.
+# After a number of rewards proportional to their kurtosis, a mean of skewed rewards is Gaussian
+# enough and their variance is known well enough. For rewards of 0 and 1, a share p of them 1, the
+# kurtosis is about 1/p, so this is a number of ones.
 
 
-# Rewards per unit of kurtosis, of 1, 2, 3, 5, 7.5, 10, 15, 20 and 30, chosen in other worlds than
-# those of docs/anytime.md, which says what they gave. For pairs 10 is the smallest that kept errors
-# of 5, 1 and 0.1 %. A mean's bound is less generous: 15 kept 5 and 1 %, and 20 leaves a margin.
+# Rewards per unit of kurtosis. We chose among 1, 2, 3, 5, 7.5, 10, 15, 20 and 30, in other worlds
+# than those of docs/anytime.md, which has the results. For pairs, 10 is the smallest that kept
+# errors of 5, 1 and 0.1 %. For means, 15 kept 5 and 1 %, and 20 leaves a margin.
 PAIR_BURN_IN, MEAN_BURN_IN = 10.0, 20.0
 
 
 def burn_in(kurtosis: float | None) -> tuple[float, float]:
-    """How many rewards an arm needs before it is compared, and before its own interval is stated.
+    """Return how many rewards an arm needs before it is compared, and before it has an interval.
 
     Args:
-        kurtosis: That of the rewards; None if they are Gaussian for certain, which takes none.
+        kurtosis: The kurtosis of the rewards; None if they are certainly Gaussian.
 
     >>> burn_in(18.05)      # 0 or 1, with 5 % ones: about ten and twenty of them
     (180.5, 361.0)
@@ -268,34 +270,34 @@ def burn_in(kurtosis: float | None) -> tuple[float, float]:
 
 
 # ---------------------------------------------------------------------------------------- all arms
-# `Evidence`: what the statistics of arms say at any look.
+# `Evidence`: anytime-valid statements about all arms.
 
 
-N_OPT = 1000.0  # rewards of an arm at which intervals are narrowest, unless told otherwise
+N_OPT = 1000.0  # rewards of an arm at which intervals are narrowest, by default
 ERROR = 0.05
 ROUNDING = 8 * np.finfo(np.float64).eps  # of a mean: rewards that differ by less are equal
-SPLITS = 9  # of the evidence between two arms, to see which pairs could be decided at all
-MOST_PAIRS = 200_000  # that are looked at in one go
+SPLITS = 9  # ways to split the evidence between two arms, to find pairs that could be decided
+MOST_PAIRS = 200_000  # examined at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What may be said of arms at every look together, whichever policy chose them.
+    """Anytime-valid intervals and comparisons of arms, under any policy.
 
-    Exact for independent Gaussian rewards whose mean and variance stay as they are; other rewards
-    need their kurtosis. Not for statistics with a half-life, nor for units with several rewards.
+    They are exact for independent Gaussian rewards with constant means and variances. Other rewards
+    need their kurtosis. Don't use them for statistics with a half-life, or for units with several
+    rewards.
 
     Args:
         stats: The statistics of all arms that ever took part.
-        kurtosis: That of the rewards, from `Tails.of(stats)`: an arm is heard only after
-            `burn_in(kurtosis)` rewards. None if they are Gaussian for certain.
+        kurtosis: The kurtosis of the rewards, from `Tails.of(stats)`: an arm counts only after
+            `burn_in(kurtosis)` rewards. None if they are certainly Gaussian.
         n_opt: The rewards per arm at which intervals should be narrowest, chosen before the first
             look. A factor of 3 costs 5 % of width.
-        pairs: How the evidence of two arms is combined. "fisher" is valid whichever policy chose.
+        pairs: How the evidence of two arms is combined. "fisher" is valid under any policy.
             "product" needs less evidence: ln(1/error) instead of 4.74 at 5 %. It is a theorem only
             if the choice of arms doesn't depend on the rewards, as with an even split. With a
-            policy that learns there is no proof; docs/anytime.md has the false alarms that were
-            measured.
+            policy that learns there is no proof; docs/anytime.md has the measured false alarms.
 
     >>> evidence = Evidence(ArmStats([400, 300, 300], [1.3, 0.8, 1.2], [420, 280, 300]))
     >>> evidence.possible_best()
@@ -320,20 +322,20 @@ class Evidence:
         real("n_opt", self.n_opt, above=0)
 
     def mean_intervals(self, level: float = CONFIDENCE) -> tuple[Floats, Floats]:
-        """Intervals of the arms' means, each of which holds at all looks together.
+        """Return an anytime-valid interval for each arm's mean.
 
         Args:
-            level: The chance that the interval of an arm never misses its mean.
+            level: The probability that an arm's interval never misses its mean.
 
         Returns:
-            The lower and the upper ends; infinite while an arm has said too little.
+            The lower and the upper ends; infinite while an arm has too few rewards.
         """
         level = real("level", level, above=0, below=1)
-        half = self._reach(-np.log1p(-level), self._heard(burn_in(self.kurtosis)[1]))
+        half = self._reach(-np.log1p(-level), self._counts(burn_in(self.kurtosis)[1]))
         return self.stats.mean - half, self.stats.mean + half
 
     def rewards_needed(self, level: float = CONFIDENCE) -> float:
-        """How many rewards an arm needs before `mean_intervals` has an interval for it.
+        """Return how many rewards an arm needs before `mean_intervals` has an interval for it.
 
         Args:
             level: The level of that interval.
@@ -346,15 +348,15 @@ class Evidence:
         return max(burn_in(self.kurtosis)[1], rewards_for(-np.log1p(-level), self._c2))
 
     def against(self, a: Any, b: Any, difference: Any = 0.0) -> Floats:
-        """Evidence that the mean of a minus that of b is not `difference`, in natural logarithms.
+        """Return the evidence, a natural logarithm, that mean(a) - mean(b) is not `difference`.
 
         Args:
             a: The index of an arm, or several.
             b: The index of another, or several.
-            difference: What the hypothesis says.
+            difference: The hypothesis.
 
         Returns:
-            At most 0 where nothing is said; `p_value` translates it.
+            At most 0 where there is no evidence; `p_value` translates it.
 
         >>> Evidence(ArmStats([400, 300], [1.3, 0.8], [420, 280])).against(0, 1).round(2)
         np.float64(14.02)
@@ -363,31 +365,31 @@ class Evidence:
         return self._against(a, b, reals("difference", difference))
 
     def p_value(self, a: Any, b: Any, difference: Any = 0.0) -> Floats:
-        """The anytime p-value of "the mean of a minus that of b is `difference`".
+        """Return the anytime-valid p-value of the hypothesis mean(a) - mean(b) = `difference`.
 
-        If that is so, the chance that it is ever below p, at any look, is at most p.
+        If the hypothesis is true, the chance that the p-value is ever below p is at most p.
 
         Args:
             a: The index of an arm, or several.
             b: The index of another, or several.
-            difference: What the hypothesis says.
+            difference: The hypothesis.
         """
         return np.asarray(pair_p_value(self.against(a, b, difference), self.pairs))[()]
 
     def difference_interval(
         self, a: Any, b: Any, level: float = CONFIDENCE
     ) -> tuple[Floats, Floats]:
-        """The interval of the mean of a minus that of b that holds at all looks together.
+        """Return an anytime-valid interval for mean(a) - mean(b).
 
-        It has the differences whose `p_value` is above 1 - level.
+        It contains the differences whose `p_value` is above 1 - level.
 
         Args:
             a: The index of an arm, or several.
             b: The index of another, or several.
-            level: The chance that the interval never misses.
+            level: The probability that the interval never misses.
 
         Returns:
-            The lower and the upper end; infinite while one of the two arms has said too little.
+            The lower and the upper end; infinite while one of the two arms has too few rewards.
 
         >>> low, high = Evidence(
         ...     ArmStats([400, 300], [1.3, 0.8], [420, 280])
@@ -397,27 +399,27 @@ class Evidence:
         """
         threshold = pair_threshold(1 - real("level", level, above=0, below=1), self.pairs)
         a, b = self._arms("a", a), self._arms("b", b)
-        (n, m2), heard = self._harmless, self._compared
+        (n, m2), counts = self._harmless, self._compared
         half = pair_reach(n[a], m2[a], n[b], m2[b], threshold, self._c2)
-        half = np.where(heard[a] & heard[b], half, np.inf)
+        half = np.where(counts[a] & counts[b], half, np.inf)
         middle = self.stats.mean[a] - self.stats.mean[b]
         return (middle - half)[()], (middle + half)[()]
 
     def possible_best(self, error: float = ERROR) -> NDArray[np.bool_]:
-        """Which arms may still have the highest mean.
+        """Return which arms may still have the highest mean.
 
-        An arm is ruled out by another one whose mean is higher for certain. The best arm could only
-        be ruled out in its own K - 1 pairs, each of which is held to error / (K - 1).
+        An arm is ruled out by another arm whose mean is certainly higher. Only its own K - 1 pairs
+        could rule out the best arm, so each pair gets an error of error / (K - 1).
 
         Args:
-            error: The chance of ever ruling out the best arm, at any look.
+            error: The probability of ever ruling out the best arm, no matter how often you look.
         """
         error = real("error", error, above=0, below=1)
         K, mean = self.stats.K, self.stats.mean
         possible = np.ones(K, dtype=bool)
         threshold = pair_threshold(error / max(K - 1, 1), self.pairs)
-        # A pair is decided only if its intervals do not meet however the evidence is split between
-        # the two arms. A few splits show which pairs are worth the search for the worst one.
+        # A pair is decided only if no split of the evidence between the two arms lets their
+        # intervals meet. A few splits show for which pairs to search for the worst split.
         parts = np.linspace(0, threshold, SPLITS)
         reach = np.stack([self._reach(part, self._compared) for part in parts])
         lows, highs, middle = mean - reach, mean + reach[::-1], SPLITS // 2
@@ -426,21 +428,21 @@ class Evidence:
         while start < K:
             arms = strongest_first[start : start + count]
             rivals = np.flatnonzero(possible & (highs[middle] < lows[middle, arms[0]]))
-            if rivals.size == 0:  # what this arm cannot rule out, those after it cannot either
+            if rivals.size == 0:  # later arms can't rule out more
                 break
             decided = (highs[:, None, rivals] <= lows[:, arms, None]).all(axis=0)
             arm, rival = np.nonzero(decided)
             evidence = self._against(arms[arm], rivals[rival], np.zeros(()))
             possible[rivals[rival[evidence >= threshold]]] = False
-            # The first few rule out nearly all that can be: few pairs are left for many arms.
+            # The first few arms rule out nearly all others, so take more arms at a time.
             start, count = start + count, min(2 * count, max(1, MOST_PAIRS // rivals.size))
         return possible
 
     def certain_best(self, error: float = ERROR) -> int | None:
-        """The arm that has the highest mean for certain: all others are ruled out. Else None.
+        """Return the arm with the highest mean once all others are ruled out, otherwise None.
 
         Args:
-            error: The chance of ever naming an arm that is not the best, at any look.
+            error: The probability of ever naming a wrong arm, no matter how often you look.
 
         >>> Evidence(ArmStats([400, 300], [1.3, 0.8], [420, 280])).certain_best()
         0
@@ -458,29 +460,29 @@ class Evidence:
 
     @cached_property
     def _compared(self) -> NDArray[np.bool_]:
-        """Which arms are heard in comparisons."""
-        return self._heard(burn_in(self.kurtosis)[0])
+        """Which arms have enough rewards for comparisons."""
+        return self._counts(burn_in(self.kurtosis)[0])
 
     @cached_property
     def _harmless(self) -> tuple[Floats, Floats]:
-        """n and m2, with some number for arms that no formula is made for."""
-        said = self._heard(0.0)
-        return np.where(said, self.stats.n, 2.0), np.where(said, self.stats.m2, 1.0)
+        """n and m2, with valid numbers for arms that the formulas can't take."""
+        valid = self._counts(0.0)
+        return np.where(valid, self.stats.n, 2.0), np.where(valid, self.stats.m2, 1.0)
 
-    def _heard(self, rewards: float) -> NDArray[np.bool_]:
-        """Which arms have so many rewards, and not all equal: those do not show a variance."""
+    def _counts(self, rewards: float) -> NDArray[np.bool_]:
+        """Which arms have this many rewards, not all equal: equal ones don't show a variance."""
         n, mean, m2 = self.stats.n, self.stats.mean, self.stats.m2
         return np.asarray((n >= max(rewards, 2.0)) & (m2 > n * (ROUNDING * np.abs(mean)) ** 2))
 
-    def _reach(self, evidence: float, heard: NDArray[np.bool_]) -> Floats:
-        return np.where(heard, mean_reach(*self._harmless, evidence, self._c2), np.inf)
+    def _reach(self, evidence: float, counts: NDArray[np.bool_]) -> Floats:
+        return np.where(counts, mean_reach(*self._harmless, evidence, self._c2), np.inf)
 
     def _against(self, a: Any, b: Any, difference: Floats) -> Floats:
-        """Zero where one of the two arms is not heard."""
-        (n, m2), heard = self._harmless, self._compared
+        """Zero where one of the two arms has too few rewards."""
+        (n, m2), counts = self._harmless, self._compared
         gap = np.abs(self.stats.mean[a] - self.stats.mean[b] - difference)
         evidence = pair_evidence(n[a], m2[a], n[b], m2[b], gap, self._c2)
-        return np.asarray(np.where(heard[a] & heard[b], evidence, 0.0))[()]
+        return np.asarray(np.where(counts[a] & counts[b], evidence, 0.0))[()]
 
     def _arms(self, name: str, value: Any) -> NDArray[np.int64]:
         K, arms = self.stats.K, np.asarray(value)

@@ -1,5 +1,7 @@
-"""The paper's two bounds of the Bayes regret, with delta = 1/n by default, and two classical lower
-bounds of the regret on one instance; natural logarithms."""
+"""The paper's two upper bounds on the Bayes regret, and two classical lower bounds for an instance.
+
+delta is 1/n by default. Logarithms are natural.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ P = TypeVar("P", bound=Prior)
 def theorem1(
     prior: PriorLike, sigma: Any, n: int, delta: float | None = None, *, K: int | None = None
 ) -> float:
-    """Return Theorem 1's bound: Thompson sampling with known standard deviations of the rewards.
+    """Return Theorem 1's bound, for Thompson sampling with known standard deviations.
 
     Args:
-        prior: A Normal, or whatever stands for one.
+        prior: A Normal, in any form that `prior_from` takes.
         sigma: The rewards' standard deviation, shared or per arm.
         n: The number of rounds.
         delta: In (0, 1); 1/n by default.
@@ -42,7 +44,7 @@ def theorem1(
         )
     sigma = np.broadcast_to(sigma, sigma0.shape)
     tail = np.sqrt(2 / np.pi) * sigma0.sum() * n * delta
-    # log(1 + n sigma0^2/sigma^2), which a tiny sigma does not overflow
+    # log(1 + n sigma0^2/sigma^2), written so that a tiny sigma doesn't overflow
     log = np.logaddexp(0, np.log(n) + 2 * (np.log(sigma0) - np.log(sigma)))
     width = (sigma**2 * log + sigma0**2).sum()
     return float(tail + np.sqrt(2 * n * width * np.log(1 / delta)))
@@ -56,14 +58,14 @@ def theorem2(
     *,
     K: int | None = None,
 ) -> float:
-    """Return Theorem 2's bound: VarTS with its prior, which needs every alpha > 1.
+    """Return Theorem 2's bound, for VarTS with its prior. Every alpha must be > 1.
 
     Args:
-        prior: A NormalGamma, or whatever stands for one.
+        prior: A NormalGamma, in any form that `prior_from` takes.
         n: The number of rounds.
         delta: In (0, 1); 1/n by default.
-        corrected: Whether to put back the factor sqrt(2) that the printed first term,
-            C sqrt(n log(1/delta)), lost on the way through the proof (docs/errata.md).
+        corrected: Whether to restore the factor sqrt(2) that is missing from the printed first
+            term, C sqrt(n log(1/delta)); see docs/errata.md.
         K: The number of arms; needed for a prior that all arms share.
 
     >>> prior = NormalGamma(mu=[0, 0], kappa=10, alpha=4, beta=1)
@@ -88,7 +90,7 @@ def lai_robbins(mean: Any, sigma: Any = None) -> float:
 
     Args:
         mean: The arms' means.
-        sigma: The known standard deviation of Gaussian rewards, shared or per arm; left out for
+        sigma: The known standard deviation of Gaussian rewards, shared or per arm; None for
             rewards of 0 and 1.
 
     >>> round(lai_robbins([0.5, 0.0], sigma=1.0), 6)         # 2 sigma^2 / gap
@@ -109,8 +111,8 @@ def lai_robbins(mean: Any, sigma: Any = None) -> float:
 def burnetas_katehakis(mean: Any, sigma: Any) -> float:
     """Return the factor of log n in Burnetas & Katehakis' lower bound for unknown variances.
 
-    It is as that of Lai & Robbins, for Gaussian rewards of which neither mean nor variance is
-    known: the divergence is log(1 + gap^2 / sigma^2) / 2.
+    It is like the bound of Lai & Robbins, for Gaussian rewards with unknown means and variances:
+    the divergence is log(1 + gap^2 / sigma^2) / 2.
 
     Args:
         mean: The arms' means.
@@ -141,7 +143,7 @@ def _c_squared(kappa: Floats, alpha: Floats, beta: Floats, n: int) -> Floats:
 
 
 def _written_out(prior: P, K: int | None) -> P:
-    """The prior with an entry per arm: both theorems sum over the arms."""
+    """Return the prior with an entry per arm, because both theorems sum over arms."""
     if prior.K is None and K is None:
         raise ValueError("K must be given for a prior that all arms share, got None")
     return prior.for_arms(prior.K if K is None else integer("K", K, at_least=1))

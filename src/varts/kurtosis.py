@@ -1,16 +1,16 @@
-"""How far rewards are from Gaussian, and what follows for what they tell.
+"""How far rewards are from Gaussian, and what that means for learning variances.
 
-The sample variance of n rewards of kurtosis k is as uncertain as that of n 2/(k - 1) Gaussian ones:
-so much is a reward worth for learning an arm's variance. Revenue, where few buy and some buy much,
-has a kurtosis in the hundreds; who takes its rewards for Gaussian is sure of a variance that nobody
-can know yet.
+The sample variance of n rewards with kurtosis k is as uncertain as that of n 2/(k - 1) Gaussian
+rewards. So a reward counts as 2/(k - 1) of a Gaussian one when we learn an arm's variance. Revenue,
+where few buy and some buy much, has a kurtosis in the hundreds. Treating such rewards as Gaussian
+means trusting a variance that the data can't show yet.
 
-Where rewards are skewed, an arm's variance also moves with its mean. In a natural exponential
-family dV/dmean is the third central moment over the second. What is left to learn of the variance
-once the mean is known is (k - 1 - skewness^2) / 2: nothing for 0/1 rewards, whose mean says it all.
+If rewards are skewed, an arm's variance also moves with its mean. In a natural exponential family,
+dV/dmean is the third central moment divided by the second. Once the mean is known, the remaining
+uncertainty about the variance is (k - 1 - skewness^2) / 2: nothing for 0/1 rewards, whose mean
+determines their variance.
 
-All of it is measured within arms, so that arms of different means or variances are no sign of
-tails.
+Everything is measured within arms, so different means or variances of arms don't look like tails.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from varts._validation import Floats, real
 from varts.stats import ArmStats
 
 GAUSSIAN_KURTOSIS = 3.0
-# How many rewards of Gaussian worth it takes before an arm's own skewness counts as much as that of
-# all arms. Chosen, as the power below, on worlds that docs/tails.md does not judge them on.
+# After this many rewards, in Gaussian rewards, an arm's own skewness counts as much as that of all
+# arms. We chose it, like the power below, on other worlds than those of docs/tails.md.
 OWN_SKEWNESS = 5.0
-# Who chooses pays for doubt by exploring, and gains by trusting a variance somewhat sooner than one
-# who reports: the worth of a reward to this power.
+# A policy pays for doubt with exploration, so it should trust a variance somewhat sooner than a
+# report does: it uses the weight of a reward to this power.
 CHOOSING_POWER = 0.75
 
 
 @dataclass(frozen=True)
 class Tails:
-    """The shape of rewards within their arms; by default that of Gaussian ones.
+    """The shape of rewards within their arms; Gaussian by default.
 
     Args:
         slope: How much an arm's variance grows with each unit of its mean.
@@ -43,7 +43,7 @@ class Tails:
             with the sign of the slope.
         kurtosis: Fourth central moment over the squared variance, the mean of the arms; 3 for
             Gaussian rewards, at least 1.
-        n: How many rewards it was measured on.
+        n: How many rewards these numbers come from.
 
     >>> buys = [0.0] * 96 + [20.0, 25.0, 30.0, 60.0]
     >>> tails = Tails.of(ArmStats.from_rewards([buys]))
@@ -64,7 +64,7 @@ class Tails:
 
     @classmethod
     def of(cls, stats: ArmStats) -> Tails:
-        """Measure the tails of the rewards so far; those of Gaussian ones if nothing is known.
+        """Measure the tails of the rewards so far; Gaussian ones if nothing is known.
 
         Args:
             stats: The arms' statistics, with m3 and m4.
@@ -76,7 +76,7 @@ class Tails:
         if stats.m3 is None or stats.m4 is None or not spread.any():
             return cls()
         n, m2, m3, m4 = (x[spread] for x in (stats.n, stats.m2, stats.m3, stats.m4))
-        # In units of the sd: rewards near 1e-80 have no fourth power.
+        # In units of the sd, because the fourth power of rewards near 1e-80 underflows.
         sd = np.sqrt(m2 / n)
         total = float(n.sum())
         squared_skewness = float((((m3 / sd / sd) / sd) ** 2 / n).sum()) / total
@@ -85,29 +85,29 @@ class Tails:
         return cls(
             slope,
             float(np.copysign(np.sqrt(squared_skewness), slope)),
-            max(kurtosis, 1 + squared_skewness),  # as it is, but for rounding
+            max(kurtosis, 1 + squared_skewness),  # true except for rounding
             total,
         )
 
     @property
     def weight(self) -> float:
-        """What a reward tells about its arm's variance, in Gaussian rewards; at most 1."""
+        """How many Gaussian rewards a reward counts as for learning a variance; at most 1."""
         return float(variance_weight(self.kurtosis))
 
     @property
     def weight_given_mean(self) -> float:
-        """The same where the variance is taken to move with the mean by `slope`."""
+        """The same if the variance moves with the mean by `slope`."""
         return float(variance_weight(self.kurtosis - self.skewness**2))
 
     @property
     def weight_for_choosing(self) -> float:
-        """The same for who chooses arms: more than `worth`, since doubt costs exploration."""
+        """The same for choosing arms: more than `weight`, because doubt costs exploration."""
         return float(weight_for_choosing(self.kurtosis))
 
     def slopes(self, stats: ArmStats) -> Floats:
         """Return how much each arm's variance grows with its mean.
 
-        An arm's own skewness says so once it has enough rewards, before that `slope` does.
+        With enough rewards, an arm's own skewness determines this; before that, `slope` does.
 
         Args:
             stats: The arms' statistics, with m3.
@@ -124,7 +124,7 @@ class Tails:
         return np.where(stats.m2 + prior > 0, own, 0.0)
 
     def merge(self, other: Tails) -> Tails:
-        """Both together, each by the number of rewards it was measured on.
+        """Return the average of both, weighted by their numbers of rewards.
 
         Args:
             other: The tails of other rewards.
@@ -142,16 +142,16 @@ class Tails:
         return Tails(slope, float(np.copysign(np.sqrt(square), slope)), kurtosis, n)
 
     def mirrored(self) -> Tails:
-        """The tails of -reward."""
+        """Return the tails of -reward."""
         return Tails(-self.slope, -self.skewness, self.kurtosis, self.n)
 
     def to_dict(self) -> dict[str, float]:
-        """Plain values by name."""
+        """Return plain values by name."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, body: Any) -> Tails:
-        """Make tails of what `to_dict` returned.
+        """Make tails from the result of `to_dict`.
 
         Args:
             body: Plain values by name.
@@ -163,7 +163,7 @@ class Tails:
 
 
 def kurtosis_of(n: Any, m2: Any, m4: Any) -> Any:
-    """Return the kurtosis of rewards that are not all equal: numbers, arrays and compiled loops.
+    """Return the kurtosis of rewards that are not all equal, for numbers, arrays and the engine.
 
     Args:
         n: How many there are.
@@ -177,7 +177,7 @@ def kurtosis_of(n: Any, m2: Any, m4: Any) -> Any:
 
 
 def variance_weight(kurtosis: Any) -> Any:
-    """Return what a reward of this kurtosis tells about a variance, in Gaussian rewards.
+    """Return how many Gaussian rewards a reward counts as for learning a variance.
 
     Args:
         kurtosis: At least 1.
@@ -189,7 +189,7 @@ def variance_weight(kurtosis: Any) -> Any:
 
 
 def weight_for_choosing(kurtosis: Any) -> Any:
-    """Return what such a reward counts for a policy that chooses by what it learns.
+    """Return the same for a policy, which gains by trusting variances sooner.
 
     Args:
         kurtosis: At least 1.

@@ -1,9 +1,9 @@
-"""What an arm has paid to whom: a count, the means of features and reward, their cross products.
+"""Statistics of arms whose rewards depend on features: counts, means and cross products.
 
-The last column of `mean` and the last row and column of `products` are the reward's, the others
-the features'. Products are of deviations from the means, so features and rewards like 1e9 +/- 1
-keep their digits, and they merge in any order, as those of `ArmStats` do: this is Chan's formula
-with vectors. Without features it is `ArmStats` itself.
+The last column of `mean` and the last row and column of `products` belong to the reward, the others
+to the features. Products are of deviations from the means, so features and rewards like 1e9 +/- 1
+keep their digits. They merge in any order, like those of `ArmStats`: this is Chan's formula with
+vectors. Without features it is `ArmStats` itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from varts._validation import Floats, abbreviate, integer, reals
-from varts.stats import ArmStats
 
-ROUNDING = 1e-9  # relative: a matrix that is less lopsided is symmetric
+ROUNDING = 1e-9  # relative: a smaller asymmetry is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +62,14 @@ class LinearStats:
 
     @classmethod
     def _trusted(cls, n: Floats, mean: Floats, products: Floats) -> LinearStats:
-        """Skip the checks for arrays this module made itself."""
+        """Make statistics from arrays that are known to be valid."""
         stats = object.__new__(cls)
         stats._keep(n, mean, products)
         return stats
 
     @classmethod
     def empty(cls, K: int, d: int) -> LinearStats:
-        """K arms without a single reward.
+        """Return the statistics of K arms without rewards.
 
         Args:
             K: The number of arms.
@@ -90,12 +89,12 @@ class LinearStats:
         return int(self.mean.shape[1]) - 1
 
     def observe(self, arm: Any, x: Any, reward: Any) -> LinearStats:
-        """With one reward more, or with many.
+        """Return the statistics after one more reward, or several.
 
         Args:
             arm: The index of the arm that was played, or one per reward.
-            x: The features of whom it was played for; a row per reward if there are many.
-            reward: The reward, or a sequence as long as that of the arms.
+            x: The features of the unit; a row per reward if there are several.
+            reward: The reward, or one per arm index.
         """
         arms, rewards = np.atleast_1d(np.asarray(arm)), np.atleast_1d(reals("reward", reward))
         features = np.atleast_2d(reals("x", x)) if self.d else np.zeros((len(rewards), 0))
@@ -119,7 +118,7 @@ class LinearStats:
         return LinearStats._trusted(n, mean, products)
 
     def merge(self, other: LinearStats) -> LinearStats:
-        """The statistics of both sets of rewards together.
+        """Return the statistics of both sets of rewards together.
 
         Args:
             other: Other rewards of the same arms, with the same features.
@@ -135,18 +134,18 @@ class LinearStats:
         return LinearStats._trusted(*merged_products(*mine, *others))
 
     def take(self, arms: Any) -> LinearStats:
-        """The statistics of some of the arms.
+        """Return the statistics of some of the arms.
 
         Args:
-            arms: Their indices, in the order they are to have.
+            arms: Their indices, in the order of the result.
         """
         return LinearStats._trusted(self.n[arms], self.mean[arms], self.products[arms])
 
     def mirrored(self, reflection: float = 0.0) -> LinearStats:
-        """The statistics of `reflection - reward`, for where lower is better.
+        """Return the statistics of `reflection - reward`, for when lower is better.
 
         Args:
-            reflection: What the rewards are subtracted from.
+            reflection: The number to subtract the rewards from.
         """
         mean, products = self.mean.copy(), self.products.copy()
         mean[:, -1] = reflection - mean[:, -1]
@@ -155,23 +154,15 @@ class LinearStats:
         return LinearStats._trusted(self.n, mean, products)
 
     def pooled(self) -> LinearStats:
-        """All arms seen as one, merged at once rather than two by two."""
+        """Return all arms merged into one, at once rather than two by two."""
         n = self.n.sum()
         share = self.n / n if n > 0 else np.zeros(self.K)
         mean = (self.mean * share[:, None]).sum(axis=0)
         gap = self.mean - mean
         square = gap[:, :, None] * gap[:, None, :]
-        # In the order of `ArmStats.pooled`: without features not a bit may differ.
+        # Add in the order of `ArmStats.pooled`, so that without features all bits agree.
         products = (self.products + self.n[:, None, None] * square).sum(axis=0)
         return LinearStats._trusted(np.array([n]), mean[None], products[None])
-
-    def without_features(self) -> ArmStats:
-        """The same rewards, whoever they came from.
-
-        >>> LinearStats.empty(1, 1).observe([0, 0], [[1.0], [2.0]], [5.0, 7.0]).without_features()
-        ArmStats(n=[2.], mean=[6.], m2=[2.])
-        """
-        return ArmStats(self.n, self.mean[:, -1], np.maximum(self.products[:, -1, -1], 0.0))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LinearStats) and all(
@@ -199,7 +190,7 @@ def row_moments(rows: Floats) -> tuple[float, Floats, Floats]:
 def merged_products(
     n: Any, mean: Floats, products: Floats, n2: Any, mean2: Floats, products2: Floats
 ) -> tuple[Any, Floats, Floats]:
-    """`varts.stats.merged` for vectors: two sets of rows as one, of one arm or of many.
+    """Merge two sets of rows, of one arm or many: `varts.stats.merged` for vectors.
 
     Args:
         n: The number of rows of the first set, or their weight.
@@ -210,7 +201,7 @@ def merged_products(
         products2: Its products.
     """
     total = n + n2
-    share = np.asarray(n2 / np.maximum(total, 1e-300))  # 0 of none
+    share = np.asarray(n2 / np.maximum(total, 1e-300))  # 0 if both are empty
     gap = mean2 - mean
     weight = np.asarray(n * share)[..., None, None]
     square = gap[..., :, None] * gap[..., None, :]
@@ -218,7 +209,7 @@ def merged_products(
 
 
 def is_symmetric(matrix: Floats) -> bool:
-    """Whether a matrix per arm is symmetric but for rounding, whatever the features' units are.
+    """Return whether matrices are symmetric up to rounding, in any units of the features.
 
     Args:
         matrix: A matrix per arm, or one, with squares on its diagonal.
@@ -229,7 +220,7 @@ def is_symmetric(matrix: Floats) -> bool:
 
 
 def feature_rows(x: Any, d: int) -> Floats:
-    """Return features as an array with `d` of them in its last axis, or raise.
+    """Validate features and return them as an array whose last axis has length `d`.
 
     Args:
         x: The features of one unit, or a row of them per unit.
@@ -238,15 +229,15 @@ def feature_rows(x: Any, d: int) -> Floats:
     rows = reals("x", x if np.size(x) or d else np.zeros((*np.shape(x)[:-1], 0)))
     if rows.ndim not in (1, 2) or rows.shape[-1] != d:
         wrong: Sequence[int] = rows.shape
-        raise ValueError(f"x must have {d} features, or rows of so many, got shape {wrong}")
+        raise ValueError(f"x must have {d} features, or rows of {d} features, got shape {wrong}")
     return rows
 
 
 def check_linear_stats(stats: Any, d: int) -> LinearStats:
-    """Return the statistics that a posterior is made of, or raise.
+    """Validate statistics and return them.
 
     Args:
-        stats: What was given.
+        stats: The statistics.
         d: How many features they must have.
     """
     if not isinstance(stats, LinearStats):

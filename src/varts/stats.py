@@ -1,10 +1,10 @@
 """An arm is three numbers: pulls n, mean reward, and m2, the sum of squared deviations from it.
 
 They are sufficient for every algorithm here, and they merge in any order (Chan, Golub & LeVeque
-1983), so late and out-of-order rewards need no special care. Sums of squares are never formed:
-rewards like 1e9 +/- 1 keep their variance. Two more, m3 and m4, are the sums of third and fourth
-powers of the deviations: they tell how far the rewards are from Gaussian (`Tails`), and merge as
-exactly (Pebay 2008).
+1983), so late and out-of-order rewards need no special care. We never compute sums of squares, so
+rewards like 1e9 +/- 1 keep their variance. Two more numbers, m3 and m4, are the sums of third and
+fourth powers of the deviations. They measure how far the rewards are from Gaussian (`Tails`), and
+merge as exactly (Pebay 2008).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ArmStats:
     """Sufficient statistics of K arms; a value: every method returns a new one.
 
     Args:
-        n: How many rewards each arm has had; one number or one per arm, as are the others.
+        n: How many rewards each arm has had. Each argument is one number or one per arm.
         mean: Their mean.
         m2: The sum of their squared deviations from it.
-        m3: The sum of the third powers of these deviations; None if it is not known.
-        m4: The sum of the fourth powers; None if it is not known.
+        m3: The sum of the third powers of these deviations; None if unknown.
+        m4: The sum of the fourth powers; None if unknown.
 
     >>> stats = ArmStats.from_rewards([[1, 3, 5], [2]])
     >>> stats
@@ -72,7 +72,7 @@ class ArmStats:
         m3: Floats | None = None,
         m4: Floats | None = None,
     ) -> ArmStats:
-        """Skip the checks for arrays this module made itself."""
+        """Make statistics from arrays that are known to be valid."""
         stats = object.__new__(cls)
         for name, array in (("n", n), ("mean", mean), ("m2", m2), ("m3", m3), ("m4", m4)):
             if array is not None:
@@ -83,7 +83,7 @@ class ArmStats:
 
     @classmethod
     def empty(cls, K: int) -> ArmStats:
-        """K arms without a single pull.
+        """Return the statistics of K arms without rewards.
 
         Args:
             K: The number of arms.
@@ -93,7 +93,7 @@ class ArmStats:
 
     @classmethod
     def from_rewards(cls, rewards: Iterable[Sequence[float]]) -> ArmStats:
-        """The statistics of rewards that are known one by one.
+        """Return the statistics of these rewards.
 
         Args:
             rewards: One sequence of rewards per arm; their lengths may differ.
@@ -125,11 +125,11 @@ class ArmStats:
         return out
 
     def observe(self, arm: Any, reward: Any) -> ArmStats:
-        """With one reward more, or with many.
+        """Return the statistics after one more reward, or several.
 
         Args:
             arm: The index of the arm that was pulled, or one per reward.
-            reward: The reward, or a sequence as long as that of the arms.
+            reward: The reward, or one per arm index.
 
         >>> ArmStats.empty(2).observe([0, 1, 0], [1.0, 7.0, 3.0])
         ArmStats(n=[2. 1.], mean=[2. 7.], m2=[2. 0.])
@@ -164,7 +164,7 @@ class ArmStats:
         return self.merge(batch)
 
     def merge(self, other: ArmStats) -> ArmStats:
-        """The statistics of both sets of rewards together.
+        """Return the statistics of both sets of rewards together.
 
         Args:
             other: Other rewards of the same arms.
@@ -179,18 +179,18 @@ class ArmStats:
         return ArmStats._trusted(*merge(*mine[:known], *others[:known]))
 
     def take(self, arms: Any) -> ArmStats:
-        """The statistics of some of the arms.
+        """Return the statistics of some of the arms.
 
         Args:
-            arms: Their indices, in the order they are to have.
+            arms: Their indices, in the order of the result.
         """
         return ArmStats._trusted(*(x[arms] for x in self._known()))
 
     def mirrored(self, reflection: float = 0.0) -> ArmStats:
-        """The statistics of `reflection - reward`, for where lower is better.
+        """Return the statistics of `reflection - reward`, for when lower is better.
 
         Args:
-            reflection: What the rewards are subtracted from.
+            reflection: The number to subtract the rewards from.
 
         >>> ArmStats.from_rewards([[1, 3, 5]]).mirrored().mean
         array([-3.])
@@ -199,7 +199,7 @@ class ArmStats:
         return ArmStats._trusted(self.n, reflection - self.mean, self.m2, m3, self.m4)
 
     def differ(self) -> bool:
-        """Whether two of all rewards differ, which a rounded sum over the arms could not tell.
+        """Return whether any two rewards differ. Rounding in a sum over arms could hide that.
 
         >>> ArmStats.from_rewards([[3.0] * 28, [3.0] * 12]).differ()
         False
@@ -208,7 +208,7 @@ class ArmStats:
         return bool((self.m2 > 0).any() or (means.size > 0 and means.max() > means.min()))
 
     def pooled(self) -> ArmStats:
-        """All arms seen as one, merged at once rather than two by two.
+        """Return all arms merged into one, at once rather than two by two.
 
         >>> ArmStats.from_rewards([[0, 2], [4, 6]]).pooled()
         ArmStats(n=[4.], mean=[3.], m2=[20.])
@@ -225,7 +225,7 @@ class ArmStats:
         return self.n, self.mean, self.m2, self.m3, self.m4
 
     def __eq__(self, other: object) -> bool:
-        # m3 and m4 count where both know them: three numbers are the statistics of an arm.
+        # m3 and m4 are compared only if both have them.
         return isinstance(other, ArmStats) and all(
             map(np.array_equal, self._known(), other._known())
         )
@@ -243,15 +243,15 @@ def _one(K: int, arm: int, reward: float) -> ArmStats:
 
 
 def merged(n: Any, mean: Any, m2: Any, n2: Any, mean2: Any, m22: Any) -> tuple[Any, Any, Any]:
-    """Chan's formula: two sets of rewards as one, for numbers, arrays and the compiled engine."""
+    """Merge two sets of rewards (Chan's formula), for numbers, arrays and the compiled engine."""
     total = n + n2
-    share = n2 / np.maximum(total, 1e-300)  # 0 of none
+    share = n2 / np.maximum(total, 1e-300)  # 0 if both are empty
     gap = mean2 - mean
     return total, mean + gap * share, m2 + m22 + gap * gap * n * share
 
 
 def faded(rewards: int, half_life: float | None) -> float:
-    """What a weight of 1 is worth after so many rewards more; None is a half-life without end.
+    """Return the weight that remains of 1 after this many rewards; without a half-life it is 1.
 
     >>> faded(500, 500.0), faded(500, None)
     (0.5, 1.0)
@@ -271,14 +271,14 @@ def merged_moments(
     m32: Any,
     m42: Any,
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """`merged` for five moments (Pebay 2008); the numbers of rewards may be weights.
+    """Merge two sets of rewards with five moments (Pebay 2008). n may be a weight.
 
     >>> [float(x) for x in merged_moments(1, 0, 0, 0, 0, 3, 4, 8, 0, 32)]   # 0 and 2, 4, 6
     [4.0, 3.0, 20.0, 0.0, 164.0]
     """
     total = n + n2
-    share = n2 / (total + 1e-300)  # 0 of none
-    rest = 1 - share  # that of the first set
+    share = n2 / (total + 1e-300)  # 0 if both are empty
+    rest = 1 - share  # the share of the first set
     gap = mean2 - mean
     square = gap * gap
     m2_sum, m3_sum = m2 + m22, m3 + m32

@@ -1,7 +1,7 @@
-"""When an experiment may end: stopping rules as values that studies, plans and live reports share.
+"""Stopping rules, shared by studies, plans and live reports.
 
-- `StopAtError` is exact: the chance that it ever names an arm that is not the best is what it says,
-  whichever policy chose and however often one looks (docs/anytime.md).
+- `StopAtError` is exact: the chance that it ever names a wrong arm is at most its `error`, under
+  any policy and no matter how often you look (docs/anytime.md).
 - `StopAtPBest` and `StopAtLoss` are as good as the prior, and looking often makes them optimistic.
 """
 
@@ -34,8 +34,8 @@ ForEngine = Literal["", "evidence", "user"]
 class StopRule:
     """The base of all stopping rules."""
 
-    #: Which compiled function decides for the rule in every round; "" for a rule whose integrals
-    #: are too slow for that and are made at checkpoints only.
+    #: Which compiled function decides in every round; "" for a rule that needs integrals, which are
+    #: too slow for that and are computed at checkpoints only.
     compiled: ClassVar[ForEngine] = ""
     #: A rule of your own that is compiled and asked after every round:
     #: `stops(t, n, mean, m2, *fields) -> bool`, a static method. `n`, `mean` and `m2` are arrays
@@ -49,7 +49,7 @@ class StopRule:
             cls.compiled = "user"
 
     def decide(self, stats: ArmStats) -> int | None:
-        """Return the arm to stop with, or None to go on.
+        """Return the arm to stop with, or None to continue.
 
         Args:
             stats: The arms' statistics.
@@ -68,7 +68,7 @@ class StopRule:
         return int(stats.mean.argmax()) if done else None
 
     def numbers(self, K: int) -> Floats:
-        """Return what the compiled function is told: threshold or error, c2, rewards needed.
+        """Return the arguments of the compiled function: threshold, c2 and rewards needed.
 
         Args:
             K: The number of arms.
@@ -81,19 +81,19 @@ class StopRule:
 
 @dataclass(frozen=True)
 class StopAtError(StopRule):
-    """Stop once all arms but one are ruled out, with a chance of `error` of ever being wrong.
+    """Stop once all arms but one are ruled out, with a probability of `error` of ever being wrong.
 
-    The evidence is that of `Evidence.certain_best`. Without pulls of the other arms no evidence
-    grows: a policy that earns as it learns may never get there.
+    The evidence is that of `Evidence.certain_best`. It grows only if the other arms are pulled, so
+    a policy that maximizes reward may never stop.
 
     Args:
-        error: The chance of ever naming an arm that is not the best, at any look.
-        kurtosis: That of the rewards: an arm is heard after `burn_in(kurtosis)` rewards. None if
-            they are Gaussian for certain.
+        error: The probability of ever naming a wrong arm, no matter how often you look.
+        kurtosis: The kurtosis of the rewards: an arm counts after `burn_in(kurtosis)` rewards. None
+            if they are certainly Gaussian.
         n_opt: The rewards of an arm at which the rule is sharpest.
         pairs: How the evidence of two arms is combined: "fisher", or "product", which stops sooner.
-            The chance of `error` is a theorem for "product" only if the choice of arms doesn't
-            depend on the rewards; see `Evidence`.
+            For "product", the error is proven only if the choice of arms doesn't depend on the
+            rewards; see `Evidence`.
 
     >>> rule = StopAtError(0.05)
     >>> rule.decide(ArmStats([400, 300], [1.3, 0.8], [420, 280]))
@@ -132,7 +132,7 @@ class StopAtError(StopRule):
         """Return the only arm that may be best; None if there are several.
 
         Args:
-            possible: Whether each arm may be best, as `Evidence.possible_best` says it.
+            possible: Whether each arm may be best, from `Evidence.possible_best`.
         """
         left = np.flatnonzero(possible)
         return int(left[0]) if left.size == 1 else None
@@ -140,7 +140,7 @@ class StopAtError(StopRule):
 
 @dataclass(frozen=True)
 class _ByBelief(StopRule):
-    """What VarTS with this prior believes decides, whatever chose the arms."""
+    """A rule that decides by the belief of VarTS with this prior, under any policy."""
 
     level: float
     prior: NormalGamma | None = None
@@ -153,8 +153,8 @@ class _ByBelief(StopRule):
         if self.prior is not None:
             object.__setattr__(self, "prior", prior_from(self.prior, NormalGamma))
 
-    def _believed(self, stats: ArmStats) -> Any:
-        """None while arms have too few rewards for a belief, or none that differ."""
+    def _belief(self, stats: ArmStats) -> Any:
+        """Return None while arms have too few rewards for a belief, or only equal ones."""
         judge = VarTS(self.prior)
         if (stats.n < judge.pulls_needed(stats.K)).any() or (
             self.prior is None and not stats.differ()
@@ -164,11 +164,11 @@ class _ByBelief(StopRule):
 
 
 class StopAtPBest(_ByBelief):
-    """Stop once P(best) of some arm is at least this.
+    """Stop once some arm's P(best) is high enough.
 
     Args:
         level: The probability, such as 0.95.
-        prior: What the belief starts from, as for `VarTS`.
+        prior: The prior of the belief, as for `VarTS`.
 
     >>> StopAtPBest(0.95).decide(ArmStats([40, 30], [1.3, 0.8], [42, 28]))
     0
@@ -179,25 +179,25 @@ class StopAtPBest(_ByBelief):
         real("level", self.level, above=0, below=1)
 
     def decide(self, stats: ArmStats) -> int | None:
-        belief = self._believed(stats)
+        belief = self._belief(stats)
         return None if belief is None else self.winner(belief.p_best())
 
     def winner(self, p_best: Floats) -> int | None:
-        """Return the arm whose P(best) is large enough; None if it is not.
+        """Return the arm whose P(best) is high enough; None if there is no such arm.
 
         Args:
-            p_best: P(best) of every arm; NaN where it is not known.
+            p_best: P(best) of every arm; NaN if unknown.
         """
         best = int(np.nanargmax(p_best))
         return best if p_best[best] >= self.level else None
 
 
 class StopAtLoss(_ByBelief):
-    """Stop once the expected loss of some arm is at most this.
+    """Stop once some arm's expected loss is small enough.
 
     Args:
         level: The expected loss, in the unit of the rewards.
-        prior: What the belief starts from, as for `VarTS`.
+        prior: The prior of the belief, as for `VarTS`.
 
     >>> StopAtLoss(0.01).decide(ArmStats([40, 30], [1.3, 0.8], [42, 28]))
     0
@@ -210,14 +210,14 @@ class StopAtLoss(_ByBelief):
         real("level", self.level, above=0)
 
     def decide(self, stats: ArmStats) -> int | None:
-        belief = self._believed(stats)
+        belief = self._belief(stats)
         return None if belief is None else self.winner(belief.expected_loss())
 
     def winner(self, loss: Floats) -> int | None:
-        """Return the arm whose expected loss is small enough; None if none is.
+        """Return the arm whose expected loss is small enough; None if there is no such arm.
 
         Args:
-            loss: The expected loss of every arm; NaN where it is not known.
+            loss: The expected loss of every arm; NaN if unknown.
         """
         least = int(np.nanargmin(loss))
         return least if loss[least] <= self.level else None

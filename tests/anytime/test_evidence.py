@@ -1,4 +1,4 @@
-"""What the statistics of arms say at any look, against plain loops and worked values."""
+"""Anytime-valid evidence against plain loops and worked values."""
 
 import math
 import time

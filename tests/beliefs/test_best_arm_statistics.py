@@ -104,7 +104,7 @@ class Mesh:
         self.f = np.hstack([self.f, df[:, None] * T, df[:, None] * T])
 
     def top(self, m):
-        """For every arm anew: the distribution of how many of the others lie above."""
+        """For every arm, the distribution of how many of the others lie above."""
         result = []
         for i in range(len(self.F)):
             count = np.zeros((m + 1, self.w.size))

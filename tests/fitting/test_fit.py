@@ -387,7 +387,7 @@ def test_a_saved_prior_knows_its_arms_by_name(tmp_path):
 def test_names_in_a_prior_file_are_checked():
     fields = {"type": "NormalGamma", "mu": [0, 1], "kappa": 1, "alpha": 2, "beta": 1}
     for names in (["a"], ["a", "a"], "ab", 3):
-        with pytest.raises(ValueError, match="arms of a prior must be 2 different names"):
+        with pytest.raises(ValueError, match="names must be 2 different names"):
             prior_from({**fields, "arms": names})
     with pytest.raises(ValueError, match="unknown arm 'c'; known: a, b"):
         prior_from({**fields, "arms": ["a", "b"]}).for_arms(["a", "c"])
@@ -400,7 +400,7 @@ def test_names_in_a_prior_file_are_checked():
     ):
         with pytest.raises(ValueError, match=words):
             prior_from({**fields, "arms": ["a", "b"], "others": others})
-    with pytest.raises(ValueError, match="must be left out of one that all share, got"):
+    with pytest.raises(ValueError, match="names must not be given for a prior that all arms share"):
         prior_from({**fields, "mu": 0, "arms": ["a"]})
     with pytest.raises(ValueError, match="must have the fields"):
         prior_from({**fields, "colour": 1})

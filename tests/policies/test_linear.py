@@ -5,6 +5,7 @@ import pytest
 from scipy import special
 
 import varts
+from tests.reference import without_features
 from tests.textbook import Textbook
 from varts import ArmStats, LinearNormalGamma, LinearStats, LinearVarTS, NormalGamma, VarTS
 from varts.policies import make
@@ -80,7 +81,7 @@ def test_without_features_it_is_var_ts_bit_for_bit(K):
     """More than eight arms: sums are then in another order, here and there."""
     arms, _, y = draw(K, n=100)
     stats = observed(arms, np.zeros((100, 0)), y, K)
-    plain = stats.without_features()
+    plain = without_features(stats)
     pairs = [
         (VarTS(), LinearVarTS()),
         (
@@ -292,7 +293,7 @@ STATS = observed(*draw())
         (
             lambda: varts.choose("LinUCB", LinearStats.empty(2, 2), x=[1]),
             ValueError,
-            "x must have 2 features, or rows of so many",
+            "x must have 2 features, or rows of 2 features",
         ),
         (
             lambda: varts.choose("LinUCB", STATS, x=[[1, 2], [3, 4]]),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as distributions
 
+from tests.reference import without_features
 from tests.textbook import Textbook
 from tests.tiers import examples
 from varts import ArmStats, LinearNormalGamma, LinearStats, NormalGamma
@@ -87,7 +88,7 @@ def test_features_and_rewards_at_a_billion():
 
 
 def test_collinear_and_constant_features():
-    """Twice the same column, and one that does not vary: the prior tells them apart."""
+    """The same column twice, and a constant one: the prior separates them."""
     given, (x, y) = numbers(), draw(0, 30, 3)
     x[:, 1], x[:, 2] = x[:, 0], 7.0
     posterior = LinearNormalGamma(*given).posterior(observed(x, y))
@@ -215,7 +216,7 @@ def test_without_features_it_is_normal_gamma_bit_for_bit():
     stats = LinearStats.empty(4, 0).observe(arms, np.zeros((50, 0)), y)
     plain = NormalGamma([1.0, 2, 3, 4], 1.7, [2.2, 1, 1, 5], 0.9)
     linear = LinearNormalGamma([1.0, 2, 3, 4], 1.7, [2.2, 1, 1, 5], 0.9, [], [])
-    one, other = plain.posterior(stats.without_features()), linear.posterior(stats)
+    one, other = plain.posterior(without_features(stats)), linear.posterior(stats)
     for name in ("mu", "kappa", "alpha", "beta"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     a, b = one.belief(), other.belief([])
@@ -339,7 +340,11 @@ def make(**changed):
         (lambda: make(alpha=0), ValueError, "alpha must be finite and > 0, got 0"),
         (lambda: make(beta=np.inf), ValueError, "beta must be finite and > 0, got inf"),
         (lambda: make(slopes=["a"]), TypeError, "slopes must be finite"),
-        (lambda: make(center=[1]), ValueError, "center must be 2 for 2 features, or so per arm"),
+        (
+            lambda: make(center=[1]),
+            ValueError,
+            "center must be 2 for 2 features",
+        ),
         (lambda: make(precision=[1, 2, 3]), ValueError, "precision must be 2 by 2 for 2 features"),
         (lambda: make(precision=[[1, 2], [2, 1]]), ValueError, "symmetric and positive definite"),
         (lambda: make(precision=[[1, 0.5], [0, 1]]), ValueError, "symmetric and positive definite"),
@@ -349,11 +354,11 @@ def make(**changed):
         (lambda: make(features=3), TypeError, "features must be a list of names, got 3"),
         (lambda: make(features=["a"]), ValueError, "features must be 2 different names"),
         (lambda: make(features=["a", "a"]), ValueError, "features must be 2 different names"),
-        (lambda: make(names=["a"]), ValueError, "arms of a prior must be left out"),
+        (lambda: make(names=["a"]), ValueError, "names must not be given"),
         (
             lambda: make().belief([1]),
             ValueError,
-            r"x must have 2 features, or rows of so many, got",
+            r"x must have 2 features, or rows of 2 features, got",
         ),
         (lambda: make().belief([1, np.nan]), ValueError, "x must be finite, got nan"),
         (lambda: make().posterior(ArmStats.empty(1)), TypeError, "stats must be a LinearStats"),
@@ -364,7 +369,7 @@ def make(**changed):
         (
             lambda: make(kappa=0).sample(np.random.default_rng()),
             ValueError,
-            "kappa of a prior that is sampled must be > 0, got 0.0",
+            "kappa must be > 0 to sample from a prior, got 0.0",
         ),
         (lambda: make().sample(np.random.default_rng(), 0), ValueError, "size must be a whole num"),
         (lambda: LinearNormalGamma.ridge(-1), ValueError, "d must be a whole number >= 0, got -1"),

@@ -67,7 +67,7 @@ def test_some_arms_keep_their_names():
     taken = COLOURS.take([2, 0])
     assert (taken.names, taken.mu.tolist()) == (("red", "blue"), [10, 20])
     assert taken.others == OTHERS
-    one = COLOURS.take(1)  # a prior of one arm, shared by whoever uses it
+    one = COLOURS.take(1)  # a prior of one arm, shared by all its users
     assert (one.K, one.names, one.mu) == (None, None, 30)
 
 
@@ -89,12 +89,12 @@ def test_a_posterior_keeps_the_names():
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ({"names": ["a"]}, ValueError, "arms of a prior must be 2 different names, got ['a']"),
-        ({"names": ["a", "a"]}, ValueError, "arms of a prior must be 2 different names"),
+        ({"names": ["a"]}, ValueError, "names must be 2 different names, got ['a']"),
+        ({"names": ["a", "a"]}, ValueError, "names must be 2 different names"),
         ({"names": "ab"}, TypeError, "names must be a list of names, got 'ab'"),
         ({"names": 2}, TypeError, "names must be a list of names, got 2"),
-        ({"others": 3}, TypeError, "others of a prior must be a Normal too, got 3"),
-        ({"others": OTHERS}, TypeError, "others of a prior must be a Normal too, got NormalG"),
+        ({"others": 3}, TypeError, "others of a prior must be a Normal, got 3"),
+        ({"others": OTHERS}, TypeError, "others of a prior must be a Normal, got NormalG"),
         ({"others": Normal([1, 2], 1)}, ValueError, "must be shared, got one for 2 arms"),
         ({"group": "genre"}, ValueError, "names must be those of the groups when group is 'genre'"),
         ({"group": 3, "names": ["a", "b"]}, TypeError, "group must be a word, got 3"),

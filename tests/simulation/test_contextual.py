@@ -279,7 +279,7 @@ def test_a_sweep_over_features():
         (lambda p: varts.simulate(p, "VarTS", checkpoints=True), "checkpoints must be left out"),
         (lambda p: varts.simulate(p, "VarTS", stop=varts.StopAtPBest(0.9)), "stop must be left"),
         (lambda p: varts.trace(p, "VarTS"), "problem must be one without features to be traced"),
-        (lambda p: varts.simulate(p, "VarTS", 9, 8).instances, "pays by features: see its visits"),
+        (lambda p: varts.simulate(p, "VarTS", 9, 8).instances, "has no instances without features"),
     ],
 )
 def test_what_asks_for_one_best_arm_is_refused(ask, sentence):
@@ -356,9 +356,17 @@ def test_a_policy_in_plain_python_sees_features_and_may_remember():
 def test_what_does_not_fit_is_refused_in_a_sentence():
     problem = varts.LinearBandit(K=3, d=3)
     for wrong, policy, sentence in (
-        (varts.BernoulliBandit(K=3), "LinearVarTS", "it chooses by features, which those who come"),
+        (
+            varts.BernoulliBandit(K=3),
+            "LinearVarTS",
+            "it needs features, but a BernoulliBandit has none",
+        ),
         (problem, varts.LinUCB(PRIOR), "prior must have the problem's 3 features, got 2"),
-        (problem, varts.Fading("VarTS", 9), "rewards do not fade where they depend on features"),
+        (
+            problem,
+            varts.Fading("VarTS", 9),
+            "a half-life is not available for rewards that depend on features",
+        ),
     ):
         with pytest.raises(ValueError, match=sentence):
             varts.simulate(wrong, policy, 10, 1)

@@ -353,7 +353,7 @@ def test_a_wrong_log_is_one_sentence(tmp_path, change, top, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"chance": 0.5}, "chance must be the least and the greatest, got 0.5"),
+        ({"chance": 0.5}, "chance must be two numbers that increase, got 0.5"),
         ({"shape": "weibull"}, "unknown shape 'weibull'; known: lognormal, gamma, normal"),
         ({"spred": 1}, "unknown key of a revenue problem 'spred'; did you mean 'spread'?"),
     ],

@@ -1,10 +1,10 @@
-"""What a Thompson policy believes about each arm's mean reward.
+"""Beliefs: the distributions of the arms' mean rewards.
 
-`StudentT(loc, scale, df)` serves every sampler whose marginal is location-scale t: VarTS, TS14,
-TS20, and with df = inf the Gaussian ones. `SkewedT` is what reports say of rewards with tails.
-`Beta(a, b)` serves Bernoulli Thompson sampling. Arms are the last axis; the random generator is
-always an argument. What concerns all arms together (which is best, what a wrong choice costs) is in
-`best_arm`, by `quadrature` of the distributions in `distributions`.
+`StudentT(loc, scale, df)` is the belief of every sampler with a location-scale t marginal: VarTS,
+TS14, TS20, and with df = inf the Gaussian ones. Reports use `SkewedT` for rewards with tails.
+`Beta(a, b)` is the belief of Bernoulli Thompson sampling. Arms are the last axis; axes before it
+are a batch. The random generator is always an argument. `best_arm` answers which arm is best and
+how much a wrong choice costs, by `quadrature` of the distributions in `distributions`.
 """
 
 from varts.beliefs.base import Belief, pick_best

@@ -1,4 +1,4 @@
-"""The interface of beliefs: what each can be asked about the arms' means."""
+"""The interface of beliefs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Belief:
     """One marginal distribution per arm; the arms are the last axis of every array."""
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
-        """One draw per arm.
+        """Draw one mean per arm.
 
         Args:
             rng: The random generator.
-            size: How many rows of draws; None for one, without an axis of its own.
+            size: How many rows of draws; None for a single one, without an axis.
         """
         raise NotImplementedError
 
     def quantile(self, p: Any) -> Floats:
-        """The value below which the arm's mean lies with probability p.
+        """Return the value that the arm's mean is below with probability p.
 
         Args:
             p: A probability between 0 and 1, or one per arm.
@@ -36,28 +36,28 @@ class Belief:
         raise NotImplementedError
 
     def density(self, x: Any) -> Floats:
-        """The probability density of each arm's mean: a row per place, a column per arm.
+        """Return the density of each arm's mean: a row per point, a column per arm.
 
         Args:
-            x: The places, in the unit of the rewards.
+            x: The points, in the unit of the rewards.
         """
         raise NotImplementedError
 
     def at(self, u: Floats, v: Floats) -> Floats:
-        """Draws as a function of uniform numbers, so that they can be repeated.
+        """Return draws as a function of uniform numbers, so that they can be repeated.
 
         Args:
             u: Numbers in (0, 1), one per draw.
-            v: Other such numbers.
+            v: More such numbers.
         """
         raise NotImplementedError
 
     def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
-        """The arm with the largest draw `at(u, v)` in each row.
+        """Return the arm with the largest draw `at(u, v)` in each row.
 
         Args:
             u: Numbers in (0, 1), one row per choice and one column per arm.
-            v: Other such numbers.
+            v: More such numbers.
             tie: Numbers in (0, 1), one per row, that break ties.
         """
         draws = self.at(u, v)
@@ -73,7 +73,7 @@ class Belief:
         return True
 
     def argmax(self, rng: np.random.Generator) -> int:
-        """The arm with the highest draw, ties broken at random.
+        """Return the arm with the highest draw, ties broken at random.
 
         Args:
             rng: The random generator.
@@ -81,17 +81,17 @@ class Belief:
         return pick_best(self.sample(rng), rng)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """The central credible interval of each arm's mean, as its lower and upper ends.
+        """Return the lower and upper ends of each arm's central credible interval.
 
         Args:
-            level: The probability that the mean lies in it.
+            level: The probability that the interval contains the mean.
         """
         level = real("level", level, above=0, below=1)
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     @property
     def mean(self) -> Floats:
-        """The expected value of each arm's mean, where there is one."""
+        """The expected value of each arm's mean, if it exists."""
         raise NotImplementedError
 
     @property
@@ -100,15 +100,15 @@ class Belief:
         return int(self._arrays()[0].shape[-1])
 
     def p_best(self) -> Floats:
-        """P(the arm has the highest mean). They add up to 1; certain arms that are equal share."""
+        """Return P(the arm has the highest mean). The sum is 1; equal certain arms share."""
         return self._rows(lambda rows: rows._p_best())
 
     def expected_loss(self) -> Floats:
-        """E[highest mean - the arm's mean]: what stopping with that arm would cost per round."""
+        """Return E[highest mean - the arm's mean]: the cost per round of stopping with that arm."""
         return self._rows(lambda rows: rows._expected_loss())
 
     def top(self, m: int) -> Floats:
-        """P(the arm is among the m with the highest means). They add up to m.
+        """Return P(the arm is among the m with the highest means). The sum is m.
 
         Args:
             m: How many arms, from 1 to K.
@@ -117,12 +117,12 @@ class Belief:
         return self._rows(lambda rows: rows._top(m))
 
     def p_better(self, i: int | None = None, j: int | None = None) -> Any:
-        """P(mean of arm i > mean of arm j), or the matrix of all pairs.
+        """Return P(mean of arm i > mean of arm j), or the matrix of all pairs.
 
-        Certain arms that are equal, and an arm compared with itself, count one half.
+        It is one half for equal certain arms, and for an arm and itself.
 
         Args:
-            i: The index of an arm; leave out both for the matrix, with rows i and columns j.
+            i: The index of an arm; leave out i and j for the matrix, with rows i and columns j.
             j: The index of another arm.
         """
         if i is None and j is None:
@@ -135,10 +135,9 @@ class Belief:
         return first if first.ndim else float(first)
 
     def p_better_than(self, j: int) -> Floats:
-        """P(the arm's mean > mean of arm j) of every arm: one column of `p_better()`.
+        """Return P(the arm's mean > mean of arm j) of every arm: one column of `p_better()`.
 
-        It compares each arm with one other, so that it takes time in proportion to the number of
-        arms. The belief must have a single row.
+        The time is proportional to the number of arms. The belief must have a single row.
 
         Args:
             j: The index of the arm to compare with; its own entry is one half.
@@ -152,7 +151,7 @@ class Belief:
         return out
 
     def mirrored(self: Self) -> Self:
-        """The belief about the means with their order reversed, for when lower is better."""
+        """Return the belief about the means in reversed order, for when lower is better."""
         raise NotImplementedError
 
     def _arrays(self) -> tuple[Floats, ...]:
@@ -208,7 +207,7 @@ class Belief:
 
 
 def pick_best(scores: Floats, rng: np.random.Generator) -> int:
-    """The index of the largest score, ties broken at random."""
+    """Return the index of the largest score, ties broken at random."""
     if np.isnan(scores).any():
         raise ValueError(f"the score of every arm must be a number, got {scores}")
     best = np.flatnonzero(scores == scores.max())

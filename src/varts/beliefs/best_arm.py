@@ -1,4 +1,4 @@
-"""Which of several independent uncertain numbers is the largest: the formulas and their integrals.
+"""Which of several independent uncertain numbers is the largest: formulas and integrals.
 
 With F_i the distribution function and f_i the density of arm i, and G = F_1 ... F_K that of the
 largest,
@@ -41,7 +41,7 @@ def _check_sum(error: Floats) -> None:
 
 
 def _measure_wins(arms: Arms, panels: Panels, f: Floats, running: Floats, dy: Floats) -> Any:
-    """P(the arm is best, and lies in the panel) of every arm."""
+    """Measure P(the arm is best, and lies in the panel) of every arm."""
     F = running[:, :, :NODES_PER_PANEL] + (panels.F0[:, :, None] + TINY)
     f = f / F
     f *= F.prod(axis=0)
@@ -88,10 +88,10 @@ def p_best(arms: Arms, floor: float | None = None) -> tuple[Floats, Floats]:
 
 
 def _fewer_others_above(F: Floats, m: int) -> Floats:
-    """P(fewer than m of the other arms lie above), for every arm, at every node (F: arms first).
+    """Return P(fewer than m of the other arms lie above), for every arm, at every node.
 
-    Sums of products of probabilities, nothing subtracted: the count of those before an arm,
-    and of those after it.
+    It adds products of probabilities and never subtracts: the count of arms before each arm, and of
+    those after it. The first axis of F is that of the arms.
     """
     S = 1 - F
     before = np.empty((len(F), m, *F.shape[1:]))
@@ -111,7 +111,7 @@ def _fewer_others_above(F: Floats, m: int) -> Floats:
 
 
 def _fewer_above(F: Floats, m: int) -> Floats:
-    """P(fewer than m of all arms lie above), at every point."""
+    """Return P(fewer than m of all arms lie above), at every point."""
     count = np.ones((m, *F.shape[1:]))
     for row in F:
         count[1:] = count[1:] * row + count[:-1] * (1 - row)
@@ -257,23 +257,23 @@ def _count(which: NDArray[np.bool_], first: Any) -> Any:
 
 
 def _any_above(S: Floats) -> Floats:
-    """P(at least one lies above)."""
+    """Return P(at least one lies above)."""
     return np.asarray(-np.expm1(np.log1p(-np.minimum(S, 1 - 1e-16)).sum(axis=0)))
 
 
-# --------------------------------------------------------------------------------------- who leads
-# When an arm may be said to be ahead of the others.
+# --------------------------------------------------------------------------------------- the leader
+# When reports call an arm the leader.
 
 
-REWARDS_PER_ARM = 10  # in play and on average, before an arm is said to be ahead
-ODDS_OF_A_LEADER = 3.0  # times those among equal arms: P(best) of 0.75 with two arms, 0.25 with ten
+REWARDS_PER_ARM = 10  # that active arms need on average before reports name a leader
+ODDS_OF_A_LEADER = 3.0  # relative to equal arms: P(best) of 0.75 with two arms, 0.25 with ten
 
 
 def leads(p_best: Floats) -> Any:
-    """Whether the best arm's odds are three times those that it would have among equal arms.
+    """Return whether the best arm's odds are at least three times those among equal arms.
 
     Args:
-        p_best: P(best) of every arm, or a row of them per question.
+        p_best: P(best) of every arm; axes before the last are a batch.
 
     >>> import numpy as np
     >>> leads(np.array([0.7, 0.3])), leads(np.array([0.8, 0.2])), leads(np.array([1.0]))

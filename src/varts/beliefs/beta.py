@@ -44,10 +44,10 @@ class Beta(Belief):
         return np.asarray(special.betaincinv(self.a, self.b, reals("p", p, above=0, below=1)))
 
     def density(self, x: Any) -> Floats:
-        """The probability density of each arm's mean: a row per place, a column per arm.
+        """Return the density of each arm's mean: a row per point, a column per arm.
 
         Args:
-            x: The places; there is nothing at 0, at 1 and outside.
+            x: The points; the density is 0 at 0, at 1 and outside.
 
         >>> Beta([2.0], [1.0]).density([0.25, 0.5, 1.5])      # 2 x
         array([[0.5],
@@ -71,7 +71,7 @@ class Beta(Belief):
         return self.a, self.b
 
     def mirrored(self) -> Beta:
-        """The belief about one minus the means, for when lower is better.
+        """Return the belief about one minus the means, for when lower is better.
 
         >>> Beta([2.0, 1.0], [1.0, 1.0]).mirrored().p_best().round(4)
         array([0.3333, 0.6667])

@@ -1,4 +1,4 @@
-"""The distributions that the quadrature integrates: densities, tails, and where to put panels."""
+"""The distributions that the quadrature integrates: densities, tails and quantiles."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class Betas(Arms):
 
 
 def t_height(df: Floats) -> Floats:
-    """The density of a standard t at 0, to 1e-14 relative (gamma functions lose digits at 1e4).
+    """Return the density of a standard t at 0, to 1e-14 (gamma functions lose digits at 1e4).
 
     >>> t_height(np.array([1.0, 1e15])) * [np.pi, np.sqrt(2 * np.pi)]
     array([1., 1.])
@@ -238,7 +238,7 @@ t_negligible_stretched = Remembered(  # for a tail with half the power
 
 
 def log_beta(a: Floats, b: Floats) -> Floats:
-    """log B(a, b), without subtracting the logarithms of large gamma functions.
+    """Return log B(a, b) without subtracting logarithms of large gamma functions.
 
     >>> np.exp(-log_beta(np.array([1.0, 2.0]), np.array([1e9, 3.0]))).round(6)
     array([1.0e+09, 1.2e+01])
@@ -270,17 +270,17 @@ def _beta_reach(a: Floats, b: Floats, p: Any) -> Floats:
 
 
 # --------------------------------------------------------------------------- stretched on one side
-# Student t distributions that are stretched on one side, for the quadrature: see `SkewedT`.
+# Student t distributions that are stretched on one side; see `SkewedT`.
 
 
 LAGUERRE_NODES, LAGUERRE_WEIGHTS = np.polynomial.laguerre.laggauss(64)
 
 
 class SkewedStudents(Students):
-    """Student t on a line that is stretched on one side: see `SkewedT`, which `skew` comes from.
+    """Student t on a line that is stretched on one side, as in `SkewedT`.
 
-    At a distance x from loc, z = x / sqrt(scale^2 + skew x) is a t; beyond -scale^2 / skew there is
-    nothing. The far tail on the stretched side has half the power, since x grows with z^2 there.
+    At a distance x from loc, z = x / sqrt(scale^2 + skew x) is a t. Beyond -scale^2 / skew the
+    density is 0. The far tail on the stretched side has half the power, because x grows with z^2.
     """
 
     def __init__(self, loc: Floats, scale: Floats, df: Floats, skew: Floats) -> None:
@@ -290,7 +290,7 @@ class SkewedStudents(Students):
 
     @property
     def mean(self) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):  # of an arm that is not skewed
+        with np.errstate(divide="ignore", invalid="ignore"):  # for arms without skew
             shift = 0.5 * self.skew / (1 - 2 / self.df)
         return self.loc + np.where(self.skew == 0, 0.0, shift)
 
@@ -382,9 +382,9 @@ def _skewed_above(df: Floats, scale: Floats, skew: Floats, t: Floats, S: Floats)
 
 
 def stretch(z: Floats, scale: Floats, skew: Floats) -> Floats:
-    """The distance from loc where a skewed t has the standardised value z.
+    """Return the distance from loc where a skewed t has the standardized value z.
 
-    It solves z = x / sqrt(scale^2 + skew x); on the short side in the form that does not cancel.
+    It solves z = x / sqrt(scale^2 + skew x), on the short side in a form without cancellation.
 
     >>> stretch(np.array([-2.0, 2.0]), np.ones(2), np.array([0.5, 0.5])).round(4)
     array([-1.2361,  3.2361])
@@ -399,8 +399,8 @@ def stretch(z: Floats, scale: Floats, skew: Floats) -> Floats:
 # --------------------------------------------------------------------------------------- log Gamma
 # log Gamma beyond Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi).
 #
-# Differences of large log Gammas lose their digits; this excess is small, and its differences do
-# not. The two pieces are plain arithmetic, which the simulation engine compiles, too.
+# Differences of large log Gammas lose digits. This excess is small, and its differences don't. The
+# two parts are plain arithmetic, which the simulation engine also compiles.
 
 
 LOG_SQRT_2PI = float(np.log(np.sqrt(2 * np.pi)))
@@ -408,7 +408,7 @@ SERIES_FROM = 20  # where the series is exact to the last digit
 
 
 def stirling_excess(x: Floats) -> Floats:
-    """The excess to 1e-15, for arrays of any x > 0.
+    """Return the excess to 1e-15, for arrays of any x > 0.
 
     >>> stirling_excess(np.array([1.0, 50.0])).round(6)     # 1 - log sqrt(2 pi); nearly 1/600
     array([0.081061, 0.001667])
@@ -419,11 +419,11 @@ def stirling_excess(x: Floats) -> Floats:
 
 
 def beyond_stirling(log_gamma: Any, x: Any) -> Any:
-    """The excess of a log Gamma(x) that is known."""
+    """Return the excess of a known log Gamma(x)."""
     return log_gamma - (x - 0.5) * np.log(x) + x - LOG_SQRT_2PI
 
 
 def stirling_series(x: Any) -> Any:
-    """The excess of a large x: the next term would be 1 / (1188 x^9)."""
+    """Return the excess of a large x: the next term would be 1 / (1188 x^9)."""
     w = 1 / (x * x)
     return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w / 1680))) / x

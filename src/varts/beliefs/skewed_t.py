@@ -1,4 +1,4 @@
-"""Student t beliefs that are stretched on one side: what is reported about rewards with tails."""
+"""Student t beliefs that are stretched on one side, for reports about rewards with tails."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from varts.beliefs.distributions import SkewedStudents, stretch
 from varts.beliefs.quadrature import POINT_SCALE
 from varts.beliefs.student_t import StudentT
 
-MOST_SKEW = 30.0  # scales: the quadrature takes an arm to be as wide as its scale, more or less
+MOST_SKEW = 30.0  # in scales: the quadrature assumes that an arm is roughly as wide as its scale
 
 
 @dataclass(frozen=True, eq=False)
 class SkewedT(StudentT):
     """One skewed Student t per arm: z = (mu - loc) / sqrt(scale^2 + skew (mu - loc)) is a t.
 
-    So an arm's variance moves with its mean: with skew > 0, a mean that lies higher is also less
-    certain, and values below loc - scale^2 / skew are impossible, as for revenue or 0/1 rewards
-    values below 0 are. skew = 0 is `StudentT`. It is a monotone function of a t, hence quantiles in
-    closed form:
+    So an arm's variance moves with its mean. With skew > 0, a higher mean is also less certain, and
+    values below loc - scale^2 / skew are impossible, as values below 0 are for revenue. With
+    skew = 0 it is `StudentT`. The mean is a monotone function of a t, so quantiles have a closed
+    form:
 
         mu = loc + skew z^2 / 2 + z sqrt(scale^2 + skew^2 z^2 / 4)
 
@@ -86,7 +86,7 @@ class SkewedT(StudentT):
         return np.where(self.skew == 0, self.loc, self.loc + 0.5 * _times(self.skew, factor))
 
     def mirrored(self) -> SkewedT:
-        """The belief about minus the means, for when lower is better."""
+        """Return the belief about minus the means, for when lower is better."""
         return SkewedT(-self.loc, self.scale, self.df, -self.skew)
 
     def _arrays(self) -> tuple[Floats, ...]:
@@ -96,14 +96,14 @@ class SkewedT(StudentT):
         return super()._ordinary() & np.isfinite(self.mean).all(axis=1)
 
     def _expected_loss(self) -> Floats:
-        """Infinite for all if some mean is +infinity, and for an arm whose own is -infinity."""
+        """Infinite for all arms if a mean is +infinity, and for arms whose mean is -infinity."""
         mean = self.mean
         if (mean == np.inf).any():
             return np.full(mean.shape, np.inf)
         known = mean > -np.inf
         if known.all():
             return super()._expected_loss()
-        # An arm without a mean still adds to the largest of all, but next to nothing: it is below.
+        # An arm with a mean of -infinity adds next to nothing to the highest mean: leave it out.
         loss = np.full(mean.shape, np.inf)
         some = self._unchecked(*(x[:, known[0]] for x in self._arrays()))
         loss[known] = some._expected_loss()[0]

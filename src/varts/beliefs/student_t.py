@@ -16,7 +16,7 @@ from varts.beliefs.base import Belief, pick_best
 from varts.beliefs.distributions import Students
 from varts.beliefs.quadrature import NARROWEST_SCALE, POINT_SCALE
 
-# Below this shape a Gamma draw may underflow, and a t draw overflow: work with logarithms.
+# Below this shape a Gamma draw may underflow, and a t draw overflow, so we use logarithms.
 SMALL_SHAPE = 1.0
 TWO_PI = 2 * np.pi
 LARGEST = np.finfo(float).max
@@ -52,7 +52,7 @@ class StudentT(Belief):
 
     @classmethod
     def _trusted(cls, loc: Floats, scale: Floats, df: Any) -> StudentT:
-        """Skip the checks for what a policy's formula has just computed."""
+        """Make a belief from arrays that are known to be valid."""
         belief = object.__new__(cls)
         df = df if np.ndim(df) else np.full(loc.shape, df)
         belief.__dict__.update(loc=loc, scale=scale, df=df)
@@ -60,17 +60,17 @@ class StudentT(Belief):
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Floats:
         sign, logdev = self.sample_log(rng, size)
-        with np.errstate(over="ignore"):  # an infinite draw is what a t with tiny df looks like
+        with np.errstate(over="ignore"):  # a t with tiny df has infinite draws
             return self.loc + sign * np.exp(logdev)
 
     def sample_log(
         self, rng: np.random.Generator, size: int | None = None
     ) -> tuple[Floats, Floats]:
-        """Draws as loc + sign * exp(logdev), for which no df is too small.
+        """Draw in the form loc + sign * exp(logdev), which works for any df, however small.
 
         Args:
             rng: The random generator.
-            size: How many rows of draws; None for one, without an axis of its own.
+            size: How many rows of draws; None for a single one, without an axis.
 
         Returns:
             The signs and the logdevs.
@@ -96,7 +96,7 @@ class StudentT(Belief):
         with np.errstate(over="ignore"):
             draws = self.loc + sign * np.exp(logdev)
         best = draws.max()
-        if np.isinf(best):  # infinite draws do not tie: their logarithms differ
+        if np.isinf(best):  # infinite draws don't tie, because their logarithms differ
             draws = np.where(draws == best, sign * logdev, -np.inf)
             best = draws.max()
         largest = np.flatnonzero(draws == best)
@@ -113,7 +113,7 @@ class StudentT(Belief):
         return np.asarray(self.loc + np.sqrt(square) * np.cos(v * TWO_PI))
 
     def _wild_at(self, u: Floats, v: Floats) -> Floats:
-        """The same where a square may overflow, or a scale is too small to be squared."""
+        """Compute `at` where a square may overflow or underflow."""
         power, spread, gaussian = self._for_draws
         small = self.scale < SMALLEST_SQUARED
         with np.errstate(over="ignore", invalid="ignore"):
@@ -129,7 +129,7 @@ class StudentT(Belief):
 
     def argmax_at(self, u: Floats, v: Floats, tie: Floats) -> NDArray[np.int64]:
         best = super().argmax_at(u, v, tie)
-        if self._wild:  # infinite draws do not tie: their logarithms differ
+        if self._wild:  # infinite draws don't tie, because their logarithms differ
             draws, wave = self.at(u, v), np.cos(v * TWO_PI)
             power, spread, _ = self._for_draws
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,7 +158,7 @@ class StudentT(Belief):
 
     @computed_once
     def _wild(self) -> bool:
-        """Whether a draw, or a square on the way to it, may be too large or small for a float."""
+        """Whether a draw or an intermediate square may overflow or underflow."""
         return bool(
             self.df.min() < 1 or self.scale.max() > 1e100 or self.scale.min() < SMALLEST_SQUARED
         )
@@ -168,15 +168,15 @@ class StudentT(Belief):
         finite = np.isfinite(self.df)
         t = special.stdtrit(np.where(finite, self.df, 1.0), p)
         t = np.where(finite, t, special.ndtri(p))
-        with np.errstate(invalid="ignore"):  # infinite times 0: the median is loc at any scale
+        with np.errstate(invalid="ignore"):  # infinity times 0: the median is loc at any scale
             return np.asarray(np.where(p == 0.5, self.loc, self.loc + self.scale * t))
 
     def density(self, x: Any) -> Floats:
-        """The probability density of each arm's mean: a row per place, a column per arm.
+        """Return the density of each arm's mean: a row per point, a column per arm.
 
         Args:
-            x: The places, in the unit of the rewards. A point mass has no density but at its own
-                place, where it is as good as infinite.
+            x: The points, in the unit of the rewards. The density of a point mass is practically
+                infinite at its location, and 0 elsewhere.
 
         >>> StudentT([0.0, 1.0], [1.0, 2.0], np.inf).density([0.0, 1.0]).round(4)
         array([[0.3989, 0.176 ],
@@ -184,7 +184,7 @@ class StudentT(Belief):
         """
         arms = self._unchecked(*(x[None] for x in self._arrays()))
         away = np.ravel(reals("x", x)) - self.loc[:, None]
-        with np.errstate(over="ignore"):  # far from a narrow belief there is nothing
+        with np.errstate(over="ignore"):  # far from a narrow belief the density is 0
             density = arms._students(arms.loc.T, arms.scale.T, 1.0).density(away[..., None])
         return density[..., 0].T
 
@@ -192,7 +192,7 @@ class StudentT(Belief):
         return self.loc, self.scale, self.df
 
     def mirrored(self) -> StudentT:
-        """The belief about minus the means, for when lower is better.
+        """Return the belief about minus the means, for when lower is better.
 
         >>> StudentT([20.0, 30.0], [4.0, 3.0], np.inf).mirrored().p_best().round(4)   # Phi(10 / 5)
         array([0.9772, 0.0228])
@@ -221,7 +221,7 @@ class StudentT(Belief):
         return p.T
 
     def _expected_loss(self) -> Floats:
-        """Of a difference that is never negative: it exists, though it may be infinite."""
+        """The difference is never negative, so its expectation exists, but may be infinite."""
         if self.K == 1:
             return np.zeros(self.loc.shape)
         infinite = (self.scale == np.inf) | ((self.df <= 1) & (self.scale > 0))
@@ -243,7 +243,7 @@ class StudentT(Belief):
 
     @property
     def mean(self) -> Floats:
-        """The expected value of each arm's mean, where there is one."""
+        """The expected value of each arm's mean, if it exists."""
         return self.loc
 
     def _students(self, loc: Floats, scale: Floats, unit: Any) -> Students:
@@ -304,9 +304,9 @@ class StudentT(Belief):
             bounded = np.where(scale > 0, bounded, 0.0)
         return loc / unit, bounded, unit
 
-    # An arm of infinite scale, of which nothing is known, is the limit of ever larger scales,
-    # equal ones if there are several: such arms lie far above or far below all others, which to
-    # them are a single point.
+    # Nothing is known about an arm of infinite scale. It is the limit of growing scales, equal ones
+    # if there are several such arms. They lie far above or far below all other arms, and from there
+    # the others look like a single point.
 
     def _apart(self) -> tuple[StudentT, StudentT]:
         """The arms of finite scale; those of infinite scale, measured in that scale."""
@@ -321,7 +321,7 @@ class StudentT(Belief):
         return StudentT._trusted(*(np.concatenate(pair, axis=1) for pair in ends))
 
     def _together(self, known: Floats, unknown: Floats) -> Floats:
-        """What was found for the two kinds of arms, in the order of the arms."""
+        """Merge the results of both kinds of arms, in the order of the arms."""
         wide = np.isinf(self.scale[0])
         result = np.empty((1, self.K))
         result[:, ~wide], result[:, wide] = known, unknown

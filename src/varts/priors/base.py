@@ -1,4 +1,4 @@
-"""What every prior has: numbers that broadcast over arms, the arms' names, JSON, equality."""
+"""The base of all priors: numbers that broadcast over arms, the arms' names, JSON, equality."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from varts.stats import ArmStats
 class Prior:
     """The base of `NormalGamma` and `Normal`.
 
-    The numbers are shared by all arms, or there is an entry per arm. Entries may have names: those
-    of the arms they are for, or, with `group`, those of groups of arms.
+    All arms share the numbers, or there is an entry per arm. Entries may have the names of arms or,
+    with `group`, of groups of arms.
 
     Args:
-        names: What the entries are for, in their order; None if that is not known.
+        names: The arms or groups of the entries, in order; None if unknown.
         others: The prior of any arm that has no entry; of the same type, and shared.
         group: The kind of group that the entries are for, such as "genre"; None if they are for
             arms.
-        tails: The shape of the rewards that the prior was learnt from; None if that is not known.
+        tails: The shape of the rewards that the prior was learned from; None if unknown.
 
     >>> from varts import Normal
     >>> prior = Normal([1, 2], 1, names=["a", "b"], others=Normal(9, 3))
@@ -47,16 +47,16 @@ class Prior:
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _optional: ClassVar[tuple[str, ...]] = ()  # of the fields, those that may be left out
-    _words: ClassVar[tuple[str, ...]] = ()  # what a kind of prior knows beside its numbers
+    _words: ClassVar[tuple[str, ...]] = ()  # further fields that are not numbers
     _kinds: ClassVar[dict[str, type[Prior]]] = {}
 
     def __init_subclass__(cls, stored: bool = True) -> None:
         super().__init_subclass__()
-        if stored:  # what is written to JSON, and read by name
+        if stored:  # written to JSON, and read by name
             Prior._kinds[cls.__name__] = cls
 
     def _store(self, **arrays: Floats) -> None:
-        """Keep the checked numbers, as floats if shared and as arrays of equal length if not."""
+        """Store the checked numbers: floats if shared, otherwise arrays of equal length."""
         shape = common_shape(**arrays)
         for name, array in arrays.items():
             array = np.broadcast_to(array, shape).copy()
@@ -71,9 +71,11 @@ class Prior:
                 raise TypeError(f"names must be a list of names, got {abbreviate(self.names)}")
             names = tuple(str(name) for name in self.names)
             if len(set(names)) != self.K or len(names) != self.K:
-                several = f"{self.K} different names"
-                rule = "left out of one that all share" if self.K is None else several
-                raise ValueError(f"arms of a prior must be {rule}, got {abbreviate(list(names))}")
+                if self.K is None:
+                    raise ValueError("names must not be given for a prior that all arms share")
+                raise ValueError(
+                    f"names must be {self.K} different names, got {abbreviate(list(names))}"
+                )
             object.__setattr__(self, "names", names)
 
     def _check_others_and_group(self) -> None:
@@ -82,7 +84,7 @@ class Prior:
         if self.others is not None:
             if type(self.others) is not type(self):
                 raise TypeError(
-                    f"others of a prior must be a {type(self).__name__} too, "
+                    f"others of a prior must be a {type(self).__name__}, "
                     f"got {abbreviate(self.others)}"
                 )
             if self.others.K not in (None, 1):
@@ -133,16 +135,16 @@ class Prior:
     ) -> Self:
         """Return the prior with an entry for each of these arms, in their order.
 
-        Names are looked up in a prior that has names; arms that are not found get `others`, and
-        an `UnknownArmsWarning` says which. Without names the entries are taken as they come.
+        If the prior has names, arms are found by name. Arms without an entry get `others`, and an
+        `UnknownArmsWarning` names them. Without names, entries stay in order.
 
         Args:
-            arms: The arms' names, or their number; by default those in `groups`, or the entries
-                that are there already.
+            arms: The arms' names, or their number; by default those in `groups`, or the existing
+                entries.
             groups: The group of each arm, for a prior whose entries are for groups.
 
         Raises:
-            ValueError: The prior cannot be written out for these arms.
+            ValueError: The prior has no entries for these arms.
 
         >>> from varts import Normal
         >>> Normal(0, 1).for_arms(2)
@@ -170,7 +172,7 @@ class Prior:
         return replace(self, **fields, names=tuple(np.array(self.names, dtype=object)[arms]))
 
     def mirrored(self) -> Self:
-        """Return the prior of -reward, for where lower is better.
+        """Return the prior of -reward, for when lower is better.
 
         >>> from varts import NormalGamma
         >>> NormalGamma(2, 1, 2, 1).mirrored()
@@ -182,7 +184,7 @@ class Prior:
         return replace(self, **{"mu": mu}, others=others, tails=tails)
 
     def _learned(self, *numbers: Floats) -> Self:
-        """The posterior with these numbers; the entries are for the same arms as before."""
+        """Return the posterior with these numbers, for the same arms."""
         fields: dict[str, Any] = dict(zip(self._fields, numbers, strict=True))
         names = self.names if len(numbers[0]) == self.K else None  # one entry may serve many arms
         return replace(self, **fields, names=names)
@@ -190,7 +192,7 @@ class Prior:
     # ------------------------------------------------------------------ JSON
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the prior's type, its numbers, and what it knows of names, as plain values.
+        """Return the prior's type, numbers and names as plain values.
 
         >>> from varts import Normal
         >>> Normal([1, 2], sigma=3, names=["a", "b"]).to_dict()
@@ -212,11 +214,11 @@ class Prior:
 
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Self:
-        """Make a prior of what `to_dict` returned; `Prior.from_dict` takes any type of prior.
+        """Make a prior from the result of `to_dict`. `Prior.from_dict` takes any type of prior.
 
         Args:
-            body: The type and the numbers, and maybe "arms" (names), "others", "group" and
-                "tails". What `varts fit` wrote beside them ("fit") is left alone.
+            body: The type and the numbers, and optionally "arms" (names), "others", "group" and
+                "tails". The key "fit", which `varts fit` writes, is ignored.
         """
         fields = {key: value for key, value in body.items() if key != "fit"}
         names, others = fields.pop("arms", None), fields.pop("others", None)
@@ -233,7 +235,7 @@ class Prior:
                 f"got {printable(', '.join(map(str, fields)))}"
             )
         if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
-            names = [names]  # refused below, like any list of the wrong length
+            names = [names]  # an error below, like any list of the wrong length
         if others is not None and not isinstance(others, Mapping):
             raise ValueError(
                 f"others of a prior must be the fields of a prior, got {abbreviate(others)}"
@@ -241,9 +243,7 @@ class Prior:
         try:
             rest = None if others is None else kind.from_dict(others)
         except RecursionError:
-            raise ValueError(
-                "others of a prior must be a prior, got one nested too deeply"
-            ) from None
+            raise ValueError("others of a prior must be a prior, got a deeply nested one") from None
         shape = None if tails is None else Tails.from_dict(tails)
         made: Self = kind(**fields, **words, names=names, others=rest, group=group, tails=shape)
         return made
@@ -254,7 +254,7 @@ class Prior:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Make a prior of what `to_json` returned; `Prior.from_json` takes any type of prior.
+        """Make a prior from the result of `to_json`. `Prior.from_json` takes any type of prior.
 
         Args:
             text: The JSON object.
@@ -267,20 +267,20 @@ class Prior:
         except json.JSONDecodeError as error:
             raise ValueError(f"prior must be JSON, got something else ({error})") from None
         except RecursionError:
-            raise ValueError("prior must be a few numbers, got JSON nested too deeply") from None
+            raise ValueError("prior must be a few numbers, got deeply nested JSON") from None
         return cls.from_dict(body if isinstance(body, dict) else {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json()` to a file.
 
         Args:
-            path: The file; one that exists is replaced.
+            path: The file. An existing file is replaced.
         """
         write_text(Path(path), self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` or `varts fit` wrote.
+        """Read a file that `save` or `varts fit` wrote.
 
         Args:
             path: The file.
@@ -289,7 +289,7 @@ class Prior:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except UnicodeDecodeError:
             raise ValueError(f"{path}: prior must be JSON, got binary data") from None
-        except (TypeError, ValueError) as error:  # whatever is wrong, it is the file's value
+        except (TypeError, ValueError) as error:  # name the file in the message
             raise ValueError(f"{path}: {error}") from None
 
     # ------------------------------------------------------------------ a value
@@ -307,7 +307,7 @@ class Prior:
     def __repr__(self) -> str:
         body = {name: f"{getattr(self, name)}" for name in self._fields}
         if self.names is not None:
-            body["names"] = f"{np.array(self.names, dtype=object)}"  # cut short where arrays are
+            body["names"] = f"{np.array(self.names, dtype=object)}"  # abbreviated like arrays
         if self.others is not None:
             body["others"] = f"{self.others}"
         if self.group is not None:
@@ -317,7 +317,7 @@ class Prior:
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in body.items())})"
 
 
-# ------------------------------------------------------------- what stands for a prior
+# ------------------------------------------------------------------ forms of a prior
 
 P = TypeVar("P", bound=Prior)
 
@@ -347,7 +347,7 @@ def prior_from(value: PriorLike, kind: type[Prior] = Prior) -> Prior:
         kind: The required type: `NormalGamma`, `Normal`, or by default either.
 
     Raises:
-        TypeError: The value is none of these, or a prior of another type.
+        TypeError: The value has another form, or is a prior of another type.
 
     >>> prior_from({"mu": 0, "sigma": 2})
     Normal(mu=0.0, sigma=2.0)
@@ -376,10 +376,10 @@ def prior_from(value: PriorLike, kind: type[Prior] = Prior) -> Prior:
 
 
 def check_stats(stats: Any) -> ArmStats:
-    """Return the statistics that a posterior is made of, or raise TypeError.
+    """Validate statistics and return them.
 
     Args:
-        stats: What was given.
+        stats: The statistics.
     """
     if not isinstance(stats, ArmStats):
         raise TypeError(f"stats must be an ArmStats, got {abbreviate(stats)}")

@@ -1,4 +1,4 @@
-"""What rewards make of a linear prior: the Normal-Gamma update with slopes.
+"""The prior for rewards that depend on features: the Normal-Gamma update with slopes.
 
 The model of one arm: a unit with features x pays L + (x - c)'s + noise, where the noise has
 precision lam ~ Gamma(alpha, rate beta), the level L at the center c is N(mu, 1/(kappa lam)), and
@@ -56,30 +56,30 @@ def regress(prior: Regression, stats: LinearStats) -> Regression:
     if not d:
         rate = beta + (yy + kappa * share * gap * gap) / 2
         return Regression(mu + share * gap, kappa + n, alpha + n / 2, rate, *prior[4:])
-    # What the prior's slopes leave unexplained: sums of squares of small numbers lose no digits,
-    # however steep the slopes.
+    # Work with the residuals of the prior's slopes: sums of squares of small numbers lose no
+    # digits, however steep the slopes are.
     weight = kappa * share
     surprise = gap - (away * slopes).sum(axis=1)
     explained = (xx @ slopes[:, :, None])[:, :, 0]
     pull = xy - explained + (weight * surprise)[:, None] * away
     residual = yy - (slopes * (2 * xy - explained)).sum(axis=1)
     square = away[:, :, None] * away[:, None, :]
-    learnt = precision + xx + weight[:, None, None] * square
-    move = solve(learnt, pull)
+    learned = precision + xx + weight[:, None, None] * square
+    move = solve(learned, pull)
     fit = residual + weight * surprise * surprise - (pull * move).sum(axis=1)
     return Regression(
         mu + share * gap,
         kappa + n,
         alpha + n / 2,
-        beta + np.maximum(fit, 0.0) / 2,  # it may only round below 0
+        beta + np.maximum(fit, 0.0) / 2,  # below 0 only by rounding
         slopes + move,
-        learnt,
+        learned,
         center + share[:, None] * away,
     )
 
 
 def solve(matrix: Floats, vector: Floats) -> Floats:
-    """Solve symmetric positive definite systems, one per arm, whatever the features' units are.
+    """Solve symmetric positive definite systems, one per arm, in any units of the features.
 
     Args:
         matrix: A matrix per arm.
@@ -91,9 +91,9 @@ def solve(matrix: Floats, vector: Floats) -> Floats:
 
 
 def inverse_root(matrix: Floats) -> Floats:
-    """Return W with W matrix W' = 1, a lower triangle per arm, whatever the features' units are.
+    """Return W with W matrix W' = 1, a lower triangle per arm, in any units of the features.
 
-    x' matrix^-1 x is then the squared length of W x.
+    Then x' matrix^-1 x is the squared length of W x.
 
     Args:
         matrix: A symmetric positive definite matrix per arm.
@@ -106,7 +106,7 @@ def inverse_root(matrix: Floats) -> Floats:
 
 
 def check_definite(precision: Floats) -> None:
-    """Raise unless every matrix is symmetric and positive definite, whatever the features' units.
+    """Raise ValueError unless every matrix is symmetric and positive definite.
 
     Args:
         precision: A matrix per arm, or one.
@@ -128,8 +128,8 @@ def log_evidence(prior: Regression, posterior: Regression, n: Floats) -> Floats:
     """Return the log of the rewards' marginal density, per arm.
 
     Args:
-        prior: What was believed before.
-        posterior: What `regress` made of it.
+        prior: The prior.
+        posterior: The result of `regress`.
         n: The number of rewards.
     """
     out = -0.5 * n * np.log(2 * np.pi) + 0.5 * np.log(prior.kappa / posterior.kappa)
@@ -142,31 +142,31 @@ def log_evidence(prior: Regression, posterior: Regression, n: Floats) -> Floats:
 
 
 # --------------------------------------------------------------------------------------- the prior
-# The prior of linear VarTS: level, slopes and noise variance of an arm unknown.
+# The prior of linear VarTS: level, slopes and noise variance of an arm are unknown.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearNormalGamma(Prior):
-    """`NormalGamma` for rewards that depend on features, whose effects are unknown as well.
+    """`NormalGamma` for rewards that depend on features with unknown effects.
 
-    At the center the mean reward is that of NormalGamma(mu, kappa, alpha, beta); away from it,
-    each step of feature j moves the mean by slopes[j], and what is known of the slopes is worth
-    `precision`, a matrix of squared steps: slopes ~ N(slopes, (lam precision)^-1). Every Gaussian
-    prior of a line can be written so. Numbers without an axis for arms are shared by all arms.
+    At the center, the mean reward has the prior NormalGamma(mu, kappa, alpha, beta). Away from it,
+    each unit of feature j moves the mean by slopes[j]. The weight of the slopes is `precision`, a
+    matrix of squared features: slopes ~ N(slopes, (lam precision)^-1). Every Gaussian prior of a
+    line can be written this way. All arms share numbers without an axis for arms.
 
     Args:
-        mu: Where the means lie for a unit at the center.
-        kappa: How many rewards that is worth; at least 0. A huge one fixes the level.
+        mu: The expected mean of a unit at the center.
+        kappa: The weight of `mu`, in rewards; at least 0. A huge number fixes the level.
         alpha: The shape of the noise precision's Gamma distribution; above 0.
         beta: Its rate; above 0.
         slopes: The effects of the d features, or a row of them per arm.
         precision: A positive definite matrix, d by d, or one per arm; d numbers are its diagonal.
         center: The features of the unit that `mu` is for, or a row per arm; by default all 0.
-        features: The names of the features, if they are known.
+        features: The names of the features, if known.
         names: The arms that the entries are for (see `Prior`).
         others: The prior of all other arms.
         group: The kind of group that the entries are for, if they are for groups.
-        tails: The shape of what features leave unexplained, if that is known; no policy uses it.
+        tails: The shape of the residuals, if known; no policy uses it.
 
     >>> prior = LinearNormalGamma(mu=0, kappa=1, alpha=2, beta=1, slopes=[0.0], precision=[1.0])
     >>> stats = LinearStats.empty(K=1, d=1).observe([0, 0, 0], [[1], [2], [3]], [5.0, 7.0, 9.0])
@@ -196,7 +196,7 @@ class LinearNormalGamma(Prior):
         center = np.zeros(d) if self.center is None else np.atleast_1d(reals("center", self.center))
         given = np.atleast_1d(reals("precision", self.precision))
         precision = given * np.eye(d) if given.ndim == 1 and given.shape in ((d,), (1,)) else given
-        if not precision.size and not d:  # nested lists do not tell how often they hold nothing
+        if not precision.size and not d:  # empty nested lists have no shape
             precision = np.zeros((*slopes.shape, 0))
         arrays = {
             "mu": reals("mu", self.mu),
@@ -212,9 +212,9 @@ class LinearNormalGamma(Prior):
         for name, array in arrays.items():
             shape, own = array.shape, inner.get(name, ())
             if shape[len(shape) - len(own) :] != own or len(shape) > len(own) + 1:
-                said = " by ".join(map(str, own)) or "one number"
+                rule = " by ".join(map(str, own)) or "one number"
                 raise ValueError(
-                    f"{name} must be {said} for {d} features, or so per arm, got shape {shape}"
+                    f"{name} must be {rule} for {d} features, shared or per arm, got shape {shape}"
                 )
             entries |= {shape[0]} if len(shape) > len(own) else set()
         if len(entries - {1}) > 1:
@@ -235,7 +235,7 @@ class LinearNormalGamma(Prior):
         """The number of features."""
         return int(self.slopes.shape[-1])
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ beliefs
 
     def regression(self, K: int) -> Regression:
         """Return the numbers with an entry for each of K arms.
@@ -246,7 +246,7 @@ class LinearNormalGamma(Prior):
         return Regression(*self.per_arm(K))
 
     def posterior(self, stats: LinearStats) -> LinearNormalGamma:
-        """Return what is known after these rewards.
+        """Return the posterior after these rewards.
 
         Args:
             stats: The arms' statistics; as many arms as the prior has entries, or any number for
@@ -256,7 +256,7 @@ class LinearNormalGamma(Prior):
         return self._learned(*regress(self.regression(stats.K), stats))
 
     def _learned(self, *numbers: Floats) -> Self:
-        # What follows from checked numbers needs no check, which would cost more than the update.
+        # The numbers follow from checked ones. Checking them would take longer than the update.
         made = object.__new__(type(self))
         names = self.names if len(numbers[0]) == self.K else None
         kept = {"features": self.features, "others": self.others, "group": None, "tails": None}
@@ -279,11 +279,11 @@ class LinearNormalGamma(Prior):
             x: The unit's features, or a row of them per unit; the belief then has a row for each.
         """
         loc, worth = self.at(x)
-        with np.errstate(divide="ignore"):  # worth 0: infinitely wide
+        with np.errstate(divide="ignore"):  # a weight of 0: infinitely wide
             return StudentT(*student_t(loc, worth, np.asarray(self.alpha), np.asarray(self.beta)))
 
     def at(self, x: Any) -> tuple[Floats, Floats]:
-        """Return the expected mean at x and how many rewards it is worth there, per arm.
+        """Return the expected mean at x and its weight in rewards, per arm.
 
         Args:
             x: The features of a unit, or a row of them per unit.
@@ -325,7 +325,7 @@ class LinearNormalGamma(Prior):
         """Draw levels at the center, slopes and noise precisions of every arm.
 
         Args:
-            rng: Where the randomness comes from.
+            rng: The random generator.
             size: How many draws.
 
         Returns:
@@ -333,14 +333,14 @@ class LinearNormalGamma(Prior):
         """
         numbers = self.regression(self.K or 1)
         if not (numbers.kappa > 0).all():
-            raise ValueError("kappa of a prior that is sampled must be > 0, got 0.0")
+            raise ValueError("kappa must be > 0 to sample from a prior, got 0.0")
         size, K = integer("size", size, at_least=1), len(numbers.mu)
         lam = rng.standard_gamma(numbers.alpha, (size, K)) / numbers.beta
         level = numbers.mu + rng.standard_normal((size, K)) / np.sqrt(numbers.kappa * lam)
         z = rng.standard_normal((size, K, 1, self.d)) / np.sqrt(lam)[:, :, None, None]
         return level, numbers.slopes + (z @ self._root)[:, :, 0], lam
 
-    # ------------------------------------------------------------------ from words
+    # ------------------------------------------------------------------ from a guess
 
     @classmethod
     def elicit(
@@ -352,20 +352,20 @@ class LinearNormalGamma(Prior):
         effects: Mapping[str, float],
         typical: Mapping[str, float] | None = None,
     ) -> LinearNormalGamma:
-        """Make a prior from a person's words.
+        """Make a prior from a person's guess.
 
-        "For a typical unit the mean is about `mean`, give or take `mean_sd`; one step of a feature
-        moves it up or down by about so much; rewards of units that are alike scatter by
-        `reward_sd`, and that I know as well as if I had seen `worth` of them." The standard
-        deviations of level and slopes are then as stated, exactly.
+        "For a typical unit, the mean is about `mean`, give or take `mean_sd`. A step of 1 in a
+        feature moves it by about `effects`. Rewards of similar units have a standard deviation of
+        `reward_sd`, and I know that as well as from `worth` observations." The standard deviations
+        of level and slopes are then exactly as stated.
 
         Args:
-            mean: Where the arms' means lie for a typical unit.
-            mean_sd: By how much they differ there.
-            reward_sd: By how much the rewards of one arm scatter, of units that are alike.
-            worth: How many rewards the knowledge of `reward_sd` is worth.
-            effects: For each feature, by how much a step of it may move the mean (an sd).
-            typical: The features of a typical unit; those not named are 0.
+            mean: The expected mean of an arm, for a typical unit.
+            mean_sd: The standard deviation of the arms' means, for a typical unit.
+            reward_sd: The standard deviation of one arm's rewards, for similar units.
+            worth: How many observations the guess of `reward_sd` is worth.
+            effects: For each feature, how far a step of 1 may move the mean (an sd).
+            typical: The features of a typical unit; 0 by default.
 
         >>> prior = LinearNormalGamma.elicit(12, 2, 8, worth=20, effects={"visits": 0.5})
         >>> prior.kappa, prior.precision.tolist(), prior.features
@@ -399,21 +399,21 @@ class LinearNormalGamma(Prior):
 
         Args:
             d: The number of features, without the constant one.
-            strength: How many rewards each coefficient's 0 is worth.
+            strength: The weight of the 0 of each coefficient, in rewards.
             alpha: The shape of the noise precision's Gamma distribution.
             beta: Its rate.
         """
         d = integer("d", d, at_least=0)
         return cls(0.0, strength, alpha, beta, np.zeros(d), strength * np.eye(d))
 
-    # ------------------------------------------------------------------ the same in other words
+    # ------------------------------------------------------------------ other features
 
     def recoded(self, matrix: Any, shift: Any = 0.0) -> LinearNormalGamma:
         """Return the same prior for features `matrix @ x + shift`.
 
         Args:
             matrix: An invertible matrix, d by d.
-            shift: What is added, a number or one per feature.
+            shift: The number to add, or one per feature.
 
         >>> prior = LinearNormalGamma(0, 1, 2, 1, slopes=[3.0], precision=[4.0])
         >>> prior.recoded([[100.0]]).slopes          # per cent instead of shares

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Prior")
 
-NAMES_SHOWN = 5  # in a sentence
-MOST_ARMS = 10_000_000  # written out: a slip of the finger must not take all memory
+NAMES_SHOWN = 5  # in a message
+MOST_ARMS = 10_000_000  # so that a typo doesn't take all memory
 
 
 def match_arms(
     prior: P, arms: int | Iterable[str] | None = None, groups: Mapping[str, str] | None = None
 ) -> tuple[P, str | None]:
-    """Return the prior with an entry for each of these arms, and what there is to say about it.
+    """Return the prior with an entry for each of these arms, and a note about missing arms.
 
-    This is `Prior.for_arms` for callers who show the sentence themselves.
+    This is `Prior.for_arms` for callers that show the note themselves.
 
     Args:
         prior: The prior.
@@ -36,7 +36,7 @@ def match_arms(
         groups: The group of each arm, as in `Prior.for_arms`.
 
     Returns:
-        The prior, and the sentence about arms that were not found, or None.
+        The prior, and a note about arms without an entry, or None.
     """
     group_of = checked_groups(groups)
     if arms is None and group_of:
@@ -72,7 +72,7 @@ def match_arms(
 
 
 def _unknown_arm(prior: Prior, arm: str, groups: Mapping[str, str]) -> str:
-    """The sentence for an arm without an entry, when there is no prior of all other arms."""
+    """The error for an arm without an entry, if the prior has no `others`."""
     known = prior.names or ()
     if prior.group is None:
         return unknown("arm", arm, known)
@@ -82,7 +82,7 @@ def _unknown_arm(prior: Prior, arm: str, groups: Mapping[str, str]) -> str:
 
 
 def arm_names(arms: Any) -> tuple[str, ...]:
-    """Return the names of arms, checked: several different ones.
+    """Validate the names of arms and return them.
 
     Args:
         arms: The names.
@@ -98,7 +98,7 @@ def arm_names(arms: Any) -> tuple[str, ...]:
 
 
 def checked_groups(groups: Any) -> dict[str, str]:
-    """Return the group of each arm as text; no mapping is an empty one.
+    """Return the group of each arm as text; empty for None.
 
     Args:
         groups: A mapping from arm to group, or None.
@@ -113,13 +113,13 @@ def checked_groups(groups: Any) -> dict[str, str]:
 def find_entries(
     names: Sequence[str], group: str | None, arms: Iterable[str], groups: Mapping[str, str]
 ) -> list[int | None]:
-    """Return the index of every arm's entry, or None where there is none.
+    """Return the index of every arm's entry, or None for an arm without an entry.
 
     An entry for the arm itself comes before one for its group. If the entries are for groups, an
     arm that happens to be called like one of them is not meant.
 
     Args:
-        names: What the entries are for.
+        names: The names of the entries.
         group: The kind of group that they are for, or None if they are for arms.
         arms: The arms to look up.
         groups: The group of each arm, where known.

@@ -1,7 +1,7 @@
 """The priors of VarTS (`NormalGamma`) and of KnownVarianceTS (`Normal`), and their updates.
 
-What rewards make of a prior, for one arm, is plain arithmetic, written once. The classes apply
-these functions to NumPy arrays; the engine compiles the same functions for its loops.
+The update of one arm is plain arithmetic, written once. The classes apply these functions to NumPy
+arrays; the engine compiles the same functions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from varts.stats import ArmStats
 
 
 def data_share(n: Any, kappa: Any) -> Any:
-    """Return how much n rewards weigh against a prior worth kappa of them.
+    """Return the weight of n rewards, against a prior with the weight of kappa rewards.
 
-    The tiny number only makes 0 / 0 into 0.
+    The tiny number turns 0 / 0 into 0.
 
     Args:
         n: The number of rewards.
-        kappa: How many rewards the prior is worth.
+        kappa: The prior weight, in rewards.
 
     >>> data_share(3, 1)
     0.75
@@ -42,7 +42,7 @@ def normal_gamma_update(
         mean: Their mean.
         m2: The sum of their squared deviations from it.
         mu: The prior's location.
-        kappa: How many rewards that location is worth.
+        kappa: The weight of that location, in rewards.
         alpha: The shape of the precision's Gamma distribution.
         beta: Its rate.
 
@@ -57,13 +57,13 @@ def normal_gamma_update(
 
 
 def normal_update(n: Any, mean: Any, mu: Any, kappa: Any) -> tuple[Any, Any]:
-    """Return location and weight when `mu` is worth `kappa` rewards: Algorithm 1, lines 9 and 10.
+    """Return location and weight of a mean's posterior: Algorithm 1, lines 9 and 10.
 
     Args:
         n: The number of rewards.
         mean: Their mean.
         mu: The prior's location.
-        kappa: How many rewards that location is worth.
+        kappa: The weight of that location, in rewards.
 
     >>> normal_update(3, 5.0, 1.0, 1)      # (1*1 + 3*5) / 4
     (4.0, 4)
@@ -76,7 +76,7 @@ def student_t(mu: Any, kappa: Any, alpha: Any, beta: Any) -> tuple[Any, Any, Any
 
     Args:
         mu: The location of a Normal-Gamma distribution.
-        kappa: How many rewards that location is worth.
+        kappa: The weight of that location, in rewards.
         alpha: The shape of the precision's Gamma distribution.
         beta: Its rate.
     """
@@ -92,25 +92,25 @@ def normal_gamma_belief(
 
 
 # ----------------------------------------------------------------------- mean and variance unknown
-# The prior of VarTS: mean and variance of an arm unknown.
+# The prior of VarTS: mean and variance of an arm are unknown.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NormalGamma(Prior):
     """Mean and precision unknown: lam ~ Gamma(alpha, rate beta), mean ~ N(mu, 1/(kappa lam)).
 
-    Scalars are shared by all arms, vectors have one entry per arm. kappa = 0 says nothing about
-    the mean: a policy then pulls that arm once before it samples.
+    Scalars are shared by all arms, vectors have one entry per arm. With kappa = 0 the prior knows
+    nothing about the mean: a policy then pulls that arm once before it samples.
 
     Args:
-        mu: Where the means lie.
-        kappa: How many rewards of an arm that is worth; at least 0.
+        mu: The expected mean.
+        kappa: The weight of `mu`, in rewards of an arm; at least 0.
         alpha: The shape of the precision's Gamma distribution; above 0.
         beta: Its rate; above 0.
         names: The arms that the entries are for (see `Prior`).
         others: The prior of all other arms.
         group: The kind of group that the entries are for, if they are for groups.
-        tails: The shape of the rewards that it was learnt from, if that is known.
+        tails: The shape of the rewards that the prior was learned from, if known.
 
     >>> prior = NormalGamma(mu=0, kappa=1, alpha=2, beta=1)
     >>> posterior = prior.posterior(ArmStats.from_rewards([[1, 3, 5]]))
@@ -136,7 +136,7 @@ class NormalGamma(Prior):
         )
 
     def posterior(self, stats: ArmStats) -> NormalGamma:
-        """Return what is known after these rewards.
+        """Return the posterior after these rewards.
 
         Args:
             stats: The arms' statistics; as many arms as the prior has entries, or any number for
@@ -151,13 +151,13 @@ class NormalGamma(Prior):
             return StudentT(*student_t(*(np.asarray(getattr(self, f)) for f in self._fields)))
 
     def predictive(self) -> StudentT:
-        """Return what a single reward of each arm is expected to be, also a Student t.
+        """Return the distribution of a single reward of each arm, also a Student t.
 
         >>> prior = NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20)
         >>> [end.round(1) for end in prior.predictive().interval(0.9)]   # 9 of 10 rewards lie here
         [array([-1.5]), array([25.5])]
         """
-        kappa = np.asarray(self.kappa)  # a reward is the mean and one reward's scatter about it
+        kappa = np.asarray(self.kappa)  # a reward is the mean plus one reward's noise
         return NormalGamma(self.mu, kappa / (kappa + 1), self.alpha, self.beta).belief()
 
     @property
@@ -175,12 +175,12 @@ class NormalGamma(Prior):
         """Draw means and precisions, one pair per arm.
 
         Args:
-            rng: Where the randomness comes from.
+            rng: The random generator.
             size: How many pairs per arm: a number or a shape; by default one.
         """
         mu, kappa, alpha, beta = (np.asarray(getattr(self, f)) for f in self._fields)
         if not (kappa > 0).all():
-            raise ValueError("kappa of a prior that is sampled must be > 0, got 0.0")
+            raise ValueError("kappa must be > 0 to sample from a prior, got 0.0")
         shape = sample_shape(mu, size)
         lam = rng.standard_gamma(alpha, shape) / beta
         with np.errstate(divide="ignore", over="ignore"):
@@ -213,7 +213,7 @@ class NormalGamma(Prior):
         m, V = means.mean(axis=0), means.var(axis=0)
         lbar, nu = precisions.mean(axis=0), precisions.var(axis=0)
         for name, values, variance in (("means", means, V), ("precisions", precisions, nu)):
-            spread = np.where(np.ptp(values, axis=0) > 0, variance, 0.0)  # rounding is no spread
+            spread = np.where(np.ptp(values, axis=0) > 0, variance, 0.0)  # ignore rounding
             reals(f"variance of the {name}", spread, above=0)
         beta = lbar / nu
         alpha = beta * lbar
@@ -224,17 +224,17 @@ class NormalGamma(Prior):
 
     @classmethod
     def elicit(cls, mean: Any, mean_sd: Any, reward_sd: Any, worth: Any) -> NormalGamma:
-        """Make a prior from a person's words.
+        """Make a prior from a person's guess.
 
-        "The mean is about `mean`, give or take `mean_sd`; single rewards scatter by `reward_sd`,
-        and that I know as well as if I had seen `worth` of them." Then E[variance] = reward_sd^2
-        and the sd of the mean is mean_sd, exactly.
+        "The mean is about `mean`, give or take `mean_sd`. Single rewards have a standard deviation
+        of `reward_sd`, and I know that as well as from `worth` observations." Then E[variance] =
+        reward_sd^2 and the sd of the mean is mean_sd, exactly.
 
         Args:
-            mean: Where the arms' means lie.
-            mean_sd: By how much they differ.
-            reward_sd: By how much the rewards of one arm scatter.
-            worth: How many rewards the knowledge of `reward_sd` is worth.
+            mean: The expected mean of an arm.
+            mean_sd: The standard deviation of the arms' means.
+            reward_sd: The standard deviation of one arm's rewards.
+            worth: How many observations the guess of `reward_sd` is worth.
 
         >>> NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20)
         NormalGamma(mu=12.0, kappa=16.0, alpha=11.0, beta=640.0)
@@ -248,20 +248,20 @@ class NormalGamma(Prior):
 
 
 # -------------------------------------------------------------------------------- the mean unknown
-# The prior of KnownVarianceTS: only the mean of an arm unknown.
+# The prior of KnownVarianceTS: only the mean of an arm is unknown.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Normal(Prior):
-    """Only the mean unknown: mean ~ N(mu, sigma^2), with the rewards' own sd known elsewhere.
+    """Only the mean unknown: mean ~ N(mu, sigma^2). The rewards' own sd is given elsewhere.
 
     Args:
-        mu: Where the means lie.
-        sigma: By how much they differ; above 0.
+        mu: The expected mean.
+        sigma: The standard deviation of the means; above 0.
         names: The arms that the entries are for (see `Prior`).
         others: The prior of all other arms.
         group: The kind of group that the entries are for, if they are for groups.
-        tails: The shape of the rewards that it was learnt from, if that is known.
+        tails: The shape of the rewards that the prior was learned from, if known.
 
     >>> Normal(mu=0, sigma=2).posterior(ArmStats.from_rewards([[1, 3, 5]]), sigma=2)
     Normal(mu=[2.25], sigma=[1.])
@@ -276,7 +276,7 @@ class Normal(Prior):
         self._store(mu=reals("mu", self.mu), sigma=reals("sigma", self.sigma, above=0))
 
     def posterior(self, stats: ArmStats, sigma: Any) -> Normal:
-        """Return what is known after these rewards.
+        """Return the posterior after these rewards.
 
         Args:
             stats: The arms' statistics; as many arms as the prior has entries, or any number for
@@ -297,7 +297,7 @@ class Normal(Prior):
         """Draw means, one per arm.
 
         Args:
-            rng: Where the randomness comes from.
+            rng: The random generator.
             size: How many per arm: a number or a shape; by default one.
         """
         mu = np.asarray(self.mu)

@@ -1,8 +1,8 @@
-"""Bandit problems: what a simulation draws its arms and rewards from.
+"""Bandit problems: the source of a simulation's arms and rewards.
 
-`base` says what a problem is, `classic` has the paper's three, `revenue` rewards that are mostly 0,
-`recorded` rewards that were recorded. In `drift` the arms change while a run goes on, in
-`contextual` rewards depend on who comes.
+`base` defines a problem. `classic` has the paper's three, `revenue` rewards that are mostly 0, and
+`recorded` recorded rewards. In `drift` the arms change during a run, and in `contextual` rewards
+depend on features.
 """
 
 from varts.problems.base import Fixed, Instances, Problem

@@ -1,4 +1,4 @@
-"""Bandit problems: a prior over instances, and how an arm of an instance pays.
+"""Bandit problems: a prior over instances, and the reward function of an arm.
 
 Every run of a simulation draws a new instance. An instance gives each arm a mean, a variance and
 two numbers a, b for its reward function. To add a problem, subclass `Problem` and define `draw` and
@@ -49,7 +49,7 @@ class Instances:
             raise ValueError(
                 f"{name} of drawn instances must have the shape {(size, K)}, got {numbers.shape}"
             )
-        return np.ascontiguousarray(numbers)  # else every layout would have a kernel of its own
+        return np.ascontiguousarray(numbers)  # one layout needs one kernel
 
 
 class Problem:
@@ -60,19 +60,19 @@ class Problem:
     """
 
     K: int
-    #: Whether rewards depend on the features of who comes: see `ContextualProblem`.
+    #: Whether rewards depend on a unit's features: see `ContextualProblem`.
     contextual: ClassVar[bool] = False
     #: The arms' names, if they have any: `simulate` finds a policy's prior by them.
     names: tuple[str, ...] | None = None
-    #: A list of numbers that `reward` gets as a fifth argument, if there is one: what all arms
-    #: share, or what they look up. It is not compiled in, so other numbers cost no compiling.
+    #: Optional numbers that `reward` gets as a fifth argument. They are not compiled in, so a
+    #: problem with other numbers uses the same kernel.
     data: Any = None
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         """Draw instances.
 
         Args:
-            rng: Where the randomness comes from.
+            rng: The random generator.
             size: How many.
         """
         raise NotImplementedError(f"{type(self).__name__} must define draw(rng, size)")
@@ -92,7 +92,7 @@ class Problem:
     def estimate_prior(
         self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
     ) -> NormalGamma:
-        """Estimate the prior of VarTS by the method of moments, on instances drawn for it alone.
+        """Estimate the prior of VarTS by the method of moments, from new instances.
 
         Args:
             samples: How many instances.
@@ -112,20 +112,17 @@ class Problem:
         return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
 
     def own_prior(self) -> NormalGamma:
-        """Return the prior of a VarTS that knows where the instances come from.
-
-        It is the true one where that is a NormalGamma, else `estimate_prior()`.
-        """
+        """Return the true prior if it is a NormalGamma, otherwise `estimate_prior()`."""
         return self.estimate_prior()
 
     def check(self, pulls: int = 25_000, seed: int = 0) -> None:
-        """Raise ValueError if rewards do not have the means that `draw` states.
+        """Raise ValueError if rewards don't have the means that `draw` returns.
 
-        Some arms of an instance are pulled that often. A false alarm has a chance of less than one
-        in a million. `simulate` does it when it first meets a problem that is not of this package.
+        This pulls some arms of an instance many times. The probability of a false alarm is below
+        one in a million. `simulate` does it once for every problem that isn't part of this package.
 
         Args:
-            pulls: How often each of the arms is pulled.
+            pulls: How often to pull each of these arms.
             seed: Same seed, same rewards.
         """
         rng = _seeding.generator(seed, _seeding.PROBLEM_CHECK)
@@ -137,13 +134,13 @@ class Problem:
         check_moments(what, self._reward, np.array(arrays)[:, some], pulls, rng)
 
     def _reward(self, a: Any, b: Any, z: Any, u: Any) -> Any:
-        """`reward`, given the data that there may be."""
+        """Call `reward`, with the data if there are any."""
         if self.data is None:
             return self.reward(a, b, z, u)
         return self.reward(a, b, z, u, np.asarray(self.data, dtype=np.float64))  # type: ignore[call-arg]
 
     def describe(self) -> dict[str, Any]:
-        """Return what a saved study records about the problem."""
+        """Return the description of the problem for saved studies."""
         return {"problem": type(self).__name__, "K": self.K}
 
     def __repr__(self) -> str:
@@ -151,10 +148,10 @@ class Problem:
 
 
 class Fixed(Problem):
-    """One instance, the same in every run; made by the `fixed` methods of problems.
+    """One instance, the same in every run. The `fixed` methods of problems return it.
 
     Args:
-        kind: The problem that says how an arm pays.
+        kind: The problem that defines the rewards.
         row: The instance.
     """
 

@@ -31,7 +31,7 @@ class GaussianBandit(Problem):
     """Rewards N(mean, variance), drawn from a NormalGamma, or a Normal with known `sigma`.
 
     Args:
-        prior: What the arms are drawn from, or whatever stands for a prior; by default the paper's
+        prior: The prior of the arms, in any form that `prior_from` takes; by default the paper's
             for K arms, mu_i = i/(K+1), kappa = K, alpha = 4, beta = 1.
         K: The number of arms; needed for a prior that all arms share.
         sigma: The rewards' standard deviation, shared or per arm; only with a Normal prior.
@@ -138,8 +138,8 @@ class BernoulliBandit(_UnitInterval):
     """Rewards 0 or 1; means from Beta(a, b) priors, by default the paper's Beta(i, K + 1 - i).
 
     Args:
-        K: The number of arms; 10 by default, or as many as a and b have.
-        a: The first parameter of the prior of the means, shared or per arm; with `b` or not at all.
+        K: The number of arms; by default the length of a and b, or 10.
+        a: The first parameter of the means' prior, shared or per arm; requires `b`.
         b: The second.
 
     >>> BernoulliBandit(K=3).a, BernoulliBandit(a=[1, 2], b=[2, 1]).K
@@ -169,9 +169,9 @@ class BetaBandit(_UnitInterval):
     The variance is mean (1 - mean) / (s + 1).
 
     Args:
-        K: The number of arms; 10 by default, or as many as a and b have.
+        K: The number of arms; by default the length of a and b, or 10.
         s: How concentrated the rewards are; above 0.
-        a: The first parameter of the prior of the means, shared or per arm; with `b` or not at all.
+        a: The first parameter of the means' prior, shared or per arm; requires `b`.
         b: The second.
     """
 

@@ -1,10 +1,9 @@
-"""Rewards that depend on who comes: the base of problems with context.
+"""Problems with context: rewards depend on the features of a unit.
 
-A run has arms of its own, drawn once, and visits: the features x of those who come, round by round,
-with each arm's expected reward for them. Visits and rewards belong to rounds, so every policy meets
-the same people and an arm pays each of them the same, whoever chooses it. Regret is against the
-best arm *for x*. Visits are made in pieces as a run goes on: nothing of the size of the horizon is
-kept.
+A run draws its arms once. In every round a unit visits: it has features x and an expected reward
+for each arm. Visits and rewards belong to rounds, so every policy meets the same units, and an arm
+pays a unit the same under every policy. Regret is against the best arm *for x*. Visits are drawn
+in chunks during a run, so memory doesn't grow with the horizon.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ from varts.priors.matching import arm_names
 from varts.problems.base import Instances, Problem
 from varts.problems.classic import GaussianBandit
 
-# Both are part of every result: how many numbers of a piece of visits are made together, and how
-# many rounds it has at most.
+# The largest chunk of visits, in numbers and in rounds. Results depend on both.
 NUMBERS_TOGETHER, ROUNDS_TOGETHER = 2**17, 1024
 
 
 class Visits(NamedTuple):
-    """Those who come in some rounds, a row each.
+    """The units of some rounds, a row each.
 
     Args:
         x: Their features.
-        mean: What each arm is expected to pay them.
+        mean: The expected reward of each arm.
         b: Each arm's second number for `reward`: by default the noise's standard deviation.
     """
 
@@ -46,8 +44,8 @@ class Visits(NamedTuple):
 class ContextualProblem(Problem):
     """The base of problems whose rewards depend on features.
 
-    A reward is `reward(a, b, z, u)` with a the arm's expected reward and b its scatter; by default
-    a + b z, Gaussian.
+    A reward is `reward(a, b, z, u)`, where a is the arm's expected reward and b its standard
+    deviation; by default a + b z, Gaussian.
 
     >>> class Seasons(ContextualProblem):
     ...     K, d = 2, 1
@@ -67,16 +65,16 @@ class ContextualProblem(Problem):
         """Draw the arms of a run, as `expected` and `scatter` take them.
 
         Args:
-            rng: Where the randomness comes from.
+            rng: The random generator.
         """
         raise NotImplementedError(f"{type(self).__name__} must define draw_arms(rng)")
 
     def draw_features(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draw the features of those who come, a row each: standard normal by default.
+        """Draw the features of units, a row each: standard normal by default.
 
         Args:
-            rng: Where the randomness comes from.
-            size: How many come.
+            rng: The random generator.
+            size: How many units.
         """
         return rng.standard_normal((size, self.d))
 
@@ -84,22 +82,22 @@ class ContextualProblem(Problem):
         """Return the arms' expected rewards, a row per visit and a column per arm.
 
         Args:
-            arms: What `draw_arms` returned.
+            arms: The result of `draw_arms`.
             x: The features, a row per visit.
         """
         raise NotImplementedError(f"{type(self).__name__} must define expected(arms, x)")
 
     def scatter(self, arms: Any, x: Floats) -> Floats:
-        """Return the noise's standard deviation, as many as `expected` has or fewer; 1 by default.
+        """Return the noise's standard deviations; they broadcast to the shape of `expected`.
 
         Args:
-            arms: What `draw_arms` returned.
+            arms: The result of `draw_arms`.
             x: The features, a row per visit.
         """
         return np.ones(1)
 
     def visits(self, seed: int, run: int) -> Iterator[Visits]:
-        """Return the visits of a run, piece by piece, without an end.
+        """Yield the visits of a run in chunks, forever.
 
         Args:
             seed: The seed of the study.
@@ -113,16 +111,16 @@ class ContextualProblem(Problem):
 
     @property
     def rounds_together(self) -> int:
-        """How many rounds a piece of visits has."""
+        """How many rounds a chunk of visits has."""
         return min(ROUNDS_TOGETHER, max(1, NUMBERS_TOGETHER // (self.d + 2 * self.K)))
 
     def checked(self, x: Floats, mean: Any, b: Any) -> Visits:
-        """Return a piece of visits, or raise if it is none.
+        """Validate one chunk of visits and return it.
 
         Args:
             x: The features, a row per visit.
             mean: The arms' expected rewards.
-            b: Their scatter.
+            b: Their standard deviations.
         """
         x = feature_rows(x, self.d)
         if x.ndim != 2 or not len(x):
@@ -140,12 +138,12 @@ class ContextualProblem(Problem):
         return Visits(*arrays)
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
-        raise ValueError(f"{type(self).__name__} pays by features: see its visits")
+        raise ValueError(f"{type(self).__name__} has no instances without features; use visits()")
 
     def estimate_prior(
         self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
     ) -> NormalGamma:
-        """Raise ValueError: the means of such arms depend on who comes.
+        """Raise ValueError: the means of these arms depend on features.
 
         Args:
             samples: Not used.
@@ -155,7 +153,7 @@ class ContextualProblem(Problem):
         raise ValueError(f"{type(self).__name__} has no prior for policies without features")
 
     def check(self, pulls: int = 25_000, seed: int = 0) -> None:
-        """Raise ValueError if the first piece of visits is none.
+        """Raise ValueError if the first chunk of visits is invalid.
 
         Args:
             pulls: Not used.
@@ -171,7 +169,7 @@ class ContextualProblem(Problem):
 
 
 def check_context(policy: Policy, problem: Problem) -> None:
-    """Raise ValueError if a policy cannot play a problem because of who comes.
+    """Raise ValueError if a policy can't play a problem because of features.
 
     Args:
         policy: The policy.
@@ -181,7 +179,7 @@ def check_context(policy: Policy, problem: Problem) -> None:
     if not isinstance(problem, ContextualProblem):
         if plain.contextual:
             kind = type(problem).__name__
-            raise ValueError(f"it chooses by features, which those who come to a {kind} have not")
+            raise ValueError(f"it needs features, but a {kind} has none")
         return
     prior = getattr(plain, "prior", None)
     if isinstance(prior, LinearNormalGamma) and prior.d != problem.d:
@@ -203,7 +201,7 @@ def _quadratic(u: Floats) -> Floats:
     return u + u * u / 2
 
 
-# What a feature does at a distance u from the center, times its slope.
+# The effect of a feature at a distance u from the center, divided by its slope.
 EFFECTS: dict[str, Curve] = {
     "linear": _linear,
     "quadratic": _quadratic,
@@ -219,7 +217,7 @@ def _fan(x: Floats) -> Floats:
     return np.exp(x[:, :1] / 2)
 
 
-# What the noise's standard deviation is multiplied by, for features x.
+# Factors of the noise's standard deviation, for features x.
 NOISES: dict[str, Curve] = {"even": _even, "fan": _fan}
 
 
@@ -227,20 +225,22 @@ class LinearBandit(ContextualProblem):
     """Arms whose mean rewards are linear in the features, or nearly; Gaussian noise.
 
     Every run draws a level, slopes and a noise variance for every arm from the prior. With another
-    `effect` or `noise` the truth is not what linear policies assume.
+    `effect` or `noise`, the assumptions of linear policies are violated.
 
     Args:
-        prior: A LinearNormalGamma, or what stands for one; by default that of K arms and d
-            features with levels and slopes worth one reward each and noise precisions from
-            Gamma(2, 1): nine of ten standard deviations are between 0.46 and 1.68.
-        K: The number of arms; 10 by default, or as many as the prior has.
+        prior: A LinearNormalGamma, in any form that `prior_from` takes. By default levels and
+            slopes have the weight of one reward each, and noise precisions come from Gamma(2, 1):
+            nine of ten standard deviations are between 0.46 and 1.68.
+        K: The number of arms; by default that of the prior, or 10.
         d: The number of features, only without a prior; 5 by default.
-        contexts: Whose features come: None for standard normal ones, a table with a row per unit
-            (each as likely in every round), or a function of a generator and a number of rows.
-        effect: What a feature adds at distance u from the center, times its slope: "linear" (u),
-            "quadratic" (u + u^2/2), "threshold" (the sign of u), or a function of arrays.
-        noise: What the noise's standard deviation is multiplied by: "even" (1), "fan"
-            (exp(x1 / 2)), or a function of rows of features that returns a column.
+        contexts: The distribution of features: None for standard normal ones, a table with a row
+            per unit (each equally likely in every round), or a function of a generator and a number
+            of rows.
+        effect: The effect of a feature at distance u from the center, divided by its slope:
+            "linear" (u), "quadratic" (u + u^2/2), "threshold" (the sign of u), or a function of
+            arrays.
+        noise: A factor of the noise's standard deviation: "even" (1), "fan" (exp(x1 / 2)), or a
+            function of rows of features that returns a column.
 
     >>> problem = LinearBandit(K=3, d=2)
     >>> visits = next(problem.visits(seed=0, run=0))
@@ -265,7 +265,7 @@ class LinearBandit(ContextualProblem):
             d = integer("d", 5 if d is None else d, at_least=0)
             prior = LinearNormalGamma(0.0, 1.0, 2.0, 1.0, np.zeros(d), np.eye(d))
         elif d is not None:
-            raise ValueError(f"d must be left out with a prior, which knows it, got {d!r}")
+            raise ValueError(f"d must be left out with a prior, which has it, got {d!r}")
         made = prior_from(prior, LinearNormalGamma)
         size = made.K if K is None else K
         if size is None:
@@ -293,7 +293,7 @@ class LinearBandit(ContextualProblem):
     def expected(self, arms: Any, x: Floats) -> Floats:
         level, slopes, _ = arms
         centers = np.broadcast_to(self.prior.center, (self.K, self.d))
-        if (centers == centers[0]).all():  # not by BLAS, whose sums depend on its threads
+        if (centers == centers[0]).all():  # sums of BLAS depend on its threads
             return np.asarray(level + np.einsum("nd,kd->nk", self._curve(x - centers[0]), slopes))
         each = (np.einsum("nd,d->n", self._curve(x - centers[i]), slopes[i]) for i in range(self.K))
         return np.asarray(level + np.stack(list(each), axis=1))
@@ -302,8 +302,8 @@ class LinearBandit(ContextualProblem):
         return np.asarray(arms[2] * self._factor(x))
 
     def describe(self) -> dict[str, Any]:
-        contexts = {} if self.contexts is None else {"contexts": _said(self.contexts)}
-        curves = {name: _said(getattr(self, name)) for name in ("effect", "noise")}
+        contexts = {} if self.contexts is None else {"contexts": _described(self.contexts)}
+        curves = {name: _described(getattr(self, name)) for name in ("effect", "noise")}
         return {**super().describe(), "prior": self.prior.to_dict(), **contexts, **curves}
 
     def __repr__(self) -> str:
@@ -313,18 +313,18 @@ class LinearBandit(ContextualProblem):
             said += f", contexts={rows}"
         for name, usual in (("effect", "linear"), ("noise", "even")):
             value = getattr(self, name)
-            said += "" if value == usual else f", {name}={_said(value)!r}"
+            said += "" if value == usual else f", {name}={_described(value)!r}"
         return f"LinearBandit({said})"
 
 
 class Wheel(ContextualProblem):
-    """The wheel of Riquelme, Tucker & Snoek (2018): a large reward that linear models hardly see.
+    """The wheel of Riquelme, Tucker & Snoek (2018): a large reward that linear models miss.
 
     Features are uniform in the unit disc. Arm 0 pays N(1.2, 0.05^2), the four others N(1, 0.05^2),
     except that beyond radius delta the arm of the quadrant pays N(50, 0.01^2).
 
     Args:
-        delta: The radius, from 0 to 1; the larger, the rarer is the large reward.
+        delta: The radius, from 0 to 1. The larger it is, the rarer is the large reward.
 
     >>> visits = next(Wheel(delta=0.5).visits(seed=0, run=0))
     >>> far = np.hypot(*visits.x.T) > 0.5
@@ -355,7 +355,7 @@ class Wheel(ContextualProblem):
         return np.where(self._won(x), 0.01, 0.05)
 
     def _won(self, x: Floats) -> Any:
-        """Which arm, if any, pays the large reward, a row per visit."""
+        """Return which arm, if any, pays the large reward, a row per visit."""
         quadrant = 1 + (x[:, 0] < 0) + 2 * (x[:, 1] < 0)
         far = np.hypot(x[:, 0], x[:, 1]) > self.delta
         return far[:, None] & (quadrant[:, None] == np.arange(5))
@@ -368,14 +368,14 @@ class Wheel(ContextualProblem):
 
 
 class RecordedBandit(ContextualProblem):
-    """A table in which the reward of every arm is known for every row: its rows are the visits.
+    """A table with the reward of every arm for every row: its rows are the visits.
 
-    Every run takes the rows in a random order of its own, and again in another when all have come.
+    Every run goes through the rows in its own random order, and then again in another.
 
     Args:
         x: The features, a row per visit.
-        rewards: What each arm pays, a row per visit and a column per arm, or a column per arm by
-            name.
+        rewards: The arms' rewards, a row per visit and a column per arm, or a mapping from names to
+            columns.
 
     >>> problem = RecordedBandit(x=[[0.0], [1.0]], rewards={"red": [1, 0], "blue": [0, 1]})
     >>> problem, problem.names
@@ -394,18 +394,18 @@ class RecordedBandit(ContextualProblem):
                 )
         if len(self.x) != len(self.rewards):
             raise ValueError(
-                f"x and rewards must have equally many rows, got {len(self.x)} and "
+                f"x and rewards must have the same number of rows, got {len(self.x)} and "
                 f"{len(self.rewards)}"
             )
         self.d, self.K = self.x.shape[1], self.rewards.shape[1]
 
     @classmethod
     def from_labels(cls, x: Any, labels: Sequence[Any]) -> RecordedBandit:
-        """Make a bandit of a classification: an arm per label, which pays 1 where it is right.
+        """Make a bandit from a classification: an arm per label, which pays 1 if it is correct.
 
         Args:
             x: The features, a row per visit.
-            labels: The right label of every row.
+            labels: The correct label of every row.
 
         >>> RecordedBandit.from_labels([[0.0], [1.0], [2.0]], ["cat", "dog", "cat"]).names
         ('cat', 'dog')
@@ -424,7 +424,7 @@ class RecordedBandit(ContextualProblem):
 
     def describe(self) -> dict[str, Any]:
         named = {} if self.names is None else {"arms": list(self.names)}
-        table = {"x": _said(self.x), "rewards": _said(self.rewards)}
+        table = {"x": _described(self.x), "rewards": _described(self.rewards)}
         return {**super().describe(), **named, **table}
 
     def __repr__(self) -> str:
@@ -450,8 +450,8 @@ def _curve(name: str, given: Any, known: Mapping[str, Curve]) -> Curve:
     return known[choice(name, given, known)]
 
 
-def _said(value: Any) -> Any:
-    """What a saved study says of a table or a function."""
+def _described(value: Any) -> Any:
+    """Return the description of a table or a function for saved studies."""
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape), "sha256": hashlib.sha256(value.tobytes()).hexdigest()}
     return getattr(value, "__name__", "a function") if callable(value) else value

@@ -1,9 +1,9 @@
-"""Problems that drift: what the arms pay changes while a run goes on.
+"""Problems that drift: the arms' means change during a run.
 
 `Steps` changes abruptly, `Cycle` by the hour or the season, `Walk` a little in every round. Each
-wraps a problem. Rewards belong to rounds, not to pulls: what an arm pays in round t is the same
-whoever pulls it, so that policies are compared on the same rewards although they come late or
-early to a change. Regret is against the arm that is best at the moment.
+wraps a problem. Rewards belong to rounds, not to pulls: in round t, an arm pays the same under
+every policy, so policies are compared on the same rewards even if they react at different times.
+Regret is against the arm that is best in that round.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from varts.priors import NormalGamma
 from varts.problems.base import Instances, Problem
 
 STILL, CYCLE, WALK = 0, 1, 2  # how the means of a phase move
-PHASES_PER_STREAM = 16  # that are drawn together; part of every result
-MOST_MEANS = 2**25  # of one run, all phases and arms: 800 MB with what else belongs to an arm
+PHASES_PER_STREAM = 16  # drawn together; results depend on this number
+MOST_MEANS = 2**25  # of one run, all phases and arms: 800 MB with the other numbers of an arm
 
 
 class Path(NamedTuple):
@@ -39,7 +39,7 @@ class Drifting(Problem):
     """The base of the problems whose means change from round to round.
 
     Args:
-        problem: What the arms are in the first round, and how they pay.
+        problem: The arms of the first round, and their rewards.
     """
 
     def __init__(self, problem: Problem):
@@ -55,7 +55,7 @@ class Drifting(Problem):
 
     @property
     def parts(self) -> tuple[Problem, ...]:
-        """The problems that it is made of."""
+        """The problems that this one wraps."""
         return (self.problem,)
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -66,7 +66,7 @@ class Drifting(Problem):
         return self.problem.own_prior()
 
     def path(self, start: Floats, horizon: int, seed: int, run: int) -> Path:
-        """Return the path of a run; a shorter one is the beginning of a longer.
+        """Return the path of a run. A shorter path is the beginning of a longer one.
 
         Args:
             start: The arms' mean, a and b in the first round, a row each.
@@ -83,7 +83,7 @@ class Drifting(Problem):
         return f"{type(self).__name__}({self.problem!r})"
 
     def _per_arm(self, name: str, value: Any, **limits: Any) -> Floats:
-        """One number or one per arm, written out for every arm."""
+        """Return one number per arm, from one number or one per arm."""
         numbers = reals(name, value, **limits)
         if numbers.ndim > 1 or numbers.size not in (1, self.K):
             rule = f"one number or one per arm ({self.K})"
@@ -92,14 +92,14 @@ class Drifting(Problem):
 
 
 class Steps(Drifting):
-    """Abrupt changes: from time to time the arms are drawn anew, or the next problem takes over.
+    """Abrupt changes: from time to time the arms are drawn again, or the next problem takes over.
 
     Args:
-        phases: A problem, of which every phase is a new instance; or several, which take turns.
-            Their arms must pay in the same way, such as all `BernoulliBandit.fixed`.
+        phases: One problem: every phase is a new instance of it. Or several, which take turns; they
+            must have the same kind of rewards, such as all `BernoulliBandit.fixed`.
         every: How many rounds a phase has.
-        random: Whether it has that many on average only: changes then come at random.
-        at: Instead of `every`, the rounds with which a new phase begins, counted from 1.
+        random: Whether phases have this length only on average, with random changes.
+        at: Instead of `every`, the rounds in which a new phase begins, counted from 1.
 
     >>> prior = NormalGamma(mu=0, kappa=1, alpha=3, beta=2)
     >>> from varts import BernoulliBandit, GaussianBandit
@@ -126,7 +126,7 @@ class Steps(Drifting):
             raise ValueError("phases must have at least one problem, got none")
         super().__init__(listed[0])
         for other in listed[1:]:
-            Drifting(other)  # which refuses what is no problem, or drifts itself
+            Drifting(other)  # raises if it isn't a problem, or drifts itself
             if other.K != self.K or other.reward is not self.reward:
                 raise ValueError(
                     "phases must have the same number of arms and the same kind of rewards, got "
@@ -175,7 +175,7 @@ class Steps(Drifting):
         if horizon / self.every > most:
             raise ValueError(
                 f"every must be at least {horizon / most:.3g} for {horizon} rounds of {self.K} "
-                f"arms, as a run keeps the means of all its phases, got {self.every:g}"
+                f"arms, because a run keeps the means of all its phases, got {self.every:g}"
             )
         if not self.random:
             return np.arange(1, horizon + 1, int(self.every), dtype=np.int64)
@@ -199,17 +199,17 @@ class Steps(Drifting):
 
 
 class Cycle(Drifting):
-    """Means that go up and down like a sine: the hours of a day, the days of a week.
+    """Means that go up and down like a sine, as over the hours of a day or the days of a week.
 
-    Each arm's rewards are shifted by `amplitude` times the sine of its place in the cycle.
+    Each arm's rewards are shifted by `amplitude` times the sine of its position in the cycle.
 
     Args:
         problem: The arms without the cycle.
         period: The rounds of a cycle, shared or per arm.
         amplitude: How far a mean goes up and down, shared or per arm.
-        phase: Where in the cycle each arm begins, as a share of it; by default anywhere, drawn
-            anew for every arm and run. With one number for all, the arms rise and fall together,
-            and the best one stays the best.
+        phase: Where in the cycle each arm begins, from 0 to 1; by default drawn for every arm and
+            run. With one number for all, the arms rise and fall together, and the best arm stays
+            the best.
 
     >>> Cycle.shift(np.array([25, 50, 75]), amplitude=2.0, period=100.0, phase=0.0).round(6)
     array([ 2.,  0., -2.])
@@ -223,13 +223,13 @@ class Cycle(Drifting):
 
     @staticmethod
     def shift(t: Any, amplitude: Any, period: Any, phase: Any) -> Any:
-        """Compute how far an arm's mean is from where it would be without the cycle.
+        """Compute the distance of an arm's mean from its value without the cycle.
 
         Args:
             t: The round, counted from 1.
             amplitude: The arm's amplitude.
             period: Its period.
-            phase: Its place in the cycle before the first round.
+            phase: Its position in the cycle before the first round.
         """
         return amplitude * np.sin(2 * np.pi * (t / period + phase))
 
@@ -247,17 +247,17 @@ class Cycle(Drifting):
 
 
 class Walk(Drifting):
-    """Means that wander: in every round each takes a normal step, and is drawn back a little.
+    """Means that wander: in every round, each takes a normal step and is pulled back a little.
 
-    Without `spread` nothing draws it back: after t rounds it is `step` sqrt(t) from its start. With
-    it, the walk is an Ornstein-Uhlenbeck process: in the long run a mean is about `center`, give or
-    take `spread`, and forgets where it was within about (spread / step)^2 rounds.
+    Without `spread`, nothing pulls a mean back: after t rounds it is about `step` sqrt(t) from its
+    start. With it, the walk is an Ornstein-Uhlenbeck process: in the long run a mean is at
+    `center`, give or take `spread`, and forgets its position within about (spread / step)^2 rounds.
 
     Args:
         problem: The arms in the first round.
-        step: The standard deviation of a step, shared or per arm; 0 stands still.
-        spread: How far a mean goes in the long run, as a standard deviation; at least `step`.
-        center: What it is drawn back to; by default where it started. Only with `spread`.
+        step: The standard deviation of a step, shared or per arm; 0 for no drift.
+        spread: The standard deviation of a mean in the long run; at least `step`.
+        center: The mean is pulled back to this; by default its start. Only with `spread`.
 
     >>> from varts import GaussianBandit, Normal
     >>> arms = GaussianBandit(Normal(0, 0.5), K=5, sigma=1)
@@ -282,11 +282,11 @@ class Walk(Drifting):
 
     @staticmethod
     def moved(away: Any, decay: Any, step: Any, z: Any) -> Any:
-        """Compute how far a mean is from its center a round later.
+        """Compute the distance of a mean from its center after another round.
 
         Args:
-            away: How far it is now.
-            decay: How much of that remains.
+            away: The distance now.
+            decay: The share of it that remains.
             step: The standard deviation of the step.
             z: A standard normal number.
         """

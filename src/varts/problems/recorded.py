@@ -1,4 +1,4 @@
-"""Bandits that pay recorded rewards: simulate on what really happened instead of on a model."""
+"""Bandits that pay recorded rewards: simulate with real data instead of a model."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 RewardTable: TypeAlias = "Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Table"
 
-LARGEST = 1e150  # a larger reward cannot be squared
+LARGEST = 1e150  # the square of a larger reward overflows
 
 
 class EmpiricalBandit(Problem):
-    """Every arm pays one of its recorded rewards, any with the same chance, however often.
+    """Every arm pays one of its recorded rewards, drawn uniformly with replacement.
 
-    Every run has the same arms, those of the table: their means and variances (divisor: the number
-    of rewards) are the true ones.
+    Every run has the same arms. The means and variances of the table (divisor: the number of
+    rewards) are the true ones.
 
     Args:
         table: The rewards of each arm: a mapping from names, a list of lists, or a log with one row
             per reward (a polars or pandas DataFrame, or a path as in `fit_prior`).
-        arms: Which arms to take, in this order; all by default, those of a log sorted by name.
+        arms: Which arms to use, in this order; by default all, those of a log sorted by name.
         experiment: In a log: the column that names the experiment; by default the column
             `experiment`, if there is one.
-        only: In a log of several experiments: the one whose rewards to take.
+        only: In a log of several experiments: the experiment to use.
         arm: In a log: the column that names the arm.
         reward: In a log: the column of rewards.
-        separator: In a CSV file: what stands between its cells; found by default.
+        separator: In a CSV file: the separator of cells; detected by default.
 
     Attributes:
         rows: How many rows of a log were read; the number of rewards otherwise.
         left_out: How many of them could not be used, by reason.
-        word: One of the rewards that are not numbers, as it stands there; None if all are.
+        word: A reward that isn't a number, copied from the log; None if all are numbers.
 
     >>> problem = EmpiricalBandit({"red": [0, 0, 9], "blue": [2, 4]})
     >>> problem
@@ -99,7 +99,7 @@ class EmpiricalBandit(Problem):
 
     @property
     def digest(self) -> str:
-        """A hash of the rewards: tables that pay alike have the same."""
+        """A hash of the rewards: tables with the same rewards have the same hash."""
         content = self.counts.astype(np.int64).tobytes() + self.data.tobytes()
         return hashlib.sha256(content).hexdigest()
 
@@ -107,16 +107,16 @@ class EmpiricalBandit(Problem):
         """Return the table of these arms, in their order.
 
         Args:
-            arms: Their names; arms that have none are called so.
+            arms: Their names. Arms without names get these.
         """
         return self._with(*_pick(arm_names(arms), self.names, self.rewards))
 
     def mirrored(self) -> EmpiricalBandit:
-        """Return the same table with every reward times -1, for where lower is better."""
+        """Return the same table with every reward times -1, for when lower is better."""
         return self._with(self.names, [-each for each in self.rewards])
 
     def _with(self, names: tuple[str, ...] | None, rewards: list[Floats]) -> EmpiricalBandit:
-        """Other rewards from the same log."""
+        """Return a table of other rewards from the same log."""
         made = EmpiricalBandit(rewards if names is None else dict(zip(names, rewards, strict=True)))
         made.rows, made.left_out, made.word = self.rows, self.left_out, self.word
         return made
@@ -130,7 +130,7 @@ class EmpiricalBandit(Problem):
     def reward(  # type: ignore[override]  # it has data
         a: Any, b: Any, z: Any, u: Any, data: Any
     ) -> Any:
-        """Look one reward of an arm up.
+        """Look up one reward of an arm.
 
         Args:
             a: Where the arm's rewards begin.
@@ -139,7 +139,7 @@ class EmpiricalBandit(Problem):
             u: A uniform number in [0, 1).
             data: The rewards of all arms.
         """
-        return data[np.int64(a) + np.int64(u * b)]  # u * b is below b, also when rounded
+        return data[np.int64(a) + np.int64(u * b)]  # u * b is below b even when rounded
 
     def estimate_prior(
         self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
@@ -147,7 +147,7 @@ class EmpiricalBandit(Problem):
         """Estimate one prior for all arms by the method of moments, from the arms of the table.
 
         Args:
-            samples: Not used: the table's arms are all there are.
+            samples: Not used: the table has all arms.
             seed: Not used.
             kappa: "paper" or "consistent", as in `NormalGamma.from_moments`.
         """
@@ -155,7 +155,7 @@ class EmpiricalBandit(Problem):
             return NormalGamma.from_moments(self.mean, 1 / self.variance, kappa)
 
     def own_prior(self) -> NormalGamma:
-        """Return the prior that `fit_prior` makes of the table: one that all arms share."""
+        """Return the prior that `fit_prior` fits to the table. All arms share it."""
         import polars as pl
 
         from varts.fitting import fit_prior
@@ -181,10 +181,10 @@ class EmpiricalBandit(Problem):
 def _read(
     table: Any, experiment: str | None, only: str | None, **columns: Any
 ) -> tuple[Mapping[str, Any] | Sequence[Any], int, dict[str, int], str | None]:
-    """The rewards of each arm; of a log, also how many rows were read, how many are lost, and a
-    reward that is not a number."""
+    """Return the rewards of each arm, how many rows of a log were read and left out, and a reward
+    that is not a number."""
     is_path = isinstance(table, (str, os.PathLike))
-    if is_path or hasattr(type(table), "columns"):  # asking a LazyFrame itself would read it
+    if is_path or hasattr(type(table), "columns"):  # `hasattr` on a LazyFrame itself would read it
         from varts.fitting.rewards import read_rewards
 
         read = read_rewards(table, experiment=experiment, only=only, **columns)
@@ -196,14 +196,14 @@ def _read(
         )
     if experiment is not None or only is not None:
         raise ValueError(
-            "experiment and only must be left out where rewards are given arm by arm, "
+            "experiment and only must be left out if rewards are given arm by arm, "
             f"got {abbreviate(experiment)} and {abbreviate(only)}"
         )
     return table if isinstance(table, Mapping) else list(table), 0, {}, None
 
 
 def _rewards(name: Any, given: Any) -> Floats:
-    """The rewards of one arm, checked."""
+    """Validate the rewards of one arm and return them."""
     what = f"rewards of arm {name!r}"
     rewards = reals(what, given, at_least=-LARGEST, at_most=LARGEST)
     if rewards.ndim != 1 or not rewards.size:
@@ -214,7 +214,7 @@ def _rewards(name: Any, given: Any) -> Floats:
 def _pick(
     wanted: tuple[str, ...], names: tuple[str, ...] | None, rewards: list[Floats]
 ) -> tuple[tuple[str, ...], list[Floats]]:
-    """The rewards of these arms; arms without names get them, in their order."""
+    """Return the names and rewards of these arms. Arms without names get these, in order."""
     if names is None:
         if len(wanted) != len(rewards):
             raise ValueError(f"arms must name all {len(rewards)} arms, got {len(wanted)}")

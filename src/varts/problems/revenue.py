@@ -13,14 +13,14 @@ from varts.problems.base import Instances, Problem
 
 
 def lognormal_revenue(a: Any, b: Any, z: Any, u: Any, data: Any) -> Any:
-    """With the chance a, an amount whose logarithm is N(log b - s^2/2, s^2): its mean is b."""
+    """With probability a, an amount whose logarithm is N(log b - s^2/2, s^2): its mean is b."""
     return np.where(u < a, b * np.exp(data[0] * z - 0.5 * data[0] ** 2), 0.0)
 
 
 def gamma_revenue(a: Any, b: Any, z: Any, u: Any, data: Any) -> Any:
-    """With the chance a, a gamma amount of mean b and sd s b, by inversion; the engine is faster.
+    """With probability a, a gamma amount with mean b and sd s b.
 
-    Given that u is below a, u / a is uniform.
+    If u is below a, u / a is uniform, so we invert it. The engine is faster.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         amount = data[0] ** 2 * special.gammaincinv(data[0] ** -2, np.minimum(u / a, 1.0))
@@ -28,7 +28,7 @@ def gamma_revenue(a: Any, b: Any, z: Any, u: Any, data: Any) -> Any:
 
 
 def normal_revenue(a: Any, b: Any, z: Any, u: Any, data: Any) -> Any:
-    """With the chance a, an amount N(b, (s b)^2)."""
+    """With probability a, an amount N(b, (s b)^2)."""
     return np.where(u < a, b + b * data[0] * z, 0.0)
 
 
@@ -40,20 +40,20 @@ REVENUES: dict[str, Callable[..., Any]] = {
 
 
 class RevenueBandit(Problem):
-    """Rewards are 0, or with some chance an amount: what visitors of a shop spend.
+    """Rewards are 0, or with some chance an amount, like the purchases of a shop's visitors.
 
     Every run draws each arm's chance, uniformly between two numbers, and its mean amount, whose
-    logarithm is normal. An arm's mean is chance * amount, its variance
+    logarithm is normal. An arm's mean is chance * amount, and its variance is
     chance * amount^2 * (1 + cv^2 - chance), where cv is the amounts' sd over their mean: `spread`,
     or for log-normal amounts sqrt(exp(spread^2) - 1).
 
     Args:
-        K: The number of arms; 5 by default, or as many as `chance` or `amount` have entries.
+        K: The number of arms; by default the length of `chance` or `amount`, or 5.
         chance: The least and the greatest chance that a visitor pays, each a number or one per arm.
         amount: The median over the arms of their mean amount; a number or one per arm.
-        arm_spread: By how much the arms' mean amounts differ: the sd of their logarithm.
-        spread: By how much the amounts of one arm differ: the sd of their logarithm if they are
-            log-normal, else their sd divided by their mean.
+        arm_spread: How much the arms' mean amounts differ: the sd of their logarithm.
+        spread: How much the amounts of one arm differ: the sd of their logarithm if they are
+            log-normal, otherwise their sd divided by their mean.
         shape: "lognormal", "gamma" or "normal", the distribution of an arm's amounts; normal ones
             may be negative.
 
@@ -80,7 +80,7 @@ class RevenueBandit(Problem):
             low, high = chance
         except (TypeError, ValueError):
             raise TypeError(
-                f"chance must be the least and the greatest, got {abbreviate(chance)}"
+                f"chance must be two numbers that increase, got {abbreviate(chance)}"
             ) from None
         low, high = (
             reals(f"{which} chance", x, at_least=0, at_most=1)
@@ -89,7 +89,7 @@ class RevenueBandit(Problem):
         amount = reals("amount", amount, above=0)
         sizes = common_shape(chance=low, greatest=high, amount=amount)
         if (low > high).any():
-            raise ValueError(f"chance must be the least and the greatest, got {abbreviate(chance)}")
+            raise ValueError(f"chance must be two numbers that increase, got {abbreviate(chance)}")
         size = sizes[0] if sizes else K
         if K is not None and size != K:
             raise ValueError(f"K must be the number of arms ({size}), got {K!r}")
@@ -110,7 +110,7 @@ class RevenueBandit(Problem):
         Args:
             chance: The arms' chances of a payment.
             amount: The arms' mean amounts.
-            spread: By how much the amounts of one arm differ, as above.
+            spread: How much the amounts of one arm differ, as above.
             shape: The distribution of the amounts, as above.
         """
         chance = np.atleast_1d(reals("chance", chance, at_least=0, at_most=1))
