@@ -46,6 +46,26 @@ def test_the_same_choices_to_the_last_bit(policy, problem):
     assert curve(problem, policy, 3000, naive=False) == curve(problem, policy, 3000, naive=True)
 
 
+class Wavering(varts.IndexPolicy):
+    """Claims that its index grows, although it also falls."""
+
+    label, grows = "Wavering", True
+
+    @staticmethod
+    def index(n, mean, m2, t):
+        return mean + np.sqrt(2 * np.log(t) / n) + 0.05 * np.sin(n * t)
+
+
+@pytest.mark.when_changed("src/varts/simulation/engine")
+def test_a_wrong_claim_to_grow_is_noticed():
+    """The control: it leaves no arm that could win, and the yardstick believes no claim."""
+    few, many = BernoulliBandit(MIN_ARMS_GROWING - 1), BernoulliBandit(MIN_ARMS_GROWING)
+    assert curve(few, Wavering(), 3000, naive=False) == curve(few, Wavering(), 3000, naive=True)
+    assert curve(many, Wavering(), 3000, naive=True).mean[-1] > 0
+    with pytest.raises(ValueError, match="it must give every arm a number"):
+        curve(many, Wavering(), 3000, naive=False)
+
+
 DEAR = [varts.KLUCB(), varts.KLUCB(c=3.0)]
 
 

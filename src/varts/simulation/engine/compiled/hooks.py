@@ -86,7 +86,9 @@ def hooks_of(kernel: Kernel) -> Hooks:
 def _policy_hooks(kernel: Kernel) -> dict[str, Any]:
     formula = compiled(kernel.formula)
     if kernel.family == "index":
-        select, refresh, valid = make_index_hooks(_index_formulas(kernel), kernel.growing)
+        select, refresh, valid = make_index_hooks(
+            _index_formulas(kernel), kernel.growing and not kernel.naive
+        )
         return {"select": select, "refresh": refresh, "valid": valid}
     if kernel.family in ("linear_index", "linear_belief"):
         parts = linear_parts(BY_ALL if kernel.pooled else BY_PRIOR)
