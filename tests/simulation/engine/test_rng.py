@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from varts.simulation.engine.rng import first_of, jit
 
 
