@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from scipy import stats as distributions
-from varts.simulation.engine.blocks import Work
 
 import varts
 from tests.endings import endings_of
 from tests.seeds import fresh
 from varts import Fading, GaussianBandit, NormalGamma, simulate
+from varts.simulation.engine.blocks import Work
 from varts.simulation.results import recommend_arms
 
 POLICIES = {

@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varts.simulation.engine.blocks import Work
+from numba import njit
+from scipy import special
 
 import varts
 from tests.policies.built import built
 from tests.seeds import fresh
 from varts.linear_stats import LinearStats
 from varts.priors.linear import Regression, regress
-from varts.simulation.engine import linear
+from varts.simulation.engine.compiled import linear
+from varts.simulation.engine.linear_memory import allocate_linear, layout_of
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover

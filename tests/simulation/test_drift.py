@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varts.simulation.engine.blocks import Prepared, Work
-from varts.simulation.engine.compilation import compiled_loop
 
 import varts
 from tests.endings import endings_of
@@ -17,6 +15,8 @@ from tests.naive import highest, normal_gamma_draw
 from tests.seeds import fresh
 from varts import Cycle, Fading, Steps, Walk
 from varts.live.core.sums import Sums
+from varts.simulation.engine.blocks import Prepared, Work
+from varts.simulation.engine.compilation import compiled_loop
 from varts.simulation.engine.kernel import kernel_of
 from varts.simulation.results import recorded_rounds
 

@@ -210,4 +210,4 @@ def test_false_alarms_under_t3c(K):
 def test_vart_s_never_becomes_certain():
     study = simulate(STANDARD, ["VarTS", "T3C"], 12_000, 24, stop=StopAtError(0.05))
     stopped = {label: ending.stopped.mean() for label, ending in study.endings.items()}
-    assert stopped["T3C"] == 1 and stopped["VarTS"] < 0.5
+    assert stopped["T3C"] > 0.9 and stopped["VarTS"] < 0.5

@@ -15,13 +15,6 @@ import pytest
 from numba import njit
 from scipy import special
 from scipy.stats import binomtest, chisquare, kstest
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn
-from varts.simulation.engine.drawing import draw_arms
-from varts.simulation.engine.memory import FIRST_Z, LEFT, allocate_memory, reset_memory
-from varts.simulation.engine.parts import OPTIONS, jit
-from varts.simulation.engine.rng import normal, uniform
-from varts.simulation.engine.specialisation import specialise
 
 import varts
 from tests.seeds import fresh
@@ -29,7 +22,14 @@ from varts import BernoulliBandit, GaussianBandit, Normal, NormalGamma
 from varts.beliefs import Beta, StudentT
 from varts.policies.formulas import normal_gamma_belief
 from varts.simulation.engine import beta_envelope, lazy_argmax, student_envelope
+from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.compilation import formula_jit, lazy_sampler, sampler, student_learn
+from varts.simulation.engine.drawing import draw_arms
 from varts.simulation.engine.formula import Formula
+from varts.simulation.engine.memory import FIRST_Z, LEFT, allocate_memory, reset_memory
+from varts.simulation.engine.parts import OPTIONS, jit
+from varts.simulation.engine.rng import normal, uniform
+from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from varts.simulation.engine.rng import first_of, jit
 
 

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from numba import njit
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import formula_jit
-from varts.simulation.engine.memory import allocate_memory
-from varts.simulation.engine.parts import OPTIONS, inlined
-from varts.simulation.engine.rng import bits
-from varts.simulation.engine.specialisation import specialise
 
 import varts
 from tests.seeds import fresh
 from varts import BernoulliBandit, GaussianBandit, NormalGamma
 from varts.policies.base import as_numbers, clock_of
 from varts.simulation.engine import index_selectors
+from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.compilation import formula_jit
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import MIN_ARMS_GROWING
+from varts.simulation.engine.memory import allocate_memory
+from varts.simulation.engine.parts import OPTIONS, inlined
+from varts.simulation.engine.rng import bits
+from varts.simulation.engine.specialisation import specialise
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover
