@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
+from scipy import special
 
 import varts
 from tests.policies.built import built
 from tests.seeds import fresh
 from varts.linear_stats import LinearStats
 from varts.priors.linear import Regression, regress
-from varts.simulation.engine import linear
-from varts.simulation.engine.blocks import Work
-from varts.simulation.engine.compilation import loop_of, special_of_numbers
-from varts.simulation.engine.contextual_block import ContextualWork
+from varts.simulation.engine.compiled import linear
+from varts.simulation.engine.linear_memory import allocate_linear, layout_of
+from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds
 
 pytestmark = pytest.mark.no_cover
@@ -38,8 +39,7 @@ def interpreted(policy, **changed):
 def play(problem, policy, horizon=200, runs=4, naive=False, seed=3):
     named = {"it": policy}
     rounds = recorded_rounds(horizon)
-    kind = ContextualWork if problem.contextual else Work
-    work = kind(problem, named, horizon, runs, seed, rounds, naive=naive)
+    work = Work(problem, named, horizon, runs, seed, rounds, naive=naive)
     return work.play_blocks(0, work.blocks).policies["it"]
 
 
@@ -168,15 +168,24 @@ def test_features_are_worth_something():
 # -------------------------------------------------------------------------------------- numerics
 
 
+@njit
+def learn_all(rows, rewards, d, memory):
+    for r in range(len(rows)):
+        row = np.append(rows[r], rewards[r])
+        learn(0, 1, d, memory, row, memory)  # with a prior it counts in the memory, not in n
+
+
+learn = linear.learn_by_prior
+
+
 def learned(prior, rows, rewards):
     """The regression of one arm that the engine arrives at, reward by reward."""
-    memory = linear.allocate_linear(varts.LinearVarTS(prior), 1, prior.d)
-    nothing = np.zeros(1)
-    for x, y in zip(rows, rewards, strict=True):
-        memory.unit[:-1], memory.unit[-1] = x, y
-        linear.learn_by_prior(0, nothing, nothing, nothing, np.zeros((1, 0)), memory)
-    covariance = memory.root[0] @ memory.root[0].T
-    return *memory.numbers[0], memory.slopes[0], covariance, memory.center[0]
+    d, at = prior.d, layout_of(1, prior.d)
+    memory = allocate_linear(varts.LinearVarTS(prior), 1, d)
+    learn_all(rows, rewards, d, memory)
+    numbers, slopes = memory[at.numbers : at.slopes], memory[at.slopes : at.center]
+    center, root = memory[at.center : at.root], memory[at.root : at.reach].reshape(d, d)
+    return *numbers, slopes, root @ root.T, center
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
@@ -224,9 +233,7 @@ def test_extremes_have_finite_regret(case, with_prior, kind):
 
 
 def test_the_quantile_is_that_of_scipy():
-    from scipy import special
-
-    stdtrit = special_of_numbers().stdtrit
+    stdtrit = njit(lambda df, p: special.stdtrit(df, p))
     p = 1 / np.array([2, 2.5, 3, 5, 10, 100, 1e4, 1e6])
     rest = (2.5, 2e-3), (3, 3e-6), (5, 3e-6), (30, 3e-6), (1e8, 1e-7), (np.inf, 1e-14)
     for df, digits in ((1, 1e-9), (2, 1e-9), *rest):
@@ -273,25 +280,9 @@ def test_a_sweep_over_features():
     assert done.study(d=2) == varts.simulate(*make(2), horizon=40, runs=8)
 
 
-@pytest.mark.parametrize(
-    ("ask", "sentence"),
-    [
-        (lambda p: varts.simulate(p, "VarTS", checkpoints=True), "checkpoints must be left out"),
-        (lambda p: varts.simulate(p, "VarTS", stop=varts.StopAtPBest(0.9)), "stop must be left"),
-        (lambda p: varts.trace(p, "VarTS"), "problem must be one without features to be traced"),
-        (lambda p: varts.simulate(p, "VarTS", 9, 8).instances, "has no instances without features"),
-    ],
-)
-def test_what_asks_for_one_best_arm_is_refused(ask, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        ask(PROBLEMS[0])
-
-
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
-def test_a_loop_is_compiled_once(problem):
-    """For the arrays that are played, not another time for those that it was loaded with."""
-    varts.simulate(problem, "UCB1", horizon=30, runs=8)
-    assert len(loop_of(varts.UCB1(), problem).signatures) == 1
+def test_what_has_no_instances_says_so():
+    with pytest.raises(ValueError, match="pays by features: see its visits"):
+        varts.simulate(PROBLEMS[0], "VarTS", 9, 8).instances  # noqa: B018
 
 
 @pytest.mark.when_changed(
@@ -356,17 +347,8 @@ def test_a_policy_in_plain_python_sees_features_and_may_remember():
 def test_what_does_not_fit_is_refused_in_a_sentence():
     problem = varts.LinearBandit(K=3, d=3)
     for wrong, policy, sentence in (
-        (
-            varts.BernoulliBandit(K=3),
-            "LinearVarTS",
-            "it needs features, but a BernoulliBandit has none",
-        ),
+        (varts.BernoulliBandit(K=3), "LinearVarTS", "it needs features, but a BernoulliBandit has none"),
         (problem, varts.LinUCB(PRIOR), "prior must have the problem's 3 features, got 2"),
-        (
-            problem,
-            varts.Fading("VarTS", 9),
-            "a half-life is not available for rewards that depend on features",
-        ),
     ):
         with pytest.raises(ValueError, match=sentence):
             varts.simulate(wrong, policy, 10, 1)

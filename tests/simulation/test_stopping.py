@@ -1,11 +1,12 @@
-"""A stopping rule ends runs in the right round, with the right arm, under every policy."""
+"""Runs that a stopping rule ends: when it says so, with its arm, whoever plays them."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import varts
-from benchmarks.best_arm import StopAtLikelihoodRatio, looks_until
 from tests.endings import endings_of
 from tests.seeds import fresh
 from varts import (
@@ -20,13 +21,30 @@ from varts import (
     Study,
     simulate,
 )
-from varts.simulation.engine.blocks import Work
+from varts.simulation.engine.work import Work
 
 PRIOR = NormalGamma(0, 0.5, 3, 2)
 PROBLEM = GaussianBandit(PRIOR, 3)
 EASY = GaussianBandit.fixed([1, 0.2, 0.15, 0.1, 0.05], np.sqrt([1, 0.05, 0.05, 0.05, 0.05]))
-SOON = StopAtError(0.1, n_opt=50)
 STANDARD = GaussianBandit.fixed([1, 0.85, 0.8, 0.7, 0.65], np.sqrt([1, 0.6, 0.5, 0.4, 0.35]))
+
+
+@dataclass(frozen=True)
+class Apart(varts.StopRule):
+    """A rule of one's own: the two highest means are so many standard errors apart."""
+
+    gap: float
+
+    @staticmethod
+    def stops(t, n, mean, m2, gap):
+        if n.min() < 4:
+            return False
+        best = np.argmax(mean)
+        second = -np.inf
+        for i in range(len(mean)):
+            if i != best:
+                second = max(second, mean[i])
+        return mean[best] - second > gap + 3 / np.sqrt(n[best])
 
 
 class Plain(varts.Policy):
@@ -47,8 +65,8 @@ def statistics(policy, run, rounds):
 @pytest.mark.when_changed("src/varts/simulation", except_for=["T3C-error", "plain Python-error"])
 @pytest.mark.parametrize(
     "rule",
-    [SOON, StopAtError(0.1, kurtosis=3.0)],
-    ids=["error", "error, kurtosis"],
+    [StopAtError(0.1, n_opt=50), StopAtError(0.1, kurtosis=3.0), Apart(0.3)],
+    ids=["error", "error, kurtosis", "own"],
 )
 @pytest.mark.parametrize(
     "policy",
@@ -72,8 +90,8 @@ def test_a_run_ends_in_the_first_round_that_meets_the_rule(policy, rule):
 
 def test_a_rule_looks_only_where_it_is_told_to():
     looks = (50, 100, 200, 400)
-    every = simulate(PROBLEM, "T3C", 600, 32, stop=SOON).endings["T3C"]
-    some = simulate(PROBLEM, "T3C", 600, 32, stop=SOON, looks=looks).endings["T3C"]
+    every = simulate(PROBLEM, "T3C", 600, 32, stop=StopAtError(0.05)).endings["T3C"]
+    some = simulate(PROBLEM, "T3C", 600, 32, stop=StopAtError(0.05), looks=looks).endings["T3C"]
     assert set(some.rounds[some.stopped].tolist()) <= set(looks)
     assert (some.rounds >= every.rounds).all() and (some.rounds > every.rounds).any()
 
@@ -98,7 +116,7 @@ def test_rules_by_integrals_look_at_checkpoints(rule):
 
 
 def test_the_regret_is_that_until_the_end():
-    study = simulate(EASY, "Even-Split", 1000, 24, stop=StopAtError(0.05))
+    study = simulate(EASY, "Even-Split", 1000, 24, stop=StopAtError(0.01))
     plain = simulate(EASY, "Even-Split", 1000, 24, checkpoints=range(1, 1001))
     ending, regret = study.endings["Even-Split"], plain.results["Even-Split"].record.regret
     assert ending.stopped.all() and (ending.rounds < 1000).all()
@@ -107,11 +125,11 @@ def test_the_regret_is_that_until_the_end():
     assert shares == pytest.approx(np.ceil(ending.rounds / 5) / ending.rounds, abs=0.02)
 
 
-RULES = [SOON, StopAtPBest(0.9)]
+RULES = [Apart(0.3), StopAtPBest(0.9)]
 
 
-@pytest.mark.when_changed("src/varts/simulation", except_for=["error"])
-@pytest.mark.parametrize("rule", RULES, ids=["error", "P(best)"])
+@pytest.mark.when_changed("src/varts/simulation", except_for=["Apart(gap=0.3)"])
+@pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_the_same_bits_on_any_number_of_threads_and_in_any_company(rule, tmp_path):
     policies = {"T3C": T3C(), "EB-TCI": EBTCI(), "Plain": Plain()}
     one = simulate(PROBLEM, policies, 150, 20, threads=1, stop=rule)
@@ -124,7 +142,7 @@ def test_the_same_bits_on_any_number_of_threads_and_in_any_company(rule, tmp_pat
 
 
 def test_the_table_counts_what_happened():
-    study = simulate(PROBLEM, ["T3C", "VarTS"], 300, 40, stop=SOON)
+    study = simulate(PROBLEM, ["T3C", "VarTS"], 300, 40, stop=StopAtError(0.1))
     table = {row["policy"]: row for row in study.stopping().iter_rows(named=True)}
     for label, ending in study.endings.items():
         row = table[label]
@@ -150,11 +168,7 @@ def test_what_cannot_be_asked():
     ):
         with pytest.raises(error, match=match):
             simulate(PROBLEM, "T3C", 20, 2, **options)
-    with pytest.raises(ValueError, match=r"got a policy with a half-life$"):
-        simulate(PROBLEM, varts.Fading("VarTS", 50), 20, 2, stop=rule)
-    with pytest.raises(ValueError, match=r"got a problem that drifts$"):
-        simulate(varts.Steps(PROBLEM, 50), "VarTS", 20, 2, stop=rule)
-    with pytest.raises(ValueError, match=r"^runs must be ended by a rule, got a study without one"):
+    with pytest.raises(ValueError, match=r"^this study has no stopping rule; use simulate"):
         simulate(PROBLEM, "VarTS", 20, 2).stopping()
     for wrong in (0, 1, float("nan")):
         with pytest.raises(ValueError, match=r"^error must be"):
@@ -168,18 +182,19 @@ def test_what_cannot_be_asked():
 # --------------------------------------------------------------------------------------- statistics
 
 
-class Careless(StopAtError):  # noqa: N818  not an exception
-    """The same evidence with a threshold that is far too low."""
+class TwoErrors(varts.StopRule):
+    """A test at 5 %, as if one looked once."""
 
-    def numbers(self, K):
-        return np.array([0.5, *super().numbers(K)[1:]])
+    @staticmethod
+    def stops(t, n, mean, m2):
+        return n.min() > 20 and abs(mean[0] - mean[1]) > 1.96 * np.sqrt((m2 / n / (n - 1)).sum())
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("K", [2, 5, 10])
 def test_false_alarms_under_t3c(K):
     """Equal arms, a look after each of 2,000 rounds, 200 runs: more than 24 alarms (P = 1e-4 at an
-    error of 5 %) fail, 3e-4 for the three. The control asks for an evidence of 0.5, not 4.7."""
+    error of 5 %) fail, 3e-4 for the three. The control tests in every round at 5 %."""
     most = stats.binom.isf(1e-4, 200, 0.05)
     problem = GaussianBandit.fixed(np.zeros(K), 1.0 + np.arange(K) % 2)
 
@@ -189,27 +204,10 @@ def test_false_alarms_under_t3c(K):
 
     assert alarms(StopAtError(0.05)) <= most
     if K == 2:  # the more equal arms, the less likely one of them leads all others by chance
-        assert alarms(Careless(0.05)) > most
-
-
-@pytest.mark.parametrize(
-    ("policy", "pulls", "error"), [(T3C(), 2538, 64), (EBTCI(), 2194, 52), (EvenSplit(), 4824, 110)]
-)
-def test_pulls_on_the_standard_instance(policy, pulls, error):
-    """Compare with another implementation, whose mean has a standard error: 4 of the difference's.
-
-    It stops by the rule of the papers, which the benchmark plays.
-    """
-    rule, looks = StopAtLikelihoodRatio(0.01), looks_until(30_000)
-    study = simulate(STANDARD, {"it": policy}, 30_000, 64, stop=rule, looks=looks)
-    ending = study.endings["it"]
-    assert ending.stopped.all()
-    own = ending.rounds.std(ddof=1) / 8
-    assert abs(ending.rounds.mean() - pulls) < 4 * np.hypot(own, error)
-    assert abs(ending.rounds.mean() - 2 * pulls) > 4 * np.hypot(own, error)  # the control
+        assert alarms(TwoErrors()) > most
 
 
 def test_vart_s_never_becomes_certain():
-    study = simulate(STANDARD, ["VarTS", "T3C"], 20_000, 24, stop=StopAtError(0.05))
+    study = simulate(STANDARD, ["VarTS", "T3C"], 12_000, 24, stop=StopAtError(0.05))
     stopped = {label: ending.stopped.mean() for label, ending in study.endings.items()}
-    assert stopped["T3C"] == 1 and stopped["VarTS"] < 0.5
+    assert stopped["T3C"] > 0.9 and stopped["VarTS"] < 0.5

@@ -1,21 +1,18 @@
 """Kernels on disk: private, never trusted if they could be a stranger's, and never in the way."""
 
 import errno
-import hashlib
 import os
-import pickle
 import stat
 import tempfile
 import warnings
 from pathlib import Path
 
 import pytest
-from numba import njit
 
 from tests.interpreter import python
 from varts._validation import KernelCacheWarning
-from varts.simulation.engine import kernel_cache
-from varts.simulation.engine.kernel_cache import HASH_BYTES, KernelCache, announcing
+from varts.simulation.engine import kernel_cache, kernels, work
+from varts.simulation.engine.kernel_cache import HASH_BYTES
 
 pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
 
@@ -34,11 +31,16 @@ def folders(tmp_path, monkeypatch):
 
 
 def hits(name="double"):
-    """Whether a new process, as it were, finds the kernel on disk; it computes either way."""
-    compiled = njit(lambda x: 2 * x)
-    compiled._cache = KernelCache(name)
-    assert compiled(21.0) == 42
-    return sum(compiled.stats.cache_hits.values())
+    """Whether the code is found on disk; if not, it is kept there."""
+    found = kernel_cache.find(name)
+    if found is None:
+        kernel_cache.keep(name, CODE + name.encode())
+    else:
+        assert found == CODE + name.encode()
+    return int(found is not None)
+
+
+CODE = bytes(range(256)) * 9
 
 
 def only_file(folder):
@@ -55,17 +57,6 @@ def test_a_kernel_is_kept_where_only_its_user_can_write(folders):
     assert mode(folders[0]) == 0o700 and mode(only_file(folders[0])) == 0o600
     assert not folders[1].exists()
     assert hits("another") == 0
-
-
-def test_it_is_announced_before_a_kernel_is_compiled_and_not_when_it_is_loaded(folders):
-    said = []
-    with announcing(lambda: said.append("compiling")):
-        assert hits() == 0 and hits("another") == 0
-        assert said == ["compiling"]  # once for all of the body
-    with announcing(lambda: said.append("loading is not compiling")):
-        assert hits() == hits("another") == 1
-    assert hits("a third") == 0  # outside: nobody listens
-    assert said == ["compiling"]
 
 
 def test_the_folders_of_the_user(monkeypatch):
@@ -87,18 +78,11 @@ def other_bytes(content):
     return bytes(len(content))
 
 
-def another_pickle(content):
-    payload = pickle.dumps(("not", "a", "kernel"))
-    return hashlib.sha256(payload).digest() + payload
-
-
 def one_bit(content):
     return content[:-1] + bytes([content[-1] ^ 1])
 
 
-@pytest.mark.parametrize(
-    "damage", [truncated, other_bytes, another_pickle, one_bit, lambda content: b""]
-)
+@pytest.mark.parametrize("damage", [truncated, other_bytes, one_bit, lambda content: b""])
 def test_a_damaged_file_is_made_anew(folders, damage):
     hits()
     file = only_file(folders[0])
@@ -157,7 +141,7 @@ def test_a_full_disk_is_no_error(folders, monkeypatch):
     assert list(folders[0].iterdir()) == []  # nothing half done is left
     only_file(folders[1])
     full = folders
-    with pytest.warns(KernelCacheWarning, match=r"cannot be kept in .* or .* NUMBA_CACHE_DIR") as w:
+    with pytest.warns(KernelCacheWarning, match=r"can't be kept in .* or .* NUMBA_CACHE_DIR") as w:
         assert hits("another") == 0
     assert len(w) == 1
     with warnings.catch_warnings():
@@ -179,8 +163,9 @@ def test_only_what_was_used_lately_is_kept(folders, monkeypatch):
 SIMULATE = """
     import email.parser, json, os, tempfile, warnings
     import numpy as np
-    import varts, varts.policies, varts.simulation.study, varts.simulation.engine.blocks
+    import varts, varts.policies, varts.simulation.study, varts.simulation.engine.build
     problem = varts.GaussianBandit.fixed([0.0, 0.3], 1.0)
+    mine = varts.index_policy("mine")(lambda n, mean, m2, t: mean - 0.123 * n)
     tempfile.tempdir = os.environ["TEMPORARY"] or None
     if os.environ["USER_ID"]:
         from numba import njit
@@ -188,7 +173,7 @@ SIMULATE = """
         os.setuid(int(os.environ["USER_ID"]))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        study = varts.simulate(problem, "Even-Split", 20, 8, threads=1)
+        study = varts.simulate(problem, mine, 20, 8, threads=1)
     print(json.dumps([study.runs, [str(warning.message) for warning in said]]))
 """
 
@@ -207,7 +192,7 @@ def test_without_a_home_kernels_are_kept_among_temporary_files(tmp_path):
 def test_with_nowhere_to_write_there_is_one_sentence():
     runs, said = without_home("/dev/null", "/dev/null")
     assert runs == 8
-    assert len(said) == 1 and said[0].startswith("compiled code cannot be kept in /dev/null/.cache")
+    assert len(said) == 1 and said[0].startswith("compiled code can't be kept in /dev/null/.cache")
 
 
 @as_root
@@ -221,16 +206,19 @@ def test_a_user_who_may_write_nowhere_can_simulate(tmp_path):
 def test_the_command_line_says_it_in_a_note(call, monkeypatch):
     monkeypatch.setattr(kernel_cache, "cache_folders", list)
     kernel_cache._warn_once.cache_clear()
-    monkeypatch.setattr(KernelCache, "load_overload", lambda *_: None)
-    from varts.simulation.engine import compilation
 
-    compilation.compiled_loop.cache_clear()
+    def compile_and_keep(kernel):
+        kernel_cache.keep("it", CODE)
+        return kernels.compile_kernel(kernel)
+
+    monkeypatch.setattr(work, "find_kernel", lambda kernel: None)
+    monkeypatch.setattr(work, "compile_kernel", compile_and_keep)
     Path("study.toml").write_text(
         '[problem]\nkind = "gaussian"\nK = 2\n[policies]\nEven-Split = {}\n'
     )
     code, _, said = call("simulate", "study.toml", "--runs", "2", "--horizon", "5")
     assert code == 0
     assert [line for line in said.splitlines() if "note" in line] == [
-        "varts: note: compiled code cannot be kept in any folder and is compiled anew in every "
-        "process; set NUMBA_CACHE_DIR to a folder that only you can write to"
+        "varts: note: compiled code can't be kept in any folder and is compiled again in "
+        "every process; set NUMBA_CACHE_DIR to a folder that only you can write to"
     ]

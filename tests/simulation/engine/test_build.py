@@ -1,52 +1,62 @@
-"""Compiled kernels are kept between processes and never stale; formulas keep their own."""
+"""Kernels: kept between processes, never stale, and free of everything but the C library."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
 
 import varts
 from tests.interpreter import python
 from varts.policies.formulas import unit_free_belief
-from varts.simulation import engine
-from varts.simulation.engine import compilation
+from varts.simulation.engine import build, kernel_cache
 from varts.simulation.engine.kernel import kernel_of
 from varts.simulation.engine.kernel_cache import kernel_sources
+from varts.simulation.engine.machine import levels
+from varts.simulation.engine.prebuild import PYTHON_PARTS, built_in_kernels
 
 pytestmark = [pytest.mark.when_changed("src/varts/simulation/engine"), pytest.mark.no_cover]
 
 SOURCES = Path(varts.__file__).parent
 
 
-PLAY = """
+COUNT = """
+    from varts.simulation.engine import build
+    compiled, compile_c = [], build.compile_c
+
+    def counted(function, signature, name):
+        compiled.append(name)
+        return compile_c(function, signature, name)
+
+    build.compile_c = counted
+"""
+PLAY = f"""
     import json, varts
-    from varts.simulation.engine import compilation
+    {COUNT}
     problem = varts.GaussianBandit.fixed([0.0, 0.3], 1.0)
     final = varts.simulate(problem, "UCB1", 50, 16, threads=1).final["UCB1"].sum()
-    stats = compilation.loop_of(varts.UCB1(), problem).stats
-    hits, misses = sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
-    print(json.dumps([hits, misses, final]))
+    print(json.dumps([len(compiled), final]))
 """
 
 
 def test_kernels_are_cached_on_disk_and_an_edit_anywhere_renews_them(tmp_path):
     """A copy of the package: compile, hit, then edit a formula in another file and miss."""
-    shutil.copytree(SOURCES, tmp_path / "varts", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SOURCES, tmp_path / "varts", ignore=shutil.ignore_patterns("__pycache__", "prebuilt")
+    )
     here = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     where = python("import json, varts; print(json.dumps(varts.__file__))", **here)
     assert Path(where).parent == tmp_path / "varts"
-    hits, misses, first = python(PLAY, **here)
-    assert (hits, misses) == (0, 1)
-    assert python(PLAY, **here) == [1, 0, first]
+    compiled, first = python(PLAY, **here)
+    assert compiled > 1  # the parts, too
+    assert python(PLAY, **here) == [0, first]
     ucb = tmp_path / "varts" / "policies" / "ucb.py"
     text = ucb.read_text()
     assert "np.sqrt(2 / n)" in text
     ucb.write_text(text.replace("np.sqrt(2 / n)", "np.sqrt(9 / n)"))
-    hits, misses, edited = python(PLAY, **here)
-    assert (hits, misses) == (0, 1)
-    assert edited != first
+    compiled, edited = python(PLAY, **here)
+    assert compiled > 1 and edited != first
 
 
 # Whatever is overridden, the index is the built-in's.
@@ -54,7 +64,7 @@ OWN = """
     import json, sys
     import numpy as np
     import varts
-    from varts.simulation.engine import compilation
+    COUNT
 
     class Eager(varts.UCB1):
         @staticmethod
@@ -78,27 +88,28 @@ OWN = """
     for which in PLAYED:
         policy, problem = policies[which[0]], problems[which[1]]
         final = varts.simulate(problem, {"it": policy}, 500, 16, threads=1).final["it"].mean()
-        stats = compilation.loop_of(policy, problem).stats
-        found.append([sum(stats.cache_hits.values()), final])
+        found.append([sum(len(name) > 32 for name in compiled), final])  # kernels, not parts
+        compiled.clear()
     print(json.dumps(found))
 """
 A, B, C = ("UCB1", "gaussian"), ("Eager", "gaussian"), ("UCB1", "revenue")
 
 
 def play(folder, *which):
-    return python(OWN.replace("PLAYED", repr(which)), NUMBA_CACHE_DIR=str(folder))
+    program = OWN.replace("COUNT", COUNT.strip()).replace("PLAYED", repr(which))
+    return python(program, NUMBA_CACHE_DIR=str(folder))
 
 
 def test_no_policy_gets_the_results_of_another_from_disk(tmp_path):
     """In new processes that share a folder, in both orders, alone and side by side."""
     one, other = tmp_path / "one", tmp_path / "other"
     (first,), (eager,), (revenue,) = play(one, A), play(one, B), play(one, C)
-    assert [first[0], eager[0], revenue[0]] == [0, 0, 0]
+    assert [eager[0], revenue[0]] == [1, 1]  # that of UCB1 may have come with the package
     assert len({first[1], eager[1], revenue[1]}) == 3
     assert play(other, C, B) == [revenue, eager]
-    # What is in memory and what is from disk are told apart, too; formulas of users are kept.
-    assert play(other, B, A, C) == [[1, eager[1]], first, [1, revenue[1]]]
-    assert play(one, A, B, C) == [[1, first[1]], [1, eager[1]], [1, revenue[1]]]
+    # Code in memory and code from disk are told apart, too; that of users is kept.
+    assert play(other, B, A, C) == [[0, eager[1]], first, [0, revenue[1]]]
+    assert play(one, A, B, C) == [[0, first[1]], [0, eager[1]], [0, revenue[1]]]
 
 
 def test_kernels_that_differ_have_names_that_differ(problem):
@@ -132,13 +143,51 @@ def test_policies_with_equal_ingredients_share_a_kernel(problem, prior):
 def test_every_compiled_function_is_in_a_file_that_the_digest_covers():
     """Else an edit there would leave stale kernels on disk."""
     covered = set(kernel_sources())
-    assert compilation in vars(engine).values()  # which imports all the others
-    modules = [module for module in vars(engine).values() if hasattr(module, "__file__")]
-    functions = {
-        function.py_func
-        for module in modules
-        for function in vars(module).values()
-        if isinstance(function, Dispatcher)
+    compiled = {
+        Path(value.py_func.__code__.co_filename)
+        for name, module in list(sys.modules.items())
+        if name.startswith("varts.")
+        for value in vars(module).values()
+        if hasattr(value, "py_func")
     }
-    assert len(functions) > 40
-    assert {Path(function.__code__.co_filename) for function in functions} <= covered
+    assert len(compiled) > 5 and compiled <= covered
+
+
+# ------------------------------------------------------------------------------------ machine code
+
+
+def prebuilt_files():
+    """What came with the package and fits its sources."""
+    names = [build.kernel_name(kernel.digest) for kernel in built_in_kernels()]
+    names += [f"{name}_{kernel_cache.sources_digest()}" for name in PYTHON_PARTS]
+    files = [kernel_cache.PREBUILT / f"{name}-{each}.kernel" for name in names for each in levels()]
+    return [file for file in files if file.exists()]
+
+
+def test_built_in_kernels_need_the_c_library_only():
+    """The first byte says so. Without a file, one kernel is compiled."""
+    codes = [file.read_bytes()[kernel_cache.HASH_BYTES :] for file in prebuilt_files()]
+    codes = codes or [build.build_kernel(built_in_kernels()[0], levels()[0])]
+    assert {code[:1] for code in codes} == {build.PLAIN}
+
+
+def test_a_kernel_that_allocates_says_so(problem):
+    @varts.index_policy("Allocating")
+    def allocating(n, mean, m2, t):
+        return mean + np.array([n, mean, m2]).max()
+
+    code = build.build_kernel(kernel_of(allocating, problem), levels()[0])
+    assert code[:1] == build.NEEDS_NUMBA
+    assert np.isfinite(varts.simulate(problem, allocating, 20, 8).final["Allocating"]).all()
+
+
+def test_kernels_from_disk_run_without_numba(tmp_path):
+    """Compiled by one process, run by another that never imports the compiler."""
+    program = """
+        import json, sys, varts
+        study = varts.simulate(varts.GaussianBandit(K=3), "VarTS", 50, 16, threads=1)
+        print(json.dumps(["numba" in sys.modules, study.final["VarTS"].sum()]))
+    """
+    here = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    _, first = python(program, **here)
+    assert python(program, **here) == [False, first]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import varts
-from varts.simulation.engine.blocks import RUNS_PER_BLOCK, Work
-from varts.simulation.engine.drawing import draw_arms, draw_runs
+from varts.simulation.engine.instances import draw_arms, draw_runs
+from varts.simulation.engine.work import RUNS_PER_BLOCK, Work
 from varts.simulation.results import BlockResults, PairwiseTree, recorded_rounds
 
 
@@ -25,7 +25,7 @@ def test_blocks_at_once_and_one_by_one(runs):
 
 def test_a_block_can_be_stopped_and_counts_its_rounds(problem):
     work = Work(problem, {"it": varts.UCB1()}, 100, 20, 0, recorded_rounds(100))
-    stop, counter = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    stop, counter = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     assert work.play_blocks(0, work.blocks, stop, counter).blocks == 3
     assert counter[0] == 20 * 100
     stop[0] = 1
