@@ -232,14 +232,6 @@ def transport_cost(gap: Any, variance: Any, variance2: Any) -> Any:
     return np.where(gap > 0, 0.5 * gap * gap / (variance + variance2), 0.0)
 
 
-def stylised_threshold(rounds: Any, error: Any) -> Any:
-    """Return log((1 + log t) / error), the threshold of most experiments in the literature.
-
-    It has no proof, and two equal arms cross it more often than `error` says (docs/best-arm.md).
-    """
-    return np.log((1 + np.log(rounds)) / error)
-
-
 # ---------------------------------------------------------------------------------- skewed rewards
 # How many rewards it takes before skewed ones may be treated as Gaussian.
 #

@@ -347,7 +347,11 @@ def test_a_policy_in_plain_python_sees_features_and_may_remember():
 def test_what_does_not_fit_is_refused_in_a_sentence():
     problem = varts.LinearBandit(K=3, d=3)
     for wrong, policy, sentence in (
-        (varts.BernoulliBandit(K=3), "LinearVarTS", "it needs features, but a BernoulliBandit has none"),
+        (
+            varts.BernoulliBandit(K=3),
+            "LinearVarTS",
+            "it needs features, but a BernoulliBandit has none",
+        ),
         (problem, varts.LinUCB(PRIOR), "prior must have the problem's 3 features, got 2"),
     ):
         with pytest.raises(ValueError, match=sentence):

@@ -15,7 +15,7 @@ from tests.naive import highest, normal_gamma_draw
 from tests.seeds import fresh
 from varts import Cycle, Fading, Steps, Walk
 from varts.live.core.sums import Sums
-from varts.simulation.engine.kernels import compile_kernel
+from varts.simulation.engine.kernel import compile_kernel
 from varts.simulation.engine.loop import Flags
 from varts.simulation.engine.work import Work
 from varts.simulation.results import recorded_rounds

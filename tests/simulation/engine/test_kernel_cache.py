@@ -11,7 +11,7 @@ import pytest
 
 from tests.interpreter import python
 from varts._validation import KernelCacheWarning
-from varts.simulation.engine import kernel_cache, kernels, work
+from varts.simulation.engine import kernel, kernel_cache, work
 from varts.simulation.engine.kernel_cache import HASH_BYTES
 
 pytestmark = pytest.mark.when_changed("src/varts/simulation/engine")
@@ -209,7 +209,7 @@ def test_the_command_line_says_it_in_a_note(call, monkeypatch):
 
     def compile_and_keep(kernel):
         kernel_cache.keep("it", CODE)
-        return kernels.compile_kernel(kernel)
+        return kernel.compile_kernel(kernel)
 
     monkeypatch.setattr(work, "find_kernel", lambda kernel: None)
     monkeypatch.setattr(work, "compile_kernel", compile_and_keep)

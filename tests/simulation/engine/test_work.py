@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import varts
-from varts.simulation.engine.instances import draw_arms, draw_runs
-from varts.simulation.engine.work import RUNS_PER_BLOCK, Work
+from varts.simulation.engine.work import RUNS_PER_BLOCK, Work, draw_arms, draw_runs
 from varts.simulation.results import BlockResults, PairwiseTree, recorded_rounds
 
 

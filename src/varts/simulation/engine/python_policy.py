@@ -23,8 +23,7 @@ from varts.problems.drift import Cycle, Walk
 from varts.simulation.engine import initial_pulls, splitmix
 from varts.simulation.engine.call import address_of
 from varts.simulation.engine.checkpoints import note
-from varts.simulation.engine.kernel import CUSTOM, reward_kind
-from varts.simulation.engine.kernels import part
+from varts.simulation.engine.kernel import CUSTOM, part, reward_kind
 from varts.simulation.engine.loop import MEMORY, Flags, Hooks, make_move, make_play
 from varts.simulation.engine.scratch import Scratch
 from varts.stats import ArmStats, merged_moments

@@ -6,6 +6,7 @@ threads or machines, and their results are merged in order, so results are equal
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +16,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from varts import _seeding
 from varts._progress import Progress
 from varts._validation import Floats
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.compiled import StatePolicy
 from varts.policies.linear import LinearPolicy, LinearSampler
-from varts.problems import Drifting, Instances, Problem
+from varts.problems import (
+    BernoulliBandit,
+    BetaBandit,
+    Drifting,
+    EmpiricalBandit,
+    Fixed,
+    GaussianBandit,
+    Instances,
+    Problem,
+    RevenueBandit,
+)
 from varts.problems.contextual import ContextualProblem
 from varts.problems.drift import STILL
+from varts.problems.revenue import REVENUES
 from varts.simulation.engine.call import NEVER, NO_FLOATS, NO_INTS, Call, address_of, table_of
 from varts.simulation.engine.checkpoints import (
     GAP,
@@ -39,24 +52,17 @@ from varts.simulation.engine.checkpoints import (
     notes_of_thread,
 )
 from varts.simulation.engine.formula import StaleFunctionError
-from varts.simulation.engine.instances import (
-    BLOCKS_PER_BATCH,
-    check_problem,
-    draw_arms,
-    draw_runs,
-)
 from varts.simulation.engine.kernel import (
     Kernel,
-    data_array,
-    kernel_of,
-    parameter_array,
-    reward_kind,
-)
-from varts.simulation.engine.kernels import (
     KernelFunction,
     compile_kernel,
+    data_array,
     find_kernel,
+    kernel_of,
+    parameter_array,
     part,
+    reward_kind,
+    reward_of,
 )
 from varts.simulation.engine.linear_memory import allocate_linear
 from varts.simulation.engine.loop import (
@@ -80,6 +86,7 @@ from varts.simulation.results import (
     RunRecord,
     is_highest_mean,
     merge_order,
+    read_only,
     recommend_arms,
     score_arms,
     subtree_size,
@@ -686,3 +693,78 @@ def average_curves(curves: Floats) -> RegretCurve:
     at = [address_of(array) for array in (curves, order, n, mean, m2)]
     average(at[0], runs, rounds, RUNS_PER_BLOCK, at[1], len(order), *at[2:])
     return RegretCurve(runs, mean[0].copy(), m2[0].copy())
+
+
+# -------------------------------------------------------------------------------------- instances
+
+# Part of every result, like the numbers of random streams.
+BLOCKS_PER_BATCH = 8  # they draw their instances from one stream: opening a stream is slow
+MAX_ARMS_BATCHED = 32  # with more arms, every block has a stream of its own
+
+
+def draw_arms(problem: Problem, seed: int, first: int, runs: int) -> Floats:
+    """Draw mean, a and b of the arms of some runs, a row per run.
+
+    Nothing of the other runs of a batch is kept: with a million arms they would take most of the
+    memory.
+    """
+    size, last = _runs_per_batch(problem), first + runs
+    arms = np.empty((3, runs, problem.K))
+    for number in range(first // size, -(-last // size)):
+        drawn, start = _draw_batch(problem, seed, number, size), number * size
+        rows = slice(max(first, start) - start, min(last, start + size) - start)
+        places = slice(start + rows.start - first, start + rows.stop - first)
+        for place, name in enumerate(("mean", "a", "b")):
+            arms[place, places] = drawn.array(name, size, problem.K)[rows]
+    return arms
+
+
+def draw_runs(problem: Problem, seed: int, runs: int) -> Instances:
+    """Draw the instances of the first runs."""
+    size = _runs_per_batch(problem)
+    batches = [_draw_batch(problem, seed, each, size) for each in range(-(-runs // size))]
+    names = ("mean", "variance", "a", "b")
+    columns = ([drawn.array(name, size, problem.K) for drawn in batches] for name in names)
+    return Instances(*(read_only(np.concatenate(rows)[:runs]) for rows in columns))
+
+
+def _draw_batch(problem: Problem, seed: int, number: int, size: int) -> Instances:
+    """Always draw a whole batch, so that a run does not depend on how many there are."""
+    return problem.draw(_seeding.generator(seed, _seeding.INSTANCES, number), size)
+
+
+def _runs_per_batch(problem: Problem) -> int:
+    return RUNS_PER_BLOCK * (BLOCKS_PER_BATCH if problem.K <= MAX_ARMS_BATCHED else 1)
+
+
+# ----------------------------------------------------------------- does a problem do what it says?
+
+BUILT_IN = (GaussianBandit, BernoulliBandit, BetaBandit, Fixed, EmpiricalBandit, RevenueBandit)
+_checked: set[tuple[Any, ...]] = set()  # other problems, by their reward and a drawn instance
+
+
+def check_problem(problem: Problem) -> None:
+    """Compare a user's own problem with the means and variances it states, the first time.
+
+    Args:
+        problem: The problem.
+    """
+    if problem.contextual:
+        problem.check()
+        return
+    for each in problem.parts if isinstance(problem, Drifting) else (problem,):
+        _check(each)
+
+
+def _check(problem: Problem) -> None:
+    reward = reward_of(problem)
+    known = reward is None or problem.reward in REVENUES.values()
+    if type(problem) in BUILT_IN and known:
+        return
+    drawn = problem.draw(_seeding.generator(0, _seeding.PROBLEM_CHECK), 1)
+    arrays = (drawn.array(name, 1, problem.K) for name in ("mean", "variance", "a", "b"))
+    content = b"".join(array.tobytes() for array in (*arrays, data_array(problem)))
+    seen = reward_kind(problem), reward, hashlib.sha256(content).digest()
+    if seen not in _checked:
+        problem.check()
+        _checked.add(seen)
