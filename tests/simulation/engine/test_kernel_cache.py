@@ -207,9 +207,9 @@ def test_the_command_line_says_it_in_a_note(call, monkeypatch):
     monkeypatch.setattr(kernel_cache, "cache_folders", list)
     kernel_cache._warn_once.cache_clear()
 
-    def compile_and_keep(kernel):
+    def compile_and_keep(wanted):
         kernel_cache.keep("it", CODE)
-        return kernel.compile_kernel(kernel)
+        return kernel.compile_kernel(wanted)
 
     monkeypatch.setattr(work, "find_kernel", lambda kernel: None)
     monkeypatch.setattr(work, "compile_kernel", compile_and_keep)
