@@ -115,7 +115,7 @@ def trace(
     notes, curve = work.trace(label, run)
     t = np.arange(1, horizon + 1)
     regret = curve[np.searchsorted(work.rounds, t)]
-    arm, reward, _ = notes.acts.T
+    arm, reward, *_ = notes.acts.T
     rounds = pl.DataFrame(
         {"round": t, "arm": arm.astype(np.int64), "reward": reward, "regret": regret}
     )

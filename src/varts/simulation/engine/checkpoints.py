@@ -17,12 +17,13 @@ from varts.simulation.engine.call import NEVER
 
 N, MEAN, M2, PULLS, GAP = 0, 1, 2, 3, 4  # tables with a row per checkpoint and a column per arm
 TABLES = 5
-ARM, REWARD, HIGHEST = 0, 1, 2  # what happened in the round, and the arm with the highest mean
-ACTS = 3
+# What happened in the round, the arm with the highest mean, and the rounds so far on a best arm.
+ARM, REWARD, HIGHEST, HITS = 0, 1, 2, 3
+ACTS = 4
 TIE = -1  # in place of that arm, if there are several
 
 
-def note(c: Any, s: Any, arm: Any, paid: Any, pulls: Any, recommended: Any) -> None:
+def note(c: Any, s: Any, arm: Any, paid: Any, pulls: Any, recommended: Any, hits: Any) -> None:
     """Write a row. `recommended` is an arm, or -1 for the arm with the highest mean."""
     row = c.check_written[0]
     c.check_written[0] += 1
@@ -41,6 +42,7 @@ def note(c: Any, s: Any, arm: Any, paid: Any, pulls: Any, recommended: Any) -> N
     c.check_acts[ACTS * row + ARM] = arm
     c.check_acts[ACTS * row + REWARD] = paid
     c.check_acts[ACTS * row + HIGHEST] = highest if recommended < 0 else recommended
+    c.check_acts[ACTS * row + HITS] = hits
 
 
 class Notes(NamedTuple):
@@ -48,7 +50,7 @@ class Notes(NamedTuple):
 
     rounds: NDArray[np.int64]  # increasing, with NEVER at the end
     arms: Floats  # (5, rows, K): n, mean, m2, pulls, and how far the true mean is below the best
-    acts: Floats  # (rows, 3): the arm pulled, what it paid, and the arm with the highest mean
+    acts: Floats  # (rows, 4): the arm pulled, what it paid, that with the highest mean, and hits
     written: NDArray[np.int64]  # one number: how many rows
 
 

@@ -263,7 +263,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     next_round = c.rounds[min(column, c.columns - 1)]
                 if unlikely(t == next_check):
                     pulls = s.pulls if COUNTS_PULLS else n
-                    note(c, s, arm, paid, pulls, recommend(s, parameters))
+                    note(c, s, arm, paid, pulls, recommend(s, parameters), hits)
                     check += 1
                     next_check = c.check_rounds[check]
                 if STOPPING and ends(t, c, s):

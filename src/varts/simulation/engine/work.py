@@ -28,6 +28,7 @@ from varts.simulation.engine.call import NEVER, NO_FLOATS, NO_INTS, Call, addres
 from varts.simulation.engine.checkpoints import (
     GAP,
     HIGHEST,
+    HITS,
     M2,
     MEAN,
     NO_NOTES,
@@ -621,11 +622,11 @@ class Game:
                 break
         else:
             k = len(looks) - 1
-        n, mean, m2, pulls, gap = (tables[row, k] for row in (N, MEAN, M2, PULLS, GAP))
+        n, mean, m2, gap = (tables[row, k] for row in (N, MEAN, M2, GAP))
         arm = self._recommended(r, n, mean, m2) if decided is None else decided
         at = int(np.searchsorted(work.rounds, looks[k]))
         self.curves[r, at:] = self.final[r] = self.curves[r, at]
-        self.best_share[r] = pulls[gap == 0].sum() / looks[k]
+        self.best_share[r] = self._notes.acts[r * len(looks) + k, HITS] / looks[k]
         self._endings.append((looks[k], decided is not None, arm, gap[arm]))
 
     def _recommended(self, r: int, *statistics: Floats) -> int:
