@@ -8,6 +8,7 @@ from varts import Fading, GaussianBandit, LinearVarTS, StopAtError, StopAtPBest,
 
 DRIFT = varts.Steps(GaussianBandit(K=3), every=40)
 CONTEXT = varts.LinearBandit(K=3, d=2)
+PRIOR = LinearVarTS(CONTEXT.prior)
 POLICIES = {"linear": LinearVarTS(), "VarTS": varts.VarTS(), "UCB1": varts.UCB1()}
 
 
@@ -35,7 +36,7 @@ class Turns(varts.Policy):
 def policies_for(problem):
     policies = {**POLICIES, "fading": Fading("VarTS", 60), "Turns": Turns()}
     if problem is CONTEXT:
-        return {**policies, "fading linear": Fading(LinearVarTS(), 60)}
+        return {**policies, "fading linear": Fading(PRIOR, 60)}
     del policies["linear"]
     return policies
 
@@ -116,7 +117,7 @@ def test_a_linear_policy_recommends_for_the_visitor():
 def test_faded_regressions_are_those_of_weighted_rewards():
     """An endless half-life is none; a short one forgets and costs where nothing moves (64 runs,
     fixed seed: the difference is 10 standard errors)."""
-    policies = {"plain": LinearVarTS(), "endless": Fading(LinearVarTS(), 1e12)}
-    policies["short"] = Fading(LinearVarTS(), 15)
+    policies = {"plain": PRIOR, "endless": Fading(PRIOR, 1e12)}
+    policies["short"] = Fading(PRIOR, 15)
     regret = {k: v.mean() for k, v in simulate(CONTEXT, policies, 150, 64).final.items()}
     assert regret["endless"] < 1.5 * regret["plain"] < regret["short"]
