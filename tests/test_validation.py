@@ -137,7 +137,11 @@ WRONG_VALUES = {
         "got 3.0",
     ),
     "no label": (lambda: varts.register(varts.Policy), "must have a label", "Policy"),
-    "forced": (lambda: varts.index_policy("x", initial_pulls=0)(abs), "forced must be", "got 0"),
+    "initial_pulls": (
+        lambda: varts.index_policy("x", initial_pulls=0)(abs),
+        "initial_pulls must be",
+        "got 0",
+    ),
     # problems
     "no sigma": (lambda: GaussianBandit(NORMAL), "sigma must be given", "None"),
     "sigma twice": (lambda: GaussianBandit(PRIOR, sigma=1), "sigma must be left out", "1"),

@@ -115,8 +115,8 @@ def test_a_linear_policy_recommends_for_the_visitor():
 
 
 def test_faded_regressions_are_those_of_weighted_rewards():
-    """An endless half-life is none; a short one forgets and costs where nothing moves (64 runs,
-    fixed seed: the difference is 10 standard errors)."""
+    """An endless half-life is none; a short one forgets and costs where nothing moves: 64 runs,
+    fixed seed."""
     policies = {"plain": PRIOR, "endless": Fading(PRIOR, 1e12)}
     policies["short"] = Fading(PRIOR, 15)
     regret = {k: v.mean() for k, v in simulate(CONTEXT, policies, 150, 64).final.items()}

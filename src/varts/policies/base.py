@@ -242,11 +242,15 @@ class Policy:
 
     def _ready(self, stats: ArmStats | LinearStats) -> None:
         """Raise ValueError before the initial pulls are done: formulas hold only after them."""
-        unready = np.flatnonzero(stats.n < self.pulls_needed(stats.K))
+        needed = self.pulls_needed(stats.K)
+        unready = np.flatnonzero(stats.n < needed)
+        if unready.size and np.any(stats.n % 1):  # weights that have faded
+            needed = np.minimum(needed, self.least_weight(stats.K))
+            unready = np.flatnonzero(stats.n < needed)
         if unready.size:
-            arm, least = unready[0], self.pulls_needed(stats.K)[unready[0]]
+            arm, least = unready[0], needed[unready[0]]
             raise ValueError(
-                f"n must be at least {least} for {name_of(self)} to choose, "
+                f"n must be at least {least:g} for {name_of(self)} to choose, "
                 f"got {stats.n[arm]:g} for arm {arm}"
             )
 

@@ -18,7 +18,7 @@ from tests.seeds import fresh
 from tests.simulation.engine.calling import linked, module_with, run_memory, scratch_table
 from varts import BernoulliBandit, GaussianBandit, Normal, NormalGamma
 from varts.beliefs import Beta, StudentT
-from varts.policies.formulas import normal_gamma_belief
+from varts.priors.normal import normal_gamma_belief
 from varts.simulation.engine.checkpoints import NO_NOTES
 from varts.simulation.engine.compiled import beta, lazy_argmax, student
 from varts.simulation.engine.compiled.arguments import read_scratch
