@@ -12,7 +12,7 @@ import varts
 from varts import ArmStats, Fading, LinearNormalGamma, LinearStats, NormalGamma, Policy
 from varts.policies.base import compiled_family
 
-OWN = {"compiled", "label", "restricted", "for_arms"}  # what `Fading` says itself
+OWN = {"compiled", "label", "restricted", "for_arms", "split_fading"}  # what `Fading` says itself
 EVERYTHING = [name for name in dir(Policy) if not name.startswith("__")]
 STATS = ArmStats([4, 9], [0.5, 0.25], [1.0, 0.09])
 

@@ -63,7 +63,7 @@ OWN = [
     varts.EmpiricalBandit({"a": [1, 2.5], "b": [3]}),
     *(varts.LinearBandit(K=3, d=2, effect="quadratic", noise="fan"), varts.Wheel(0.9)),
     varts.RecordedBandit([[1.0], [2.0]], {"a": [1.0, 2.0], "b": [1.0, 3.0]}),
-    *(varts.StopAtError(0.05), varts.StopAtGLR(0.05), varts.StopAtLoss(1), varts.StopAtPBest(0.9)),
+    *(varts.StopAtError(0.05), varts.StopAtLoss(1), varts.StopAtPBest(0.9)),
 ]
 
 

@@ -344,14 +344,14 @@ class Work:
         first_run, runs = self._runs_of(first, count)
         watched = listeners(stop, counter)
         games = {}
+        together = () if self._plays_single_runs else tuple(self._pieces(first_run, runs, None))
         for label in self.policies:
             # A policy's notes are read before the next policy's runs begin, unless runs are single.
             allocating = allocate_notes if self._plays_single_runs else notes_of_thread.allocate
             looks = self._rounds_noted
             notes = allocating(looks, runs, self.problem.K) if looks else NO_NOTES
             games[label] = Game(self, label, first_run, runs, notes, *watched)
-            if not self._plays_single_runs:
-                (piece,) = self._pieces(first_run, runs, None)
+            for piece in together:
                 if games[label].play(piece) == STOPPED:
                     return None
                 games[label].finish()
