@@ -18,7 +18,7 @@ def endings_of(work, label, block):
 def ending_of(work, label, run):
     """The same for one run."""
     game = Game(work, label, run, 1, NO_NOTES, *listeners(None, None))
-    for piece in work._pieces(run, 1, 0):
+    for piece in work._pieces(run, 0, work._arms_of(run, 1)):
         game.play(piece, 0)
     end = game.scratch
     truth = end.truth if isinstance(work.problem, Drifting) else piece.true_mean

@@ -52,11 +52,7 @@ def play(**changes):
 WRONG_VALUES = {
     # priors
     "kappa < 0": (lambda: NormalGamma(0, -1, 1, 1), "kappa must be", ">= 0, got -1"),
-    "alpha = 0": (
-        lambda: NormalGamma(0, 1, 0, 1),
-        "alpha must be",
-        "> 0 to sample from a prior, got 0",
-    ),
+    "alpha = 0": (lambda: NormalGamma(0, 1, 0, 1), "alpha must be", "> 0, got 0"),
     "alpha < 0 in one arm": (lambda: NormalGamma(0, 1, [1, -2], 1), "alpha must be", "got -2.0"),
     "beta = 0": (lambda: NormalGamma(0, 1, 1, 0.0), "beta must be", "> 0, got 0.0"),
     "mu NaN": (lambda: NormalGamma(NAN, 1, 1, 1), "mu must be finite", "got nan"),
@@ -64,7 +60,7 @@ WRONG_VALUES = {
     "lengths": (lambda: NormalGamma([0, 1], [1, 1, 1], 1, 1), "mu", "kappa has 3"),
     "two axes": (lambda: NormalGamma([[0, 1]], 1, 1, 1), "one number or one per arm", "(1, 2)"),
     "no arms": (lambda: NormalGamma([], 1, 1, 1), "mu", "at least one arm"),
-    "sigma = 0": (lambda: Normal(0, 0), "sigma must be", "> 0 to sample from a prior, got 0"),
+    "sigma = 0": (lambda: Normal(0, 0), "sigma must be", "> 0, got 0"),
     "arms of a prior": (lambda: PRIOR.posterior(ArmStats.empty(3)), "prior must", "got 2"),
     "known sigma": (lambda: NORMAL.posterior(STATS, sigma=-3), "sigma must be", "got -3"),
     "moments of one": (lambda: NormalGamma.from_moments([1], [1]), "at least 2 samples", "(1,)"),

@@ -20,7 +20,7 @@ def uniform(rng: Rng) -> float:
     """Draw a number from [0, 1).
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
     """
     return rng.random()
 
@@ -29,7 +29,7 @@ def normal(rng: Rng) -> float:
     """Draw a standard normal number.
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
     """
     return rng.standard_normal()
 
@@ -38,7 +38,7 @@ def exponential(rng: Rng) -> float:
     """Draw a standard exponential number.
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
     """
     return rng.standard_exponential()
 
@@ -47,7 +47,7 @@ def gamma(rng: Rng, shape: float) -> float:
     """Draw from a Gamma distribution with scale 1.
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
         shape: The shape, above 0.
     """
     return rng.standard_gamma(shape)
@@ -57,7 +57,7 @@ def beta(rng: Rng, a: float, b: float) -> float:
     """Draw from a Beta distribution.
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
         a: The first parameter, above 0.
         b: The second.
     """
@@ -68,7 +68,7 @@ def student(rng: Rng, df: float) -> float:
     """Draw from a standard t distribution.
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
         df: The degrees of freedom, above 0; np.inf for a normal number.
     """
     return rng.standard_normal() if df == np.inf else rng.standard_t(df)
@@ -78,7 +78,7 @@ def integer(rng: Rng, below: int) -> int:
     """Draw an integer from 0 to `below` - 1, all equally likely.
 
     Args:
-        rng: What the policy was given.
+        rng: The `rng` argument of `pick` or `learn`.
         below: How many there are to choose from.
     """
     return int(rng.integers(below))

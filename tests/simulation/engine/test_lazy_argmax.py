@@ -450,7 +450,7 @@ def test_runs_of_one_call_begin_with_the_first_one_s_level():
     def played(first_run, runs):
         game = Game(work, "it", first_run, runs, NO_NOTES, *listeners(None, None))
         assert np.isnan(game.scratch.level[FIRST_Z])
-        (piece,) = work._pieces(first_run, runs, None)
+        (piece,) = work._pieces(first_run, None, work._arms_of(first_run, runs))
         game.play(piece)
         found.append(game.scratch.level[FIRST_Z])
         return game.final

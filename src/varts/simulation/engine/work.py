@@ -327,8 +327,9 @@ class Work:
     def _play_alone(self, label: str, first_run: int, runs: int, notes: Notes) -> Game:
         """Play some runs of one policy to the end."""
         game = Game(self, label, first_run, runs, notes, *listeners(None, None))
+        arms = self._arms_of(first_run, runs)
         for r in range(runs) if self._plays_single_runs else (None,):
-            for piece in self._pieces(first_run, runs, r):
+            for piece in self._pieces(first_run, r, arms):
                 game.play(piece, r)
         return game
 
@@ -344,7 +345,8 @@ class Work:
         first_run, runs = self._runs_of(first, count)
         watched = listeners(stop, counter)
         games = {}
-        together = () if self._plays_single_runs else tuple(self._pieces(first_run, runs, None))
+        arms = self._arms_of(first_run, runs)
+        together = () if self._plays_single_runs else tuple(self._pieces(first_run, None, arms))
         for label in self.policies:
             # A policy's notes are read before the next policy's runs begin, unless runs are single.
             allocating = allocate_notes if self._plays_single_runs else notes_of_thread.allocate
@@ -356,7 +358,7 @@ class Work:
                     return None
                 games[label].finish()
         for r in range(runs) if self._plays_single_runs else ():
-            for piece in self._pieces(first_run, runs, r):  # made once, for all policies
+            for piece in self._pieces(first_run, r, arms):  # made once, for all policies
                 for game in games.values():
                     if game.play(piece, r) == STOPPED:
                         return None
@@ -369,21 +371,26 @@ class Work:
             return self.checkpoints
         return self.looks if self.looks[-1] == self.horizon else (*self.looks, self.horizon)
 
-    def _pieces(self, first_run: int, runs: int, r: int | None) -> Iterator[Piece]:
+    def _arms_of(self, first_run: int, runs: int) -> Floats:
+        """Draw mean, a and b of the arms of some runs; with features each visitor has their own."""
+        if self.problem.contextual:
+            return NO_FLOATS
+        return draw_arms(self.problem, self.seed_of_instances, first_run, runs)
+
+    def _pieces(self, first_run: int, r: int | None, arms: Floats) -> Iterator[Piece]:
         """Yield what is played: all runs at once, or the pieces of run r of them."""
-        problem, seed = self.problem, self.seed_of_instances
+        problem = self.problem
         if isinstance(problem, ContextualProblem):
             assert r is not None
             yield from self._visits(problem, first_run + r)
             return
         if r is None:
-            yield Piece(*(table.ravel() for table in draw_arms(problem, seed, first_run, runs)))
+            yield Piece(*(table.ravel() for table in arms))
             return
-        arms = self._arms_of(first_run, runs)[:, r]
         if not isinstance(problem, Drifting):
-            yield Piece(*arms)
+            yield Piece(*arms[:, r])
             return
-        path = problem.path(arms, max(self.horizon, 1), seed, first_run + r)
+        path = problem.path(arms[:, r], self.horizon, self.seed_of_instances, first_run + r)
         numbers = np.broadcast_to(path.numbers, (3, problem.K))
         yield Piece(
             np.ascontiguousarray(path.mean).ravel(),
@@ -394,16 +401,6 @@ class Work:
             motion=path.motion,
             motion_numbers=np.ascontiguousarray(numbers, dtype=np.float64).ravel(),
         )
-
-    def _arms_of(self, first_run: int, runs: int) -> Floats:
-        """Draw the arms of some runs, once for all of them."""
-        last: tuple[Any, Floats] | None = self.__dict__.get("_last_arms")
-        key = first_run, runs
-        if last is None or last[0] != key:
-            arms = draw_arms(self.problem, self.seed_of_instances, first_run, runs)
-            last = key, arms
-            self.__dict__["_last_arms"] = last
-        return last[1]
 
     def _visits(self, problem: ContextualProblem, run: int) -> Iterator[Piece]:
         """Yield the visits of a run up to the horizon."""
