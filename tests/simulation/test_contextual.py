@@ -281,7 +281,7 @@ def test_a_sweep_over_features():
 
 
 def test_what_has_no_instances_says_so():
-    with pytest.raises(ValueError, match="pays by features: see its visits"):
+    with pytest.raises(ValueError, match="has no instances without features"):
         varts.simulate(PROBLEMS[0], "VarTS", 9, 8).instances  # noqa: B018
 
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from varts._validation import Floats, integer, real
 from varts.beliefs import StudentT
 from varts.policies.base import Compiled, IndexPolicy
-from varts.policies.divergence import TINY
+from varts.policies.divergence import TINY, gap_above, gap_below, log1p_above, log1p_below, verdict
 from varts.policies.registry import register
 from varts.priors import NormalGamma, PriorLike, prior_from
 from varts.priors.normal import normal_gamma_belief
 from varts.stats import ArmStats
 
+HILL_SLACK = 1e-5  # more than the error of Hill's second expansion, next to Wallace's bounds
 NO_PRIOR = 0.0, 0.0, -0.5, 0.0  # density 1/sigma^2: location mean, n - 1 degrees of freedom
 
 
@@ -117,6 +118,22 @@ class BayesUCB(IndexPolicy):
         return loc + scale * student_quantile_at(
             z, log_tails, log_one, log_two, df, a, b, c, d, log_d, log_switch
         )
+
+    @staticmethod
+    def reaches(
+        level: Any,
+        loc: Any, scale: Any, df: Any, a: Any, b: Any, c: Any, d: Any, log_d: Any, log_switch: Any,
+        z: Any, log_tails: Any, log_one: Any, log_two: Any,
+    ) -> Any:  # fmt: skip
+        # Bounds on ln(1 + t^2/df), where t is the quantile. Outside the bulk, Wallace (1959) bounds
+        # the square of the normal deviate: it is between df - 1/2 and df times as much.
+        bulk = (df > 2) & (2 * (log_d + log_tails) > df * log_switch)
+        log = log_in_bulk(z, df, a, b, c, d)
+        low, high = np.where(bulk, log, z * z / df), np.where(bulk, log, z * z * a)
+        near, far, width = gap_below(level, loc), gap_above(level, loc), scale * scale * df + TINY
+        surely = log1p_above(far * far / width) <= low * (1 - HILL_SLACK)
+        perhaps = log1p_below(near * near / width) <= high * (1 + HILL_SLACK)
+        return np.where(df < 1, 0.0, verdict(surely, perhaps))
 
 
 # --------------------------------------------------------------------------------------- quantiles

@@ -20,7 +20,7 @@ from varts.policies.registry import register
 SURE = 1e-15  # Bernoulli means stay this far from 0 and 1, to keep logarithms finite
 NEWTON_STEPS = 5  # from `_above`; the error is then below 2e-14
 TINY = 1e-300
-SLACK = 1e-9  # for rounding, in `KLUCB.reaches`
+SLACK = 1e-9  # for rounding, where a level must not be missed
 
 
 def clip_mean(mean: Any) -> Any:
@@ -77,6 +77,33 @@ def variance_shown(variance: Any, otherwise: Any, square: Any) -> Any:
     return np.maximum(np.where(variance > 0, variance, otherwise), TINY * (1 + square))
 
 
+def verdict(surely: Any, perhaps: Any) -> Any:
+    """Compute what `reaches` returns."""
+    return np.where(surely, 1.0, np.where(perhaps, 0.0, -1.0))
+
+
+def gap_below(level: Any, mean: Any) -> Any:
+    """Compute how far a level is above a mean; no further than that, for all rounding."""
+    return np.maximum(level - mean - SLACK * np.abs(level), 0.0)
+
+
+def gap_above(level: Any, mean: Any) -> Any:
+    """Compute the same, and no less far."""
+    return np.maximum(level - mean + SLACK * np.abs(level), 0.0)
+
+
+def log1p_below(x: Any) -> Any:
+    """Compute a lower bound of ln(1 + x), Pade's [3/3]; close up to 2, and at most 11/3."""
+    x = np.minimum(x, 1e6)
+    return x * ((11 * x + 60) * x + 60) / (((3 * x + 36) * x + 90) * x + 60)
+
+
+def log1p_above(x: Any) -> Any:
+    """Compute an upper bound of ln(1 + x), Pade's [3/2]."""
+    x = np.minimum(x, 1e9)
+    return x * ((x + 21) * x + 30) / ((9 * x + 36) * x + 30)
+
+
 def exploration(t: Any, c: Any) -> Any:
     """Compute ln(t) + c ln(ln(t)), with an ln(t) of at least 1 in the second term."""
     return np.log(t) + c * np.log(np.maximum(np.log(t), 1.0))
@@ -125,7 +152,7 @@ class KLUCB(IndexPolicy):
         divergence = information - p * np.log(q) - (1 - p) * np.log(1 - q)
         rounding = SLACK * (1 + 1 / (1 - q))  # grows for a q close to 1
         margin = np.where(p >= q, 1.0, explored * nth - divergence)
-        return np.where(margin > rounding, 1.0, np.where(margin >= -rounding, 0.0, -1.0))
+        return verdict(margin > rounding, margin >= -rounding)
 
 
 @register

@@ -66,7 +66,10 @@ def test_a_wrong_claim_to_grow_is_noticed():
         curve(many, Wavering(), 3000, naive=False)
 
 
-DEAR = [varts.KLUCB(), varts.KLUCB(c=3.0)]
+DEAR = [
+    *(varts.KLUCB(), varts.KLUCB(c=3.0), varts.BayesUCB()),
+    varts.BayesUCB(varts.NormalGamma(0.5, 2, 0.3, 0.1)),
+]
 
 
 @pytest.mark.when_changed("src/varts/simulation/engine", except_for=["problem0-KLUCB(c=0.0)"])

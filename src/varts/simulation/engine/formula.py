@@ -29,10 +29,6 @@ PACKAGES_KNOWN_BY_VERSION = ("builtins", "math", "operator", "numpy", "numba", "
 PLAIN = (bool, int, float, complex, str, bytes, slice, range, type(None), type(Ellipsis))
 
 
-class StaleFunctionError(ValueError):
-    """A function that a formula calls reads numbers that changed after it was compiled."""
-
-
 @dataclass(frozen=True)
 class Formula:
     """A plain function. Formulas with equal content share their compiled code."""

@@ -51,7 +51,6 @@ from varts.simulation.engine.checkpoints import (
     allocate_notes,
     notes_of_thread,
 )
-from varts.simulation.engine.formula import StaleFunctionError
 from varts.simulation.engine.kernel import (
     Kernel,
     KernelFunction,
@@ -252,8 +251,6 @@ class Work:
                 bar.stage(f"compiling {place}{label}")
             try:
                 compile_kernel(kernel)
-            except StaleFunctionError:
-                raise
             except Exception as error:  # Numba's are of many kinds
                 from varts.simulation.engine.diagnosis import diagnose
 

@@ -19,7 +19,7 @@ from numba.extending import overload, register_jitable
 from scipy import special
 
 from varts.policies.bayes_ucb import normal_quantile, student_quantile
-from varts.simulation.engine.formula import PACKAGES_KNOWN_BY_VERSION, Formula, StaleFunctionError
+from varts.simulation.engine.formula import PACKAGES_KNOWN_BY_VERSION, name_in_package
 
 # error_model="numpy": 1/0 is inf, as in NumPy, instead of an exception that every division would
 # have to test for. fastmath stays off: results must not depend on the order of additions. Only
@@ -68,26 +68,24 @@ def _is_to_compile(value: Any) -> bool:
     return package not in PACKAGES_KNOWN_BY_VERSION  # Numba knows those, or not
 
 
-_callable: dict[Callable[..., Any], str] = {}  # their contents when they were registered
+_callable: set[Callable[..., Any]] = set()
 
 
 def make_callable(function: Any) -> None:
     """Let compiled code call a plain function, which stays a plain function for Python.
 
-    Numba takes a function once per process, with the numbers that it reads at that time.
+    Numba compiles a function once per process, with the numbers that it reads at that time. Those
+    of a user may change, so their functions are inlined as Python code each time.
     """
-    content = Formula.of(function, function.__name__).content
     if function in _callable:
-        if _callable[function] != content:
-            raise StaleFunctionError(
-                f"{function.__name__} reads numbers that have changed since it was compiled; run "
-                "its definition again, or pass what varies as an argument"
-            )
         return
-    _callable[function] = content
+    _callable.add(function)
     for called in called_functions(function).values():
         make_callable(called)
-    register_jitable(error_model="numpy", nogil=True, forceinline=True)(function)
+    options: dict[str, Any] = {"forceinline": True}
+    if name_in_package(function) is None:
+        options = {"inline": "always"}
+    register_jitable(error_model="numpy", nogil=True, **options)(function)
 
 
 # ------------------------------------------------------------------ NumPy and SciPy, for numbers
