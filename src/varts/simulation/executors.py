@@ -1,4 +1,4 @@
-"""Who plays the blocks of a study: the threads of this process here, a cluster in dask.py."""
+"""Play the blocks of a study on threads of this process; dask.py plays them on a cluster."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Executor(Protocol):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
     def prepare(self, bar: Progress) -> None:
-        """Do what must be done before the first block."""
+        """Prepare for the first block."""
 
     def submit(self) -> Iterator[Future[BlockResults]]:
-        """All blocks in their order; a task is submitted when its future is asked for."""
+        """Yield a future per task, blocks in order; each task is submitted when it is asked for."""
 
     def max_pending(self) -> int:
-        """How many tasks to have under way."""
+        """Return how many tasks may be pending."""
 
     def rounds_played(self) -> float:
-        """How many rounds have been played so far, for the progress bar."""
+        """Return how many rounds have been played so far, for the progress bar."""
 
     def cancel(self) -> None:
-        """Give up the tasks that are not done."""
+        """Cancel the tasks that are not done."""
 
 
 def play(
@@ -55,8 +55,8 @@ def play(
 ) -> tuple[Mapping[str, PolicyResult], tuple[BlockResults, ...]]:
     """Play all blocks and merge them in their order; Ctrl-C keeps those that were complete.
 
-    `before` are the subtrees of blocks that were played earlier, `work.played` in all. Returned
-    are the results and the subtrees of whole blocks, from which one may go on.
+    `before` holds the subtrees of blocks that were played earlier, `work.played` in all. Returns
+    the results and the subtrees of whole blocks, from which a longer study can continue.
     """
     tree = PairwiseTree(BlockResults.merge)
     for part in before:
@@ -101,7 +101,7 @@ def play(
 
 
 class Threads:
-    """Blocks on a pool of threads; kernels release the GIL."""
+    """Plays blocks on a pool of threads; kernels release the GIL."""
 
     def __init__(self, work: Work, threads: int) -> None:
         self._work = work
@@ -121,7 +121,7 @@ class Threads:
         self._work.compile(bar)
 
     def submit(self) -> Iterator[Future[BlockResults]]:
-        """A few short blocks a task, so that handing them out costs little.
+        """Yield tasks of a few short blocks, so that submitting them costs little.
 
         They are soon done, as Ctrl-C keeps whole tasks only, and fewer towards the end.
         """

@@ -50,9 +50,9 @@ def simulate(
     """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
 
     All policies face the same instances and the same rewards: the j-th pull of an arm pays the
-    same whoever makes it. A result depends on (seed, problem, policy, run) alone: not on the number
-    of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs that
-    are complete.
+    same under every policy. A result depends on (seed, problem, policy, run) alone: not on the
+    number of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs
+    that are complete.
 
     Args:
         problem: Where instances and rewards come from.
@@ -109,7 +109,7 @@ def study_of(
     progress: bool | Progress | None,
     before: tuple[BlockResults, ...] = (),
 ) -> Study:
-    """Play what there is to play."""
+    """Play the work and return the study."""
     if client is not None:
         from varts.simulation.dask import check
 
@@ -153,7 +153,7 @@ def make_work(
     stop: Any = None,
     looks: Any = None,
 ) -> Work:
-    """What there is to play; the arguments are those of `simulate`."""
+    """Check the arguments of `simulate` and return the work to play."""
     named = match_policies(problem, policies)
     horizon, runs, seed, _ = settings(horizon, runs, seed, None)
     if instance_seed is not None:
@@ -175,7 +175,7 @@ def make_work(
 
 
 def match_policies(problem: Any, policies: Any) -> dict[str, Policy]:
-    """The policies by label, each made for the arms of the problem."""
+    """Return the policies by label, each made for the arms of the problem."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, got {abbreviate(problem)}")
     if not hasattr(problem, "K"):
@@ -196,7 +196,7 @@ def match_policies(problem: Any, policies: Any) -> dict[str, Policy]:
 
 
 def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int, int, int | None]:
-    """The numbers of a study, checked; the upper limits are those of the engine's counters."""
+    """Check the numbers of a study; the upper limits are those of the engine's counters."""
     return (
         integer("horizon", horizon, at_least=1, at_most=10**15),
         integer("runs", runs, at_least=1, at_most=10**15),
@@ -206,7 +206,7 @@ def settings(horizon: Any, runs: Any, seed: Any, threads: Any) -> tuple[int, int
 
 
 def rounds_to_look_at(asked: Any, horizon: int) -> tuple[int, ...]:
-    """The rounds to look at, in order, with the horizon at the end; none for False."""
+    """Return the checkpoints in order, with the horizon at the end; none for False."""
     if isinstance(asked, bool):
         return tuple(geometric_rounds(horizon).tolist()) if asked else ()
     if isinstance(asked, str) or not isinstance(asked, Iterable):
@@ -222,7 +222,7 @@ def rounds_to_record(horizon: int, checkpoints: tuple[int, ...]) -> NDArray[np.i
 
 
 def looks_of(stop: Any, asked: Any, horizon: int) -> tuple[int, ...]:
-    """The rounds at which a stopping rule looks, in order; none for every round."""
+    """Return the rounds at which a stopping rule looks, in order; none means every round."""
     if stop is None:
         if asked is not None:
             raise ValueError(f"looks must be left out without a stop, got {abbreviate(asked)}")

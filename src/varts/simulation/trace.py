@@ -24,7 +24,7 @@ LEVEL = 0.9  # of the intervals
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What happened in one run, as `simulate` played it, to the last bit.
+    """One run in full, equal to the run that `simulate` played, to the last bit.
 
     Args:
         label: The policy.
@@ -52,7 +52,7 @@ class Trace:
         return self.arms.height // self.rounds.height
 
     def plot(self, axes: Any = None) -> list[Axes]:
-        """What was known of the arms, and which of them was pulled, over rounds.
+        """Draw what was known about the arms, and which of them was pulled, over rounds.
 
         Args:
             axes: The two matplotlib Axes to draw on; by default those of a new figure.
@@ -76,7 +76,7 @@ def trace(
     instance_seed: int | None = None,
     level: float = LEVEL,
 ) -> Trace:
-    """Play one run of a study again and note everything.
+    """Play one run of a study again and record everything.
 
     Args:
         problem: Where instances and rewards come from.
@@ -130,7 +130,7 @@ def trace(
 def _opinions(
     policy: Policy, n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, level: float
 ) -> dict[str, Floats]:
-    """What the policy makes of the statistics after every round, once no arm is owed a pull."""
+    """Return the policy's beliefs or indices after every round, once all initial pulls are done."""
     plain, fade = policy.split_fading()
     K = n.shape[-1]
     owed = plain.pulls_needed(K)
@@ -158,7 +158,7 @@ def _opinions(
 def _statistics(
     n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, fade: float
 ) -> Iterator[ArmStats]:
-    """After every round, with the third and fourth moments that a run does not note."""
+    """Yield the statistics after every round, with the third and fourth moments."""
     K = n.shape[-1]
     before, (m3, m4) = np.zeros((3, K)), np.zeros((2, K))
     for t, i in enumerate(arm):

@@ -8,8 +8,7 @@ from typing import Any
 
 from varts.problems.drift import Cycle, Walk
 from varts.simulation.engine import checkpoints, initial_pulls
-from varts.simulation.engine.compiled import beta, rng, student
-from varts.simulation.engine.compiled import select_belief as beliefs
+from varts.simulation.engine.compiled import beta, rng, select_belief, student
 from varts.simulation.engine.compiled.arguments import read_call, read_scratch
 from varts.simulation.engine.compiled.certainty import make_ends, make_user_rule
 from varts.simulation.engine.compiled.jit import compile_formula, inlined, jit
@@ -53,13 +52,16 @@ def make_entry(kernel: Kernel) -> Callable[..., Any]:
 
 def hooks_of(kernel: Kernel) -> Hooks:
     """Return what the loop calls for a kernel."""
-    made: dict[str, Any] = {"begin": beliefs.begin_nothing, "transform": beliefs.keep}
-    made |= {"observe": beliefs.observe_nothing}
-    made |= {"fade": beliefs.fade_nothing, "valid": beliefs.always_valid}
-    made |= {"refresh": beliefs.refresh_nothing, "recommend": beliefs.recommend_highest_mean}
+    made: dict[str, Any] = {"begin": select_belief.begin_nothing, "transform": select_belief.keep}
+    made |= {"observe": select_belief.observe_nothing}
+    made |= {"fade": select_belief.fade_nothing, "valid": select_belief.always_valid}
+    made |= {
+        "refresh": select_belief.refresh_nothing,
+        "recommend": select_belief.recommend_highest_mean,
+    }
     made |= _policy_hooks(kernel)
     if kernel.fading and not (kernel.pooled or kernel.kurtosis):
-        made["refresh"] = beliefs.make_refresh_all(made["refresh"])
+        made["refresh"] = select_belief.make_refresh_all(made["refresh"])
     refresh = made["refresh"]
     learns_rewards = kernel.family in ("linear_index", "linear_belief", "state")
 
@@ -97,9 +99,9 @@ def _policy_hooks(kernel: Kernel) -> dict[str, Any]:
         hooks = make_linear_hooks(parts, believe, index, kernel.parameters, lazy)
         return dict(zip(("select", "refresh", "recommend"), hooks, strict=True))
     if kernel.family == "mean_variance":
-        return {"select": beliefs.select_mean_variance}
+        return {"select": select_belief.select_mean_variance}
     if kernel.family == "top_two_means":
-        return {"select": beliefs.select_by_means, "refresh": beliefs.refresh_pulled}
+        return {"select": select_belief.select_by_means, "refresh": select_belief.refresh_pulled}
     if kernel.family == "draw":
         return {"select": make_draw_select(formula, kernel.parameters)}
     if kernel.family == "state":
@@ -110,20 +112,20 @@ def _policy_hooks(kernel: Kernel) -> dict[str, Any]:
 
 
 def _belief_hooks(kernel: Kernel) -> dict[str, Any]:
-    """Return the hooks of policies that draw from Student-t or Beta beliefs."""
-    made: dict[str, Any] = {"valid": beliefs.valid_beliefs}
+    """Return the hooks of policies that draw from Student-t or Beta select_belief."""
+    made: dict[str, Any] = {"valid": select_belief.valid_beliefs}
     family, parts, learn = student, STUDENT, beta.learn
     if kernel.family == "beta":
         family, parts = beta, BETA
-        made["transform"] = beliefs.toss
+        made["transform"] = select_belief.toss
     else:
         own = parameters_reader(kernel.parameters, kernel.width)
         learn = student.make_learn(compiled(kernel.formula), own)
-    before = beliefs.before_nothing
+    before = select_belief.before_nothing
     if kernel.pooled:
-        before = beliefs.make_pool(kernel.width)
+        before = select_belief.make_pool(kernel.width)
     if kernel.kurtosis:
-        correction = beliefs.make_kurtosis_correction(kernel.parameters, kernel.width)
+        correction = select_belief.make_kurtosis_correction(kernel.parameters, kernel.width)
         made["observe"], made["fade"], weigh = correction
         pool = before
 
@@ -135,11 +137,11 @@ def _belief_hooks(kernel: Kernel) -> dict[str, Any]:
     # Where every reward moves every belief, the lazy sampler has nothing to leave out.
     moves_all = kernel.pooled or kernel.kurtosis
     if moves_all or kernel.naive or kernel.fading:
-        select, refresh = beliefs.make_sampler(family, learn, before, moves_all)
+        select, refresh = select_belief.make_sampler(family, learn, before, moves_all)
     else:
         select, refresh = make_lazy_sampler(family, lazy_parts(parts), learn)
     if kernel.family == "top_two":
-        select = beliefs.make_top_two(select, kernel.width)
+        select = select_belief.make_top_two(select, kernel.width)
     return made | {"select": select, "refresh": refresh}
 
 
@@ -168,7 +170,7 @@ def pay_of(reward: Formula | None, data_size: int) -> Any:
 
 def _ends(kernel: Kernel) -> Any:
     if kernel.rule == "":
-        return beliefs.never_ends
+        return select_belief.never_ends
     return ends_of(kernel.rule, kernel.stops, kernel.rule_fields)
 
 

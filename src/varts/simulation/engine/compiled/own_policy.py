@@ -9,10 +9,18 @@ from numba import carray, types
 from numba.extending import overload
 
 from varts import draws
-from varts.simulation.engine.compiled import rng as random
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import better
-from varts.simulation.engine.compiled.rng import uniform
+from varts.simulation.engine.compiled.rng import (
+    below,
+    beta,
+    exponential,
+    log_gamma,
+    normal,
+    stream,
+    student,
+    uniform,
+)
 from varts.simulation.engine.compiled.tuples import make_reader, parameters_reader
 from varts.simulation.engine.loop import MEMORY
 
@@ -64,7 +72,7 @@ def make_state_hooks(
             s.memory[j] = 0.0
         for j in range(run_numbers):
             s.run_memory[j] = 0.0
-        s.state[LEARNING] = random.stream(s.tapes[0], MEMORY)  # the loop keeps that of the choices
+        s.state[LEARNING] = stream(s.tapes[0], MEMORY)  # the loop keeps that of the choices
 
     @inlined
     def arrays(s):
@@ -142,23 +150,23 @@ def _overload(function: Any, draw: Any, count: int) -> None:
 @jit
 def gamma_of_any_shape(shape, state):
     """Draw from Gamma(shape, 1); a shape below 1 may underflow to 0."""
-    log, state = random.log_gamma(float(shape), state)
+    log, state = log_gamma(float(shape), state)
     return np.exp(log), state
 
 
 @jit
 def standard_student(df, state):
     """Draw from a standard t distribution."""
-    return random.student(0.0, 1.0, float(df), state)
+    return student(0.0, 1.0, float(df), state)
 
 
 for function, draw, count in (
-    (draws.uniform, random.uniform, 0),
-    (draws.normal, random.normal, 0),
-    (draws.exponential, random.exponential, 0),
+    (draws.uniform, uniform, 0),
+    (draws.normal, normal, 0),
+    (draws.exponential, exponential, 0),
     (draws.gamma, gamma_of_any_shape, 1),
     (draws.student, standard_student, 1),
-    (draws.integer, random.below, 1),
-    (draws.beta, random.beta, 2),
+    (draws.integer, below, 1),
+    (draws.beta, beta, 2),
 ):
     _overload(function, draw, count)
