@@ -34,7 +34,7 @@ def linked(function, signature):
     name = f"varts_test_{next(_numbers)}"
     module = build.compile_c(function, signature, name)
     code = build.machine_code(module, name, build.build_parts(), machine.levels()[0])
-    assert code[:1] == build.PLAIN
+    assert code[:1] == build.PLAIN_CODE
     kinds = (signature.return_type, *signature.args)
     entry = ctypes.CFUNCTYPE(*(C_TYPES.get(kind, ctypes.c_void_p) for kind in kinds))
     made = entry(machine.load(code[1:], name))

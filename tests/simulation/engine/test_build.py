@@ -158,7 +158,7 @@ def test_every_compiled_function_is_in_a_file_that_the_digest_covers():
 
 def prebuilt_files():
     """What came with the package and fits its sources."""
-    names = [build.kernel_name(kernel.digest) for kernel in built_in_kernels()]
+    names = [kernel.name for kernel in built_in_kernels()]
     names += [f"{name}_{kernel_cache.sources_digest()}" for name in PYTHON_PARTS]
     files = [kernel_cache.PREBUILT / f"{name}-{each}.kernel" for name in names for each in levels()]
     return [file for file in files if file.exists()]
@@ -168,7 +168,7 @@ def test_built_in_kernels_need_the_c_library_only():
     """The first byte says so. Without a file, one kernel is compiled."""
     codes = [file.read_bytes()[kernel_cache.HASH_BYTES :] for file in prebuilt_files()]
     codes = codes or [build.build_kernel(built_in_kernels()[0], levels()[0])]
-    assert {code[:1] for code in codes} == {build.PLAIN}
+    assert {code[:1] for code in codes} == {build.PLAIN_CODE}
 
 
 def test_a_kernel_that_allocates_says_so(problem):

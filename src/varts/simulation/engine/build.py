@@ -25,7 +25,7 @@ from varts.simulation.engine import kernel_cache
 from varts.simulation.engine.compiled.hooks import make_entry
 from varts.simulation.engine.compiled.jit import OPTIONS
 from varts.simulation.engine.compiled.parts import ENTRY, PARTS, PAY, allocate_or_raise
-from varts.simulation.engine.kernel import Kernel
+from varts.simulation.engine.kernel import NEEDS_NUMBA, PLAIN_CODE, Kernel
 from varts.simulation.engine.machine import levels, target_machine
 
 # ---------------------------------------------------------------------------------- machine code
@@ -76,7 +76,7 @@ def _emit(module: Any, name: str, level: str) -> bytes:
     _optimize(module, level)
     left = [each.name for each in module.functions if each.is_declaration]
     numba = any(each.startswith(("numba_", "NRT_", "Py")) for each in left)
-    return (NEEDS_NUMBA if numba else PLAIN) + bytes(target_machine(level).emit_object(module))
+    return (NEEDS_NUMBA if numba else PLAIN_CODE) + bytes(target_machine(level).emit_object(module))
 
 
 def _hide(module: Any, names: set[str]) -> None:
@@ -106,8 +106,6 @@ def no_garbage_collection() -> Iterator[None]:
 
 # ----------------------------------------------------------------------------------------- store
 
-PLAIN, NEEDS_NUMBA = b"P", b"N"  # the first byte of a file
-
 
 def build_parts() -> bytes:
     """Return the bitcode of the parts, from disk or compiled."""
@@ -126,20 +124,14 @@ def parts_name() -> str:
 
 def build_kernel(kernel: Kernel, level: str) -> bytes:
     """Compile a kernel and return the content of its file."""
-    name = kernel_name(kernel.digest)
-    module = compile_c(make_entry(kernel), ENTRY, name)
-    return machine_code(module, name, build_parts(), level)
+    module = compile_c(make_entry(kernel), ENTRY, kernel.name)
+    return machine_code(module, kernel.name, build_parts(), level)
 
 
 def build_part(name: str, level: str) -> bytes:
     """Return the content of the file of one part, for Python to call."""
     module = llvm.parse_bitcode(build_parts())
     return _emit(module, name, level)
-
-
-def kernel_name(digest: str) -> str:
-    """Return the C name of a kernel."""
-    return f"varts_{digest}"
 
 
 def start_numba_runtime() -> None:

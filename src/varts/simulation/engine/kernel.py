@@ -41,24 +41,23 @@ from varts.simulation.engine.call import Table, address_of
 from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel_cache import sources_digest
 from varts.simulation.engine.machine import file_name, levels, load
+from varts.simulation.engine.scratch import KURTOSIS_BEFORE, KURTOSIS_COLUMNS, N_BEFORE
 from varts.simulation.results import read_only
 from varts.stats import ArmStats
 from varts.stopping import StopRule
 
 MIN_ARMS_GROWING = 128  # with fewer arms it doesn't pay to skip those that cannot win
 
-# Kinds of rewards, as in `compiled/reward_tape.py`. By function, not by class: a subclass with a
-# reward of its own is of another kind.
-CUSTOM = 3
+# Kinds of rewards. Part of every result: append, never renumber.
+GAUSSIAN, BERNOULLI, BETA, CUSTOM, RECORDED, GAMMA_REVENUE = range(6)
+# By function, not by class: a subclass with a reward of its own is of another kind.
 REWARD_KINDS: dict[Any, int] = {
-    GaussianBandit.reward: 0,
-    BernoulliBandit.reward: 1,
-    BetaBandit.reward: 2,
-    EmpiricalBandit.reward: 4,
-    gamma_revenue: 5,
+    GaussianBandit.reward: GAUSSIAN,
+    BernoulliBandit.reward: BERNOULLI,
+    BetaBandit.reward: BETA,
+    EmpiricalBandit.reward: RECORDED,
+    gamma_revenue: GAMMA_REVENUE,
 }
-# What a policy that corrects for kurtosis stores per arm: see `compiled/select_belief.py`.
-KURTOSIS_BEFORE, N_BEFORE, KURTOSIS_COLUMNS = 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,13 @@ class Kernel:
 
     @property
     def digest(self) -> str:
-        """A hash of everything that is compiled in: the name of the kernel on disk."""
+        """A hash of everything that is compiled in."""
         return hashlib.sha256(repr((self, sources_digest())).encode()).hexdigest()[:32]
+
+    @property
+    def name(self) -> str:
+        """The C name of the kernel."""
+        return f"varts_{self.digest}"
 
 
 def kernel_of(
@@ -274,7 +278,8 @@ _C_TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p,
     "v": None,
 }
-NEEDS_NUMBA = b"N"  # the first byte of code that raises exceptions or allocates memory
+# The first byte of a file; code that raises exceptions or allocates memory needs Numba.
+PLAIN_CODE, NEEDS_NUMBA = b"P", b"N"
 
 _loaded: dict[str, int] = {}  # addresses by C name
 _compiling = threading.RLock()
@@ -282,7 +287,7 @@ _compiling = threading.RLock()
 
 def find_kernel(kernel: Kernel) -> KernelFunction | None:
     """Return the compiled kernel if it need not be compiled, else None."""
-    name = f"varts_{kernel.digest}"
+    name = kernel.name
     with _compiling:
         if name not in _loaded:
             code = _find(name)
@@ -296,7 +301,7 @@ def compile_kernel(kernel: Kernel) -> KernelFunction:
     """Compile a kernel, keep it for the next process, and return it."""
     from varts.simulation.engine import build
 
-    name = f"varts_{kernel.digest}"
+    name = kernel.name
     with _compiling:
         if name not in _loaded:
             code = build.build_kernel(kernel, levels()[0])

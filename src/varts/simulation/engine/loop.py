@@ -25,6 +25,7 @@ from varts.simulation.engine.scratch import (
     LEFT,
     REGRET,
     ROUND,
+    RULE_NUMBERS,
     WAITING,
 )
 
@@ -156,7 +157,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                             c.kind, s.tapes[i], np.int64(0), c.a[row + i], c.b[row + i], c.data
                         )
                 if STOPPING:
-                    for j in range(3):
+                    for j in range(RULE_NUMBERS):
                         c.rule_state[j] = 0
                 waiting = begin_initial_pulls(c, s)
                 begin(c, s)

@@ -112,7 +112,7 @@ def build(task: tuple[Kernel | str, str]) -> None:
         name = f"{what}_{kernel_cache.sources_digest()}"
         code = building.build_part(what, level)
     else:
-        name = building.kernel_name(what.digest)
+        name = what.name
         code = building.build_kernel(what, level)
     kernel_cache.write(_file(file_name(name, level)), code)
 
@@ -150,7 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
         kernel_cache.write(parts_file, building.compile_parts())
     digest = kernel_cache.sources_digest()
     names: dict[str, Kernel | str] = {f"{name}_{digest}": name for name in PYTHON_PARTS}
-    names |= {building.kernel_name(each.digest): each for each in built_in_kernels()}
+    names |= {each.name: each for each in built_in_kernels()}
     wanted = {_file(file_name(name, level)): what for name, what in names.items()}
     for file in kernel_cache.PREBUILT.glob(f"*{kernel_cache.SUFFIX}"):
         if file not in wanted and file != parts_file:

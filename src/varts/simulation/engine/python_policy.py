@@ -28,8 +28,6 @@ from varts.simulation.engine.loop import MEMORY, Flags, Hooks, make_move, make_p
 from varts.simulation.engine.scratch import Scratch
 from varts.stats import ArmStats, merged_moments
 
-STRIDE = (splitmix.GOLDEN << 20) & splitmix.WORD  # as in `compiled/reward_tape.py`
-
 
 def python_loop(
     policy: Policy, problem: Any, flags: Flags, ends: Any, run: int, K: int, d: int
@@ -72,7 +70,7 @@ def _pay(problem: Any) -> Callable[..., float]:
     normal, uniform = part("varts_normal", "fp"), part("varts_uniform", "fp")
 
     def pay_custom(kind: int, tape: int, pull: int, a: float, b: float, data: Any) -> float:
-        state[0] = (int(tape) + int(pull) * STRIDE) & splitmix.WORD
+        state[0] = (int(tape) + int(pull) * splitmix.REWARD_STRIDE) & splitmix.WORD
         z, u = normal(address_of(state)), uniform(address_of(state))
         return float(reward(a, b, z, u, data) if has_data else reward(a, b, z, u))
 

@@ -26,6 +26,15 @@ INVALID = 11  # 1 if some belief of this run was invalid, such as one with a neg
 FIRST_Z = 12  # the z that all runs of a call start with; NaN if unknown
 LEVEL_NUMBERS = 13
 
+# Places in what a stopping rule stores about a run: its next look; the arm that kept the run from
+# ending; the round in which it ended.
+POSITION, RIVAL, ENDED = 0, 1, 2
+RULE_NUMBERS = 3
+
+# A policy that corrects for kurtosis stores per arm, after the parameters of its formula, m3 and
+# m4, and what is known from other rewards: their kurtosis and number.
+M3, M4, KURTOSIS_BEFORE, N_BEFORE, KURTOSIS_COLUMNS = 0, 1, 2, 3, 4
+
 # Places in `progress`, where a run that is played in pieces stands.
 ROUND, HITS, COLUMN, WAITING, REGRET = 0, 1, 2, 3, 4
 PROGRESS_NUMBERS = 5

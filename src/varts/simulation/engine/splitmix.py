@@ -9,6 +9,7 @@ from __future__ import annotations
 GOLDEN, MIX1, MIX2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 TO_UNIT = 2.0**-53
 WORD = 2**64 - 1
+REWARD_STRIDE = (GOLDEN << 20) & WORD  # 2^20 steps: see `compiled/reward_tape.py`
 
 
 def mix(z: int) -> int:

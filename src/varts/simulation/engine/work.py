@@ -73,7 +73,7 @@ from varts.simulation.engine.loop import (
     Flags,
 )
 from varts.simulation.engine.python_policy import python_loop
-from varts.simulation.engine.scratch import Scratch, allocate
+from varts.simulation.engine.scratch import ENDED, POSITION, RULE_NUMBERS, Scratch, allocate
 from varts.simulation.engine.splitmix import stream
 from varts.simulation.results import (
     RUNS_PER_BLOCK,
@@ -97,7 +97,6 @@ MAX_ROUNDS_PER_CALL = 10**6  # short blocks are played together in one call, up 
 SHORT_CALL = 2**18  # rounds; a call that stays below takes several batches
 MAX_BATCHES_PER_CALL = 8
 MAX_NOTES_PER_CALL = 10**6  # numbers that are noted at checkpoints
-POSITION, RIVAL, ENDED = 0, 1, 2  # places in what a stopping rule stores
 
 
 class Player(NamedTuple):
@@ -170,7 +169,7 @@ class Work:
 
     @cached_property
     def data(self) -> Floats:
-        """What the problem's rewards look up."""
+        """The numbers that the problem's rewards look up."""
         return data_array(self.problem)
 
     @cached_property
@@ -436,7 +435,7 @@ class Game:
         self._endings: list[tuple[Any, ...]] = []
         self._seconds = 0.0
         self._result: PolicyResult | None = None
-        self._rule_state = np.zeros(3, dtype=np.int64)
+        self._rule_state = np.zeros(RULE_NUMBERS, dtype=np.int64)
         looks = [*work.looks, NEVER] if rule is not None and work.looks else [NEVER]
         notes.written[0] = 0
         player = self._player
@@ -485,7 +484,7 @@ class Game:
         """Play a piece; return how it ended.
 
         Args:
-            piece: What the arms pay.
+            piece: The rounds to play.
             r: Which of the runs it belongs to; None if it is all of them.
         """
         began = time.perf_counter()

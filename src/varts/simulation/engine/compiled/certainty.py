@@ -16,10 +16,10 @@ from numba import carray
 
 from varts.anytime import GOLDEN, GOLDEN_STEPS, GRID, ROUNDING, mean_evidence
 from varts.simulation.engine.compiled.jit import compile_formula, inlined, jit
+from varts.simulation.engine.scratch import ENDED, POSITION, RIVAL
 
-# Places in the numbers of a rule, and in what it stores about a run.
+# Places in the numbers of a rule.
 THRESHOLD, C2, LEAST = 0, 1, 2  # the last: how many rewards an arm must have
-POSITION, RIVAL, ENDED = 0, 1, 2  # of the next look; who kept the run from ending; the last round
 
 evidence_of_mean = compile_formula(mean_evidence)
 

@@ -14,13 +14,12 @@ import numpy as np
 from numba import carray
 
 from varts.problems import BernoulliBandit, EmpiricalBandit, GaussianBandit
+from varts.simulation.engine import splitmix
 from varts.simulation.engine.compiled.jit import inlined, jit
 from varts.simulation.engine.compiled.rng import beta, log_gamma, normal, uniform
+from varts.simulation.engine.kernel import BERNOULLI, BETA, GAUSSIAN, RECORDED
 
-# Kinds of rewards. Part of every result: append, never renumber.
-GAUSSIAN, BERNOULLI, BETA, CUSTOM, RECORDED, GAMMA_REVENUE = 0, 1, 2, 3, 4, 5
-
-STRIDE = np.uint64((0x9E3779B97F4A7C15 << 20) & (2**64 - 1))
+STRIDE = np.uint64(splitmix.REWARD_STRIDE)
 
 gaussian_reward = inlined(GaussianBandit.reward)
 bernoulli_reward = jit(BernoulliBandit.reward)

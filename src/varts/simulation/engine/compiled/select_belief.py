@@ -22,7 +22,14 @@ from varts.simulation.engine.compiled.jit import compile_formula, inlined, jit
 from varts.simulation.engine.compiled.lazy_argmax import better
 from varts.simulation.engine.compiled.rng import log_gamma, normal, uniform, unlikely
 from varts.simulation.engine.compiled.student import LOC, SCALE
-from varts.simulation.engine.scratch import INVALID, WIDTH
+from varts.simulation.engine.scratch import (
+    INVALID,
+    KURTOSIS_BEFORE,
+    M3,
+    M4,
+    N_BEFORE,
+    WIDTH,
+)
 from varts.stats import merged, merged_moments
 
 merge = compile_formula(merged)
@@ -150,10 +157,6 @@ def make_pool(width: int) -> Any:
 
 
 # -------------------------------------------------------------------------- kurtosis correction
-# A policy that corrects for kurtosis stores per arm, after the parameters of its formula, m3 and
-# m4, and what is known from other rewards: their kurtosis and number.
-M3, M4, KURTOSIS_BEFORE, N_BEFORE, KURTOSIS_COLUMNS = 0, 1, 2, 3, 4
-
 kurtosis_of_arm = compile_formula(kurtosis_of)
 weight_of_reward = compile_formula(weight_for_choosing)
 
