@@ -7,10 +7,10 @@ import sys
 import textwrap
 
 
-def python(program, **environment):
+def python(program, *arguments, **environment):
     """Run a program in a new interpreter and read the JSON it prints last."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
         capture_output=True,
         text=True,
         timeout=120,

@@ -16,7 +16,13 @@ from varts.simulation.engine import build, machine
 from varts.simulation.engine.call import Call, address_of, table_of
 from varts.simulation.engine.compiled.hooks import pay_of
 from varts.simulation.engine.compiled.parts import f8, floats, i8, u8, void
-from varts.simulation.engine.kernel import data_array, data_size, reward_kind, reward_of
+from varts.simulation.engine.kernel import (
+    data_array,
+    data_size,
+    numba_needed,
+    reward_kind,
+    reward_of,
+)
 from varts.simulation.engine.scratch import GATE, LEFT, allocate
 from varts.simulation.engine.splitmix import stream
 
@@ -34,10 +40,10 @@ def linked(function, signature):
     name = f"varts_test_{next(_numbers)}"
     module = build.compile_c(function, signature, name)
     code = build.machine_code(module, name, build.build_parts(), machine.levels()[0])
-    assert code[:1] == build.PLAIN_CODE
+    assert numba_needed(code) == ""
     kinds = (signature.return_type, *signature.args)
     entry = ctypes.CFUNCTYPE(*(C_TYPES.get(kind, ctypes.c_void_p) for kind in kinds))
-    made = entry(machine.load(code[1:], name))
+    made = entry(machine.load(code.partition(b"\n")[2], name))
 
     def call(*arguments):
         return made(*(address_of(x) if isinstance(x, np.ndarray) else x for x in arguments))

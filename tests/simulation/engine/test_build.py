@@ -4,14 +4,15 @@ import shutil
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import varts
 from tests.interpreter import python
 from varts.policies.formulas import unit_free_belief
-from varts.simulation.engine import build, kernel_cache
-from varts.simulation.engine.kernel import kernel_of
+from varts.simulation.engine import build, kernel_cache, machine
+from varts.simulation.engine.kernel import find_kernel, kernel_of, numba_needed
 from varts.simulation.engine.kernel_cache import kernel_sources
 from varts.simulation.engine.machine import levels
 from varts.simulation.engine.prebuild import PYTHON_PARTS, built_in_kernels
@@ -165,10 +166,10 @@ def prebuilt_files():
 
 
 def test_built_in_kernels_need_the_c_library_only():
-    """The first byte says so. Without a file, one kernel is compiled."""
+    """The first line says so. Without a file, one kernel is compiled."""
     codes = [file.read_bytes()[kernel_cache.HASH_BYTES :] for file in prebuilt_files()]
     codes = codes or [build.build_kernel(built_in_kernels()[0], levels()[0])]
-    assert {code[:1] for code in codes} == {build.PLAIN_CODE}
+    assert {numba_needed(code) for code in codes} == {""}
 
 
 def test_a_kernel_that_allocates_says_so(problem):
@@ -177,7 +178,7 @@ def test_a_kernel_that_allocates_says_so(problem):
         return mean + np.array([n, mean, m2]).max()
 
     code = build.build_kernel(kernel_of(allocating, problem), levels()[0])
-    assert code[:1] == build.NEEDS_NUMBA
+    assert numba_needed(code) == numba.__version__
     assert np.isfinite(varts.simulate(problem, allocating, 20, 8).final["Allocating"]).all()
 
 
@@ -191,3 +192,64 @@ def test_kernels_from_disk_run_without_numba(tmp_path):
     here = {"NUMBA_CACHE_DIR": str(tmp_path)}
     _, first = python(program, **here)
     assert python(program, **here) == [False, first]
+
+
+def test_code_for_another_version_of_numba_is_compiled_again(problem, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @varts.index_policy("Allocating as well")
+    def allocating(n, mean, m2, t):
+        return mean + np.array([n, mean, m2, 1.0]).max()
+
+    kernel = kernel_of(allocating, problem)
+    code = build.build_kernel(kernel, levels()[0])
+    name = machine.file_name(kernel.name, levels()[0])
+    kernel_cache.keep(name, code.replace(numba.__version__.encode(), b"0.1", 1))
+    assert find_kernel(kernel) is None
+    kernel_cache.keep(name, code)
+    assert find_kernel(kernel) is not None
+
+
+FAR = """
+    import ctypes, json, mmap, sys
+    import llvmlite.binding as llvm
+    from varts.simulation.engine import build, machine, prebuild
+
+    def small(level):
+        target = llvm.Target.from_default_triple()
+        return target.create_target_machine(cpu=level, reloc="pic", codemodel="small")
+
+    if sys.argv[1:] == ["small"]:
+        build.target_machine = small
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+    def reserve(size):
+        "Take addresses, but no memory."
+        no_reserve = 0x4000  # MAP_NORESERVE, which Python 3.11 doesn't name
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANON | no_reserve
+        return libc.mmap(None, size, 0, flags, -1, 0)
+
+    level = machine.levels()[0]
+    codes = [(build.build_kernel(one, level), one.name) for one in prebuild.built_in_kernels()[:3]]
+    for code, name in codes:
+        for bits in (24, 20, 16):  # fill the holes in which everything would fit
+            for _ in range(50):
+                reserve(1 << bits)
+        holes = [reserve(2 * mmap.PAGESIZE) for _ in range(40)]
+        reserve(5 << 30)
+        for address in holes[::2]:  # leave holes that fit constants, but no code
+            libc.munmap(address, 2 * mmap.PAGESIZE)
+        machine.load(code.partition(b"\\n")[2], name)
+    print(json.dumps(len(codes)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="arranges the memory of a process")
+def test_code_and_constants_may_be_far_apart():
+    """In a process with much memory they are. The control is LLVM's small code model."""
+    assert python(FAR) == 3
+    with pytest.raises(AssertionError, match=r"isInt<32>|overflow|out of range"):
+        python(FAR, "small")

@@ -19,13 +19,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
 from numba import cfunc, types
 
 from varts.simulation.engine import kernel_cache
 from varts.simulation.engine.compiled.hooks import make_entry
 from varts.simulation.engine.compiled.jit import OPTIONS
 from varts.simulation.engine.compiled.parts import ENTRY, PARTS, PAY, allocate_or_raise
-from varts.simulation.engine.kernel import NEEDS_NUMBA, PLAIN_CODE, Kernel
+from varts.simulation.engine.kernel import Kernel
 from varts.simulation.engine.machine import levels, target_machine
 
 # ---------------------------------------------------------------------------------- machine code
@@ -75,8 +76,9 @@ def _emit(module: Any, name: str, level: str) -> bytes:
     _hide(module, {name})
     _optimize(module, level)
     left = [each.name for each in module.functions if each.is_declaration]
-    numba = any(each.startswith(("numba_", "NRT_", "Py")) for each in left)
-    return (NEEDS_NUMBA if numba else PLAIN_CODE) + bytes(target_machine(level).emit_object(module))
+    needs_numba = any(each.startswith(("numba_", "NRT_", "Py")) for each in left)
+    first_line = f"{numba.__version__ if needs_numba else ''}\n".encode()
+    return first_line + bytes(target_machine(level).emit_object(module))
 
 
 def _hide(module: Any, names: set[str]) -> None:

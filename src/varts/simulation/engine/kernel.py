@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -278,9 +279,6 @@ _C_TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p,
     "v": None,
 }
-# The first byte of a file; code that raises exceptions or allocates memory needs Numba.
-PLAIN_CODE, NEEDS_NUMBA = b"P", b"N"
-
 _loaded: dict[str, int] = {}  # addresses by C name
 _compiling = threading.RLock()
 
@@ -335,19 +333,32 @@ def part(name: str, signature: str) -> Callable[..., Any]:
 
 
 def _find(name: str) -> bytes | None:
+    """Return the content of a file, unless its code needs another version of Numba."""
     for level in levels():
-        code = kernel_cache.find(file_name(name, level))
-        if code is not None:
-            return code
+        content = kernel_cache.find(file_name(name, level))
+        if content is None:
+            continue
+        needed = numba_needed(content)
+        if not needed or needed == version("numba"):
+            return content
     return None
 
 
-def _load(name: str, code: bytes) -> None:
-    if code[:1] == NEEDS_NUMBA:
+def numba_needed(content: bytes) -> str:
+    """Return which version of Numba the code of a file needs, or nothing.
+
+    Code that raises exceptions or allocates memory calls Numba's runtime. The first line of the
+    file says so. Other code runs with any version, and without Numba.
+    """
+    return content.partition(b"\n")[0].decode()
+
+
+def _load(name: str, content: bytes) -> None:
+    if numba_needed(content):
         from varts.simulation.engine import build
 
         build.start_numba_runtime()
-    _loaded[name] = load(code[1:], name)
+    _loaded[name] = load(content.partition(b"\n")[2], name)
 
 
 def _kernel_function(address: int) -> KernelFunction:

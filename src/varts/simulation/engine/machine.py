@@ -43,10 +43,14 @@ def file_name(name: str, level: str) -> str:
 
 @functools.cache
 def target_machine(level: str) -> Any:
-    """Return what compiles for processors of a level."""
+    """Return what compiles for processors of a level.
+
+    The code model is that of Numba's own code. A smaller one assumes that code and constants are
+    less than 2 GB apart, and in a process with much memory they may not be.
+    """
     start_llvm()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=level, opt=3, reloc="pic", codemodel="default")
+    return target.create_target_machine(cpu=level, opt=3, codemodel="jitdefault")
 
 
 @functools.cache
