@@ -25,17 +25,21 @@ help:  ## list the targets
 
 # ------------------------------------------------------------------------------ set up
 
-install: $(VENV)/.installed  ## create .venv with the package, all extras, the tools and compiled kernels (2 minutes)
+install: $(VENV)/.kernels  ## create .venv with the package, all extras, the tools and compiled kernels (2 minutes)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("varts needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	@echo 'installing into $(VENV) with $(if $(UV),uv,pip) and compiling kernels: two minutes or so'
+	@echo 'installing into $(VENV) with $(if $(UV),uv,pip): a minute or so'
 	$(PYTHON) -m venv $(VENV)
 	$(call install-into,$(VENV)) -c constraints.txt -e '.[all,dev,docs]' || $(failed-install)
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.installed
+	@echo 'compiling the kernels of the built-in policies: a minute or so'
 	$(BIN)/python -m varts.simulation.engine.prebuild --native
 	@touch $@
 
-kernels: install  ## compile the kernels of the built-in policies again, after a change to the engine
+kernels: $(VENV)/.installed  ## compile the kernels of the built-in policies again, after a change to the engine
 	$(BIN)/python -m varts.simulation.engine.prebuild --native
 
 AXE := 4.10.3
@@ -122,7 +126,8 @@ audit:  ## known vulnerabilities of the pinned dependencies and of the workflows
 
 # ------------------------------------------------------------------------------ run
 
-reproduce: install  ## figures 1 and 2 of the paper and its claims, into results/
+# Compiles the kernels it needs, not those of every policy: this may be the first thing you run.
+reproduce: $(VENV)/.installed  ## figures 1 and 2 of the paper and its claims, into results/
 	$(BIN)/varts reproduce --out $(OUT)
 
 results: install  ## the same into docs/results, for docs/results.md
