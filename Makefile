@@ -126,8 +126,10 @@ audit:  ## known vulnerabilities of the pinned dependencies and of the workflows
 
 # ------------------------------------------------------------------------------ run
 
-# Compiles the kernels it needs, not those of every policy: this may be the first thing you run.
+# This may be the first thing you run, so it doesn't compile the kernels of every policy.
+PAPER := VarTS UCB1 UCB1-Tuned UCB-V Bernoulli-TS Gaussian-TS
 reproduce: $(VENV)/.installed  ## figures 1 and 2 of the paper and its claims, into results/
+	$(BIN)/python -m varts.simulation.engine.prebuild --native --policies $(PAPER)
 	$(BIN)/varts reproduce --out $(OUT)
 
 results: install  ## the same into docs/results, for docs/results.md

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,18 +50,25 @@ def _declare_parts() -> None:
         llvm.add_symbol(part.name, nowhere)
 
 
-def compile_parts() -> bytes:
-    """Compile the parts that kernels share, as LLVM bitcode."""
-    whole: Any = None
-    for part in PARTS:
-        module = compile_c(part.make(), part.signature, part.name)
-        _hide(module, {part.name})
-        _optimize(module, levels()[-1])
-        if whole is None:
-            whole = module
-        else:
-            whole.link_in(module)
+def compile_parts(run: Callable[..., Iterable[bytes]] = map) -> bytes:
+    """Compile the parts that kernels share, as LLVM bitcode.
+
+    Args:
+        run: Calls a function with each of many arguments, as `map` or in other processes.
+    """
+    first, *others = run(_compile_part, range(len(PARTS)))
+    whole = llvm.parse_bitcode(first)
+    for bitcode in others:
+        whole.link_in(llvm.parse_bitcode(bitcode))
     return bytes(whole.as_bitcode())
+
+
+def _compile_part(number: int) -> bytes:
+    part = PARTS[number]
+    module = compile_c(part.make(), part.signature, part.name)
+    _hide(module, {part.name})
+    _optimize(module, levels()[-1])
+    return bytes(module.as_bitcode())
 
 
 def machine_code(module: Any, name: str, parts: bytes, level: str) -> bytes:

@@ -38,8 +38,18 @@ from varts.stopping import StopAtError
 PYTHON_PARTS = ("varts_average", "varts_pay", "varts_normal", "varts_uniform", "varts_is_certain")
 
 
-def built_in_kernels() -> list[Kernel]:
-    """Return the kernels to compile: every policy, and the common ones with stopping and drift."""
+def built_in_kernels(labels: list[str] | None = None) -> list[Kernel]:
+    """Return the kernels to compile: every policy, and the common ones with stopping and drift.
+
+    Args:
+        labels: Policies, to compile these alone: for a few fixed arms, with a prior if they take
+            one.
+    """
+    if labels is not None:
+        prior = {"prior": NormalGamma(0, 1, 1, 1)}
+        takers = {label for label, kind in known().items() if "prior" in options_of(kind)}
+        policies = [make(label, **(prior if label in takers else {})) for label in labels]
+        return [kernel for policy in policies for kernel in _of(policy, _problem(3))]
     return list(dict.fromkeys(_kernels()))
 
 
@@ -134,6 +144,9 @@ def main(arguments: list[str] | None = None) -> None:
         help="compile for processors as capable as this one, not for any of its kind",
     )
     parser.add_argument(
+        "--policies", nargs="+", metavar="LABEL", help="compile for these policies only"
+    )
+    parser.add_argument(
         "--processes",
         type=int,
         default=os.cpu_count() or 1,
@@ -146,17 +159,18 @@ def main(arguments: list[str] | None = None) -> None:
     from varts.simulation.engine import build as building
 
     parts_file = _file(building.parts_name())
-    if not parts_file.exists():
-        kernel_cache.write(parts_file, building.compile_parts())
     digest = kernel_cache.sources_digest()
     names: dict[str, Kernel | str] = {f"{name}_{digest}": name for name in PYTHON_PARTS}
-    names |= {each.name: each for each in built_in_kernels()}
+    names |= {each.name: each for each in built_in_kernels(options.policies)}
     wanted = {_file(file_name(name, level)): what for name, what in names.items()}
-    for file in kernel_cache.PREBUILT.glob(f"*{kernel_cache.SUFFIX}"):
-        if file not in wanted and file != parts_file:
-            file.unlink()
+    if options.policies is None:
+        for file in kernel_cache.PREBUILT.glob(f"*{kernel_cache.SUFFIX}"):
+            if file not in wanted and file != parts_file:
+                file.unlink()
     missing = [(what, level) for file, what in wanted.items() if not file.exists()]
     with ProcessPoolExecutor(options.processes) as pool:
+        if not parts_file.exists():
+            kernel_cache.write(parts_file, building.compile_parts(pool.map))
         for done, _ in enumerate(pool.map(build, missing), 1):
             print(f"\rcompiling kernels: {done} of {len(missing)}", end="", flush=True)
     seconds = time.perf_counter() - began
