@@ -41,9 +41,9 @@ from varts.live.audit.offline import check, evaluate
 from varts.live.audit.records import (
     ChangeRecord,
     DecisionRecord,
-    find_changes,
     find_decision,
     find_place,
+    read_changes,
 )
 from varts.live.audit.verify import repair_caches, verify
 from varts.live.core.allocation import seed_for
@@ -86,7 +86,7 @@ class Note(TypedDict, total=False):
 
     by: str | None
     why: str | None
-    expected: int | None
+    expected: int | str | None
 
 
 class Experiment:
@@ -129,6 +129,15 @@ class Experiment:
     def revision(self) -> int:
         """The version of the last change of configuration, as of the last call."""
         return self.state.revision
+
+    @property
+    def tag(self) -> str:
+        """Names the configuration, as of the last call: text that changes with every change of it.
+
+        No other experiment has it, not even a later one of the same name. `expected` of every
+        change accepts it.
+        """
+        return self.state.tag
 
     @property
     def arms(self) -> list[str]:
@@ -486,7 +495,7 @@ class Experiment:
         limit = integer("limit", limit, 1, LARGEST_VERSION)
         with self._session.reading() as transaction:
             self._session.catch_up(transaction)
-            return find_changes(transaction, after, limit)
+            return read_changes(transaction.changes(after, limit))
 
     def history(
         self,
@@ -726,8 +735,8 @@ class Experiment:
 
         Args:
             winner: The arm that everybody gets from now on. Without one, `decide` refuses.
-            note: `by`, who does it; `why`, the reason; `expected`, the `revision` that you saw: if
-                somebody has changed the configuration since, nothing is done.
+            note: `by`, who does it; `why`, the reason; `expected`, the `revision` or the `tag` that
+                you saw: if somebody has changed the configuration since, nothing is done.
 
         Raises:
             Changed: The configuration is not the expected one.
@@ -761,7 +770,7 @@ class Experiment:
         recount: bool = False,
         by: str | None = None,
         why: str | None = None,
-        expected: int | None = None,
+        expected: int | str | None = None,
         **options: Unpack[GivenOptions],
     ) -> None:
         """Change options from here on; a new epoch begins.
@@ -790,18 +799,21 @@ class Experiment:
         body_for: Callable[[Config], dict[str, Any]],
         by: str | None = None,
         why: str | None = None,
-        expected: int | None = None,
+        expected: int | str | None = None,
         recounted: bool = False,
     ) -> None:
         """Append an event of this kind, unless it would change nothing."""
         note = check_note(by, why)
-        if expected is not None:
+        if isinstance(expected, str):
+            expected = check_text("expected", expected)
+        elif expected is not None:
             expected = integer("expected", expected, 0)
         settle_all(self._session)  # by the options that the decisions were made under
         with self._session.changing() as write:
-            before, revision = write.state.config, write.state.revision
-            if expected is not None and expected != revision:
-                raise changed_since(self.name, expected, revision)
+            before = write.state.config
+            now = write.state.tag if isinstance(expected, str) else write.state.revision
+            if expected not in (None, now):
+                raise changed_since(self.name, expected, now)
             body = body_for(before)
             after = before.changed(kind, body)
             if after != before:
@@ -866,11 +878,10 @@ class Experiment:
         return delete(self._session, log)
 
 
-def changed_since(name: str, expected: int, revision: int) -> Changed:
+def changed_since(name: str, expected: int | str | None, now: int | str) -> Changed:
     """The error when somebody else changed the configuration first."""
     return Changed(
-        f"somebody else has changed experiment {name!r}: it is at revision {revision}, "
-        f"got {expected}"
+        f"somebody else has changed experiment {name!r}: it is at revision {now}, got {expected}"
     )
 
 
