@@ -319,6 +319,39 @@ class CorrectionConformance:
         with pytest.raises(UnknownArm, match="unknown arm '13'; known: 9, 12, 15"):
             ours.stop("13")
 
+    def test_a_tag_names_one_configuration(self, begin):
+        """Unlike a revision: a later experiment of that name may come to the same number."""
+        exp, tags = begin(), []
+        for _ in range(2):
+            for change in (
+                lambda: None,
+                lambda: exp.configure(floor=0.1),
+                lambda: exp.configure(floor=0.0),
+                lambda: exp.pause_arm("9"),
+                lambda: exp.configure(clip=(0.0, 1.0), recount=True),
+            ):
+                change()
+                assert begin().tag == exp.tag
+                assert exp.tag == exp.store.find(exp.name).tag
+                tags.append(exp.tag)
+            exp.reward(exp.decide().id, 2.0)
+            assert exp.tag == tags[-1]
+            exp.pause_arm("9", expected=exp.tag)  # changes nothing
+            assert exp.tag == tags[-1]
+            last = exp.revision
+            exp.delete(exp.name, export=None)
+            exp = begin()
+        assert len(set(tags)) == 10
+        exp.configure(floor=0.1)
+        while exp.revision < last:
+            exp.configure(floor=exp.options.floor + 0.01)
+        for stale in (tags[-1], tags[0], "none"):
+            with pytest.raises(Changed, match=f"is at revision {exp.tag}, got {stale}"):
+                exp.stop("12", expected=stale)
+        exp.stop("12", expected=exp.tag)
+        with pytest.raises(ValueError, match="expected must be"):
+            exp.restart(expected="")
+
     def test_a_winner_is_not_taken_away(self, begin):
         exp = begin()
         exp.stop("12")
