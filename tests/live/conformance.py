@@ -909,6 +909,27 @@ class StoreConformance(CorrectionConformance):
 
     # ------------------------------------------------------------------ many at once
 
+    def test_public_rewards_stay_within_clip(self, begin):
+        exp, other = begin(clip=(0.0, 20.0)), begin()
+        made = exp.decide_many(ids=["a", "b", "c", "d"])
+        assert exp.reward_each([("a", 1e308), ("b", -1e308)], public=True) == [True, True]
+        assert [exp.decision(id).reward for id in "ab"] == [20.0, 0.0]
+        assert exp.reward_each([("a", 1e308), ("b", -5.0)], public=True) == [False, False]
+        mixed = exp.reward_each([("c", 50.0), ("d", 50.0)], public=[True, False])
+        assert mixed == [True, True]
+        assert [exp.decision(id).reward for id in "cd"] == [20.0, 50.0]
+        more = [("a", 1.0, {}, "key"), ("a", 1.0, {"m": 1.0})]
+        for refused in exp.reward_each(more, public=True):
+            assert isinstance(refused, InvalidReward) and "a value alone" in str(refused)
+        made = exp.decide_many(ids=["e", "f"])
+        other.configure(clip=None)
+        public, private = exp.reward_each([(made[0].id, 1e308), ("f", 3.0)], public=[True, False])
+        assert isinstance(public, InvalidReward) and "option clip" in str(public)
+        assert private is True and exp.decision("e").reward is None
+        with pytest.raises(ValueError, match="public must be one flag per reward"):
+            exp.reward_each([("e", 1.0)], public=[])
+        assert exp.verify(replay=True)
+
     def test_a_race_for_the_same_ids_has_one_outcome(self, begin):
         ids = [f"d{i}" for i in range(25)]
         begin()

@@ -290,11 +290,16 @@ class Experiment:
         checked = [Reward(*check_part(pair)) for pair in list_rewards(rewards)]
         return self._record(checked)
 
-    def reward_each(self, rewards: Rewards) -> list[bool | Exception]:
+    def reward_each(
+        self, rewards: Rewards, public: bool | Sequence[bool] = False
+    ) -> list[bool | Exception]:
         """Record several rewards in one transaction; a refused one doesn't affect the others.
 
         Args:
             rewards: As for `reward_many`.
+            public: Whether they come from people you don't know, such as visitors of a web page:
+                for all of them, or a flag for each. A public reward is recorded within `clip`, and
+                refused if the experiment has no `clip`.
 
         Returns:
             For each of them True if it is new, False if it was recorded before, or the error that
@@ -306,7 +311,13 @@ class Experiment:
         >>> exp.reward_each([("visit-1", 9.0), ("visit-3", 0.0), ("visit-2", 12.0)])
         [True, UnknownDecision("unknown decision 'visit-3' in experiment 'price'"), True]
         """
-        checked, outcomes = check_each(list_rewards(rewards), lambda one: Reward(*check_part(one)))
+        given = list(list_rewards(rewards))
+        flags = [public] * len(given) if isinstance(public, bool) else list(public)
+        if len(flags) != len(given):
+            raise ValueError(f"public must be one flag per reward ({len(given)}), got {len(flags)}")
+        checked, outcomes = check_each(
+            zip(given, flags, strict=True), lambda one: Reward(*check_part(one[0]), one[1])
+        )
         if not checked:
             return outcomes([])
         self._settle_some(len(checked))
