@@ -1028,10 +1028,8 @@ class Transaction:
         if self.sqlite:
             text = f"{insertion(True, events, names)} ON CONFLICT DO NOTHING"
             added = self.connection.execute_many(text, values)
-            settled = Counter(
-                (event.arm or 0, _slot_of(event)) for event in new if event.decision is not None
-            )
-            self._count(settled=settled)
+            settled = [(one.arm or 0, _slot_of(one)) for one in new if one.decision is not None]
+            self._count(settled=Counter(settled))
         else:
             fallbacks = any(_slot_of(event) for event in new)
             given = {"rows": as_json(names, values)}
