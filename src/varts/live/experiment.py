@@ -83,7 +83,8 @@ LARGEST_VERSION = 2**63 - 1
 
 
 class Note(TypedDict, total=False):
-    """Who changes an experiment, why, and based on which revision; see `Experiment.stop`."""
+    """The author of a change, the reason, and the revision it is based on; see
+    `Experiment.stop`."""
 
     by: str | None
     why: str | None
