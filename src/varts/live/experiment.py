@@ -285,7 +285,7 @@ class Experiment:
         >>> exp.record_fallbacks([("visit-1", "9", "anna"), ("visit-1", "9", "anna")])
         ['recorded', 'duplicate']
         >>> exp.reward("visit-1", 9.0), exp.report().frame["n"].sum()
-        (True, 0.0)
+        (True, 0)
         """
 
         def check_one(item: Any) -> Fallback:
