@@ -2,8 +2,8 @@
 
 `experiment` has the whole interface. Each call goes down from there:
 
-- `decide`, `rewards` and `settle` do the work of a call; `session` is what this process knows about
-  the experiment, and the only place that changes it;
+- `decide`, `fallbacks`, `rewards` and `settle` do the work of a call; `session` is what this
+  process knows about the experiment, and the only place that changes it;
 - `options` and `arguments` check what callers pass, and `errors` has what they get back;
 - `core` is the log's meaning without any I/O: events, the state that they add up to, the sums of
   rewards, and the arm that a state chooses;
@@ -19,10 +19,13 @@ from varts.live.decide import Decision
 from varts.live.errors import (
     Changed,
     ConnectionLost,
+    DecisionConflict,
+    Differs,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
     LiveError,
+    Refused,
     RewardConflict,
     StoreError,
     UnknownArm,
@@ -41,7 +44,9 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "Changed",
     "ConnectionLost",
     "Decision",
+    "DecisionConflict",
     "DecisionRecord",
+    "Differs",
     "Experiment",
     "ExperimentStopped",
     "ExpiredDecision",
@@ -50,6 +55,7 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "InvalidReward",
     "LiveError",
     "Options",
+    "Refused",
     "Report",
     "RewardConflict",
     "Store",

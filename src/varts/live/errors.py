@@ -31,12 +31,24 @@ class ExpiredDecision(UnknownDecision):
     """The reward window of the decision has passed."""
 
 
+class DecisionConflict(LiveError, ValueError):  # noqa: N818
+    """The id belongs to a decision for a different unit."""
+
+
 class RewardConflict(LiveError, ValueError):  # noqa: N818
     """The decision already has a different reward."""
 
 
 class InvalidReward(LiveError, ValueError):  # noqa: N818
     """The reward isn't a finite number, or the policy can't use it."""
+
+
+class Refused(LiveError, ValueError):  # noqa: N818
+    """The present state of the experiment forbids the change, such as pausing its last arm."""
+
+
+class Differs(LiveError, ValueError):  # noqa: N818
+    """The experiment exists, with other arms, options or another seed than were given."""
 
 
 class Changed(LiveError, ValueError):  # noqa: N818

@@ -15,15 +15,20 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from varts.live.core.allocation import FALLBACK
 from varts.live.core.events import (
     ARRIVAL,
     CONFIGURE,
     CREATE,
     ERASE,
+    EXPIRED,
+    LOGGED,
     MISSING,
     PART,
+    PLAYED,
     REPAIR,
     REWARD,
     STORED,
@@ -31,7 +36,7 @@ from varts.live.core.events import (
     Event,
     Key,
 )
-from varts.live.core.state import State
+from varts.live.core.state import State, tag_of
 from varts.live.core.sums import SUMS_COLUMNS, Sums, UnitKey, UnitSums, read_sums, stored_sums
 from varts.live.errors import StoreError
 from varts.live.store.engine import Clock, Connection
@@ -48,6 +53,9 @@ from varts.live.store.schema import (
 )
 
 SLOTS = 16  # rows of an arm over which PostgreSQL's connections spread their counts
+# The row of an arm that counts fallbacks, which are no traffic. Older versions of varts add up all
+# rows, and count fallbacks in the log, too.
+FALLBACKS = -1
 FIND_SCHEMA = "SELECT version_num FROM varts_schema"
 
 
@@ -194,6 +202,12 @@ class ExperimentRow(NamedTuple):
     rewards: int
     swept: int
     config: str
+    configured: int | None  # the batch number of the last change of configuration
+
+    @property
+    def tag(self) -> str:
+        """Names the configuration; see `tag_of`."""
+        return tag_of(self.revision, self.configured)
 
 
 class Head(NamedTuple):
@@ -206,15 +220,18 @@ class Head(NamedTuple):
     batch: int | None  # of the last event
     known_batch: int | None  # of the event at the version that the reader knew
     revision: int  # the version of the last change of configuration
+    configured: int | None  # its batch number, if it changed after the known version
     config: str | None  # the configuration as JSON, if it changed after the known version
     rows: dict[Key, Sums]  # the statistics that changed after the known version
 
 
 class Traffic(NamedTuple):
-    """Decisions by arm, and how many of them are settled."""
+    """Decisions by arm, how many of them are settled, and decisions that clients made by
+    themselves, which the others don't include."""
 
     decided: dict[int, int]
     settled: dict[int, int]
+    fallbacks: Mapping[int, int] = MappingProxyType({})
 
 
 class Bounds(NamedTuple):
@@ -280,14 +297,15 @@ def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str 
 _NOTHING_OF_STATISTICS = ", ".join(["NULL"] * (3 + len(SUMS_COLUMNS)))
 _BATCH_AT = "(SELECT batch FROM varts_events WHERE experiment = :x AND version = {})"
 _MICROSECONDS = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+_IF_NEW = "CASE WHEN e.revision > CAST(:known AS BIGINT) THEN {} END"
 # One row of the experiment and one per statistic. Joined, each would repeat the configuration.
 _HEAD = (
     "SELECT {time}, e.version, e.rewards, e.swept, "
     f"{_BATCH_AT.format('e.version')}, {_BATCH_AT.format('CAST(:known AS BIGINT)')}, "
-    "e.revision, CASE WHEN e.revision > CAST(:known AS BIGINT) THEN e.config END, "
+    f"e.revision, {_IF_NEW.format(_BATCH_AT.format('e.revision'))}, {_IF_NEW.format('e.config')}, "
     f"({FIND_SCHEMA}), {_NOTHING_OF_STATISTICS} "
     "FROM varts_experiments AS e WHERE e.id = :x AND e.name = :name AND e.seed = :seed "
-    "UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+    f"UNION ALL SELECT {', '.join(['NULL'] * (len(Head._fields)))}, "
     f"metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
     "WHERE experiment = :x AND version > CAST(:known AS BIGINT)"
 )
@@ -298,7 +316,11 @@ LOCK_OUT = query(  # in the order in which a decision uses them, or there would 
     "SELECT 1",
     "LOCK TABLE varts_units, varts_decisions, varts_traffic IN SHARE ROW EXCLUSIVE MODE",
 )
-FIND = query(f"SELECT {_listed(ExperimentRow._fields)} FROM varts_experiments WHERE name = :name")
+_EXPERIMENTS = (
+    f"SELECT {_listed(ExperimentRow._fields[:-1], 'e.')}, (SELECT v.batch FROM varts_events AS v "
+    "WHERE v.experiment = e.id AND v.version = e.revision) FROM varts_experiments AS e WHERE "
+)
+FIND = query(f"{_EXPERIMENTS}e.name = :name")
 # Whether the log still has the event that a decision was made after, with its batch number. It
 # doesn't if the experiment was deleted, or an older state of the store was restored.
 _SAME = (
@@ -382,26 +404,30 @@ CONTEXTS = query(
 )
 
 TRAFFIC = query(
-    "SELECT arm, sum(decided), sum(settled) FROM varts_traffic WHERE experiment = :x GROUP BY arm"
+    "SELECT arm, slot < 0, sum(decided), sum(settled) FROM varts_traffic "
+    "WHERE experiment = :x GROUP BY 1, 2"
 )
+# The slot of a decision, and of the event that settles one.
+_SLOT_OF_DECISION = f"CASE WHEN reason = '{FALLBACK}' THEN {FALLBACKS} ELSE 0 END"
+_SLOT_OF_EVENT = f"CASE WHEN body LIKE '{{\"{PLAYED}\":%' THEN {FALLBACKS} ELSE 0 END"
 _COUNTED = (
-    "SELECT arm, sum(decided) AS decided, sum(settled) AS settled FROM ("
-    "SELECT arm, count(*) AS decided, 0 AS settled FROM varts_decisions WHERE experiment = :x "
-    "GROUP BY arm UNION ALL "
-    "SELECT arm, 0, count(*) FROM varts_events WHERE experiment = :x AND decision IS NOT NULL "
-    "GROUP BY arm) AS parts GROUP BY arm"
+    "SELECT arm, slot, sum(decided) AS decided, sum(settled) AS settled FROM ("
+    f"SELECT arm, {_SLOT_OF_DECISION} AS slot, count(*) AS decided, 0 AS settled "
+    "FROM varts_decisions WHERE experiment = :x GROUP BY 1, 2 UNION ALL "
+    f"SELECT arm, {_SLOT_OF_EVENT}, 0, count(*) FROM varts_events "
+    "WHERE experiment = :x AND decision IS NOT NULL GROUP BY 1, 2) AS parts GROUP BY arm, slot"
 )
-COUNT_TRAFFIC = query(_COUNTED)
+COUNT_TRAFFIC = query(f"SELECT arm, slot < 0, decided, settled FROM ({_COUNTED}) AS log")
 RECOUNT_TRAFFIC = query(
     "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
-    f"SELECT CAST(:x AS INTEGER), arm, 0, decided, settled FROM ({_COUNTED}) AS log"
+    f"SELECT CAST(:x AS INTEGER), arm, slot, decided, settled FROM ({_COUNTED}) AS log"
 )
 _ADD_TRAFFIC = (
     "INSERT INTO varts_traffic AS t (experiment, arm, slot, decided, settled) {} "
     "ON CONFLICT (experiment, arm, slot) DO UPDATE SET "
     "decided = t.decided + excluded.decided, settled = t.settled + excluded.settled"
 )
-ADD_TRAFFIC = query(_ADD_TRAFFIC.format("VALUES (?, ?, 0, ?, ?)"), "")  # SQLite, row by row
+ADD_TRAFFIC = query(_ADD_TRAFFIC.format("VALUES (?, ?, ?, ?, ?)"), "")  # SQLite, row by row
 
 # A unit gets its arm once. A row that replaces another names the decision that it saw.
 ASSIGN = query(
@@ -472,15 +498,16 @@ AGES = query(
     "JOIN varts_decisions AS d ON d.experiment = a.experiment AND d.id = a.arrives "
     "JOIN varts_events AS s ON s.experiment = a.experiment AND s.decision = a.arrives "
     "WHERE a.experiment = :x AND a.arrives IS NOT NULL AND a.version > :after "
-    "AND a.version <= :last AND s.version <= :last ORDER BY a.version LIMIT :limit"
+    "AND a.version <= :last AND s.version <= :last "
+    "AND a.version < s.version ORDER BY a.version LIMIT :limit"  # later ones are of fallbacks
 )
 
 # ---- all experiments of a store
 
 NAMES = query("SELECT name FROM varts_experiments ORDER BY name")
 # Names come after `after`, which is "" for all: no experiment has an empty name.
-_SOME = "name > :after ORDER BY name LIMIT :limit"
-EXPERIMENTS = query(f"SELECT {_listed(ExperimentRow._fields)} FROM varts_experiments WHERE {_SOME}")
+_SOME = "e.name > :after ORDER BY e.name LIMIT :limit"
+EXPERIMENTS = query(f"{_EXPERIMENTS}{_SOME}")
 _STATISTICS = (
     f"SELECT experiment, metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
     "WHERE experiment IN "
@@ -502,8 +529,9 @@ _LAST_REWARDS = (
 )
 LAST_REWARDS = Query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
 _ALL_TRAFFIC = (
-    "SELECT e.name, t.arm, sum(t.decided), sum(t.settled) FROM varts_experiments AS e "
-    "JOIN varts_traffic AS t ON t.experiment = e.id WHERE e.name IN {} GROUP BY e.name, t.arm"
+    "SELECT e.name, t.arm, t.slot < 0, sum(t.decided), sum(t.settled) "
+    "FROM varts_experiments AS e JOIN varts_traffic AS t ON t.experiment = e.id "
+    "WHERE e.name IN {} GROUP BY 1, 2, 3"
 )
 ALL_TRAFFIC = Query(_ALL_TRAFFIC.format(_NAMED.sqlite), _ALL_TRAFFIC.format(_NAMED.postgres))
 SUMMARIES = query(
@@ -533,14 +561,14 @@ def insertion(sqlite: bool, table: Table, names: tuple[str, ...]) -> str:
 
 
 @cache
-def append_decisions(names: tuple[str, ...]) -> str:
+def append_decisions(names: tuple[str, ...], fallbacks: bool = False) -> str:
     """PostgreSQL: adds decisions and counts them, in one statement.
 
     Adds nothing unless the log and the schema are still the ones that the caller knew. Two
     statements that count in the same slot lock its rows in the same order, so they can't deadlock.
     """
     insert = insertion(False, decisions, names)
-    slot = f"1 + mod(pg_backend_pid(), {SLOTS})"
+    slot = FALLBACKS if fallbacks else f"1 + mod(pg_backend_pid(), {SLOTS})"
     counted = _ADD_TRAFFIC.format(
         f"SELECT experiment, arm, {slot}, count(*), 0 FROM new "
         "GROUP BY experiment, arm ORDER BY arm"
@@ -554,15 +582,17 @@ def append_decisions(names: tuple[str, ...]) -> str:
 
 
 @cache
-def append_events(names: tuple[str, ...]) -> str:
+def append_events(names: tuple[str, ...], fallbacks: bool = False) -> str:
     """PostgreSQL: adds events and counts the decisions they settle, in one statement."""
+    slot, body = (_SLOT_OF_EVENT.replace("%", "%%"), ", body") if fallbacks else ("0", "")
     counted = _ADD_TRAFFIC.format(
-        "SELECT experiment, arm, 0, 0, count(*) FROM new WHERE decision IS NOT NULL "
-        "GROUP BY experiment, arm ORDER BY arm"
+        f"SELECT experiment, arm, {slot}, 0, count(*) FROM new WHERE decision IS NOT NULL "
+        "GROUP BY 1, 2, 3 ORDER BY 2, 3"
     )
     return (
         f"WITH new AS ({insertion(False, events, names)} ON CONFLICT DO NOTHING "
-        f"RETURNING experiment, arm, decision), counted AS ({counted}) SELECT count(*) FROM new"
+        f"RETURNING experiment, arm, decision{body}), counted AS ({counted}) "
+        "SELECT count(*) FROM new"
     )
 
 
@@ -614,6 +644,7 @@ SETTLING = {
 CORRECTING = {"corrected_version": "version", "corrected_arm": "arm", "corrected_epoch": "epoch"}
 CHANGED_BY_CORRECTION = ("raw", "value", "body")
 _WHEN_REWARDED = f"CASE WHEN s.kind = '{REWARD}' THEN s.time END"
+NO_FALLBACKS = f"reason <> '{FALLBACK}' AND "
 LATER = query(  # the next decisions by their time
     "seq <= :last AND (time, seq) > (CAST(:after AS BIGINT), CAST(:seq AS BIGINT)) "
     "ORDER BY time, seq LIMIT :limit"
@@ -621,6 +652,10 @@ LATER = query(  # the next decisions by their time
 NUMBERED = query(  # the decisions whose numbers are given
     "seq IN (SELECT value FROM json_each(:given))",
     "seq IN (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(:given AS json)))",
+)
+# The same without fallbacks.
+LATER_TRAFFIC, NUMBERED_TRAFFIC = (
+    Query(NO_FALLBACKS + one.sqlite, NO_FALLBACKS + one.postgres) for one in (LATER, NUMBERED)
 )
 
 
@@ -657,7 +692,8 @@ def page_of_decisions(
     The page is cut first, and only then are its events looked up. Corrections, and rewards that
     arrived before they counted, are looked up only where there are some.
     """
-    own = dict.fromkeys(name for name in ("experiment", "id", *names) if name in decisions.columns)
+    known = ("experiment", "id", "reason", *names)
+    own = dict.fromkeys(name for name in known if name in decisions.columns)
     asks_events = not {*SETTLING, *CORRECTING, "arrived_time"}.isdisjoint(names)
 
     def column(name: str) -> str:
@@ -669,8 +705,11 @@ def page_of_decisions(
         if name not in SETTLING:
             return f"page.{name}"
         first = f"s.{SETTLING[name]}"
-        if arrived and name in ("raw", "body"):  # a reward that doesn't count yet
-            first = f"CASE WHEN s.version IS NULL THEN w.{name} ELSE {first} END"
+        if arrived and name in ("raw", "body"):  # a reward that doesn't count yet, or never will
+            first = (
+                f"CASE WHEN s.version IS NULL OR page.reason = '{FALLBACK}' THEN w.{name} "
+                f"ELSE {first} END"
+            )
         if corrected and name == "settled":
             return f"CASE WHEN c.kind = '{VOID}' THEN '{VOID}' ELSE {first} END"
         if corrected and name in CHANGED_BY_CORRECTION:
@@ -805,7 +844,7 @@ class Transaction:
         if state.reconfigured:
             # Events may follow the change, or it is a repair. All processes must name the same
             # revision.
-            state.revision = state.version
+            state.revision, state.configured = state.version, self.batch
             head |= {"revision": state.revision, "config": json.dumps(state.config.to_json())}
         if swept is not None:
             head["swept"] = swept
@@ -893,7 +932,12 @@ class Transaction:
         return self.connection.execute_many(text, given)
 
     def add_decisions(
-        self, rows: Sequence[NewDecision], seed: int, batch: int | None, time: int
+        self,
+        rows: Sequence[NewDecision],
+        seed: int,
+        batch: int | None,
+        time: int,
+        fallbacks: bool = False,
     ) -> int:
         """Append decisions; returns how many were added: an id that is taken is left alone.
 
@@ -904,6 +948,7 @@ class Transaction:
             seed: The experiment's seed. A later experiment with the same id has another seed.
             batch: The batch number of the event at that version.
             time: When they were made.
+            fallbacks: Whether clients made them by themselves.
 
         Raises:
             Gone: The log no longer has that event, because the experiment was deleted or the store
@@ -913,7 +958,9 @@ class Transaction:
         names, values = with_values(NewDecision._fields, rows, time=time)
         if not self.sqlite:
             given = {"rows": as_json(names, values), "x": self.experiment, **made_from}
-            there, added = self.connection.execute(append_decisions(names), given).fetchone()
+            there, added = self.connection.execute(
+                append_decisions(names, fallbacks), given
+            ).fetchone()
             if not there:
                 raise Gone
             return int(added)
@@ -922,7 +969,8 @@ class Transaction:
         text = f"{insertion(True, decisions, names)} ON CONFLICT DO NOTHING"
         added = self.connection.execute_many(text, values)
         if added == len(rows):  # else the caller rolls back
-            self._count(decided=Counter(row.arm for row in rows))
+            slot = FALLBACKS if fallbacks else 0
+            self._count(decided=Counter((row.arm, slot) for row in rows))
         return added
 
     def overdue(self, since: int, until: int, limit: int) -> list[Overdue]:
@@ -983,11 +1031,12 @@ class Transaction:
         if self.sqlite:
             text = f"{insertion(True, events, names)} ON CONFLICT DO NOTHING"
             added = self.connection.execute_many(text, values)
-            settled = Counter(event.arm or 0 for event in new if event.decision is not None)
-            self._count(settled=settled)
+            settled = [(one.arm or 0, _slot_of(one)) for one in new if one.decision is not None]
+            self._count(settled=Counter(settled))
         else:
+            fallbacks = any(_slot_of(event) for event in new)
             given = {"rows": as_json(names, values)}
-            (added,) = self.connection.execute(append_events(names), given).fetchone()
+            (added,) = self.connection.execute(append_events(names, fallbacks), given).fetchone()
         if added != len(rows):
             raise StoreError(f"another program has changed the log in store {self.store}")
 
@@ -1000,20 +1049,23 @@ class Transaction:
 
     def traffic(self) -> Traffic:
         """How many decisions every arm has, and how many of them are settled."""
-        return _read_traffic(self.run(TRAFFIC))
+        return read_traffic(self.run(TRAFFIC))
 
     def count_traffic(self) -> Traffic:
         """The same, counted from the log."""
         self.allow_long_statements()
-        return _read_traffic(self.run(COUNT_TRAFFIC))
+        return read_traffic(self.run(COUNT_TRAFFIC))
 
     def _count(
-        self, decided: Mapping[int, int] | None = None, settled: Mapping[int, int] | None = None
+        self,
+        decided: Mapping[tuple[int, int], int] | None = None,
+        settled: Mapping[tuple[int, int], int] | None = None,
     ) -> None:
+        """Count decisions by arm and slot."""
         made, done = decided or {}, settled or {}
         rows = [
-            (self.experiment, arm, made.get(arm, 0), done.get(arm, 0))
-            for arm in sorted(made.keys() | done.keys())
+            (self.experiment, *place, made.get(place, 0), done.get(place, 0))
+            for place in sorted(made.keys() | done.keys())
         ]
         if rows:
             self.connection.execute_many(ADD_TRAFFIC.sqlite, rows)
@@ -1187,6 +1239,12 @@ def _by_first(found: Iterable[Any]) -> dict[str, list[Any]]:
     return out
 
 
+def _slot_of(event: Event) -> int:
+    """Where an event that settles a decision counts: as `_SLOT_OF_EVENT`."""
+    body = event.body if event.kind == EXPIRED else None
+    return FALLBACKS if body and PLAYED in body and LOGGED not in body else 0
+
+
 _new_event = partial(tuple.__new__, Event)  # as `Event._make`, in a third of the time
 
 
@@ -1196,8 +1254,13 @@ def read_event(row: Any) -> Event:
     return _new_event(row if body is None else (*row[:_BODY], json.loads(body), *row[_BODY + 1 :]))
 
 
-def _read_traffic(rows: Iterable[Any]) -> Traffic:
-    found = Traffic({}, {})
-    for arm, decided, settled in rows:
-        found.decided[arm], found.settled[arm] = int(decided), int(settled)
-    return found
+def read_traffic(rows: Iterable[Any]) -> Traffic:
+    """The decisions of an experiment, from rows with an arm, whether the row is about fallbacks,
+    and how many there are and are settled."""
+    decided, settled, fallbacks = dict[int, int](), dict[int, int](), dict[int, int]()
+    for arm, by_client, made, done in rows:
+        if by_client:
+            fallbacks[arm] = int(made)
+        else:
+            decided[arm], settled[arm] = int(made), int(done)
+    return Traffic(decided, settled, fallbacks)
