@@ -8,11 +8,10 @@ import threading
 import httpx
 
 from varts.live.store.store import Store, open_store
-from varts.serve.admission import Admission
 from varts.serve.app import make_app
+from varts.serve.auth import Admission, Sessions
 from varts.serve.logs import begin_logging
-from varts.serve.service import Service
-from varts.serve.sessions import Sessions
+from varts.serve.runtime import Service
 from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token
 

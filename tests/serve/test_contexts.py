@@ -17,9 +17,9 @@ from varts.context import text
 from varts.features import MOST_COLUMNS
 from varts.live import Experiment
 from varts.live.report.estimates import posterior
-from varts.serve.pages import listing
-from varts.serve.pages.listing import BY_FEATURES, Listed
 from varts.serve.tokens import new_token
+from varts.serve.web import listing
+from varts.serve.web.listing import BY_FEATURES, Listed
 
 E = "/v1/experiments/mug"
 ARMS = ["9", "12", "15"]

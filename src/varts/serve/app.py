@@ -18,18 +18,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from varts.live import StoreError
 from varts.live.arguments import check_text
-from varts.serve.admission import Admission
+from varts.serve.auth import Admission
 from varts.serve.calls import JSON, Call, Reply
-from varts.serve.endpoint import FORM, Endpoint
-from varts.serve.endpoints import ENDPOINTS
-from varts.serve.guard import CALLER, REQUEST, ROUTE, Guard, send_answer, send_problem
+from varts.serve.errors import Problem, problem_of
 from varts.serve.logs import tell, tell_error
 from varts.serve.openapi import PATH, document, needs_body
-from varts.serve.problems import Problem, problem_of
-from varts.serve.service import Service
+from varts.serve.routes import ENDPOINTS, FORM, PAGES, Endpoint
+from varts.serve.runtime import Service
+from varts.serve.security import CALLER, REQUEST, ROUTE, Guard, send_answer, send_problem
 from varts.serve.settings import Settings
-from varts.serve.views.answers import refuse
-from varts.serve.views.routes import PAGES
+from varts.serve.web.handlers import refuse
 
 LARGEST_BODY = 1_000_000  # bytes
 BODY_SECONDS = 10.0  # to send it

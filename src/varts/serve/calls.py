@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from starlette.datastructures import Headers
 
-from varts.serve.admission import Admission, Caller
+from varts.serve.auth import Admission, Caller
 from varts.serve.logs import tell
-from varts.serve.service import Service
+from varts.serve.runtime import Service
 
 JSON = "application/json"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

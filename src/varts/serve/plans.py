@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from varts.live.options import stored_prior
-from varts.serve.bodies import MOST_ARMS, Answer, Body, read_prior
 from varts.serve.calls import Call, Reply
 from varts.serve.jobs import Job
+from varts.serve.schemas import MOST_ARMS, Answer, Body, read_prior
 
 MOST_ROUNDS = 100_000
 

@@ -24,12 +24,11 @@ from starlette.types import ASGIApp
 
 from varts.live import Store
 from varts.serve import demo
-from varts.serve.admission import Admission
 from varts.serve.app import make_app
+from varts.serve.auth import Admission, Sessions
 from varts.serve.logs import begin_logging, tell
 from varts.serve.patience import PatientProtocol
-from varts.serve.service import Service
-from varts.serve.sessions import Sessions
+from varts.serve.runtime import Service
 from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token, read_tokens
 
