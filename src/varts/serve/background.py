@@ -5,9 +5,9 @@ a deadline and a memory limit; a worker that exceeds one is killed, and the call
 logs are read in a thread of the service, and so are stores in memory, which no other process can
 read. Answers are kept in one cache and say as of which version of the log they are.
 
-No experiment can take more than its share. Its calls run one after the other, and the numbers of its
-waiting calls and cached answers are bounded. Refreshing its answers takes at most 5 % of wall-clock
-time, not counting the first few seconds.
+No experiment can take more than its share. Its calls run one after the other, and the numbers of
+its waiting calls and cached answers are bounded. Refreshing its answers takes at most 5 % of
+wall-clock time, not counting the first few seconds.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from varts._progress import Progress
 from varts.live import ChangeRecord, Experiment, Store, UnknownExperiment
+from varts.live.audit.records import read_changes
 from varts.live.core.events import CORRECTIONS
 from varts.live.core.state import State
 from varts.live.errors import StoreError
 from varts.live.report.estimates import p_best_in_play
+from varts.live.store.store import MOST_CHANGES, Activity, Glance
 from varts.serve.errors import Problem
 from varts.serve.logs import tell_error
 
@@ -57,7 +59,7 @@ RETRY_SECONDS = 60.0  # before a call that was killed is tried again
 MOST_WAITING = 8  # calls of one owner
 
 STATES_PER_PAGE = 1_000  # held in memory at a time
-CHANGES_PER_PAGE = 1_000
+NO_CHANGES = 2**62  # a version that no log reaches
 MOST_CORRECTIONS = 100  # of an experiment that are kept, the latest
 
 PLANS = ""  # the owner of all plans; no experiment has a blank name
@@ -180,10 +182,17 @@ class Moment(NamedTuple):
     """Where an experiment is. Reading the log twice at the same moment gives the same answer."""
 
     version: int
-    revision: int
-    created: int
+    tag: str  # names the configuration
+    created: datetime
     decided: int
     settled: int
+
+    @classmethod
+    def of(cls, glance: Glance) -> Moment:
+        """Where an experiment is, from a look at it."""
+        traffic = glance.activity.traffic
+        decided, settled = sum(traffic.decided.values()), sum(traffic.settled.values())
+        return cls(glance.version, glance.tag, glance.created, decided, settled)
 
     @property
     def rows(self) -> int:
@@ -191,21 +200,13 @@ class Moment(NamedTuple):
         return self.version + self.decided
 
 
-def moment_of(store: Store, name: str) -> Moment:
-    """Where an experiment is, from a few rows; raises UnknownExperiment.
+class Seen(NamedTuple):
+    """An experiment as a page needs to know it before it asks for anything that takes longer."""
 
-    Args:
-        store: The database.
-        name: The experiment's name.
-    """
-    row = store.find(name)
-    activity = store.activities([name]).get(name)
-    if row is None or activity is None:
-        raise UnknownExperiment(f"unknown experiment {name!r}")
-    decided, settled = (
-        sum(counts.values()) for counts in (activity.traffic.decided, activity.traffic.settled)
-    )
-    return Moment(row.version, row.revision, row.created, decided, settled)
+    moment: Moment
+    revision: int
+    activity: Activity
+    changes: list[ChangeRecord]  # the creation first; of corrections, the latest
 
 
 class Answer(NamedTuple):
@@ -360,6 +361,11 @@ class Worker:
                         return value, len(payload)
                     if kind == _ERROR:
                         raise value
+                    if kind == _TOO_LARGE:
+                        raise Problem(
+                            "refused",
+                            f"the answer must have at most {LARGEST_ANSWER:,} bytes, got {value:,}",
+                        )
                     shown(*value)
                 if time.monotonic() > until:
                     raise Killed("busy", f"the work took longer than {deadline:g} s and was ended")
@@ -386,7 +392,7 @@ class Worker:
         self._process.kill()
 
 
-_ANSWER, _ERROR, _PROGRESS = "answer", "error", "progress"
+_ANSWER, _ERROR, _TOO_LARGE, _PROGRESS = "answer", "error", "too large", "progress"
 
 
 def _work(connection: Connection, url: str | None, read_only: bool, folder: str) -> None:
@@ -416,10 +422,7 @@ def _work(connection: Connection, url: str | None, read_only: bool, folder: str)
         try:
             payload = pickle.dumps((_ANSWER, call(open_store, _Sent(connection))))
             if len(payload) > LARGEST_ANSWER:
-                raise Problem(
-                    "refused",
-                    f"the answer must have at most {LARGEST_ANSWER:,} bytes, got {len(payload):,}",
-                )
+                payload = pickle.dumps((_TOO_LARGE, len(payload)))
         except Exception as error:
             payload = pickle.dumps((_ERROR, _portable(error)))
         if store is not None:
@@ -811,23 +814,43 @@ class Background:
                     yield Standing(name, state, *summaries[name], self.p_best(name, state))
             after = list(states)[-1]
 
-    def changes(self, experiment: Experiment) -> list[ChangeRecord]:
-        """Return what was done to an experiment, the creation first; of corrections, the latest.
-
-        Reads only what is new since the last call.
+    def moment(self, name: str) -> Moment:
+        """Return where an experiment is, from one small transaction; raises UnknownExperiment.
 
         Args:
-            experiment: The experiment.
+            name: The experiment's name.
         """
-        key = (experiment.name, "changes")
-        (creation,) = experiment.changes(limit=1)
-        records: list[ChangeRecord] | None = self.cache.get(key)
-        if records is None or records[0] != creation:  # another experiment of that name
-            records = [creation]
-        while new := experiment.changes(records[-1].version, CHANGES_PER_PAGE):
-            records = _latest([*records, *new])
-            self.cache.put(key, records, len(pickle.dumps(records)))
-        return records
+        return Moment.of(self._glance(name, after=NO_CHANGES))
+
+    def look(self, name: str) -> Seen:
+        """Return where an experiment is, and its changes; raises UnknownExperiment.
+
+        Reads only what is new since the last look, in one transaction.
+
+        Args:
+            name: The experiment's name.
+        """
+        key = (name, "changes")
+        known: tuple[datetime, str, list[ChangeRecord]] | None = self.cache.get(key)
+        glance = self._glance(name, after=0 if known is None else known[2][-1].version)
+        if known is not None and _is_another(glance, known):
+            known, glance = None, self._glance(name, after=0)
+        records = [] if known is None else known[2]
+        while glance.changes:
+            records = _latest([*records, *read_changes(glance.changes)])
+            if len(glance.changes) < MOST_CHANGES:
+                break
+            glance = self._glance(name, after=records[-1].version)
+        if known is None or records is not known[2] or glance.tag != known[1]:
+            value = glance.created, glance.tag, records
+            self.cache.put(key, value, len(pickle.dumps(value)))
+        return Seen(Moment.of(glance), glance.revision, glance.activity, records)
+
+    def _glance(self, name: str, after: int) -> Glance:
+        glance = self._store.glance(name, after)
+        if glance is None:
+            raise UnknownExperiment(f"unknown experiment {name!r}")
+        return glance
 
     # ------------------------------------------------------------------ plans
 
@@ -866,6 +889,15 @@ class Background:
         known = isinstance(answer.error, ValueError | TypeError | ArithmeticError | Problem)
         detail = " ".join(str(answer.error).split()) if known else "the plan was not made"
         return Job(id, "failed", detail=detail)
+
+
+def _is_another(glance: Glance, known: tuple[datetime, str, list[ChangeRecord]]) -> bool:
+    """Whether this is not the experiment whose changes we know: it was deleted and created again,
+    or its store was restored from a backup."""
+    created, tag, records = known
+    if glance.created != created or glance.version < records[-1].version:
+        return True
+    return glance.tag != tag and not glance.changes
 
 
 def _latest(records: list[ChangeRecord]) -> list[ChangeRecord]:
