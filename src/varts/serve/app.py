@@ -21,12 +21,12 @@ from varts.live.arguments import check_text
 from varts.serve.auth import Admission
 from varts.serve.calls import JSON, Call, Reply
 from varts.serve.errors import Problem, problem_of
-from varts.serve.logs import tell, tell_error
 from varts.serve.openapi import PATH, document, needs_body
 from varts.serve.routes import ENDPOINTS, FORM, PAGES, Endpoint
 from varts.serve.runtime import Service
 from varts.serve.security import CALLER, REQUEST, ROUTE, Guard, send_answer, send_problem
 from varts.serve.settings import Settings
+from varts.serve.telemetry import tell, tell_error
 from varts.serve.web.handlers import refuse
 
 LARGEST_BODY = 1_000_000  # bytes

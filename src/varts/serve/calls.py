@@ -12,8 +12,8 @@ import numpy as np
 from starlette.datastructures import Headers
 
 from varts.serve.auth import Admission, Caller
-from varts.serve.logs import tell
 from varts.serve.runtime import Service
+from varts.serve.telemetry import tell
 
 JSON = "application/json"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

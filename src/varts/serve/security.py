@@ -18,8 +18,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from varts.serve.errors import MEDIA_TYPE, Problem, encode_problem
-from varts.serve.logs import tell
-from varts.serve.metrics import Metrics
+from varts.serve.telemetry import Metrics, tell
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from varts.live import StoreError
-from varts.serve import metrics
+from varts.serve import telemetry
 from varts.serve.calls import Call, Reply
 from varts.serve.errors import Problem
 from varts.serve.runtime import Service
@@ -36,7 +36,7 @@ async def show_metrics(call: Call) -> Reply:
     standings: list[Standing] = []
     with suppress(StoreError, Problem):  # what the service has counted is told without its store
         standings = await call.service.read(_running, call.service, call.caller.covers)
-    return Reply(call.service.metrics.text(standings), media_type=metrics.MEDIA_TYPE)
+    return Reply(call.service.metrics.text(standings), media_type=telemetry.MEDIA_TYPE)
 
 
 def _running(service: Service, covers: Callable[[str], bool]) -> list[Standing]:
