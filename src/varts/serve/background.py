@@ -42,7 +42,7 @@ from varts.live.errors import StoreError
 from varts.live.report.estimates import p_best_in_play
 from varts.live.store.store import MOST_CHANGES, Activity, Glance
 from varts.serve.errors import Problem
-from varts.serve.logs import tell_error
+from varts.serve.telemetry import tell_error
 
 WORKERS = 2
 PATIENCE_SECONDS = 0.6  # how long a page waits for an answer that may be quick

@@ -38,7 +38,6 @@ from varts._validation import abbreviate
 from varts.live import Experiment, LiveError, Report, Store
 from varts.live.core.state import State
 from varts.live.report.guardrails import BROKEN, explain
-from varts.live.store.store import Activity
 from varts.serve.background import REFRESH_SHARE, Background
 from varts.serve.telemetry import tell, tell_error
 
@@ -190,27 +189,22 @@ def look(
     found, after = {}, None
     while states := store.states(after, STATES_PER_PAGE):
         after = list(states)[-1]
-        running = {name: one for name, one in states.items() if not one.config.stopped}
-        for name, activity in store.activities(running).items():
+        running = [name for name, one in states.items() if not one.config.stopped]
+        for name in running:
             with suppress(LiveError):  # it was deleted, or its log is damaged: others go on
-                found[name] = _look_at(store, name, running[name], activity, known.get(name), now)
+                found[name] = _look_at(store, name, known.get(name), now)
     return found
 
 
-def _look_at(
-    store: Store, name: str, state: State, activity: Activity, known: Looked | None, now: int
-) -> Looked:
+def _look_at(store: Store, name: str, known: Looked | None, now: int) -> Looked:
     row = store.find(name)
     if row is None:
         raise LiveError(f"experiment {name!r} was deleted")
-    if known is None or (known.version, known.tag, known.created) != row[:0] + (
-        row.version,
-        row.tag,
-        row.created,
-    ):
+    moment = row.version, row.tag, row.created
+    if known is None or known[:3] != moment:
         report = Experiment(name, store).report(settle=False)
         arrivals = _find_arrivals(store, name, report.state)
-        known = Looked(row.version, row.tag, row.created, conditions_of(report), arrivals)
+        known = Looked(*moment, conditions_of(report), arrivals)
     return known._replace(silent=_find_silence(store, name, known.arrivals, now))
 
 
