@@ -16,7 +16,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-import ipaddress
 import json
 import logging
 import ssl
@@ -26,19 +25,19 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import SplitResult, quote, urlsplit
+from typing import NamedTuple
+from urllib.parse import SplitResult, quote
 
 import numpy as np
 
 from varts._files import write_text
 from varts._progress import Progress
 from varts._text import printable
-from varts._validation import abbreviate
 from varts.live import Experiment, LiveError, Report, Store
 from varts.live.core.state import State
 from varts.live.report.guardrails import BROKEN, explain
 from varts.serve.background import REFRESH_SHARE, Background
+from varts.serve.settings import Settings, check_webhook
 from varts.serve.telemetry import tell, tell_error
 
 LOOK_SECONDS = 15.0  # between two looks
@@ -63,41 +62,6 @@ STOP_RULE, GUARDRAIL, SILENT = "stop-rule-met", "guardrail-violated", "rewards-s
 
 
 # ------------------------------------------------------------------------------ settings
-
-
-def check_url(url: str) -> SplitResult:
-    """Return the parts of a webhook's URL; raises ValueError for one that can't be used.
-
-    Args:
-        url: An https URL, or an http URL of this machine.
-
-    >>> check_url("http://hooks.example/varts")
-    Traceback (most recent call last):
-    ...
-    ValueError: webhook must be an https URL (http only for this machine), got 'hooks.example'
-    """
-    rule = "webhook must be an https URL (http only for this machine)"
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if not host or port == 0 or not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError(f"{rule}, got none")  # the URL may be a secret
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
-        raise ValueError(f"{rule}, got {abbreviate(host)}")
-    if parts.username is not None:
-        raise ValueError("webhook must be a URL without a user, got one with a user")
-    return parts
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def read_secret(text: str) -> bytes:
@@ -328,7 +292,7 @@ class Webhooks:
         public_url: str | None = None,
         state: Path | None = None,
     ) -> None:
-        self._background, self._url = background, check_url(url)
+        self._background, self._url = background, check_webhook(url)
         self._key = None if secret is None else read_secret(secret)
         self._public_url, self._file = public_url, state
         self._known: dict[str, Looked] = {}
@@ -506,7 +470,7 @@ def _read_status(line: bytes) -> int:
     return int(code)
 
 
-def webhooks_of(background: Background, settings: Any) -> Webhooks | None:
+def webhooks_of(background: Background, settings: Settings) -> Webhooks | None:
     """Return the webhooks that the settings of a service ask for; None for none.
 
     Args:
