@@ -10,8 +10,8 @@ from varts.client import RemoteExperiment
 from varts.live import Experiment
 from varts.serve.app import make_app
 from varts.serve.auth import Admission, Sessions
-from varts.serve.run import configure, listen
 from varts.serve.runtime import Service
+from varts.serve.server import configure, listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token
 

@@ -10,9 +10,9 @@ import httpx
 from varts.live.store.store import Store, open_store
 from varts.serve.app import make_app
 from varts.serve.auth import Admission, Sessions
-from varts.serve.logs import begin_logging
 from varts.serve.runtime import Service
 from varts.serve.settings import Settings
+from varts.serve.telemetry import begin_logging
 from varts.serve.tokens import Tokens, new_token
 
 PAGE = "https://shop.example"

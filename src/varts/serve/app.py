@@ -22,7 +22,7 @@ from varts.live import LiveError, StoreError
 from varts.live.arguments import check_text
 from varts.serve.auth import OPEN, Auth
 from varts.serve.errors import Problem, problem_of
-from varts.serve.logs import tell, tell_error
+from varts.serve.telemetry import tell, tell_error
 from varts.serve.openapi import PATH, document, needs_body
 from varts.serve.responses import JSON
 from varts.serve.routes import ENDPOINTS, FORM, PAGES, STATIC_PATH, Endpoint

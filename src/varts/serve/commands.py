@@ -16,7 +16,7 @@ from varts.live import Experiment
 from varts.live.experiment import Note, open_experiment
 from varts.serve.auth import Actor
 from varts.serve.errors import Problem, refusing
-from varts.serve.logs import tell
+from varts.serve.telemetry import tell
 from varts.serve.runtime import Service
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from varts._validation import choice
-from varts.serve import metrics, plans, schemas
+from varts.serve import plans, schemas, telemetry
 from varts.serve.api import analysis, decisions, experiments, health, ofrep
 from varts.serve.auth import OPEN
 from varts.serve.responses import JSON
@@ -139,7 +139,7 @@ ENDPOINTS = (
         path="/metrics",
         scope="read",
         handler=health.show_metrics,
-        answers={200: metrics.MEDIA_TYPE},
+        answers={200: telemetry.MEDIA_TYPE},
     ),
     Endpoint(
         method="GET",

@@ -21,10 +21,9 @@ from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, 
 from varts.serve.chronicles import Chronicles
 from varts.serve.errors import Problem
 from varts.serve.jobs import Jobs
-from varts.serve.logs import tell, tell_error
-from varts.serve.metrics import Metrics
 from varts.serve.readings import Readings
 from varts.serve.standings import Standings
+from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
 MOST_WAITING = 2_000  # items; more are refused at once

@@ -22,8 +22,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from varts.serve.errors import MEDIA_TYPE, Problem, encode_problem
-from varts.serve.logs import tell
-from varts.serve.metrics import Metrics
+from varts.serve.telemetry import tell
+from varts.serve.telemetry import Metrics
 from varts.serve.settings import Settings
 
 CONTENT_POLICY = (

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from varts.live import StoreError
-from varts.serve import metrics
+from varts.serve import telemetry
 from varts.serve.errors import Problem
 from varts.serve.responses import JSONResponse
 from varts.serve.runtime import Service
@@ -39,7 +39,7 @@ async def show_metrics(request: Request) -> Response:
     standings: list[Standing] = []
     with suppress(StoreError, Problem):  # what the service has counted needs no store
         standings = await service.read(_running, service, covers)
-    return Response(service.metrics.text(standings, covers), media_type=metrics.MEDIA_TYPE)
+    return Response(service.metrics.text(standings, covers), media_type=telemetry.MEDIA_TYPE)
 
 
 def _running(service: Service, covers: Callable[[str], bool]) -> list[Standing]:
