@@ -30,6 +30,7 @@ from varts.serve.runtime import Service
 from varts.serve.security import OriginMiddleware, SecurityMiddleware, problem_response
 from varts.serve.settings import Settings
 from varts.serve.web.handlers import StaticPages, refuse
+from varts.serve.webhooks import webhooks_of
 
 LARGEST_BODY = 1_000_000  # bytes
 LARGEST_OPEN_BODY = 10_000  # of what anybody may send, without a token
@@ -46,10 +47,17 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
         settings: The settings of the service.
     """
 
+    announcing = webhooks_of(service.background, settings)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await service.start()
+        service.background.warm_up()
+        task = None if announcing is None else asyncio.create_task(announcing.run())
         yield
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         await service.close()
 
     def origins() -> frozenset[str]:
@@ -174,7 +182,9 @@ def _body_reader(endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
 async def _explain(request: Request, error: Exception) -> Response:
     """The answer to a request that failed; what it doesn't say goes into the log."""
     route, id = getattr(request.scope.get("route"), "path", None), request.state.request
-    problem = _http_problem(request, error) if isinstance(error, HTTPException) else problem_of(error)
+    problem = (
+        _http_problem(request, error) if isinstance(error, HTTPException) else problem_of(error)
+    )
     if isinstance(error, StoreError):
         request.app.state.service.metrics.store_errors.inc()
         tell("store", logging.ERROR, route=route, request=id, error=str(error))

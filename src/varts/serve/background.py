@@ -38,10 +38,10 @@ from varts.live import ChangeRecord, Experiment, Store, UnknownExperiment
 from varts.live.audit.records import read_changes
 from varts.live.core.events import CORRECTIONS
 from varts.live.core.state import State
-from varts.live.errors import StoreError
+from varts.live.errors import LiveError, StoreError
 from varts.live.report.estimates import p_best_in_play
 from varts.live.store.store import MOST_CHANGES, Activity, Glance
-from varts.serve.errors import Problem
+from varts.serve.errors import Problem, refusing
 from varts.serve.telemetry import tell_error
 
 WORKERS = 2
@@ -644,7 +644,7 @@ class Background:
             value, size = await self._run(work, owner, begin)
         except Exception as failure:
             error = failure
-            if not isinstance(error, ValueError | TypeError | StoreError | Problem):
+            if not isinstance(error, LiveError | Problem):
                 tell_error("background work failed", error, work=work.key[1])
         finally:
             self._works.pop(work.key, None)
@@ -655,7 +655,9 @@ class Background:
             self.cache.put(work.key, answer, size)
         return answer
 
-    async def run(self, owner: Any, call: Call, *, short: bool = False) -> Any:
+    async def run(
+        self, owner: Any, call: Call, *, short: bool = False, let_in: bool = False
+    ) -> Any:
         """Run a call about the store whose result is not kept, and return it.
 
         Args:
@@ -663,12 +665,14 @@ class Background:
             call: The call.
             short: Whether it takes so little that a thread may run it. A thread runs all calls
                 about a store in memory.
+            let_in: Whether this goes on with something that was begun, and is never refused.
 
         Raises:
             Problem: Too many calls of this owner are waiting, or it was killed.
         """
         state = self._owner(owner)
-        self._check_room(state)
+        if not let_in:
+            self._check_room(state)
         work = Work(("",), None, call, short or self._store.memory, self._clock())
         task = asyncio.create_task(self._run(work, state, lambda: None))
         self._once.add(task)
@@ -886,7 +890,7 @@ class Background:
             raise Problem("not-found", "there is no such plan, or it was made too long ago")
         if answer.error is None:
             return Job(id, "done", plan=answer.value)
-        known = isinstance(answer.error, ValueError | TypeError | ArithmeticError | Problem)
+        known = isinstance(answer.error, Problem | ArithmeticError | MemoryError)
         detail = " ".join(str(answer.error).split()) if known else "the plan was not made"
         return Job(id, "failed", detail=detail)
 
@@ -947,7 +951,8 @@ class Job(NamedTuple):
 def _make_plan(text: str, open_store: Callable[[], Store], shown: Progress) -> bytes:
     import varts
 
-    return varts.plan(**json.loads(text), progress=shown).to_json().encode()
+    with refusing():
+        return varts.plan(**json.loads(text), progress=shown).to_json().encode()
 
 
 def about(name: str, read: Callable[[Experiment], Any]) -> Call:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from varts._validation import abbreviate
@@ -275,12 +276,15 @@ async def evaluate(
     service: Service, name: str, target: Target, against: Target | None, level: float
 ) -> Evaluation:
     """Estimate what another way of deciding would have earned; it only reads."""
+    read = partial(_evaluate, policy=target, against=against, level=level)
+    asked = ("evaluation", repr(target), repr(against), str(level))
+    evaluation: Evaluation = (await service.answer(name, asked, read)).value
+    return evaluation
 
-    def act(experiment: Experiment) -> Evaluation:
-        with refusing():
-            return experiment.evaluate(target, against, level, settle=False)
 
-    return await service.look(name, act, scanning=True)
+def _evaluate(experiment: Experiment, **asked: Any) -> Evaluation:
+    with refusing():
+        return experiment.evaluate(**asked, settle=False)
 
 
 async def _write(service: Service, name: str, act: Callable[[Experiment], T]) -> T:

@@ -131,9 +131,9 @@ class Looked(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The latest rewards: how many there are here, and times in microseconds since 1970."""
+    """The latest rewards: how many are known here, and times in microseconds since 1970."""
 
-    count: int
+    known: int
     first: int
     last: int
     longest_gap: int
@@ -216,7 +216,7 @@ def _find_silence(store: Store, name: str, arrivals: Arrivals | None, now: int) 
     with store.finding(name) as (_, transaction):
         before = transaction.count_decisions(arrivals.first, arrivals.last)
         since = transaction.count_decisions(arrivals.last, now)
-    if since * arrivals.count < MISSED_REWARDS * max(before, 1):
+    if since * arrivals.known < MISSED_REWARDS * max(before, 1):
         return None
     last = datetime.fromtimestamp(arrivals.last / 1e6, UTC)
     return Condition(
@@ -340,7 +340,7 @@ class Webhooks:
     async def _deliver(self, name: str, condition: Condition) -> None:
         """Send one announcement, with several attempts."""
         id, body = self._compose(name, condition)
-        fields = {"experiment": name, "what": condition.event, "id": id}
+        fields: dict[str, Any] = {"experiment": name, "what": condition.event, "id": id}
         failure = "it took too long"
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_DELIVERY_SECONDS):

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from varts.live import Store, UnknownExperiment
 from varts.serve import commands
+from varts.serve.background import Standing
 from varts.serve.errors import Problem, refusing
 from varts.serve.responses import JSONResponse, not_modified, read_tags, rfc3339
 from varts.serve.runtime import Service
@@ -32,7 +33,6 @@ from varts.serve.schemas import (
     given_options,
     read_prior,
 )
-from varts.serve.standings import Standing
 
 
 class DeletionQuery(Body):
@@ -48,7 +48,7 @@ async def list_experiments(request: Request) -> Response:
     covers = request.state.actor.covers
 
     def look() -> list[Standing]:
-        return list(islice(service.standings.walk(covers, after, limit + 1), limit + 1))
+        return list(islice(service.background.standings(covers, after, limit + 1), limit + 1))
 
     found = await service.read(look)
     page = [_listed(one) for one in found[:limit]]
@@ -123,7 +123,11 @@ async def restart_experiment(request: Request) -> Response:
 
 async def forget_unit(request: Request) -> Response:
     """Take the name of a unit out of the log, and its contexts; its rewards are kept."""
-    service, actor, name = request.app.state.service, request.state.actor, request.path_params["name"]
+    service, actor, name = (
+        request.app.state.service,
+        request.state.actor,
+        request.path_params["name"],
+    )
     body: ForgettingAsked = request.state.body
     count = await commands.forget(
         service, actor, name, body.unit, keep_numbers=body.keep_numbers, why=body.why
@@ -133,7 +137,11 @@ async def forget_unit(request: Request) -> Response:
 
 async def delete_experiment(request: Request) -> Response:
     """Delete an experiment with its whole log."""
-    service, actor, name = request.app.state.service, request.state.actor, request.path_params["name"]
+    service, actor, name = (
+        request.app.state.service,
+        request.state.actor,
+        request.path_params["name"],
+    )
     count = await commands.delete(service, actor, name, request.state.query.confirm)
     return JSONResponse(Forgotten(decisions=count))
 
