@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from varts._validation import abbreviate
 from varts.live import Experiment
-from varts.live.experiment import Note, open_experiment
+from varts.live.experiment import Note as ChangeNote
+from varts.live.experiment import open_experiment
 from varts.serve.auth import Actor
 from varts.serve.errors import Problem, refusing
-from varts.serve.telemetry import tell
 from varts.serve.runtime import Service
+from varts.serve.telemetry import tell
+from varts.serve.web.forms import NAME_RULE
 
 if TYPE_CHECKING:
     from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
 
-NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # for what can stand in any path
 Expected = int | str | None  # the revision or the tag that the actor has seen; None for any
+
+
+class Note(TypedDict):
+    """Why a form or a request changes something, and what it has seen of the configuration."""
+
+    why: str | None
+    expected: Expected
+
 
 T = TypeVar("T")
 
@@ -88,7 +97,7 @@ async def configure(
 ) -> None:
     """Change options from here on; a new epoch begins. See `Experiment.configure`."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.configure(recount=recount, **note, **options)
 
     await _change(service, actor, name, "configure", act, why, expected)
@@ -107,7 +116,7 @@ async def add_arm(
 ) -> None:
     """Add an arm. See `Experiment.add_arm`."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.add_arm(arm, prior, paused=paused, **note)
 
     await _change(service, actor, name, "add", act, why, expected)
@@ -124,7 +133,7 @@ async def pause_arm(
 ) -> None:
     """Give an arm no more traffic."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.pause_arm(arm, **note)
 
     await _change(service, actor, name, "pause", act, why, expected)
@@ -141,7 +150,7 @@ async def resume_arm(
 ) -> None:
     """Bring a paused arm back into play."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.resume_arm(arm, **note)
 
     await _change(service, actor, name, "resume", act, why, expected)
@@ -158,7 +167,7 @@ async def stop(
 ) -> None:
     """End an experiment, with an arm for everybody or without."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.stop(winner, **note)
 
     await _change(service, actor, name, "stop", act, why, expected)
@@ -174,7 +183,7 @@ async def restart(
 ) -> None:
     """Continue a stopped experiment."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.restart(**note)
 
     await _change(service, actor, name, "restart", act, why, expected)
@@ -185,12 +194,12 @@ async def _change(
     actor: Actor,
     name: str,
     verb: str,
-    act: Callable[[Experiment, Note], None],
+    act: Callable[[Experiment, ChangeNote], None],
     why: str | None,
     expected: Expected,
 ) -> None:
     """Change the configuration, unless somebody has changed the expected one."""
-    note = Note(by=actor.name, why=why, expected=expected)
+    note = ChangeNote(by=actor.name, why=why, expected=expected)
     running = await service.running(name)
     async with running.changing:
         await _write(service, name, lambda experiment: act(experiment, note))

@@ -14,7 +14,6 @@ from urllib.parse import quote
 import msgspec
 import polars as pl
 from msgspec import Meta
-
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -123,9 +122,8 @@ async def show_report(request: Request) -> Response:
 async def check_experiment(request: Request) -> Response:
     """Check rewards and decisions: do they suit the model, and is every one accounted for?"""
     service: Service = request.app.state.service
-    found = await service.look(
-        request.path_params["name"], lambda experiment: experiment.check(settle=False), scanning=True
-    )
+    name = request.path_params["name"]
+    found = await service.look(name, lambda one: one.check(settle=False), scanning=True)
     return JSONResponse(found.to_dict())
 
 
@@ -232,11 +230,8 @@ def _points(found: History) -> Iterator[HistoryPoint]:
 async def stream_log(request: Request) -> Response:
     """Write the log, a line per decision with its reward; who units are is for administrators."""
     service: Service = request.app.state.service
-    name, after, limit = (
-        request.path_params["name"],
-        request.state.query.after,
-        request.state.query.limit,
-    )
+    name, query = request.path_params["name"], request.state.query
+    after, limit = query.after, query.limit
 
     def export(experiment: Experiment) -> tuple[IO[bytes], str | None, list[str]]:
         features = experiment.features

@@ -151,9 +151,7 @@ async def amend_reward(request: Request) -> Response:
     id, name = request.path_params["id"], request.path_params["name"]
     service, actor = request.app.state.service, request.state.actor
     body: RewardAmended = request.state.body
-    applied = await commands.amend(
-        service, actor, name, id, body.value, body.metrics, why=body.why
-    )
+    applied = await commands.amend(service, actor, name, id, body.value, body.metrics, why=body.why)
     return _corrected(id, applied)
 
 
