@@ -22,13 +22,13 @@ from varts.live import LiveError, StoreError
 from varts.live.arguments import check_text
 from varts.serve.auth import OPEN, Auth
 from varts.serve.errors import Problem, problem_of
-from varts.serve.telemetry import tell, tell_error
 from varts.serve.openapi import PATH, document, needs_body
 from varts.serve.responses import JSON
 from varts.serve.routes import ENDPOINTS, FORM, PAGES, STATIC_PATH, Endpoint
 from varts.serve.runtime import Service
 from varts.serve.security import OriginMiddleware, SecurityMiddleware, problem_response
 from varts.serve.settings import Settings
+from varts.serve.telemetry import tell, tell_error
 from varts.serve.web.handlers import StaticPages, refuse
 from varts.serve.webhooks import webhooks_of
 
@@ -182,9 +182,9 @@ def _body_reader(endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
 async def _explain(request: Request, error: Exception) -> Response:
     """The answer to a request that failed; what it doesn't say goes into the log."""
     route, id = getattr(request.scope.get("route"), "path", None), request.state.request
-    problem = (
-        _http_problem(request, error) if isinstance(error, HTTPException) else problem_of(error)
-    )
+    problem = problem_of(error)
+    if isinstance(error, HTTPException):
+        problem = _http_problem(request, error)
     if isinstance(error, StoreError):
         request.app.state.service.metrics.store_errors.inc()
         tell("store", logging.ERROR, route=route, request=id, error=str(error))

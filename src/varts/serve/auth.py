@@ -276,7 +276,8 @@ class Auth:
         wait = self._rates.wait(who, rate, items)
         if wait:
             after = {"retry-after": str(math.ceil(wait))}
-            raise Problem("too-many", f"at most {rate:g} requests, decisions or rewards per second", after)
+            detail = f"the limit is {rate:g} requests, decisions or rewards per second"
+            raise Problem("too-many", detail, after)
 
 
 def address_of(request: Request) -> str:

@@ -10,23 +10,36 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from varts._intervals import CONFIDENCE
 from varts._validation import abbreviate
 from varts.live import Experiment
-from varts.live.experiment import Note, open_experiment
+from varts.live.experiment import Note as ChangeNote
+from varts.live.experiment import open_experiment
 from varts.serve.auth import Actor
+from varts.serve.background import Key
 from varts.serve.errors import Problem, refusing
-from varts.serve.telemetry import tell
 from varts.serve.runtime import Service
+from varts.serve.telemetry import tell
+from varts.serve.web.forms import NAME_RULE
 
 if TYPE_CHECKING:
+    from varts.checks import Checks
     from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
 
-NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # for what can stand in any path
 Expected = int | str | None  # the revision or the tag that the actor has seen; None for any
 
+
+class Note(TypedDict):
+    """Why a form or a request changes something, and what it has seen of the configuration."""
+
+    why: str | None
+    expected: Expected
+
+
+CHECK_SECONDS = 60.0  # that checks are kept although nothing happened: they depend on the time
 T = TypeVar("T")
 
 
@@ -89,7 +102,7 @@ async def configure(
 ) -> None:
     """Change options from here on; a new epoch begins. See `Experiment.configure`."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.configure(recount=recount, **note, **options)
 
     await _change(service, actor, name, "configure", act, why, expected)
@@ -108,7 +121,7 @@ async def add_arm(
 ) -> None:
     """Add an arm. See `Experiment.add_arm`."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.add_arm(arm, prior, paused=paused, **note)
 
     await _change(service, actor, name, "add", act, why, expected)
@@ -125,7 +138,7 @@ async def pause_arm(
 ) -> None:
     """Give an arm no more traffic."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.pause_arm(arm, **note)
 
     await _change(service, actor, name, "pause", act, why, expected)
@@ -142,7 +155,7 @@ async def resume_arm(
 ) -> None:
     """Bring a paused arm back into play."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.resume_arm(arm, **note)
 
     await _change(service, actor, name, "resume", act, why, expected)
@@ -159,7 +172,7 @@ async def stop(
 ) -> None:
     """End an experiment, with an arm for everybody or without."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.stop(winner, **note)
 
     await _change(service, actor, name, "stop", act, why, expected)
@@ -175,7 +188,7 @@ async def restart(
 ) -> None:
     """Continue a stopped experiment."""
 
-    def act(experiment: Experiment, note: Note) -> None:
+    def act(experiment: Experiment, note: ChangeNote) -> None:
         experiment.restart(**note)
 
     await _change(service, actor, name, "restart", act, why, expected)
@@ -186,12 +199,12 @@ async def _change(
     actor: Actor,
     name: str,
     verb: str,
-    act: Callable[[Experiment, Note], None],
+    act: Callable[[Experiment, ChangeNote], None],
     why: str | None,
     expected: Expected,
 ) -> None:
     """Change the configuration, unless somebody has changed the expected one."""
-    note = Note(by=actor.name, why=why, expected=expected)
+    note = ChangeNote(by=actor.name, why=why, expected=expected)
     running = await service.running(name)
     async with running.changing:
         await _write(service, name, lambda experiment: act(experiment, note))
@@ -272,14 +285,32 @@ async def delete(service: Service, actor: Actor, name: str, confirm: str) -> int
     return count
 
 
+def read_checks(experiment: Experiment) -> Checks:
+    """What the checks of rewards and decisions find; it only reads."""
+    return experiment.check(settle=False)
+
+
 async def evaluate(
     service: Service, name: str, target: Target, against: Target | None, level: float
 ) -> Evaluation:
     """Estimate what another way of deciding would have earned; it only reads."""
-    read = partial(_evaluate, policy=target, against=against, level=level)
-    asked = ("evaluation", repr(target), repr(against), str(level))
-    evaluation: Evaluation = (await service.answer(name, asked, read)).value
+    asked = evaluation_of(target, against, level)
+    evaluation: Evaluation = (await service.answer(name, *asked)).value
     return evaluation
+
+
+def evaluation_of(
+    target: Target, against: Target | None = None, level: float = CONFIDENCE
+) -> tuple[Key, Callable[[Experiment], Evaluation]]:
+    """The question that `evaluate` asks, and what answers it in the background.
+
+    Args:
+        target: Another way of deciding.
+        against: What to compare it with; by default the rewards that were collected.
+        level: The probability of the intervals.
+    """
+    read = partial(_evaluate, policy=target, against=against, level=level)
+    return ("evaluation", repr(target), repr(against), str(level)), read
 
 
 def _evaluate(experiment: Experiment, **asked: Any) -> Evaluation:

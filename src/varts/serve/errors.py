@@ -1,4 +1,4 @@
-"""Problems: what goes wrong, as an answer (RFC 9457). One table maps the library's errors to them."""
+"""Problems: errors as answers (RFC 9457), with one table from the library's errors to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ ERRORS: dict[type[Exception], str] = {
 # The text of these errors is for the log only: it names hosts, files or code.
 SILENT = {
     "store": "the store cannot be used at the moment",
-    "internal": "something went wrong in the service; its log has the details under this request id",
+    "internal": "something went wrong in the service; look for this request id in its log",
 }
 
 

@@ -1,4 +1,4 @@
-"""The one table of endpoints and pages. Routes, scopes, the OpenAPI document and many tests are made
+"""The one table of endpoints and pages: routes, scopes, the OpenAPI document and many tests come
 from it."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from varts._validation import choice
 from varts.serve import schemas, telemetry
 from varts.serve.api import analysis, decisions, experiments, health, ofrep, plans
 from varts.serve.auth import OPEN
-from varts.serve.responses import JSON
 from varts.serve.errors import KINDS
+from varts.serve.responses import JSON
 from varts.serve.tokens import SCOPES
 from varts.serve.web import FORMS, handlers
 from varts.serve.web.handlers import CHANGES, HTML, changing

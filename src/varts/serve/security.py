@@ -22,9 +22,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from varts.serve.errors import MEDIA_TYPE, Problem, encode_problem
-from varts.serve.telemetry import tell
-from varts.serve.telemetry import Metrics
 from varts.serve.settings import Settings
+from varts.serve.telemetry import Metrics, tell
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -94,7 +93,8 @@ class SecurityMiddleware:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self.app, self.hosts, self.metrics = app, settings.hosts, metrics
-        self.secure_host = urlsplit(settings.public_url or "").hostname if settings.is_secure else ""
+        public = urlsplit(settings.public_url or "").hostname
+        self.secure_host = public if settings.is_secure else None
         self.headers = [*HEADERS, ONLY_HTTPS] if settings.is_secure else [*HEADERS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -27,7 +27,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from varts.live import Store
 from varts.serve import demo
 from varts.serve.app import make_app
-from varts.serve.auth import Admission, Sessions
+from varts.serve.auth import Auth, Sessions
 from varts.serve.runtime import Service
 from varts.serve.settings import Settings
 from varts.serve.telemetry import begin_logging, tell
@@ -186,7 +186,7 @@ def _leave_behind(threads: set[threading.Thread]) -> None:
 
 
 async def _serve(
-    server: Server, listener: socket.socket, settings: Settings, admission: Admission
+    server: Server, listener: socket.socket, settings: Settings, admission: Auth
 ) -> None:
     if settings.token_file is not None:
         asyncio.get_running_loop().add_signal_handler(
@@ -195,18 +195,18 @@ async def _serve(
     await server.serve([listener])
 
 
-def open_admission(settings: Settings) -> tuple[Admission, str | None]:
+def open_admission(settings: Settings) -> tuple[Auth, str | None]:
     """Who is let in, and the secret of a token that was made for lack of a file."""
     sessions = Sessions(settings.is_secure)
     if settings.no_auth:
-        return Admission(None, sessions), None
+        return Auth(None, sessions), None
     if settings.token_file is not None:
-        return Admission(read_tokens(settings.token_file), sessions), None
+        return Auth(read_tokens(settings.token_file), sessions), None
     secret, token = new_token(OWN_NAME, ["admin"])
-    return Admission(Tokens([token]), sessions), secret
+    return Auth(Tokens([token]), sessions), secret
 
 
-def reload_tokens(settings: Settings, admission: Admission) -> None:
+def reload_tokens(settings: Settings, admission: Auth) -> None:
     """Read the token file again; one that is wrong changes nothing."""
     assert settings.token_file is not None
     try:
@@ -219,7 +219,7 @@ def reload_tokens(settings: Settings, admission: Admission) -> None:
 def say_address(
     settings: Settings,
     listener: socket.socket,
-    admission: Admission,
+    admission: Auth,
     secret: str | None,
     store: str,
 ) -> None:

@@ -30,14 +30,12 @@ from varts.serve.runtime import Service
 from varts.serve.schemas import Answer, Body, EvaluationAsked, Level, Text
 
 if TYPE_CHECKING:
-    from varts.checks import Checks
     from varts.evaluation.targets import Target
 
 NDJSON = "application/x-ndjson"
 LINES_PER_PAGE = 10_000  # of the log; a few megabytes
 MOST_STREAMS = 16  # whole logs that are sent at a time: each holds a page in memory
 LINES_PER_CHUNK = 1_000  # that take so little time that a thread may read them
-CHECK_SECONDS = 60.0  # that checks are kept although nothing happened: they depend on the time
 MOST_ROWS = 100_000  # of a history
 LARGEST_VERSION = 2**63 - 1  # that a database can keep
 Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -135,14 +133,12 @@ async def check_experiment(request: Request) -> Response:
     """Check rewards and decisions: do they suit the model, and is every one accounted for?"""
     service: Service = request.app.state.service
     found = await service.answer(
-        request.path_params["name"], ("check",), read_checks, max_age=CHECK_SECONDS
+        request.path_params["name"],
+        ("check",),
+        commands.read_checks,
+        max_age=commands.CHECK_SECONDS,
     )
     return JSONResponse(found.value.to_dict(), headers=as_of(found))
-
-
-def read_checks(experiment: Experiment) -> Checks:
-    """What the checks of rewards and decisions find."""
-    return experiment.check(settle=False)
 
 
 async def show_reward_by_age(request: Request) -> Response:

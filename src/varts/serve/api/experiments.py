@@ -27,8 +27,8 @@ from varts.serve.schemas import (
     ExperimentListed,
     ExperimentShown,
     ExperimentsListed,
-    Forgotten,
     ForgettingAsked,
+    Forgotten,
     Text,
     given_options,
     read_prior,
@@ -123,11 +123,8 @@ async def restart_experiment(request: Request) -> Response:
 
 async def forget_unit(request: Request) -> Response:
     """Take the name of a unit out of the log, and its contexts; its rewards are kept."""
-    service, actor, name = (
-        request.app.state.service,
-        request.state.actor,
-        request.path_params["name"],
-    )
+    service, actor = request.app.state.service, request.state.actor
+    name = request.path_params["name"]
     body: ForgettingAsked = request.state.body
     count = await commands.forget(
         service, actor, name, body.unit, keep_numbers=body.keep_numbers, why=body.why
@@ -137,11 +134,8 @@ async def forget_unit(request: Request) -> Response:
 
 async def delete_experiment(request: Request) -> Response:
     """Delete an experiment with its whole log."""
-    service, actor, name = (
-        request.app.state.service,
-        request.state.actor,
-        request.path_params["name"],
-    )
+    service, actor = request.app.state.service, request.state.actor
+    name = request.path_params["name"]
     count = await commands.delete(service, actor, name, request.state.query.confirm)
     return JSONResponse(Forgotten(decisions=count))
 
