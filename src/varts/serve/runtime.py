@@ -18,8 +18,9 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
+from varts.live.arguments import check_contexts
 from varts.serve.chronicles import Chronicles
-from varts.serve.errors import Problem
+from varts.serve.errors import Problem, refusing
 from varts.serve.jobs import Jobs
 from varts.serve.readings import Readings
 from varts.serve.standings import Standings
@@ -180,6 +181,7 @@ class Running:
     def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
+        self.decided = metrics.decisions.labels(experiment.name)
         self._doubted = -math.inf  # when a refused decision last raised a doubt
         self.deciding: Batcher[Asked, Decision] = Batcher(
             self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
@@ -202,6 +204,17 @@ class Running:
             return question(self.experiment)
         except StoreError:
             self.stale = True
+            raise
+
+    def check_contexts(self, contexts: Sequence[Any]) -> None:
+        """Refuse a request with a wrong context before anything is decided: its client would not
+        learn the ids of the other decisions."""
+        experiment = self.experiment
+        try:
+            with refusing():
+                check_contexts(experiment.name, experiment.features, contexts, len(contexts))
+        except Problem:
+            self._doubt()
             raise
 
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
