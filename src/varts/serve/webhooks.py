@@ -33,7 +33,7 @@ import numpy as np
 from varts._files import write_text
 from varts._progress import Progress
 from varts._text import printable
-from varts.live import Experiment, LiveError, Report, Store
+from varts.live import Experiment, LiveError, Report, Store, UnknownExperiment
 from varts.live.core.state import State
 from varts.live.report.guardrails import BROKEN, explain
 from varts.serve.background import REFRESH_SHARE, Background
@@ -163,7 +163,7 @@ def look(
 def _look_at(store: Store, name: str, known: Looked | None, now: int) -> Looked:
     row = store.find(name)
     if row is None:
-        raise LiveError(f"experiment {name!r} was deleted")
+        raise UnknownExperiment(f"unknown experiment {name!r}")
     moment = row.version, row.tag, row.created
     if known is None or known[:3] != moment:
         report = Experiment(name, store).report(settle=False)

@@ -160,9 +160,10 @@ async def evaluate_experiment(request: Request) -> Response:
     with refusing():
         target = read_target(body)
         against = None if body.against is None else varts.always(body.against)
-    service, name = request.app.state.service, request.path_params["name"]
-    found = await commands.evaluate(service, name, target, against, body.level)
-    return JSONResponse(found.to_dict())
+    service: Service = request.app.state.service
+    asked = commands.evaluation_of(target, against, body.level)
+    found = await service.answer(request.path_params["name"], *asked)
+    return JSONResponse(found.value.to_dict(), headers=as_of(found))
 
 
 def read_target(body: EvaluationAsked) -> Target:
