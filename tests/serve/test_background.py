@@ -501,7 +501,7 @@ def test_a_process_without_file_descriptors_recovers(exp):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     async def test(made):
-        await made.answer(("price", "small"), at(1, 0), pid)  # what it needs, it has opened
+        await made.answer(("price", "small"), at(0), pid)  # what it needs, it has opened
         lowest = os.dup(0)
         os.close(lowest)
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
