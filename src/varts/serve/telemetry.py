@@ -121,7 +121,8 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
                 record = logging.LogRecord(
                     logger.name, logging.WARNING, __file__, 0, "log lines left out", (), None
                 )
-                record.fields = {**kind._asdict(), "lines": count - _most_lines(kind)}
+                shared = {name: value for name, value in kind._asdict().items() if value}
+                record.fields = {**shared, "lines": count - _most_lines(kind)}
                 super().emit(record)
 
 
