@@ -20,7 +20,7 @@ import yaml
 from tests.serve.processes import serve
 from varts.cli.serve import serve as command
 from varts.live.store.postgres import MOST_CONNECTIONS
-from varts.serve import runtime, server
+from varts.serve import background, server
 from varts.serve.settings import Settings
 from varts.serve.telemetry import Metrics
 from varts.serve.tokens import new_token
@@ -56,7 +56,7 @@ def test_a_flag_that_is_not_there_is_noticed(settings_of):
 
 def test_the_page_knows_how_many_connections_there_can_be():
     """The store has a pool, and every process that reads a long log has a connection of its own."""
-    most = MOST_CONNECTIONS + runtime.SCANNERS
+    most = MOST_CONNECTIONS + background.WORKERS
     assert f"5 when idle, {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
 
 

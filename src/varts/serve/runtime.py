@@ -1,10 +1,15 @@
 """What requests are answered from: open experiments with their batches, the threads that read and
-write, and the clock that settles overdue decisions."""
+write, and the clock that settles overdue decisions.
+
+Batches have no timer: whatever arrived while the last transaction ran goes into the next one, and a
+request alone is a batch of one, at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +18,8 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
-from varts.live.arguments import check_contexts
-from varts.serve.chronicles import Chronicles
+from varts.serve.background import Answer, Background, Key, open_experiment
 from varts.serve.errors import Problem
-from varts.serve.jobs import Jobs
-from varts.serve.readings import Readings
-from varts.serve.standings import Standings
 from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
@@ -152,8 +153,10 @@ class Batcher(Generic[Item, Outcome]):
 WRITERS = 32  # transactions at a time, of different experiments
 READERS = 4
 READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
-SCANNERS = 2  # of whole logs, for as long as it takes
 TICK_SECONDS = 1.0
+DOUBT_SECONDS = 1.0  # between two looks at whether an experiment is still the same
+PROBE_SECONDS = 2.0  # that the store has to show that it can be used
+PROBE_LASTS_SECONDS = 1.0  # and for how long that is known
 ENDING_SECONDS = 1.0  # for batches under way when the service ends: nobody waits for them any more
 
 T = TypeVar("T")
@@ -162,10 +165,10 @@ Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, 
 
 
 class Running:
-    """An experiment that is open, with its queues.
+    """An open experiment with its batches.
 
     Args:
-        experiment: It.
+        experiment: The experiment.
         threads: Where its transactions run.
         metrics: Where they are counted.
     """
@@ -173,6 +176,7 @@ class Running:
     def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
+        self._doubted = -math.inf  # when a refused decision last raised a doubt
         self.deciding: Batcher[Asked, Decision] = Batcher(
             self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
         )
@@ -185,56 +189,54 @@ class Running:
         await asyncio.gather(self.deciding.close(), self.rewarding.close())
 
     def ask(self, question: Callable[[Experiment], T]) -> T:
-        """What the experiment answers. After its store has failed it is opened anew: it may have
-        been restored, or the experiment deleted by somebody else."""
+        """What the experiment answers.
+
+        After its store has failed it is opened again: the store may have been restored, or the
+        experiment deleted.
+        """
         try:
             return question(self.experiment)
         except StoreError:
             self.stale = True
             raise
 
-    def check_contexts(self, contexts: Sequence[Any]) -> list[dict[str, float | str] | None]:
-        """Contexts as they are stored; one that is wrong is refused before it meets the decisions
-        of others. By then the experiment may be another one of that name: the next one looks."""
-        experiment = self.experiment
-        try:
-            return check_contexts(experiment.name, experiment.features, contexts, len(contexts))
-        except (ValueError, TypeError):
-            self.stale = True
-            raise
-
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
-        """A decision for each; if one is refused, each is asked for by itself."""
-        try:
-            return self._decide_all(asked)
-        except (ValueError, TypeError) as error:
-            return [error] if len(asked) == 1 else [self._decide([one])[0] for one in asked]
-
-    def _decide_all(self, asked: list[Asked]) -> Sequence[Decision]:
         ids, units, contexts = map(list, zip(*asked, strict=True))
-        return self.ask(lambda experiment: experiment.decide_many(units, ids, contexts))
+        found = self.ask(lambda experiment: experiment.decide_each(units, ids, contexts))
+        if any(type(one) in (ValueError, TypeError) for one in found):
+            self._doubt()
+        return found
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
         return self.ask(lambda experiment: experiment.reward_each(sent))
+
+    def _doubt(self) -> None:
+        """Open the experiment again, but not with every bad request: somebody may have deleted it
+        and created another one of that name, with other features."""
+        now = time.monotonic()
+        if now - self._doubted >= DOUBT_SECONDS:
+            self._doubted, self.stale = now, True
 
 
 class Service:
     """What requests are answered from.
 
     Args:
-        store: The database; into one that is read-only nothing is written, not even by the clock.
+        store: The database. If it is read-only, nothing is written, not even by the clock.
     """
 
     def __init__(self, store: Store) -> None:
         self.store, self.draining = store, False
-        self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
-        self.readings, self.chronicles = Readings(), Chronicles()
+        self.metrics, self.background = Metrics(), Background(store)
+        self.streams = 0  # whole logs that are being sent
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
-        self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
         self._ticking: asyncio.Task[None] | None = None
+        self._prober = ThreadPoolExecutor(1, thread_name_prefix="varts-probe")
+        self._probe: asyncio.Future[Any] | None = None
+        self._ready, self._probed = False, -math.inf
 
     async def start(self) -> None:
         """Begin to settle what is overdue."""
@@ -246,11 +248,11 @@ class Service:
         self.draining = True
         if self._ticking is not None:
             self._ticking.cancel()
-        await asyncio.gather(self.jobs.close(), self.readings.close())
+        await self.background.close()
         closing = [asyncio.ensure_future(one.close()) for one in self._running.values()]
         if closing:
             await asyncio.wait(closing, timeout=ENDING_SECONDS)
-        for pool in (self._batches, self._readers, self._scanners, self._writer):
+        for pool in (self._batches, self._readers, self._writer, self._prober):
             pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -260,7 +262,7 @@ class Service:
         if running is not None and not running.stale:
             return running
         try:
-            experiment = await self.read(self._open, name)
+            experiment = await self.read(open_experiment, name, self.store)
         except UnknownExperiment:
             self._running.pop(name, None)
             raise
@@ -271,33 +273,32 @@ class Service:
             running.experiment, running.stale = experiment, False
         return running
 
-    def _open(self, name: str) -> Experiment:
-        try:
-            return Experiment(name, self.store)
-        except UnknownExperiment:  # whose words name the store
-            raise UnknownExperiment(f"unknown experiment {name!r}") from None
-
-    async def look(
-        self, name: str, question: Callable[[Experiment], T], scanning: bool = False
-    ) -> T:
-        """What an experiment answers to a question that reads a little; `scanning` if it reads the
-        whole log. Raises UnknownExperiment."""
+    async def look(self, name: str, question: Callable[[Experiment], T]) -> T:
+        """What an experiment answers to a question that reads a little; raises
+        UnknownExperiment."""
         running = await self.running(name)
-        return await (self.scan if scanning else self.read)(running.ask, question)
+        return await self.read(running.ask, question)
+
+    async def answer(
+        self,
+        name: str,
+        asked: Key,
+        read: Callable[[Experiment], Any],
+        max_age: float | None = None,
+    ) -> Answer:
+        """The answer to a question that may read the whole log; see `Background.answer`."""
+        moment = await self.read(self.background.moment, name)
+        return await self.background.answer((name, *asked), moment, read, max_age=max_age)
 
     async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
         """What an experiment returns when it is changed; raises UnknownExperiment."""
         running = await self.running(name)
         return await self.write(running.ask, act)
 
-    async def delete(self, name: str, confirm: str) -> int:
-        """Delete an experiment; how many decisions it had."""
-        running = await self.running(name)
-        async with running.changing:
-            count: int = await self.write(running.ask, lambda one: one.delete(confirm, export=None))
-            self._running.pop(name, None)
-            self.standings.drop(name)
-        return count
+    def drop(self, name: str) -> None:
+        """Forget an experiment that was deleted."""
+        self._running.pop(name, None)
+        self.background.cache.drop(name)
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that reads a little."""
@@ -308,13 +309,22 @@ class Service:
             detail = f"the store has not answered for {READING_SECONDS:g} s"
             raise Problem("busy", detail) from None
 
-    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns that reads a whole log."""
-        return await self._run(self._scanners, function, *arguments)
-
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that changes something, beside decisions and rewards."""
         return await self._run(self._writer, function, *arguments)
+
+    async def is_ready(self) -> bool:
+        """Whether the store can be used; asked at most once per second, by one thread."""
+        if time.monotonic() - self._probed >= PROBE_LASTS_SECONDS:
+            if self._probe is None or self._probe.done():
+                self._probe = self._run(self._prober, self.store.has, "")
+            try:
+                await asyncio.wait_for(asyncio.shield(self._probe), PROBE_SECONDS)
+                self._ready = True
+            except (StoreError, TimeoutError):
+                self._ready = False
+            self._probed = time.monotonic()
+        return self._ready
 
     def count_waiting(self) -> None:
         """Bring the metrics up to date."""

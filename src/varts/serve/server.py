@@ -36,7 +36,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from varts.live import Store
 from varts.serve import demo
 from varts.serve.app import make_app
-from varts.serve.auth import Admission, Sessions
+from varts.serve.auth import Auth, Sessions
 from varts.serve.runtime import Service
 from varts.serve.settings import Settings
 from varts.serve.telemetry import Metrics, begin_logging, tell
@@ -87,32 +87,28 @@ def serve(settings: Settings) -> None:
     begin_logging(settings.log)
     threads = set(threading.enumerate())
     raise_file_limit()
-    admission, secret = open_admission(settings)
+    auth, secret = open_auth(settings)
     with listen(settings) as listener:
         service = Service(Store(settings.store, read_only=settings.read_only))
         if settings.demo:
             demo.fill(service.store)
-        app = make_app(service, admission, settings)
+        app = make_app(service, auth, settings)
 
         def on_start() -> None:
-            say_address(settings, listener, admission, secret, service.store.name)
+            say_address(settings, listener, auth, secret, service.store.name)
 
         def on_end() -> None:
             service.draining = True
 
         server = Server(app, settings, service.metrics, on_start, on_end)
         with demo.visited(service.store) if settings.demo else contextlib.nullcontext():
-            asyncio.run(_serve(server, listener, settings, admission))
+            asyncio.run(_serve(server, listener, settings, auth))
     _leave_behind(set(threading.enumerate()) - threads)
 
 
-async def _serve(
-    server: Server, listener: socket.socket, settings: Settings, admission: Admission
-) -> None:
+async def _serve(server: Server, listener: socket.socket, settings: Settings, auth: Auth) -> None:
     if settings.token_file is not None:
-        asyncio.get_running_loop().add_signal_handler(
-            signal.SIGHUP, reload_tokens, settings, admission
-        )
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_tokens, settings, auth)
     await run_in_threadpool(load_libraries)  # loads the thread pool's own libraries, too
     await server.serve([listener])
 
@@ -194,23 +190,23 @@ def _leave_behind(threads: set[threading.Thread]) -> None:
         os._exit(0)
 
 
-def open_admission(settings: Settings) -> tuple[Admission, str | None]:
+def open_auth(settings: Settings) -> tuple[Auth, str | None]:
     """The accepted tokens, and the secret of the token that is made if there is no token file."""
     sessions = Sessions(settings.is_secure)
     if settings.no_auth:
-        return Admission(None, sessions), None
+        return Auth(None, sessions), None
     if settings.token_file is not None:
-        return Admission(read_tokens(settings.token_file), sessions), None
+        return Auth(read_tokens(settings.token_file), sessions), None
     secret, token = new_token(OWN_NAME, ["admin"])
-    return Admission(Tokens([token]), sessions), secret
+    return Auth(Tokens([token]), sessions), secret
 
 
-def reload_tokens(settings: Settings, admission: Admission) -> None:
+def reload_tokens(settings: Settings, auth: Auth) -> None:
     """Read the token file again. If it has a mistake, the old tokens stay in force."""
     assert settings.token_file is not None
     try:
-        admission.tokens = read_tokens(settings.token_file)
-        tell("tokens read again", audit=True, tokens=len(admission.tokens))
+        auth.tokens = read_tokens(settings.token_file)
+        tell("tokens read again", audit=True, tokens=len(auth.tokens))
     except (ValueError, TypeError, OSError) as error:
         tell("tokens kept as they were", logging.ERROR, audit=True, error=str(error))
 
@@ -218,7 +214,7 @@ def reload_tokens(settings: Settings, admission: Admission) -> None:
 def say_address(
     settings: Settings,
     listener: socket.socket,
-    admission: Admission,
+    auth: Auth,
     secret: str | None,
     store: str,
 ) -> None:
@@ -228,12 +224,12 @@ def say_address(
     if settings.uds is None:
         where = f"http://{host}:{listener.getsockname()[1]}"
     print(f"varts: serving {store} on {where}", flush=True)
-    if secret is None or admission.tokens is None:
+    if secret is None or auth.tokens is None:
         return
-    token = admission.tokens.find(secret)
+    token = auth.tokens.find(secret)
     print(f"varts: token {secret}", flush=True)
     if token is not None and settings.uds is None:
-        once = admission.sessions.make_link(token)
+        once = auth.sessions.make_link(token)
         print(f"varts: log in once with {where}/login?once={once}", flush=True)
 
 

@@ -10,13 +10,16 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
-from varts.serve.standings import Standing
+if TYPE_CHECKING:
+    from varts.serve.background import Standing
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BATCH_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -217,11 +220,16 @@ class Metrics:
         self.batch_items.labels(verb).observe(items)
         self.batch_seconds.labels(verb).observe(seconds)
 
-    def text(self, standings: Iterable[Standing] = ()) -> bytes:
+    def text(
+        self,
+        standings: Iterable[Standing] = (),
+        covers: Callable[[str], bool] = lambda experiment: True,
+    ) -> bytes:
         """All of them, as Prometheus reads them.
 
         Args:
-            standings: Of the experiments that are told, too; they are not remembered.
+            standings: Experiments whose standing is shown, too; they are not remembered.
+            covers: Whether an experiment may be shown.
         """
         registry = CollectorRegistry()
         pending = Gauge(
@@ -235,4 +243,28 @@ class Metrics:
             if len(one.p_best) <= MOST_ARMS_COUNTED:
                 for arm, chance in one.p_best.items():
                     p_best.labels(one.name, arm).set(chance)
-        return generate_latest(self._registry) + generate_latest(registry)
+        shown = CollectorRegistry()
+        shown.register(Covered(self._registry, covers))
+        return generate_latest(shown) + generate_latest(registry)
+
+
+class Covered(Collector):
+    """The metrics of a registry without those of some experiments.
+
+    Args:
+        registry: The registry.
+        covers: Whether an experiment is among them.
+    """
+
+    def __init__(self, registry: CollectorRegistry, covers: Callable[[str], bool]) -> None:
+        self.registry, self.covers = registry, covers
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        for metric in self.registry.collect():
+            metric.samples = [
+                one
+                for one in metric.samples
+                if "experiment" not in one.labels or self.covers(one.labels["experiment"])
+            ]
+            yield metric

@@ -5,28 +5,37 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 import polars as pl
 from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 import varts
 from varts._intervals import CONFIDENCE
 from varts.live import ChangeRecord, Experiment, History
-from varts.serve.calls import Call, Reply, encode_json, rfc3339
+from varts.serve import commands
+from varts.serve.background import Answer as Found
+from varts.serve.background import about
+from varts.serve.errors import Problem, refusing
+from varts.serve.responses import JSONResponse, encode_json, not_modified, rfc3339
+from varts.serve.runtime import Service
 from varts.serve.schemas import Answer, Body, EvaluationAsked, Level, Text
 
 if TYPE_CHECKING:
-    from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
 
 NDJSON = "application/x-ndjson"
-LINES_PER_CHUNK = 1_000
+LINES_PER_PAGE = 10_000  # of the log; a few megabytes
+MOST_STREAMS = 16  # whole logs that are sent at a time: each holds a page in memory
+LINES_PER_CHUNK = 1_000  # that take so little time that a thread may read them
 MOST_ROWS = 100_000  # of a history
 LARGEST_VERSION = 2**63 - 1  # that a database can keep
 Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -102,46 +111,58 @@ class HistoryShown(Answer):
     points: list[HistoryPoint]
 
 
-async def show_report(call: Call) -> Reply:
+def as_of(found: Found) -> dict[str, str]:
+    """The header that says as of which version of the log an answer is."""
+    return {} if found.moment is None else {"varts-version": str(found.moment.version)}
+
+
+async def show_report(request: Request) -> Response:
     """Tell which arm is best, how sure that is, and whether the stop rule is met."""
-    level = call.query.level
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.report(level, settle=False)
+    service: Service = request.app.state.service
+    level = request.state.query.level
+    found = await service.look(
+        request.path_params["name"], lambda experiment: experiment.report(level, settle=False)
     )
     body = encode_json(found.to_dict())
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    if call.headers.get("if-none-match") == tag:
-        return Reply(status=304, headers={"etag": tag})
-    return Reply(body, headers={"etag": tag})
+    tag = hashlib.sha256(body).hexdigest()[:32]
+    known = not_modified(request, tag)
+    return JSONResponse(body, headers={"etag": f'"{tag}"'}) if known is None else known
 
 
-async def check_experiment(call: Call) -> Reply:
+async def check_experiment(request: Request) -> Response:
     """Check rewards and decisions: do they suit the model, and is every one accounted for?"""
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.check(settle=False), scanning=True
+    service: Service = request.app.state.service
+    found = await service.answer(
+        request.path_params["name"],
+        ("check",),
+        commands.read_checks,
+        max_age=commands.CHECK_SECONDS,
     )
-    return Reply(found.to_dict())
+    return JSONResponse(found.value.to_dict(), headers=as_of(found))
 
 
-async def show_reward_by_age(call: Call) -> Reply:
+async def show_reward_by_age(request: Request) -> Response:
     """Show how old decisions are when their rewards arrive."""
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.reward_by_age(settle=False), scanning=True
-    )
-    return Reply(AgesShown(ages=[AgeShown(**row) for row in found.to_dicts()]))
+    service: Service = request.app.state.service
+    found = await service.answer(request.path_params["name"], ("ages",), _read_ages)
+    ages = [AgeShown(**row) for row in found.value.to_dicts()]
+    return JSONResponse(AgesShown(ages=ages), headers=as_of(found))
 
 
-async def evaluate_experiment(call: Call) -> Reply:
+def _read_ages(experiment: Experiment) -> pl.DataFrame:
+    with refusing():
+        return experiment.reward_by_age(settle=False)
+
+
+async def evaluate_experiment(request: Request) -> Response:
     """Say what another way of deciding would have earned a decision, from the log."""
-    body: EvaluationAsked = call.body
-    target = read_target(body)
-    against = None if body.against is None else varts.always(body.against)
-
-    def evaluate(experiment: Experiment) -> Evaluation:
-        return experiment.evaluate(target, against, body.level, settle=False)
-
-    found = await call.service.look(call.path["name"], evaluate, scanning=True)
-    return Reply(found.to_dict())
+    body: EvaluationAsked = request.state.body
+    with refusing():
+        target = read_target(body)
+        against = None if body.against is None else varts.always(body.against)
+    service, name = request.app.state.service, request.path_params["name"]
+    found = await commands.evaluate(service, name, target, against, body.level)
+    return JSONResponse(found.to_dict())
 
 
 def read_target(body: EvaluationAsked) -> Target:
@@ -161,15 +182,16 @@ def read_target(body: EvaluationAsked) -> Target:
     return next(iter(ways.values()))
 
 
-async def show_events(call: Call) -> Reply:
+async def show_events(request: Request) -> Response:
     """Tell what was done to an experiment, by whom and why."""
-    after, limit = call.query.after, call.query.limit
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.changes(after, limit + 1)
+    service: Service = request.app.state.service
+    after, limit = request.state.query.after, request.state.query.limit
+    found = await service.look(
+        request.path_params["name"], lambda experiment: experiment.changes(after, limit + 1)
     )
     page = found[:limit]
     more = page[-1].version if len(found) > limit else None
-    return Reply(EventsShown(events=list(map(_event, page)), next=more))
+    return JSONResponse(EventsShown(events=list(map(_event, page)), next=more))
 
 
 def _event(record: ChangeRecord) -> EventShown:
@@ -178,11 +200,20 @@ def _event(record: ChangeRecord) -> EventShown:
     return EventShown(**{**record._asdict(), "time": rfc3339(record.time), "change": change})
 
 
-async def show_history(call: Call) -> Reply:
+async def show_history(request: Request) -> Response:
     """Tell how an experiment came to where it is: what was known and done at checkpoints."""
-    query: HistoryQuery = call.query
+    service: Service = request.app.state.service
+    query: HistoryQuery = request.state.query
 
-    def look(experiment: Experiment) -> list[HistoryPoint]:
+    asked = ("history", repr(query))
+    read = partial(_read_history, query=query, most=MOST_ROWS)
+    found = await service.answer(request.path_params["name"], asked, read)
+    return JSONResponse(found.value, headers=as_of(found))
+
+
+def _read_history(experiment: Experiment, query: HistoryQuery, most: int) -> bytes:
+    """The answer itself, in JSON: encoding it takes time, too."""
+    with refusing():
         found = experiment.history(
             query.points,
             every_rewards=query.every_rewards,
@@ -190,15 +221,13 @@ async def show_history(call: Call) -> Reply:
             level=query.level,
             settle=False,
         )
-        if found.frame.height > MOST_ROWS:
-            raise ValueError(
-                f"history must have at most {MOST_ROWS:,} rows, one for every arm at every "
-                f"checkpoint, got {found.frame.height:,}"
-            )
-        return list(_points(found))
-
-    points = await call.service.look(call.path["name"], look, scanning=True)
-    return Reply(HistoryShown(points=points))
+    if found.frame.height > most:
+        raise Problem(
+            "refused",
+            f"history must have at most {most:,} rows, one for every arm at every checkpoint, "
+            f"got {found.frame.height:,}",
+        )
+    return encode_json(HistoryShown(points=list(_points(found))))
 
 
 def _points(found: History) -> Iterator[HistoryPoint]:
@@ -217,48 +246,84 @@ def _points(found: History) -> Iterator[HistoryPoint]:
         )
 
 
-async def stream_log(call: Call) -> Reply:
-    """Write the log, a line per decision with its reward; who units are is for administrators."""
-    name, after, limit = call.path["name"], call.query.after, call.query.limit
+async def stream_log(request: Request) -> Response:
+    """Send the log, a line per decision with its reward. Only administrators see units.
 
-    def export(experiment: Experiment) -> tuple[IO[bytes], str | None, list[str]]:
-        features = experiment.features
-        known = [] if features is None else list(features.kinds)
-        return *export_log(experiment, after, limit), known
+    The log is read page by page while the client takes it: a slow client holds nothing but a page,
+    and no file on the disk grows with the log. If the store fails before the first page is there,
+    that is a problem like any other; later, the connection is closed before the end of the answer.
+    """
+    service: Service = request.app.state.service
+    name, query = request.path_params["name"], request.state.query
+    limit = min(query.limit or LINES_PER_PAGE, LINES_PER_PAGE)
+    hidden = not request.state.actor.may("admin")
 
-    file, last, known = await call.service.look(name, export, scanning=True)
+    async def read(after: str | None, let_in: bool = True) -> LogPage:
+        call = about(name, partial(read_log_page, after=after, limit=limit, hidden=hidden))
+        short = limit <= LINES_PER_CHUNK
+        page: LogPage = await service.background.run(
+            (name, "log"), call, short=short, let_in=let_in
+        )
+        return page
+
+    if query.limit is None and service.streams >= MOST_STREAMS:
+        detail = f"{service.streams} logs are being sent; repeat the request, or ask for pages"
+        raise Problem("busy", detail, {"retry-after": "5"})
+    first = await read(query.after, let_in=False)
+    if query.limit is None:
+        return StreamingResponse(_pages(service, first, limit, read), media_type=NDJSON)
     headers = {}
-    if last is not None:
+    if first.size == limit and first.last is not None:
         where = f"/v1/experiments/{quote(name, safe='')}/log"
-        headers["link"] = f'<{where}?after={quote(last, safe="")}&limit={limit}>; rel="next"'
-    chunks = read_log(file, [] if call.caller.may("admin") else ["unit", *known])
-    return Reply(headers=headers, media_type=NDJSON, chunks=chunks)
+        after = quote(first.last, safe="")
+        headers["link"] = f'<{where}?after={after}&limit={query.limit}>; rel="next"'
+    return Response(first.lines, headers=headers, media_type=NDJSON)
 
 
-def export_log(
-    experiment: Experiment, after: str | None = None, limit: int | None = None
-) -> tuple[IO[bytes], str | None]:
-    """The log in a file that is gone when it is closed: whatever goes wrong with the store does so
-    before the answer begins. With it the id of the last decision, if there may be more of them."""
+class LogPage(NamedTuple):
+    """Lines of the log, how many they are, and the id of the last decision."""
+
+    lines: bytes
+    size: int
+    last: str | None
+
+
+async def _pages(
+    service: Service, page: LogPage, limit: int, read: Callable[[str | None], Awaitable[LogPage]]
+) -> AsyncIterator[bytes]:
+    service.streams += 1
+    try:
+        yield page.lines
+        while page.size == limit:
+            page = await read(page.last)
+            yield page.lines
+    finally:
+        service.streams -= 1
+
+
+def read_log_page(experiment: Experiment, after: str | None, limit: int, hidden: bool) -> LogPage:
+    """Read a page of the log.
+
+    Args:
+        experiment: The experiment.
+        after: The id of the decision after which to begin; None for the first one.
+        limit: How many lines at most.
+        hidden: Whether units and contexts are null.
+    """
     with tempfile.TemporaryDirectory(prefix="varts-") as folder:
         path = Path(folder) / "log.ndjson"
-        full = experiment.export(path, after, limit) == limit
-        file = path.open("rb")
-    if not full:
-        return file, None
-    for line in file:
-        last = line
-    file.seek(0)
-    return file, str(msgspec.json.decode(last)["id"])
-
-
-def read_log(file: IO[bytes], hidden: Sequence[str]) -> Iterator[bytes]:
-    """The lines of a log, some at a time, with null in the columns that are hidden."""
-    blank = dict.fromkeys(hidden)
-
-    def without(line: bytes) -> bytes:
-        return msgspec.json.encode({**msgspec.json.decode(line), **blank}) + b"\n"
-
-    with file:
-        while lines := list(islice(file, LINES_PER_CHUNK)):
-            yield b"".join(map(without, lines) if blank else lines)
+        count = experiment.export(path, after, limit)
+        text = path.read_bytes()
+    last = None
+    if count:
+        (line,) = text.rstrip(b"\n").rsplit(b"\n", 1)[-1:]
+        last = str(msgspec.json.decode(line)["id"])
+    if hidden:
+        features = experiment.features
+        blank = dict.fromkeys(["unit", *(() if features is None else features.kinds)])
+        lines = (
+            msgspec.json.encode({**msgspec.json.decode(line), **blank}) + b"\n"
+            for line in text.splitlines()
+        )
+        text = b"".join(lines)
+    return LogPage(text, count, last)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from varts.serve.auth import Actor
 from varts.serve.web.charts import Chart, prior_chart
 from varts.serve.web.forms import GROUPS, WORDS, Sent, read_words
-from varts.serve.web.render import Viewer, render
+from varts.serve.web.render import render
 
 EXAMPLE = {"knowledge": "nothing", "goal": "max", "hash_units": "on"}
 
 
-def page(viewer: Viewer, sent: Sent | None = None, error: str | None = None) -> str:
+def page(viewer: Actor, sent: Sent | None = None, error: str | None = None) -> str:
     """The form for a new experiment.
 
     Args:

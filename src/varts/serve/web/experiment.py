@@ -22,6 +22,7 @@ from varts.live.report.text import (
     metric_cells,
     status,
 )
+from varts.serve.auth import Actor
 from varts.serve.web.changes import Change
 from varts.serve.web.charts import (
     Band,
@@ -35,7 +36,7 @@ from varts.serve.web.charts import (
     traffic_chart,
 )
 from varts.serve.web.forms import GROUPS, Sent, typed_options
-from varts.serve.web.render import Viewer, render, sentence, title
+from varts.serve.web.render import experiment_path, render, sentence, title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +45,7 @@ AXES = ("rewards", "time")
 
 
 def page(
-    viewer: Viewer,
+    viewer: Actor,
     found: Report,
     *,
     revision: int | str,
@@ -108,6 +109,7 @@ def page(
         created=created,
         now=now,
         error=error,
+        address=None if error is None else experiment_path(found.name),
         groups=GROUPS,
         typed=typed_options(config.options) if sent is None else sent,
     )

@@ -9,11 +9,13 @@ what is read: the option has its default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from varts._text import COMMANDS
 from varts._validation import choice, integer, unknown
 from varts.evaluation import always
 from varts.evaluation.targets import Target
@@ -86,8 +88,9 @@ SHOWN = tuple(name for group in GROUPS for name in group.options)
 FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.default, bool))
 WORDS = ("mean", "mean_sd", "reward_sd", "worth")
 KNOWLEDGE = ("nothing", "words", "fitted")
-USUAL_HORIZON = "2000"  # rounds
 NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # also for browsers, which want the \-
+CODED = re.compile(f"%|{COMMANDS.pattern}")  # characters that a field can't have as they are
+USUAL_HORIZON = "2000"  # rounds
 
 _descriptions = Options.descriptions()
 _words = {
@@ -185,6 +188,31 @@ def read_text(sent: Sent, name: str) -> str:
     return sent.get(name, "").strip()
 
 
+def coded(name: str) -> str:
+    """The name of an arm as the value of a field.
+
+    Browsers change line breaks in fields, and control characters can't be typed.
+
+    >>> coded("red"), coded("red\\nblue"), coded("50 %")
+    ('red', 'red%0Ablue', '50 %25')
+    """
+    return CODED.sub(lambda found: quote(found[0]), name)
+
+
+def read_arm(sent: Sent, field: str = "arm") -> str:
+    """The arm that a field names, as `coded` writes it.
+
+    >>> read_arm({"arm": "red%0Ablue"}) == "red\\nblue"
+    True
+    """
+    return unquote(sent.get(field, ""))
+
+
+def read_winner(sent: Sent) -> str | None:
+    """The arm to stop with; None to stop without a winner."""
+    return read_arm(sent, "winner") or None
+
+
 def read_options(sent: Sent, form: str) -> dict[str, Any]:
     """The options of a form, all of them: `create` or `configure`.
 
@@ -270,7 +298,7 @@ def read_target(sent: Sent, field: str) -> Target | None:
     if chosen == "even":
         return EvenSplit()
     if chosen.startswith("arm:"):
-        return always(chosen.removeprefix("arm:"))
+        return always(unquote(chosen.removeprefix("arm:")))
     raise ValueError(unknown(field, chosen, ("arm:NAME", "even")))
 
 

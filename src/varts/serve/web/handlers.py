@@ -1,65 +1,67 @@
 """The pages over HTTP: what `varts.serve.web` draws, with what it is drawn from.
 
-A page that has not changed is not made again: its tag is known from three small queries. What takes
-a whole log to know is the latest reading of it, as of some time ago.
+A page that hasn't changed isn't drawn again: one small transaction tells. What takes the whole log
+comes from the background worker, as of some time ago.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
-from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
-from varts._validation import abbreviate, integer
-from varts.live import Changed, ChangeRecord, Experiment, History, Report, Store, UnknownExperiment
-from varts.live.experiment import Note, open_experiment
+from varts._validation import integer
+from varts.live import (
+    Experiment,
+    History,
+    LiveError,
+    Report,
+    Store,
+    UnknownExperiment,
+)
+from varts.live.core.state import State
 from varts.live.options import TYPED_OPTIONS, Options, stored_prior
 from varts.live.report.report import report_of
 from varts.live.store.store import Activity
 from varts.planning.result import Plan
-from varts.serve.calls import Call, Reply, tell_change
-from varts.serve.errors import Problem
-from varts.serve.jobs import Job
-from varts.serve.long_logs import is_long, reading
-from varts.serve.plans import MOST_ROUNDS, PlanAsked
-from varts.serve.readings import Reading
+from varts.serve import commands
+from varts.serve.api.plans import MOST_ROUNDS, PlanAsked
+from varts.serve.auth import Actor
+from varts.serve.background import Answer, Background, Job, Key, Moment
+from varts.serve.errors import Problem, problem_of, refusing
+from varts.serve.responses import not_modified
 from varts.serve.runtime import Service
 from varts.serve.schemas import MOST_ARMS
-from varts.serve.web import (
-    ANYBODY,
-    STATIC,
-    Viewer,
-    create,
-    experiment,
-    listing,
-    login,
-    plan,
-    refusal,
-    what_if,
-)
+from varts.serve.web import STATIC, create, experiment, listing, login, plan, refusal, what_if
 from varts.serve.web.changes import describe_changes
 from varts.serve.web.charts.course import Band, moment_text
 from varts.serve.web.forms import (
     FORMS,
-    NAME_RULE,
-    NewExperiment,
     Sent,
+    read_arm,
     read_new,
     read_options,
     read_plan,
     read_target,
     read_text,
+    read_winner,
 )
 from varts.serve.web.listing import Listed
 from varts.serve.web.render import ago, asset, experiment_path
@@ -73,33 +75,33 @@ _PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 _PROCESS = secrets.token_hex(8)  # the templates of another one may differ
 
 
-def viewer_of(call: Call) -> Viewer:
-    """Who looks at a page; nobody has buttons where nothing can be changed."""
-    token = call.caller.token
-    viewer = ANYBODY if token is None else Viewer(token.name, frozenset(token.scopes))
-    return Viewer(viewer.name, frozenset({"read"})) if call.service.store.read_only else viewer
+def viewer_of(request: Request) -> Actor:
+    """Who looks at a page; nobody gets buttons where nothing can be changed."""
+    actor: Actor = request.state.actor
+    if request.app.state.service.store.read_only:
+        return replace(actor, scopes=frozenset({"read"}))
+    return actor
 
 
-def show(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def show(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A page."""
-    return Reply(html.encode(), status, dict(headers or {}), HTML)
+    return HTMLResponse(html, status, headers)
 
 
-def see(path: str, cookie: str | None = None) -> Reply:
+def see(path: str, cookie: str | None = None) -> Response:
     """Another page, which the browser asks for."""
-    headers = {"location": path} if cookie is None else {"location": path, "set-cookie": cookie}
-    return Reply(status=303, headers=headers)
+    headers = {} if cookie is None else {"set-cookie": cookie}
+    return Response(status_code=303, headers={"location": path, **headers})
 
 
 def tag_of(*parts: object) -> str:
-    """The ETag of what is made of these parts."""
-    return f'"{hashlib.sha256(repr((_PROCESS, parts)).encode()).hexdigest()[:32]}"'
+    """The ETag of a page that is made from these parts."""
+    return hashlib.sha256(repr((_PROCESS, parts)).encode()).hexdigest()[:32]
 
 
-def unchanged(call: Call, tag: str) -> Reply | None:
-    """The answer to who has the page of this tag already."""
-    known = call.headers.get("if-none-match") == tag
-    return Reply(status=304, headers={"etag": tag}) if known else None
+def tagged(html: str, tag: str) -> Response:
+    """A page with its ETag."""
+    return show(html, headers={"etag": f'"{tag}"'})
 
 
 def own_path(text: str) -> str:
@@ -111,61 +113,72 @@ def own_path(text: str) -> str:
     return text if _PATH.fullmatch(text) else HOME
 
 
-def refuse(problem: Problem, method: str, path: str) -> Reply:
-    """A problem as a page; who is not logged in is asked to, and then goes on.
+def refuse(problem: Problem, request: Request) -> Response:
+    """A problem as a page; whoever isn't logged in is asked to log in and then continues.
 
     Args:
-        problem: It.
-        method: That of the request.
-        path: What was asked for, with what follows it.
+        problem: The problem.
+        request: The request that failed.
     """
+    path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
+    asked, reads = f"{path}?{query}" if query else path, request.method in ("GET", "HEAD")
     if problem.slug == "unauthorized":
-        if method in ("GET", "HEAD"):
-            return see(f"{LOGIN}?next={quote(own_path(path), safe='')}")
+        if reads:
+            return see(f"{LOGIN}?next={quote(own_path(asked), safe='')}")
         said = "the session is over and nothing was changed; log in again"
         return show(login.page(HOME, said), problem.kind.status, problem.headers)
     if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        back = own_path(path) if method in ("GET", "HEAD") else HOME
+        back = own_path(asked) if reads else HOME
     else:
-        back = HOME if path != HOME else LOGIN
+        back = HOME if asked != HOME else LOGIN
     page = refusal.page(None, problem.kind.title, problem.detail, back)
     return show(page, problem.kind.status, problem.headers)
+
+
+def refusal_of(error: Problem | LiveError) -> Problem:
+    """Why a form was refused, to be shown above it; raises errors that aren't about the form."""
+    problem = problem_of(error)
+    if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(
+        error, UnknownExperiment
+    ):
+        raise error
+    return problem
 
 
 # ------------------------------------------------------------------------------ logging in and out
 
 
-async def show_login(call: Call) -> Reply:
+async def show_login(request: Request) -> Response:
     """Ask for a token, or begin a session with the one-time link that `varts serve` prints."""
-    admission = call.admission
-    path = own_path(call.query.get("next", HOME))
-    if admission.tokens is None:
+    auth, query = request.app.state.auth, request.state.query
+    path = own_path(query.get("next", HOME))
+    if auth.tokens is None:
         return see(path)
-    if "once" not in call.query:
+    if "once" not in query:
         return show(login.page(path))
-    token = admission.sessions.spend_link(call.query["once"], admission.tokens)
+    token = auth.sessions.spend_link(query["once"], auth.tokens)
     if token is None:
-        raise Problem("forbidden", "the link was used before, or is none of this service")
-    return see(path, admission.sessions.header(token))
+        raise Problem("forbidden", "this link was used before, or another service printed it")
+    return see(path, auth.sessions.header(token))
 
 
-async def log_in(call: Call) -> Reply:
+async def log_in(request: Request) -> Response:
     """Begin a browser session with a token."""
-    admission = call.admission
-    path = own_path(call.body.get("next", HOME))
-    if admission.tokens is None:
+    auth, sent = request.app.state.auth, request.state.body
+    path = own_path(sent.get("next", HOME))
+    if auth.tokens is None:
         return see(path)
-    token = admission.tokens.find(call.body.get("token", "").strip())
+    token = auth.tokens.find(sent.get("token", "").strip())
     if token is None or token.public:
-        return show(login.page(path, "this is no token that can log in"), 403)
+        return show(login.page(path, "this token can't be used to log in"), 403)
     if not token.may("read"):
         return show(login.page(path, f"the token {token.name} lacks the scope read"), 403)
-    return see(path, admission.sessions.header(token))
+    return see(path, auth.sessions.header(token))
 
 
-async def log_out(call: Call) -> Reply:
+async def log_out(request: Request) -> Response:
     """End the browser session."""
-    return see(LOGIN, call.admission.sessions.ending())
+    return see(LOGIN, request.app.state.auth.sessions.ending())
 
 
 if TYPE_CHECKING:
@@ -174,29 +187,30 @@ if TYPE_CHECKING:
 EXPERIMENTS_PER_PAGE = 100
 COLUMNS = ("time", "rewards", "arm", "p_best", "expected_loss", "traffic")  # that are drawn
 MOST_SHOWN = 200  # changes
-Asked = tuple[tuple[str, ...], int, Callable[[], Any], bool]
-# The list's rows, with what they were made from: a report takes milliseconds, and there are many.
-_rows: WeakKeyDictionary[Store, dict[str, tuple[Any, Listed]]] = WeakKeyDictionary()
+Asked = tuple[Key, Callable[[Experiment], Any]]  # a question, and what answers it
 
 
 # ------------------------------------------------------------------------------ the list
 
 
-async def list_experiments(call: Call) -> Reply:
+async def list_experiments(request: Request) -> Response:
     """The experiments, and how far each is."""
-    after = call.query.get("after")
-    rows = await call.service.read(_list, call.service.store, call.caller.covers, after)
-    viewer, now = viewer_of(call), datetime.now(UTC)
+    service, viewer = request.app.state.service, viewer_of(request)
+    after = request.state.query.get("after")
+    rows = await service.read(_list, service.store, service.background, viewer.covers, after)
+    now = datetime.now(UTC)
     shown, more = rows[:EXPERIMENTS_PER_PAGE], len(rows) > EXPERIMENTS_PER_PAGE
-    tag = tag_of("list", viewer, shown, more, [ago(one.last_reward, now) for one in shown])
-    known = unchanged(call, tag)
-    return known or show(listing.page(viewer, shown, now, more), headers={"etag": tag})
+    ages = [ago(one.last_reward, now) for one in shown]
+    tag = tag_of("list", viewer.name, viewer.scopes, shown, more, ages)
+    known = not_modified(request, tag)
+    return known or tagged(listing.page(viewer, shown, now, more), tag)
 
 
-def _list(store: Store, covers: Callable[[str], bool], after: str | None) -> list[Listed]:
+def _list(
+    store: Store, background: Background, covers: Callable[[str], bool], after: str | None
+) -> list[Listed]:
     """The rows of a page of the list, and one more if there is another page."""
     rows: list[Listed] = []
-    kept = _rows.setdefault(store, {})
     while len(rows) <= EXPERIMENTS_PER_PAGE:
         states = store.states(after, EXPERIMENTS_PER_PAGE)
         if not states:
@@ -204,53 +218,48 @@ def _list(store: Store, covers: Callable[[str], bool], after: str | None) -> lis
         after = list(states)[-1]
         busy = store.activities([name for name in states if covers(name)])
         for name, activity in busy.items():
-            # States, not their versions: the experiment may be another one of the same name.
-            now = states[name], activity
-            known = kept.get(name)
-            if known is None or known[0] != now:
-                found = report_of(name, states[name], activity.traffic)
-                known = kept[name] = now, Listed.of(found, activity.last_reward)
-            rows.append(known[1])
+            row = partial(_row, name, states[name], activity)
+            rows.append(background.remember((name, "row"), (states[name], activity), row))
     return rows
+
+
+def _row(name: str, state: State, activity: Activity) -> Listed:
+    return Listed.of(report_of(name, state, activity.traffic), activity.last_reward)
 
 
 # ------------------------------------------------------------------------------ one experiment
 
 
-class Seen(NamedTuple):
-    """How far an experiment is."""
-
-    version: int
-    revision: int
-    activity: Activity
-    changes: list[ChangeRecord]
-
-
-async def show_experiment(call: Call) -> Reply:
+async def show_experiment(request: Request) -> Response:
     """What an experiment has learnt, how it got there, and what can be changed."""
-    return await _show(call, call.query.get("by", "rewards"))
-
-
-async def show_with_error(call: Call, status: int, error: str, sent: Sent | None = None) -> Reply:
-    """The same page, with why a change was refused and the options as they were typed."""
-    return await _show(call, "rewards", status, error, sent)
+    return await _show(request, request.state.query.get("by", "rewards"))
 
 
 async def _show(
-    call: Call, by: str, status: int = 200, error: str | None = None, sent: Sent | None = None
-) -> Reply:
-    service, viewer = call.service, viewer_of(call)
-    made = (await service.running(call.path["name"])).experiment
-    seen = await service.read(look, service, made)
+    request: Request,
+    by: str = "rewards",
+    status: int = 200,
+    error: str | None = None,
+    sent: Sent | None = None,
+) -> Response:
+    """The page of an experiment; after a refused form, with why, and with what had been typed."""
+    service: Service = request.app.state.service
+    viewer = viewer_of(request)
+    made = (await service.running(request.path_params["name"])).experiment
+    name, background = made.name, service.background
+    seen = await service.read(background.look, name)
     history, checked = await asyncio.gather(
-        service.readings.ask(*history_of(made, seen.version)),
-        service.readings.ask(*about_log(made, seen.version, ("check", made.name), read_checks)),
+        background.ask((name, "curves"), seen.moment, read_history),
+        background.ask(
+            (name, "check"), seen.moment, commands.read_checks, max_age=commands.CHECK_SECONDS
+        ),
     )
-    now, created = datetime.now(UTC), seen.changes[0].time
-    as_of = describe_reading(history, seen.version)
-    tested = None if checked is None else checked.version
-    tag = tag_of("experiment", viewer, by, seen, as_of, tested, ago(created, now))
-    if error is None and (known := unchanged(call, tag)) is not None:
+    now, created = datetime.now(UTC), seen.moment.created
+    as_of = describe_answer(history, seen.moment)
+    tested = None if checked is None else checked.time
+    age = ago(created, now)
+    tag = tag_of("experiment", viewer.name, viewer.scopes, by, seen, as_of, tested, age)
+    if error is None and (known := not_modified(request, tag)) is not None:
         return known
 
     curves, gain = (None, None) if history is None else history.value or (None, None)
@@ -274,28 +283,7 @@ async def _show(
         )
 
     html = await service.read(draw)
-    return show(html, status, {} if error else {"etag": tag})
-
-
-def look(service: Service, made: Experiment) -> Seen:
-    """How far an experiment is, from a few rows."""
-    row = service.store.find(made.name)
-    if row is None:
-        raise UnknownExperiment(f"unknown experiment {made.name!r}")
-    activity = service.store.activities([made.name])[made.name]
-    return Seen(row.version, row.revision, activity, service.chronicles.read(made))
-
-
-def history_of(made: Experiment, version: int) -> Asked:
-    """The reading of an experiment's history."""
-    return about_log(made, version, ("history", made.name), read_history)
-
-
-def about_log(
-    made: Experiment, version: int, key: tuple[str, ...], read: Callable[[Experiment], Any]
-) -> Asked:
-    """A reading of an experiment's log, as `Readings.ask` takes it."""
-    return key, version, reading(made, version, read), not is_long(made, version)
+    return tagged(html, tag) if error is None else show(html, status)
 
 
 def read_history(made: Experiment) -> tuple[pl.DataFrame, Band | None]:
@@ -319,22 +307,17 @@ def gain_of(history: History) -> Band | None:
     return Band(*np.array(rows, dtype=np.float64).T)
 
 
-def read_checks(made: Experiment) -> Any:
-    """What the checks of rewards and decisions find."""
-    return made.check(settle=False)
-
-
-def describe_reading(found: Reading | None, version: int) -> str | None:
-    """As of when a reading is; None if it is that of the log as it is now."""
+def describe_answer(found: Answer | None, moment: Moment) -> str | None:
+    """As of when the curves are; None if they are those of the log as it is now."""
     if found is None:
-        return "the log is being read for the curves, which will be here"
+        return "the log is being read for the curves; they will appear here"
+    if isinstance(found.error, Problem):
+        return f"there are no curves: {found.error.detail}"
     if found.error is not None:
-        return "the log could not be read for the curves; varts experiment verify tells more"
-    if found.version == version:
+        return "the log could not be read for the curves; varts experiment verify has the details"
+    if found.moment == moment:
         return None
-    return (
-        f"what comes from the log is as of {moment_text(found.time)} UTC; it is read every so often"
-    )
+    return f"what comes from the log is as of {moment_text(found.time)} UTC and refreshed in turn"
 
 
 # -------------------------------------------------------------------------------- a new experiment
@@ -342,94 +325,90 @@ def describe_reading(found: Reading | None, version: int) -> str | None:
 SVG = "image/svg+xml"
 
 
-async def show_form(call: Call) -> Reply:
+async def show_form(request: Request) -> Response:
     """The form for a new experiment."""
-    return show(create.page(viewer_of(call), call.query or None))
+    return show(create.page(viewer_of(request), request.state.query or None))
 
 
-async def create_experiment(call: Call) -> Reply:
+async def create_experiment(request: Request) -> Response:
     """Make the experiment that the form asks for, or say above it what is wrong."""
+    service, actor, sent = request.app.state.service, request.state.actor, request.state.body
     try:
-        asked = read_new(call.body)
-        if not call.caller.covers(asked.name):
-            raise ValueError(f"name must be one that the token is for, got {asked.name!r}")
-        await call.service.write(_create, call.service.store, asked)
-    except (ValueError, TypeError) as error:
-        return show(create.page(viewer_of(call), call.body, str(error)), 422)
-    tell_change(call, "create", None, asked.name)
-    return see(experiment_path(asked.name))
+        with refusing():
+            new = read_new(sent)
+        await commands.create(service, actor, new.name, new.arms, new.options, must_be_new=True)
+    except (Problem, LiveError) as error:
+        problem = refusal_of(error)
+        return show(create.page(viewer_of(request), sent, problem.detail), problem.kind.status)
+    return see(experiment_path(new.name))
 
 
-def _create(store: Store, asked: NewExperiment) -> None:
-    if not re.fullmatch(NAME_RULE, asked.name):
-        raise ValueError(
-            f"name must be letters, digits, dots and dashes, at most 100, "
-            f"got {abbreviate(asked.name)}"
-        )
-    if store.has(asked.name):
-        raise ValueError(f"name must be a new one, got that of an experiment, {asked.name!r}")
-    open_experiment(asked.name, asked.arms, store=store, **asked.options)
-
-
-async def draw_prior(call: Call) -> Reply:
+async def draw_prior(request: Request) -> Response:
     """The picture of a prior in words."""
     try:
-        return Reply(create.prior_svg(call.query).encode(), media_type=SVG)
-    except (ValueError, TypeError) as error:
-        raise Problem("invalid", str(error)) from None
+        with refusing():
+            return Response(create.prior_svg(request.state.query), media_type=SVG)
+    except Problem as problem:
+        raise Problem("invalid", problem.detail) from None
 
 
 # -------------------------------------------------------------------------------- changes by forms
 
 FIRST = "somebody was first: the experiment was changed after this page was made; look again"
 
-
-def _stop(experiment: Experiment, sent: Sent, known: Note) -> None:
-    experiment.stop(sent.get("winner") or None, **known)
+Command = Callable[[Service, Actor, str, Sent, commands.Note], Awaitable[None]]
 
 
-def _configure(experiment: Experiment, sent: Sent, known: Note) -> None:
-    experiment.configure(**read_options(sent, "configure"), **known)
+async def _configure(
+    service: Service, actor: Actor, name: str, sent: Sent, note: commands.Note
+) -> None:
+    with refusing():
+        options = read_options(sent, "configure")
+    await commands.configure(service, actor, name, options, **note)
 
 
-CHANGES: dict[str, Callable[[Experiment, Sent, Note], None]] = {
-    "pause": lambda experiment, sent, known: experiment.pause_arm(sent.get("arm", ""), **known),
-    "resume": lambda experiment, sent, known: experiment.resume_arm(sent.get("arm", ""), **known),
-    "add": lambda experiment, sent, known: experiment.add_arm(read_text(sent, "arm"), **known),
+CHANGES: dict[str, Command] = {
+    "pause": lambda service, actor, name, sent, note: commands.pause_arm(
+        service, actor, name, read_arm(sent), **note
+    ),
+    "resume": lambda service, actor, name, sent, note: commands.resume_arm(
+        service, actor, name, read_arm(sent), **note
+    ),
+    "add": lambda service, actor, name, sent, note: commands.add_arm(
+        service, actor, name, read_text(sent, "arm"), **note
+    ),
     "configure": _configure,
-    "stop": _stop,
-    "restart": lambda experiment, sent, known: experiment.restart(**known),
+    "stop": lambda service, actor, name, sent, note: commands.stop(
+        service, actor, name, read_winner(sent), **note
+    ),
+    "restart": lambda service, actor, name, sent, note: commands.restart(
+        service, actor, name, **note
+    ),
 }
 
 
-def changing(form: str) -> Callable[[Call], Awaitable[Reply]]:
+def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
     """What answers one of the forms of `CHANGES`."""
 
-    async def change(call: Call) -> Reply:
-        """Change an experiment as its page asks."""
-        return await _change(call, form)
+    async def change(request: Request) -> Response:
+        """Change an experiment as its page asks.
+
+        The form says which revision of the experiment its page showed. If somebody was first,
+        nothing is changed, and the page comes again as it is now.
+        """
+        service, actor, sent = request.app.state.service, request.state.actor, request.state.body
+        name = request.path_params["name"]
+        try:
+            with refusing():
+                why, expected = read_text(sent, "why") or None, read_revision(sent)
+            await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
+        except (Problem, LiveError) as error:
+            problem, kept = refusal_of(error), sent if form == "configure" else None
+            said = FIRST if problem.slug == "changed" else problem.detail
+            return await _show(request, "rewards", problem.kind.status, said, kept)
+        return see(experiment_path(name))
 
     return change
-
-
-async def _change(call: Call, form: str) -> Reply:
-    name, sent = call.path["name"], call.body
-    running = await call.service.running(name)
-    try:
-        known = Note(
-            by=call.caller.name,
-            why=read_text(sent, "why") or None,
-            expected=read_revision(sent),
-        )
-        async with running.changing:
-            await call.service.write(partial(CHANGES[form], running.experiment, sent, known))
-    except Changed:
-        return await show_with_error(call, 412, FIRST)
-    except (ValueError, TypeError) as error:
-        kept = sent if form == "configure" else None
-        return await show_with_error(call, 422, str(error), kept)
-    tell_change(call, form, known["why"])
-    return see(experiment_path(name))
 
 
 def read_revision(sent: Sent) -> int:
@@ -449,39 +428,44 @@ def read_revision(sent: Sent) -> int:
 RULES = {"stop_p_best": "P(best) of {:g}", "stop_loss": "An expected loss of {:g}"}
 
 
-async def ask_what_if(call: Call) -> Reply:
+async def ask_what_if(request: Request) -> Response:
     """Ask what would have happened."""
-    service, viewer, sent = call.service, viewer_of(call), call.query
-    made = (await service.running(call.path["name"])).experiment
-    seen = await service.read(look, service, made)
+    service: Service = request.app.state.service
+    viewer, sent = viewer_of(request), request.state.query
+    made = (await service.running(request.path_params["name"])).experiment
+    name, background = made.name, service.background
+    moment = await service.read(background.moment, name)
     page = partial(what_if.page, viewer, made.name, made.arms, sent)
     try:
-        question = read_question(made, seen.version, sent)
-    except (ValueError, TypeError) as error:
-        return show(page(error=str(error)), 422)
+        with refusing():
+            question = read_question(sent)
+    except Problem as problem:
+        return show(page(error=problem.detail), problem.kind.status)
     if question is None:
         return show(page())
-    rule, asked = question
-    found = await service.readings.ask(*asked)
-    if found is not None and isinstance(found.error, ValueError | TypeError):
-        return show(page(error=str(found.error)), 422)
-    if found is not None and found.error is not None:
-        raise found.error
-    as_of = None if found is None else describe_reading(found, seen.version)
-    tag = tag_of("what-if", viewer, sorted(sent.items()), found and found.time, as_of)
-    known = unchanged(call, tag)
+    rule, (asked, read) = question
+    found = await background.ask((name, *asked), moment, read)
+    if found is not None:
+        try:
+            found.get()
+        except (Problem, LiveError) as error:
+            refused = refusal_of(error)
+            return show(page(error=refused.detail), refused.kind.status)
+    as_of = None if found is None else describe_answer(found, moment)
+    answered = found and found.time
+    tag = tag_of("what-if", viewer.name, viewer.scopes, sorted(sent.items()), answered, as_of)
+    known = not_modified(request, tag)
     if known is not None:
         return known
     answer = partial(page, as_of=as_of, waiting=found is None, **_answer(rule, found))
-    return show(await service.read(answer), headers={"etag": tag})
+    return tagged(await service.read(answer), tag)
 
 
 Rule = dict[str, float]
 
 
-def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | None, Asked] | None:
-    """What is asked: about a stop rule, or about another way of deciding; and the reading that
-    answers it. None if nothing is."""
+def read_question(sent: Sent) -> tuple[Rule | None, Asked] | None:
+    """What is asked, about a stop rule or about another way of deciding; None if nothing is."""
     rule = {
         name: float(TYPED_OPTIONS[name][1](name, read_text(sent, name)))
         for name in FORMS["stop-rule"].fields
@@ -491,16 +475,14 @@ def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | No
         raise ValueError("one of stop_p_best and stop_loss must be given, got both")
     Options.made(**rule)  # refuses what cannot be one
     if rule:
-        return rule, history_of(made, version)
+        return rule, (("curves",), read_history)
     target, against = read_target(sent, "play"), read_target(sent, "against")
     if target is None:
         return None
-    key = ("evaluation", made.name, sent["play"], sent.get("against", ""))
-    read = partial(Experiment.evaluate, policy=target, against=against)
-    return None, about_log(made, version, key, read)
+    return None, commands.evaluation_of(target, against)
 
 
-def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:
+def _answer(rule: Rule | None, found: Answer | None) -> dict[str, Any]:
     if rule is None:
         return {"found": None if found is None else found.value}
     ((name, limit),) = rule.items()
@@ -514,29 +496,30 @@ def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:
 JOB = "plan"  # the field of the address that says which
 
 
-async def show_plan(call: Call) -> Reply:
+async def show_plan(request: Request) -> Response:
     """The form of a plan, with the plan once it is made."""
-    viewer = viewer_of(call)
-    typed = {name: call.query[name] for name in FORMS["plan"].fields if name in call.query}
-    if JOB not in call.query:
+    service: Service = request.app.state.service
+    viewer, query = viewer_of(request), request.state.query
+    typed = {name: query[name] for name in FORMS["plan"].fields if name in query}
+    if JOB not in query:
         return show(plan.page(viewer, typed or None))
-    job = call.service.jobs.find(call.query[JOB])
-    tag = tag_of("plan", viewer, typed, job.id, job.status, job.stage, job.done)
-    known = unchanged(call, tag)
-    return known or show(await call.service.scan(_draw, viewer, typed, job), headers={"etag": tag})
+    job = service.background.find_plan(query[JOB])
+    state = job.id, job.status, job.stage, job.done
+    tag = tag_of("plan", viewer.name, viewer.scopes, typed, *state)
+    known = not_modified(request, tag)
+    return known or tagged(await service.read(_draw, viewer, typed, job), tag)
 
 
-async def ask_for_plan(call: Call) -> Reply:
+async def ask_for_plan(request: Request) -> Response:
     """Begin to make a plan, and show how far it is."""
-    viewer, sent = viewer_of(call), call.body
+    viewer, sent = viewer_of(request), request.state.body
     try:
-        given = read_plan(sent)
-        integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
-        integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
-        asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
-        job = call.service.jobs.start(msgspec.to_builtins(asked))
-    except (ValueError, TypeError) as error:
-        return show(plan.page(viewer, sent, error=str(error)), 422)
+        with refusing():
+            given = read_plan(sent)
+            integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
+            integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
+            asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
+        job = request.app.state.service.background.start_plan(msgspec.to_builtins(asked))
     except Problem as problem:
         page = plan.page(viewer, sent, error=problem.detail)
         return show(page, problem.kind.status, problem.headers)
@@ -544,7 +527,7 @@ async def ask_for_plan(call: Call) -> Reply:
     return see(f"{FORMS['plan'].path}?{urlencode({**typed, JOB: job.id})}")
 
 
-def _draw(viewer: Viewer, typed: Sent, job: Job) -> str:
+def _draw(viewer: Actor, typed: Sent, job: Job) -> str:
     if job.status == "failed":
         return plan.page(viewer, typed, error=job.detail or "the plan was not made")
     if job.plan is None:
@@ -554,21 +537,26 @@ def _draw(viewer: Viewer, typed: Sent, job: Job) -> str:
 
 # -------------------------------------------------------------------------- files beside the pages
 
-TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 FOREVER = "public, max-age=31536000, immutable"
 
 
-async def send_file(call: Call) -> Reply:
-    """A static file."""
-    file = next((one for one in STATIC.iterdir() if one.name == call.path["file"]), None)
-    if file is None or file.suffix not in TYPES:
-        raise Problem("not-found", "there is no such file")
-    version = asset(file.name).rpartition("=")[2]
-    lasting = call.query.get("v") == version
-    tag = f'"{version}"'
-    headers = {"etag": tag, "cache-control": FOREVER if lasting else "no-cache"}
-    return unchanged(call, tag) or Reply(file.read_bytes(), 200, headers, TYPES[file.suffix])
+class StaticPages(StaticFiles):
+    """The files beside the pages. A changed file gets another address, so browsers may keep them
+    for as long as they like."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """A file."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        version = asset(Path(full_path).name).rpartition("?")[2]
+        lasting = scope["query_string"] == version.encode()
+        response.headers["cache-control"] = FOREVER if lasting else "no-cache"
+        return response

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from varts._text import decimal, places_for
 from varts.live.report.report import Report
 from varts.live.report.text import status
-from varts.serve.web.render import Viewer, render
+from varts.serve.auth import Actor
+from varts.serve.web.render import render
 
 MAY_STOP = "may stop"
 BY_FEATURES = "depends on the unit"  # whose page tells; one arm for all would contradict it
@@ -54,7 +55,7 @@ class Listed(NamedTuple):
         )
 
 
-def page(viewer: Viewer, experiments: Sequence[Listed], now: datetime, more: bool = False) -> str:
+def page(viewer: Actor, experiments: Sequence[Listed], now: datetime, more: bool = False) -> str:
     """The list of experiments.
 
     Args:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from varts.serve.auth import Actor
 from varts.serve.web.charts import Band, Chart, Table, regret_chart
 from varts.serve.web.create import picture_of
 from varts.serve.web.forms import USUAL_HORIZON, Sent, count_arms
-from varts.serve.web.render import REFRESH_SECONDS, Viewer, render
+from varts.serve.web.render import REFRESH_SECONDS, render
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
@@ -18,7 +19,7 @@ EXAMPLE = {"arms": "3", "horizon": USUAL_HORIZON, "goal": "max"}
 
 
 def page(
-    viewer: Viewer,
+    viewer: Actor,
     sent: Sent | None = None,
     *,
     error: str | None = None,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from varts.serve.web.render import Viewer, render
+from varts.serve.auth import Actor
+from varts.serve.web.render import render
 
 
-def page(viewer: Viewer | None, title: str, sentence: str, back: str = "/") -> str:
+def page(viewer: Actor | None, title: str, sentence: str, back: str = "/") -> str:
     """Say what is wrong, and where to go on.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,46 +13,16 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from varts._caching import computed_once
 from varts._text import printable
 from varts.checks.finding import plural
 from varts.live.options import Options
 from varts.live.report.text import option_text
 from varts.serve.web.charts.course import moment_text
-from varts.serve.web.forms import FLAGS, FORMS, LABELS, NAME_RULE, is_filled
+from varts.serve.web.forms import FLAGS, FORMS, LABELS, NAME_RULE, coded, is_filled
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 REFRESH_SECONDS = 3  # of a page that waits for something, without script
-
-
-@dataclass(frozen=True)
-class Viewer:
-    """Who is asking, and what they may do.
-
-    Args:
-        name: That of the token.
-        scopes: Of "read", "decide", "reward" and "admin"; the last one has all.
-    """
-
-    name: str
-    scopes: frozenset[str]
-
-    def may(self, scope: str) -> bool:
-        """Whether they have this scope.
-
-        Args:
-            scope: One of the four.
-        """
-        return scope in self.scopes or "admin" in self.scopes
-
-    @computed_once
-    def role(self) -> str:
-        """Their scopes in words."""
-        return "admin" if "admin" in self.scopes else ", ".join(sorted(self.scopes))
-
-
-ANYBODY = Viewer("", frozenset({"admin"}))  # of a service that asks for no tokens
 
 
 def render(template: str, **values: Any) -> str:
@@ -151,6 +121,7 @@ _environment.filters.update(
     ago=ago,
     duration=duration,
     lines=lines,
+    coded=coded,
     drawn=drawn,
     plural=plural,
 )
