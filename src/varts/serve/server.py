@@ -58,6 +58,7 @@ LARGEST_REQUEST = 10_000_000  # bytes as sent, including the framing of chunks
 # What requests need beyond this module's imports. Python can't repair a library whose first import
 # fails halfway, for example because no file descriptor is left, so nothing is imported then.
 LIBRARIES = (
+    "encodings.ascii",
     "encodings.unicode_escape",
     "varts.checks.log",
     "varts.checks.misfit",
