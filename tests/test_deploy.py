@@ -21,7 +21,7 @@ from tests.serve.clients import Serving
 from tests.serve.processes import serve
 from varts.cli.serve import serve as command
 from varts.live.store.postgres import MOST_CONNECTIONS
-from varts.serve import app, background, server
+from varts.serve import app, background, server, telemetry
 from varts.serve.settings import Settings
 from varts.serve.telemetry import Metrics
 from varts.serve.tokens import new_token
@@ -59,6 +59,27 @@ def test_the_page_knows_how_many_connections_there_can_be():
     """The store has a pool, and every process that reads a long log has a connection of its own."""
     most = MOST_CONNECTIONS + background.WORKERS
     assert f"5 when idle, {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
+
+
+def test_the_page_has_every_limit_with_its_default():
+    page = (ROOT / "docs" / "deploying.md").read_text()
+    rows = re.findall(r"(?m)^\| (.+) \|(.*)\| (.+) \|$", page.split("## Limits")[1])
+    shown = {flag.strip(" `"): default for _, flag, default in rows if "--" in flag}
+    units = {"timeout": " s", "drain": " s", "bytes": " bytes"}
+    for flag, default in shown.items():
+        name = flag.removeprefix("--").replace("-", "_")
+        unit = units.get(name.rpartition("_")[2], "")
+        assert default == f"{getattr(DEFAULT, name):,g}{unit}"
+    limits = {name for name in vars(DEFAULT) if name.startswith("max_") or "timeout" in name}
+    assert {f"--{name.replace('_', '-')}" for name in limits} < set(shown)
+    others = {what: default for what, flag, default in rows if not flag.strip()}
+    assert others["number of headers"] == f"{server.MOST_HEADERS}"
+    assert others["time for the body of a request"] == f"{app.BODY_SECONDS:g} s"
+    assert others["size of the body"] == f"{app.LARGEST_BODY:,} bytes"
+    window = f"in {telemetry.WINDOW_SECONDS:g} s"
+    assert f"{telemetry.MOST_LINES} {window}" in others.values()
+    assert f"{telemetry.MOST_REQUESTS:,} {window}" in others.values()
+    assert f"keeps {server.RESERVED_FILES} for the store" in page
 
 
 # ------------------------------------------------------------------------------ Docker

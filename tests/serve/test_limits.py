@@ -1,4 +1,4 @@
-"""What clients without a token can do to a service: connect too often, and be slow."""
+"""Clients without a token that connect too often, are slow, or send too much."""
 
 import asyncio
 import contextlib
@@ -75,7 +75,7 @@ class Local:
 
 
 def read_all(connection):
-    """What arrives until the other side closes the connection."""
+    """Return everything that arrives until the other side closes the connection."""
     parts = []
     with contextlib.suppress(ConnectionError):
         while part := connection.recv(1_000_000):

@@ -55,8 +55,9 @@ LARGEST_PIECE = 65_536  # bytes of a response that are passed on at a time
 MOST_HEADERS = 100
 LARGEST_REQUEST = 10_000_000  # bytes as sent, including the framing of chunks
 
-# What requests need beyond this module's imports. Python can't repair a library whose first import
-# fails halfway, for example because no file descriptor is left, so nothing is imported then.
+# Requests need these in addition to the imports above. They are loaded before the service listens:
+# Python can't repair a library whose first import fails halfway, for example because no file
+# descriptor is left.
 LIBRARIES = (
     "encodings.ascii",
     "encodings.unicode_escape",
@@ -192,7 +193,7 @@ def _leave_behind(threads: set[threading.Thread]) -> None:
 
 
 def open_auth(settings: Settings) -> tuple[Auth, str | None]:
-    """The accepted tokens, and the secret of the token that is made if there is no token file."""
+    """Return the accepted tokens. Without a token file, make a token and return its secret, too."""
     sessions = Sessions(settings.is_secure)
     if settings.no_auth:
         return Auth(None, sessions), None

@@ -1,4 +1,4 @@
-"""What a service says about itself: log lines, and metrics for Prometheus.
+"""Log lines, and metrics for Prometheus.
 
 Log lines say what was asked for, by whom, and how it went; never ids, units, bodies or secrets.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BATCH_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-MOST_ARMS_COUNTED = 20  # of an experiment whose P(best) is told: each is a series of its own
+MOST_ARMS_COUNTED = 20  # P(best) is a series for each arm, unless an experiment has more of them
 
 REQUEST_EVENT = "request"  # the event of the line that every request gets
 WINDOW_SECONDS = 10.0
@@ -85,7 +85,7 @@ def tell_error(event: str, error: BaseException, **fields: Any) -> None:
 
 
 class LimitedHandler(logging.StreamHandler[TextIO]):
-    """Writes log lines, but only so many of one kind in a window of time.
+    """Writes log lines, and limits how many of one kind it writes in a window of time.
 
     A client without a token can cause any number of lines, and so can a store that fails. The
     handler counts what exceeds the limit of a kind, and reports it when the window is over. It
@@ -130,7 +130,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
 
 
 class Kind(NamedTuple):
-    """What lines have in common that are counted together."""
+    """A kind of log lines; lines of one kind are counted together."""
 
     level: str
     of: str  # the event, or the message of a library before its arguments are filled in
