@@ -40,7 +40,7 @@ def fill(store, visits=300):
 
 @pytest.fixture
 def shop(monkeypatch):
-    monkeypatch.setattr("varts.serve.readings.PATIENCE_SECONDS", 60.0)  # whoever else is at work
+    monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 60.0)  # whoever else is at work
     with Serving("memory://", [token for _, token in CALLERS.values()]) as made:
         made.exp = fill(made.service.store)
         made.cookie = log_in(made, made.secret)
@@ -218,7 +218,7 @@ def test_the_gain_over_the_holdout_is_drawn_with_its_band(shop):
 
 
 def test_the_page_of_an_experiment_has_the_findings_of_its_checks(shop, monkeypatch):
-    monkeypatch.setattr("varts.serve.readings.REST", 0.0)  # read again at every look
+    monkeypatch.setattr("varts.serve.background.FREE_SECONDS", 1e9)  # read again at every look
     found = shop.exp.check()
     told = [one for one in found if one.verdict != "ok"]
     page = html.unescape(see(shop, E))
@@ -262,7 +262,7 @@ def test_a_look_writes_nothing(shop):
 
 
 def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
-    monkeypatch.setattr("varts.serve.readings.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 0.0)
     page = see(shop, E)
     assert "The log is being read for the curves" in page and page.count('role="img"') == 1
     until = time.monotonic() + 20
@@ -310,7 +310,7 @@ def test_a_store_that_fails_is_told_on_a_page(shop, monkeypatch):
     def fail(*arguments):
         raise varts.live.StoreError("lost the connection to postgresql://db.internal")
 
-    monkeypatch.setattr(shop.service.store, "find", fail)
+    monkeypatch.setattr(shop.service.store, "glance", fail)
     answer = shop.ask("GET", E, token=None, headers=shop.cookie)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "db.internal" not in answer.text and f'href="{E}"' in answer.text
@@ -493,8 +493,8 @@ def test_a_plan_is_made_while_one_looks_at_its_page(shop):
     assert begun.status_code == 303 and path.startswith("/plan?mean=12&")
     first = see(shop, path)
     assert "<progress" in first and 'http-equiv="refresh"' in first
-    busy = send(shop, "/plan", arms="3", horizon="30", **typed)
-    assert busy.status_code == 429 and "another plan is being made" in busy.text.lower()
+    other = send(shop, "/plan", arms="3", horizon="30", **typed).headers["location"]
+    assert "<progress" in see(shop, other) and "waiting for other work" in see(shop, other)
     page = settled(shop, path)
     assert "What to expect" in page and 'id="chart-regret"' in page
     assert "<progress" not in page

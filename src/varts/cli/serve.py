@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from varts._validation import real
 from varts.cli.app import FilePath, Whole
 from varts.cli.experiment_flags import STORE, Url
-from varts.live.arguments import read_seconds
+from varts.live.arguments import seconds
 
 NOTES = """\
 One process is enough: requests that arrive together share a transaction, and
@@ -79,6 +79,11 @@ def serve_store(
     ] = 10.0,
     max_header_bytes: Annotated[Whole, Parameter(env_var="VARTS_MAX_HEADER_BYTES")] = 64_000,
     demo: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    webhook: Annotated[str | None, Parameter(env_var="VARTS_WEBHOOK", metavar="URL")] = None,
+    webhook_secret_file: Annotated[
+        FilePath | None, Parameter(env_var="VARTS_WEBHOOK_SECRET_FILE")
+    ] = None,
+    webhook_state: Annotated[FilePath | None, Parameter(env_var="VARTS_WEBHOOK_STATE")] = None,
 ) -> None:
     """Serve the experiments of a store over HTTP: decide, reward, report, and pages to watch.
 
@@ -128,6 +133,14 @@ def serve_store(
     demo
         Show a shop whose experiments learn while you watch, with simulated visitors. The store is
         temporary, unless --store names one, which must have no experiments.
+    webhook
+        An https URL that gets a POST when a stop rule is met, a guardrail is violated or rewards
+        stop arriving.
+    webhook_secret_file
+        A file whose only line is the secret that signs these requests.
+    webhook_state
+        A file that keeps what was announced. Without it, what already holds when the service starts
+        isn't announced.
     """
     try:
         from varts.serve import server
@@ -158,6 +171,9 @@ def serve_store(
                 write_timeout=write_timeout,
                 max_header_bytes=max_header_bytes,
                 demo=demo,
+                webhook=webhook,
+                webhook_secret_file=webhook_secret_file,
+                webhook_state=webhook_state,
             )
         )
 
@@ -200,9 +216,9 @@ def new(
 
     options: dict[str, object] = {"experiments": _split(experiments), "public": public}
     if expires is not None:
-        seconds = real("expires", read_seconds("expires", expires), above=0, at_most=1e10)
+        lasts = real("expires", seconds("expires", expires), above=0, at_most=1e10)
         now = datetime.now(UTC).replace(microsecond=0)
-        options["expires"] = now + timedelta(seconds=seconds)
+        options["expires"] = now + timedelta(seconds=lasts)
     if rate is not None:
         options["rate"] = rate
     if origin is not None:

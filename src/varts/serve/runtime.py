@@ -18,8 +18,9 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
+from varts.live.arguments import check_contexts
 from varts.serve.background import Answer, Background, Key, open_experiment
-from varts.serve.errors import Problem
+from varts.serve.errors import Problem, refusing
 from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
@@ -176,6 +177,7 @@ class Running:
     def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
+        self.decided = metrics.decisions.labels(experiment.name)
         self._doubted = -math.inf  # when a refused decision last raised a doubt
         self.deciding: Batcher[Asked, Decision] = Batcher(
             self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
@@ -198,6 +200,17 @@ class Running:
             return question(self.experiment)
         except StoreError:
             self.stale = True
+            raise
+
+    def check_contexts(self, contexts: Sequence[Any]) -> None:
+        """Refuse a request with a wrong context before anything is decided: its client would not
+        learn the ids of the other decisions."""
+        experiment = self.experiment
+        try:
+            with refusing():
+                check_contexts(experiment.name, experiment.features, contexts, len(contexts))
+        except Problem:
+            self._doubt()
             raise
 
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:

@@ -55,6 +55,8 @@ async def decide_several(request: Request) -> Response:
         raise Problem("forbidden", "a public token may not choose ids; leave them out")
     fresh = iter(new_ids(process_clock(), len(asked)))
     wanted = [(next(fresh) if one.id is None else one.id, one.unit, one.context) for one in asked]
+    running = await request.app.state.service.running(request.path_params["name"])
+    running.check_contexts([one.context for one in asked])
     return JSONResponse(DecisionsMade(decisions=await _decide(request, wanted)))
 
 
@@ -76,7 +78,7 @@ async def _decide(request: Request, asked: Sequence[Asked]) -> list[DecisionMade
         _check_features(running)
     outcomes = await running.deciding.submit(asked)
     made = [one for one in outcomes if isinstance(one, Decision)]
-    service.metrics.decisions.labels(name).inc(len(made))
+    running.decided.inc(len(made))
     if len(made) < len(asked):
         raise _refusal(asked, outcomes)
     if actor.token is None or not actor.is_public:

@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -79,7 +78,7 @@ def viewer_of(request: Request) -> Actor:
     """Who looks at a page; nobody gets buttons where nothing can be changed."""
     actor: Actor = request.state.actor
     if request.app.state.service.store.read_only:
-        return replace(actor, scopes=frozenset({"read"}))
+        return actor._replace(scopes=frozenset({"read"}))
     return actor
 
 
