@@ -13,7 +13,6 @@ from varts.live.report.report import report_of
 from varts.live.store.transaction import Traffic
 from varts.live.store.url import read_url
 from varts.serve import background
-from varts.serve import background
 from varts.serve.api import analysis
 from varts.serve.background import Background
 from varts.serve.routes import ENDPOINTS

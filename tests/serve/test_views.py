@@ -108,8 +108,14 @@ def test_forms_are_taken_from_our_own_pages_alone(guarded, endpoint, site):
     headers = log_in(guarded, CALLERS["admin"][0])
     headers |= {} if site is None else {"Sec-Fetch-Site": site}
     status = answered(guarded, endpoint, None, **headers).status_code
-    let_in = endpoint.method == "GET" or site == "same-origin"
+    let_in = site == "same-origin" or (endpoint.method == "GET" and site is None)
     assert (status == 403) == (not let_in)
+    opened = {
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }  # from a chat
+    status = answered(guarded, endpoint, None, **headers, **opened).status_code
+    assert (status == 403) == (not let_in and endpoint.method != "GET")
 
 
 def test_every_form_has_its_place_in_the_table_and_no_page_is_in_that_of_programs():
@@ -139,8 +145,8 @@ def test_nobody_is_sent_elsewhere(shop, path):
 
 def test_a_wrong_token_is_told_so_on_the_page(shop):
     for token, words in (
-        ("varts_wrong", "This is no token that can log in."),
-        (CALLERS["public"][0], "This is no token that can log in."),
+        ("varts_wrong", "This token can't be used to log in."),
+        (CALLERS["public"][0], "This token can't be used to log in."),
         (CALLERS["decide"][0], "The token decide lacks the scope read."),
     ):
         answer = send(shop, "/login", {}, token=token)
@@ -422,7 +428,7 @@ def test_an_experiment_is_made_with_a_prior_in_words(shop):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"name": "price"}, "Name must be a new one, got that of an experiment, 'price'."),
+        ({"name": "price"}, "Name must be a new one, got that of the experiment 'price'."),
         ({"name": "a/b"}, "Name must be letters, digits, dots and dashes, at most 100, got 'a/b'."),
         ({"arms": ""}, "Arms must "),
         ({"arms": "a\na"}, "Arms must "),
@@ -441,7 +447,7 @@ def test_a_new_experiment_that_cannot_be_is_refused_with_what_was_typed(shop, ch
 def test_nobody_makes_an_experiment_that_their_token_is_not_for(shop):
     cookie = log_in(shop, CALLERS["other experiment"][0])
     answer = send(shop, "/new", cookie, **NEW)
-    assert error_of(answer) == "Name must be one that the token is for, got 'shipping'."
+    assert error_of(answer) == "The token other is not for the experiment 'shipping'."
     assert send(shop, "/new", cookie, **{**NEW, "name": "banner-2"}).status_code == 303
 
 

@@ -26,7 +26,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from varts._validation import integer
+from varts._validation import choice, integer
 from varts.live import (
     Experiment,
     History,
@@ -51,6 +51,7 @@ from varts.serve.schemas import MOST_ARMS
 from varts.serve.web import STATIC, create, experiment, listing, login, plan, refusal, what_if
 from varts.serve.web.changes import describe_changes
 from varts.serve.web.charts.course import Band, moment_text
+from varts.serve.web.experiment import AXES
 from varts.serve.web.forms import (
     FORMS,
     Sent,
@@ -244,6 +245,8 @@ async def _show(
     """The page of an experiment; after a refused form, with why, and with what had been typed."""
     service: Service = request.app.state.service
     viewer = viewer_of(request)
+    with refusing():
+        choice("by", by, AXES)
     made = (await service.running(request.path_params["name"])).experiment
     name, background = made.name, service.background
     seen = await service.read(background.look, name)
@@ -338,7 +341,7 @@ async def create_experiment(request: Request) -> Response:
         await commands.create(service, actor, new.name, new.arms, new.options, must_be_new=True)
     except (Problem, LiveError) as error:
         problem = refusal_of(error)
-        return show(create.page(viewer_of(request), sent, problem.detail), problem.kind.status)
+        return show(create.page(viewer_of(request), sent, problem.detail), 422)
     return see(experiment_path(new.name))
 
 
@@ -403,8 +406,9 @@ def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
             await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
         except (Problem, LiveError) as error:
             problem, kept = refusal_of(error), sent if form == "configure" else None
-            said = FIRST if problem.slug == "changed" else problem.detail
-            return await _show(request, "rewards", problem.kind.status, said, kept)
+            if problem.slug == "changed":
+                return await _show(request, status=412, error=FIRST)
+            return await _show(request, status=422, error=problem.detail, sent=kept)
         return see(experiment_path(name))
 
     return change
