@@ -74,7 +74,7 @@ def main():
         with service(url, folder) as served:
             found = measure(served, asked.rounds, asked.seconds, asked.clients, asked.idle)
     for without, beside in found:
-        print(f"{without:,.0f} pairs a second; {beside:,.0f} beside {asked.idle:,} idle connections")
+        print(f"{without:,.0f} pairs a second; {beside:,.0f} beside {asked.idle:,} idle ones")
     without, beside = zip(*found, strict=True)
     kept = ratio(beside, without)
     print(f"ratio {kept:.2f}, at least {GOAL}")

@@ -62,6 +62,8 @@ LARGEST_REQUEST = 10_000_000  # bytes as sent, including the framing of chunks
 LIBRARIES = (
     "encodings.ascii",
     "encodings.unicode_escape",
+    "multiprocessing.popen_spawn_posix",
+    "multiprocessing.resource_tracker",
     "varts.checks.log",
     "varts.checks.misfit",
     "varts.evaluation.evaluate",
