@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -574,8 +575,8 @@ class Background:
                 return found
             work = self._works.get(key)
             if work is None and (found is None or self._owner(key[0]).left(self._clock()) > 0):
-                short = moment.rows <= SHORT or self._store.memory
-                work = self._begin(key, moment, about(key[0], read), short)
+                call = about(key[0], read)
+                work = self._begin(key, moment, call, self._runs_here(moment.rows))
             if work is None or (found is not None and found.seconds >= patience):
                 return found
             left = work.since + patience - self._clock()
@@ -638,6 +639,10 @@ class Background:
 
     # ------------------------------------------------------------------ running
 
+    def _runs_here(self, rows: float) -> bool:
+        """Whether a call that reads some rows runs in a thread of this process."""
+        return self._store.memory or rows <= SHORT
+
     def _begin(self, key: Key, moment: Moment | None, call: Call, here: bool = False) -> Work:
         self._enter(self._owner(key[0]))
         work = Work(key, moment, call, here, self._clock())
@@ -669,15 +674,14 @@ class Background:
         return answer
 
     async def run(
-        self, owner: Any, call: Call, *, short: bool = False, let_in: bool = False
+        self, owner: Any, call: Call, *, rows: float = math.inf, let_in: bool = False
     ) -> Any:
         """Run a call about the store whose result is not kept, and return it.
 
         Args:
             owner: Calls of the same owner run one after the other.
             call: The call.
-            short: Whether it takes so little that a thread may run it. A thread runs all calls
-                about a store in memory.
+            rows: How many rows it reads at most. A thread reads a few rows, or a store in memory.
             let_in: Whether this goes on with something that was begun, and is never refused.
 
         Raises:
@@ -685,7 +689,7 @@ class Background:
         """
         state = self._owner(owner)
         self._enter(state, let_in)
-        work = Work(("",), None, call, short or self._store.memory, self._clock())
+        work = Work(("",), None, call, self._runs_here(rows), self._clock())
         task = asyncio.create_task(self._run(work, state, lambda: None))
         self._once.add(task)
         task.add_done_callback(self._forget)
