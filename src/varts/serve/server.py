@@ -52,7 +52,9 @@ ACCEPTS_PER_TURN = 32  # connections accepted before requests get their turn
 ACCEPT_PAUSE_SECONDS = 0.1  # after a connection couldn't be accepted
 CHECK_SECONDS = 1.0  # between two looks at who keeps the service waiting
 LARGEST_PIECE = 65_536  # bytes of a response that are passed on at a time
+SEND_BUFFER = 262_144  # bytes that the system buffers; it would take megabytes
 MOST_HEADERS = 100
+MOST_PIPELINED = 16  # requests sent before the response to an earlier one
 LARGEST_REQUEST = 10_000_000  # bytes as sent, including the framing of chunks
 
 # Requests need these in addition to the imports above. They are loaded before the service listens:
@@ -301,6 +303,7 @@ class Server(uvicorn.Server):
         await super().startup([])
         self._listener = sockets[0]
         self._listener.setblocking(False)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self._listener.listen(BACKLOG)
         self._resume()
         self._on_start()
@@ -583,6 +586,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Wait for the rest of the headers."""
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("too many requests at once")  # ends the parser
         super().on_message_begin()
         self._headers = self._header_bytes = 0
         self._in_headers = True
@@ -645,9 +650,12 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that can't be parsed, or whose headers are too large."""
+        """Answer a request that can't be parsed, or is too large."""
         if self._is_too_large():
             self._refuse()
+        elif len(self.pipeline) >= MOST_PIPELINED:
+            self._connections.note("large", "a client sent too many requests at once")
+            self.abort()
         else:
             super().send_400_response(msg)
 
