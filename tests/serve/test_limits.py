@@ -260,6 +260,20 @@ def test_a_connection_that_waits_for_the_service_is_not_closed_for_another_one()
             connection.close()
 
 
+def test_a_closed_connection_is_forgotten_although_its_response_is_not_complete():
+    """Otherwise it would be closed for every new connection, and make no room."""
+    large = b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Local(max_connections=3, write_timeout=0.4) as local:
+        with local.connect() as connection:
+            connection.sendall(2 * large)  # the first response goes on after the connection is lost
+            wait_until(lambda: local.closed("stalled") == 1)
+            wait_until(lambda: local.open() == 0 and not local.server.server_state.tasks)
+        assert not local.server.connections._waiting
+        with many(5, local.connect) as later:
+            wait_until(lambda: local.closed("displaced") == 2)
+            assert [is_open(one) for one in later] == [False, False, True, True, True]
+
+
 def test_an_upload_that_stalls_makes_room():
     """Its client could be slow on purpose, so that it isn't more important than an idle one."""
     start = b"PUT /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"

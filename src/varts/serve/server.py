@@ -460,7 +460,12 @@ class Connections:
                 del self._counts[address]
 
     def start_waiting(self, connection: Connection) -> None:
-        """Note that a connection waits for its client, from now on if it didn't already."""
+        """Note that a connection waits for its client, from now on if it didn't already.
+
+        A connection that is closed doesn't wait, even if its requests are still being answered.
+        """
+        if connection.aborted or connection not in self._open:
+            return
         self._waiting.setdefault(connection)
         if (address := connection.address) is not None:
             self._waiting_by_address.setdefault(address, {}).setdefault(connection)
@@ -539,7 +544,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(**options)
         self.address = address
         self._connections, self._settings = connections, connections.settings
-        self._aborted = False
+        self.aborted = False
         self._deadline = math.inf  # for what the client has to send next
         self._answering = False  # from the headers of a request to the end of its response
         self._expecting_headers = True
@@ -553,7 +558,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
-        if self._aborted:
+        if self.aborted:
             transport.abort()
         else:
             self._wait(self._settings.request_timeout)
@@ -587,7 +592,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Wait for the rest of the headers."""
         if len(self.pipeline) >= MOST_PIPELINED:
-            raise ValueError("too many requests at once")  # ends the parser
+            raise ValueError("the client sent too many requests at once")  # ends the parser
         super().on_message_begin()
         self._headers = self._header_bytes = 0
         self._in_headers = True
@@ -632,7 +637,7 @@ class Connection(HttpToolsProtocol):
 
     def abort(self) -> None:
         """Close the connection at once, or as soon as it has a transport."""
-        self._aborted = True
+        self.aborted = True
         if self.transport is not None:
             self.transport.abort()
 
