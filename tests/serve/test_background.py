@@ -4,6 +4,7 @@ import asyncio
 import errno
 import multiprocessing
 import os
+import resource
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -495,6 +496,26 @@ def test_a_worker_that_cannot_be_started_fails_one_request(exp, monkeypatch, cod
     run(test, exp.store)
 
 
+def test_a_process_without_file_descriptors_recovers(exp):
+    """As after a flood of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def test(made):
+        await made.answer(("price", "small"), at(0), pid)  # what it needs, it has opened
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+        try:
+            for _ in range(3):
+                with pytest.raises(NotStarted, match="too many open files"):
+                    await made.answer(("price", "a"), at(1, 99), pid)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert (await made.answer(("price", "a"), at(1, 99), pid)).value != os.getpid()
+
+    run(test, exp.store)
+
+
 @in_processes
 def test_a_worker_that_died_while_idle_is_replaced(exp):
     async def test(made):
@@ -539,6 +560,20 @@ def test_a_worker_leaves_no_files_behind(exp, tmp_path, monkeypatch):
 
     run(test, exp.store)
     assert not list(tmp_path.glob("varts-*"))
+
+
+def test_a_sandbox_that_forbids_nice_is_no_reason_to_fail(monkeypatch):
+    """As the systemd unit does, with SystemCallFilter=~@resources."""
+    asked = []
+
+    def forbid(*arguments, **options):
+        asked.append(arguments)
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "nice", forbid)
+    monkeypatch.setattr("pathlib.Path.write_text", forbid)
+    background._give_way()
+    assert len(asked) == 2
 
 
 def leave_file(experiment):

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.concurrency import run_in_threadpool
@@ -612,6 +613,11 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Let the application wait for the body, with a deadline of its own."""
+        if not self.url.startswith((b"/", b"*")):
+            # The host of an absolute URL replaces the Host header (RFC 9112, 3.2.2).
+            host = urlsplit(self.url).netloc
+            self.headers[:] = [one for one in self.headers if one[0] != b"host"]
+            self.headers.append((b"host", host))
         super().on_headers_complete()
         self._in_headers = self._expecting_headers = False
         self._answering, self._deadline = True, math.inf
