@@ -13,11 +13,10 @@ import varts
 from tests.serve.scenes import ADMIN, BUYS, NOW, READER, played, price_paid, shop
 from varts.live.options import Options
 from varts.live.report.text import arm_cells
-from varts.serve.pages import (
-    ANYBODY,
+from varts.serve.web import (
     FORMS,
     STATIC,
-    Viewer,
+    Actor,
     create,
     experiment,
     listing,
@@ -26,8 +25,8 @@ from varts.serve.pages import (
     refusal,
     what_if,
 )
-from varts.serve.pages.changes import describe_changes
-from varts.serve.pages.forms import (
+from varts.serve.web.changes import describe_changes
+from varts.serve.web.forms import (
     FLAGS,
     GROUPS,
     LABELS,
@@ -38,7 +37,7 @@ from varts.serve.pages.forms import (
     read_target,
     typed_options,
 )
-from varts.serve.pages.listing import Listed
+from varts.serve.web.listing import Listed
 
 NASTY = "<script>alert(1)</script>"
 WORDS = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"}
@@ -310,7 +309,7 @@ def test_a_stopped_experiment_offers_a_restart_and_no_other_change(shop_scene):
 
 
 def test_a_service_without_tokens_has_nobody_to_log_out(shop_scene):
-    page = checked(experiment_page(*shop_scene, viewer=ANYBODY))
+    page = checked(experiment_page(*shop_scene, viewer=Actor(None, frozenset({"admin"}))))
     assert "Log out" not in page.text and "Stop…" in page.text and "New" in page.text
 
 
@@ -603,7 +602,7 @@ def test_login_and_refusals():
     assert page.named("input")[0]["value"] == '/"><b>'
     assert "Log out" not in page.text
     checked(refusal.page(None, "Not found", "unknown experiment 'x'"))
-    checked(refusal.page(Viewer(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
+    checked(refusal.page(Actor(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
 
 
 def test_scopes():

@@ -12,10 +12,13 @@ from varts.live import StoreError
 from varts.live.report.report import report_of
 from varts.live.store.transaction import Traffic
 from varts.live.store.url import read_url
-from varts.serve import reading, standings
-from varts.serve.endpoints import ENDPOINTS
-from varts.serve.metrics import MOST_ARMS_COUNTED
+from varts.serve import background
+from varts.serve.api import analysis
+from varts.serve.background import Background
+from varts.serve.routes import ENDPOINTS
+from varts.serve.telemetry import MOST_ARMS_COUNTED
 from varts.serve.tokens import Tokens, new_token
+from varts.serve.web import handlers
 
 E = "/v1/experiments/price"
 ANY = {"If-Match": "*"}
@@ -65,21 +68,21 @@ def test_a_leader_is_the_one_of_the_report_whatever_the_goal_and_who_is_paused(t
                 if n % 10 == 9:
                     exp.pause_arm("9") if n == 19 else exp.resume_arm("9")
                 expected = report_of("p", exp.state, Traffic({}, {}))
-                found = standings.Standings(exp.store).p_best("p", exp.state)
+                found = Background(exp.store).p_best("p", exp.state)
                 frame = zip(expected.frame["arm"], expected.frame["p_best"], strict=True)
                 assert found == {arm: chance for arm, chance in frame if chance is not None}
-            (one,) = standings.Standings(exp.store).walk(lambda name: True)
+            (one,) = Background(exp.store).standings(lambda name: True)
             assert one.best == expected.best is not None
 
 
 def test_p_best_is_computed_once_for_every_state(shared, monkeypatch):
     computed = []
 
-    def counted(state, compute=standings.p_best_in_play):
+    def counted(state, compute=background.p_best_in_play):
         computed.append(state.version)
         return compute(state)
 
-    monkeypatch.setattr(standings, "p_best_in_play", counted)
+    monkeypatch.setattr(background, "p_best_in_play", counted)
     first = shared.ok("GET", "/v1/experiments")
     assert shared.ok("GET", "/v1/experiments") == first and len(computed) == 1
     shared.ask("GET", "/metrics")
@@ -190,7 +193,7 @@ def test_a_history_is_that_of_the_library(shared):
 
 def test_a_history_that_is_too_long_is_refused(price, monkeypatch):
     learn(price, 30)
-    monkeypatch.setattr(reading, "MOST_ROWS", 20)
+    monkeypatch.setattr(analysis, "MOST_ROWS", 20)
     assert len(price.ok("GET", f"{E}/history?points=6")["points"]) == 6
     detail = price.refused(422, "refused", "GET", f"{E}/history?points=7")
     assert detail.endswith("at every checkpoint, got 21")
@@ -220,6 +223,86 @@ def test_the_log_comes_in_pages_that_make_up_the_whole(shared):
         shared.refused(400, "invalid", "GET", f"{E}/log?{query}")
 
 
+def test_a_whole_log_is_read_page_by_page(shared, monkeypatch):
+    whole = shared.ask("GET", f"{E}/log").text
+    assert whole.count("\n") == 60
+    secret, token = new_token("board", ["read"])
+    shared.admission.tokens = Tokens([shared.operator, token])
+    hidden = shared.ask("GET", f"{E}/log", token=secret).text
+    assert [json.loads(line)["unit"] for line in hidden.splitlines()] == 60 * [None]
+    calls = []
+    read = analysis.read_log_page
+
+    def counted(experiment, after, limit, hidden):
+        calls.append(limit)
+        return read(experiment, after, limit, hidden)
+
+    monkeypatch.setattr(analysis, "read_log_page", counted)
+    for size in (1, 7, 20, 59, 60, 61):
+        monkeypatch.setattr(analysis, "LINES_PER_PAGE", size)
+        assert shared.ask("GET", f"{E}/log").text == whole
+        assert calls == (60 // size + 1) * [size]
+        calls.clear()
+    assert shared.ask("GET", f"{E}/log", token=secret).text == hidden
+    # A page is never larger, whatever is asked for, and says where the next one is.
+    monkeypatch.setattr(analysis, "LINES_PER_PAGE", 7)
+    page = shared.ask("GET", f"{E}/log?limit=50")
+    assert page.text == "".join(whole.splitlines(keepends=True)[:7])
+    assert page.links["next"]["url"].endswith("limit=50")
+    assert shared.service.streams == 0
+
+
+def test_whole_logs_that_are_sent_at_a_time_are_bounded(price):
+    price.service.streams = analysis.MOST_STREAMS
+    detail = price.refused(503, "busy", "GET", f"{E}/log")
+    assert detail == "16 logs are being sent; repeat the request, or ask for pages"
+    assert price.ask("GET", f"{E}/log?limit=5").status_code == 200
+
+
+def test_answers_from_the_log_say_as_of_which_version_and_are_kept(shared, monkeypatch):
+    read = []
+    evaluate = varts.live.Experiment.evaluate
+    monkeypatch.setattr(
+        varts.live.Experiment,
+        "evaluate",
+        lambda self, **asked: read.append(1) or evaluate(self, **asked),
+    )
+    version = str(shared.ok("GET", E)["version"])
+    for path in ("check", "history"):
+        assert shared.ask("GET", f"{E}/{path}").headers["varts-version"] == version
+    for _ in range(3):
+        found = shared.ask("POST", f"{E}/evaluate", {"always": "12"})
+        assert found.headers["varts-version"] == version
+    assert len(read) == 1
+    shared.ok("PUT", f"{E}/decisions/visit-0/reward", {"value": 3})
+    found = shared.ask("POST", f"{E}/evaluate", {"always": "12"})
+    assert found.headers["varts-version"] == str(int(version) + 1) and len(read) == 2
+
+
+def test_a_page_that_has_not_changed_takes_one_transaction(shared, monkeypatch):
+    monkeypatch.setattr(handlers, "ago", lambda moment, now: "just now")  # it changes every second
+    monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 60.0)
+    page = "/experiments/price"
+    known = {"If-None-Match": shared.ask("GET", page).headers["etag"]}
+    engine, begun = shared.service.store.engine, []
+    begin = engine.transaction
+
+    def counted(*arguments, **options):
+        begun.append(options)
+        return begin(*arguments, **options)
+
+    monkeypatch.setattr(engine, "transaction", counted)
+    assert shared.ask("GET", page, headers=known).status_code == 304
+    assert len(begun) == 1 and not begun[0].get("write")
+    assert shared.ask("GET", page).status_code == 200
+    assert len(begun) > 2  # negative control: a page that is drawn takes more
+
+
+def test_reward_by_age_needs_a_window(price):
+    detail = price.refused(422, "refused", "GET", f"{E}/reward-by-age")
+    assert "has no window" in detail
+
+
 # ------------------------------------------------------------------------------ reading only reads
 
 READS = [one for one in ENDPOINTS if not one.writes and "{name}" in one.path]
@@ -235,7 +318,7 @@ def make_older(url):
 
 def test_what_reads_settles_nothing(tmp_path, monkeypatch):
     """Overdue decisions stay as they are; only the clock settles, which is stopped here."""
-    monkeypatch.setattr("varts.serve.service.TICK_SECONDS", 1e9)
+    monkeypatch.setattr("varts.serve.runtime.TICK_SECONDS", 1e9)
     url = f"sqlite:///{tmp_path / 'varts.db'}"
     with Serving(url) as made:
         made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 30, "missing": 0})

@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from varts.serve import app, patience, run
+from varts.serve import server
 from varts.serve.settings import Settings
 from varts.serve.tokens import new_token
 
@@ -35,9 +35,9 @@ def during(monkeypatch, capsys):
             os.kill(os.getpid(), signal.SIGTERM)
 
         failures, visitor = [], threading.Thread(target=come_and_go)
-        usual = run.say_address
-        monkeypatch.setattr(run, "say_address", say)
-        run.serve(settings)
+        usual = server.say_address
+        monkeypatch.setattr(server, "say_address", say)
+        server.serve(settings)
         visitor.join()
         if failures:
             raise failures[0]
@@ -97,10 +97,7 @@ def test_a_token_file_is_read_again_when_told(during, tmp_path):
     during(Settings(store="memory://", port=0, token_file=file), visit)
 
 
-def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during, monkeypatch):
-    monkeypatch.setattr(patience, "HEADER_SECONDS", 0.2)
-    monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
-
+def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during):
     def visit(address, printed):
         host, port = address.split(":")
 
@@ -124,7 +121,7 @@ def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during, monkeypatch):
         twice = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         assert said_to(twice, twice, b"GET").count(b'{"status":"alive"}') == 2
 
-    during(Settings(store="memory://", port=0), visit)
+    during(Settings(store="memory://", port=0, request_timeout=0.2), visit)
 
 
 def test_a_socket_with_a_path_is_for_this_user_and_goes_with_the_service(during, tmp_path):
@@ -138,7 +135,7 @@ def test_a_socket_with_a_path_is_for_this_user_and_goes_with_the_service(during,
         with httpx.Client(transport=transport) as http:
             assert http.get("http://localhost/readyz").json() == {"status": "ready"}
             taken = pytest.raises(OSError, match="cannot be listened on: address already in use")
-            with taken, run.listen(Settings(uds=path)):
+            with taken, server.listen(Settings(uds=path)):
                 pass
 
     during(Settings(store="memory://", uds=path, no_auth=True), visit)
