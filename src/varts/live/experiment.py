@@ -957,25 +957,32 @@ def open_experiment(
         experiment = Experiment(name, place)
         if created:
             return experiment
-    _check_agreement(experiment, arms, seed, groups, options)
+    check_agreement(name, experiment.state.config, arms, groups, options)
+    if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
+        raise ValueError(f"seed must be that of the experiment {name!r}, got another")
     return experiment
 
 
-def _check_agreement(
-    experiment: Experiment,
+def check_agreement(
+    name: str,
+    config: Config,
     arms: Sequence[str] | None,
-    seed: int | None,
     groups: Mapping[str, str] | None,
     options: Mapping[str, Any],
 ) -> None:
-    """Refuse to open an experiment as something that it isn't."""
-    config, name = experiment.state.config, experiment.name
+    """Refuse to open an experiment as something that it isn't.
+
+    Args:
+        name: The experiment's name.
+        config: Its configuration.
+        arms: The arms that the caller named, if any.
+        groups: The group of each arm.
+        options: The options that the caller gave.
+    """
     names = config.arms if arms is None else tuple(check_arms(arms))
     if names != config.arms[: len(names)] or len(names) < config.initial:
         both = printable(f"{', '.join(config.arms)}, got {', '.join(names)}")
         raise ValueError(f"arms must be those of the experiment {name!r}, {both}")
-    if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
-        raise ValueError(f"seed must be that of the experiment {name!r}, got another")
     check_options(name, config, names, groups, options)
 
 
