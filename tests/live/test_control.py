@@ -15,8 +15,8 @@ from varts.cli.experiment_text import show_report
 from varts.client.reading import read_report
 from varts.live.report.control import Control, difference, lift
 from varts.live.report.text import control_cells, control_titles
-from varts.serve.pages.experiment import page
-from varts.serve.pages.rendering import Viewer
+from varts.serve.web.experiment import page
+from varts.serve.web.render import Viewer
 
 ARMS = ["9", "12", "15"]
 GAPS = np.random.default_rng(3).normal(size=400)

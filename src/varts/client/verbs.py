@@ -47,6 +47,7 @@ from varts.live.arguments import (
 from varts.live.audit.export import check_suffix, log_schema, write_log
 from varts.live.audit.history import History, check_spacing
 from varts.live.audit.records import ChangeRecord, DecisionRecord
+from varts.live.core.allocation import FALLBACK
 from varts.live.core.state import Config, State
 from varts.live.decide import Decision, new_ids
 from varts.live.errors import Changed, StoreError
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
 
 EVENTS_PER_PAGE = 100
 LOOKS = 5  # at an experiment that others keep changing, before one of our own changes gives up
-FALLBACK = "fallback"  # the reason of a decision that the client made without the service
 MOST_FALLBACKS = 10_000  # decisions and rewards that wait for the service
 PAUSE_SECONDS = 5.0  # after the service refused or lost what waits
 TIMES = ("time", "settled_time")  # columns of a log
@@ -174,7 +174,12 @@ class Verbs:
             made.update(zip((one["id"] for one in batch), found, strict=True))
         if default is None:
             return [made[id] for id in names]
-        return self._fall_back(default, names, whom, made, keep_ids=own is not None)
+        version = 0 if self.state is None else self.state.version
+        for id, unit in zip(names, whom, strict=True):
+            if id not in made:
+                made[id] = Decision(id, default, 1.0, version, FALLBACK)
+                self.fallbacks.add(made[id], unit)
+        return [made[id] for id in names]
 
     def _check_default(self, default: str | None) -> Conversation[None]:
         """Refuse a default that is no arm, now and not only when the service is unavailable."""
@@ -185,26 +190,6 @@ class Verbs:
             known_arm((yield from self.look()).config, default)
         except StoreError:
             return
-
-    def _fall_back(
-        self,
-        arm: str,
-        ids: Sequence[str],
-        units: Sequence[str | None],
-        made: dict[str, Decision],
-        keep_ids: bool,
-    ) -> list[Decision]:
-        """Return all decisions; those that the service didn't make get the default arm."""
-        missing = [id for id in dict.fromkeys(ids) if id not in made]
-        # The service may have made a decision whose response was lost, possibly for another arm. A
-        # new id keeps it apart from the fallback.
-        new = missing if keep_ids else new_ids(process_clock(), len(missing))
-        version = 0 if self.state is None else self.state.version
-        whose = dict(zip(reversed(ids), reversed(units), strict=True))  # the first one counts
-        for id, name in zip(missing, new, strict=True):
-            made[id] = Decision(name, arm, 1.0, version, FALLBACK)
-            self.fallbacks.add(made[id], whose[id])
-        return [made[id] for id in ids]
 
     def record_fallbacks(
         self,
