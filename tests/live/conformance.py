@@ -976,9 +976,9 @@ class StoreConformance(CorrectionConformance):
             ("expired", None, "fallback")
         }
         if exp.options.window is not None:
+            exp.record_fallbacks([("f5", "9", None)])
+            clock.advance(61)
             with pytest.raises(ExpiredDecision):
-                exp.record_fallbacks([("f5", "9", None)])
-                clock.advance(61)
                 exp.reward("f5", 1.0)
 
         for process in (exp, begin()):
@@ -1219,7 +1219,7 @@ class StoreConformance(CorrectionConformance):
             ({"kind": "foo"}, "unknown kind of event 'foo'"),
             ({"kind": CONFIGURE, "body": {}}, "it has no 'options'"),
             ({"kind": CONFIGURE, "body": {"options": [7]}}, "list"),
-            ({"kind": "pause-arm", "body": {"arm": "never"}}, "not in tuple"),
+            ({"kind": "pause-arm", "body": {"arm": "never"}}, "unknown arm 'never'"),
             ({"kind": "create", "body": {}}, "unknown kind of event 'create'"),
         ],
         ids=lambda one: one["kind"] if isinstance(one, dict) else "",

@@ -34,6 +34,7 @@ from varts.live.arguments import (
     Rewards,
     check_contexts,
     check_each,
+    check_fallback,
     check_list,
     check_new_arms,
     check_note,
@@ -95,9 +96,15 @@ class Verbs:
     def __init__(self, name: str, default: str | None = None) -> None:
         self.name, self.default = name, default
         self.state: State | None = None  # as of the last look
-        self.tag: str | None = None  # the ETag of that state, if the service sent it
+        self.etag: str | None = None  # of that state, if the service sent it
         self.is_stale = True  # whether there was a request since
         self.fallbacks = Fallbacks()
+
+    @property
+    def tag(self) -> str | None:
+        """Names the configuration, if the service sent it: the ETag up to the dot. The version
+        follows, which counts rewards, too."""
+        return None if self.etag is None else self.etag.partition(".")[0]
 
     # ------------------------------------------------------------------ decisions
 
@@ -206,20 +213,13 @@ class Verbs:
         Returns:
             For each of them "recorded", "duplicate" if it was there already, or an error.
         """
-        sent = [
-            {
-                "id": check_text("id", id),
-                "arm": check_text("arm", arm),
-                "unit": None if unit is None else check_text("unit", unit),
-            }
-            for id, arm, unit in items
-        ]
-        outcomes: list[str | Exception] = []
+        sent, all_outcomes = check_each(check_list("fallbacks", items), _write_fallback)
+        found: list[str | Exception] = []
         for batch in batches(sent):
-            outcomes += yield from self._post(
+            found += yield from self._post(
                 "fallbacks", {"decisions": batch}, _results_for(batch, _fallback_outcome)
             )
-        return outcomes
+        return all_outcomes(found)
 
     def flush(self) -> Conversation[None]:
         """Send all decisions and rewards that wait for the service."""
@@ -449,7 +449,7 @@ class Verbs:
         response = yield request
         state = response.read(read_experiment)
         self.state, self.is_stale = state, False
-        self.tag = response.headers.get("etag", "").removeprefix("W/").strip('"') or None
+        self.etag = response.headers.get("etag", "").removeprefix("W/").strip('"') or None
         yield from self._send_waiting()
         return state
 
@@ -502,7 +502,7 @@ class Verbs:
     def _remember(self, state: State) -> None:
         """Keep a state that came with a report."""
         if self.state is None or state.revision != self.state.revision:
-            self.tag = None
+            self.etag = None
         self.state, self.is_stale = state, False
 
     def decision(
@@ -818,13 +818,14 @@ class Verbs:
             if expected not in (None, now):
                 raise changed_since(self.name, expected, now or "unknown")
             strict = only_if_seen or expected is not None
-            if strict and self.tag is None:
-                raise StoreError("the service didn't send the ETag of the experiment")
+            if strict and self.etag is None:
+                raise MalformedResponse("the service didn't send the ETag of the experiment")
+            body = {**body_for(state), **reason}
             request = Request(
                 method=method,
                 path=path_of(self.name, *path),
-                body={**body_for(state), **reason},
-                headers={"If-Match": f'"{self.tag}"' if strict else "*"},
+                body=body,
+                headers={"If-Match": f'"{self.etag}"' if strict else "*"},
                 repeatable=not strict,
             )
             try:
@@ -993,6 +994,11 @@ def _write_reward(
     """One reward of several, without the fields that it doesn't have."""
     beside = {"metrics": dict(metrics) or None, "key": key}
     return {"id": id, "value": value, **{k: v for k, v in beside.items() if v is not None}}
+
+
+def _write_fallback(item: Any) -> dict[str, Any]:
+    """One fallback of several."""
+    return dict(zip(("id", "arm", "unit"), check_fallback(item), strict=True))
 
 
 def write_options(options: Options, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from varts.live.arguments import (
     check_arms,
     check_contexts,
     check_each,
+    check_fallback,
     check_list,
     check_new_arms,
     check_note,
@@ -51,7 +52,7 @@ from varts.live.core.allocation import seed_for
 from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
 from varts.live.core.state import Config, State
 from varts.live.decide import Decision, decide, decide_each, stored_unit
-from varts.live.errors import Changed, StoreError, UnknownExperiment
+from varts.live.errors import Changed, Differs, Refused, StoreError, UnknownExperiment
 from varts.live.fallbacks import Fallback, record_fallbacks
 from varts.live.options import GivenOptions, Options, check_flag, stored_prior
 from varts.live.report.report import Report, report_of
@@ -287,14 +288,8 @@ class Experiment:
         """
 
         def check_one(item: Any) -> Fallback:
-            rule = "fallbacks must be tuples of an id, an arm and a unit or None"
-            if not isinstance(item, (tuple, list)):
-                raise TypeError(f"{rule}, got {abbreviate(item)}")
-            if len(item) != 3:
-                raise ValueError(f"{rule}, got {abbreviate(item)}")
-            id, arm, unit = item
-            whom = None if unit is None else check_text("unit", unit)
-            return Fallback(check_text("id", id), check_text("arm", arm), self._stored(whom))
+            id, arm, unit = check_fallback(item)
+            return Fallback(id, arm, self._stored(unit))
 
         checked, outcomes = check_each(check_list("fallbacks", items), check_one)
         return outcomes(record_fallbacks(self._session, checked) if checked else [])
@@ -793,14 +788,14 @@ class Experiment:
 
         Raises:
             Changed: The configuration is not the expected one.
-            ValueError: It has a winner already, and nobody would get it any more.
+            Refused: It has a winner already, and nobody would get it any more.
         """
 
         def stopped(config: Config) -> dict[str, Any]:
             if winner is not None:
                 return {"winner": known_arm(config, winner)}
             if config.winner is not None:
-                raise ValueError(
+                raise Refused(
                     f"winner must be given: everybody gets {config.arms[config.winner]!r} now and "
                     "would get nothing; restart the experiment to continue it"
                 )
@@ -980,6 +975,7 @@ def open_experiment(
     Raises:
         UnknownExperiment: There is no experiment of that name, and no arms to create it with.
         StoreError: The database can't be used.
+        Differs: The experiment exists with other arms, options or another seed.
         ImportError: The store is on PostgreSQL, and psycopg is not installed.
 
     >>> exp = open_experiment("price", arms=["9", "12"], store="memory://")
@@ -1008,7 +1004,7 @@ def open_experiment(
             return experiment
     check_agreement(name, experiment.state.config, arms, groups, options)
     if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
-        raise ValueError(f"seed must be that of the experiment {name!r}, got another")
+        raise Differs(f"seed must be that of the experiment {name!r}, got another")
     return experiment
 
 
@@ -1031,7 +1027,7 @@ def check_agreement(
     names = config.arms if arms is None else tuple(check_arms(arms))
     if names != config.arms[: len(names)] or len(names) < config.initial:
         both = printable(f"{', '.join(config.arms)}, got {', '.join(names)}")
-        raise ValueError(f"arms must be those of the experiment {name!r}, {both}")
+        raise Differs(f"arms must be those of the experiment {name!r}, {both}")
     check_options(name, config, names, groups, options)
 
 
@@ -1055,7 +1051,7 @@ def check_options(
         return
     found = config.options.differences(match_priors(options, arms, groups), len(arms))
     for option, (stored, asked) in found.items():
-        raise ValueError(
+        raise Differs(
             f"{option} of the experiment {name!r} is {abbreviate(stored)}, "
             f"got {abbreviate(asked)}; change it with configure"
         )

@@ -12,9 +12,10 @@ from varts.live.core.sums import Covariates
 # decision without one. ARRIVAL records a reward, a part of it or a correction while the window of
 # its decision is open; the statistics count what the decision has earned when the window closes, by
 # a REWARD. A fallback, which a client chose by itself, is EXPIRED from the beginning; its rewards
-# are ARRIVALs that never count. AMEND, VOID and PART change the reward of a settled decision. REPAIR lists how the
-# caches differed from the log. FORGET means that a unit's name was removed from the log, ERASE that
-# the features of its rewards were removed, too. The others change the configuration.
+# are ARRIVALs that never count. AMEND, VOID and PART change the reward of a settled decision.
+# REPAIR lists how the caches differed from the log. FORGET means that a unit's name was removed
+# from the log, ERASE that the features of its rewards were removed, too. The others change the
+# configuration.
 REWARD, MISSING, EXPIRED, ARRIVAL = "reward", "missing", "expired", "arrival"
 AMEND, VOID, PART = "amend", "void", "part"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
@@ -50,8 +51,8 @@ class Event(NamedTuple):
     # Of a change of configuration, its content. Of a reward: its metrics, whether it is in the
     # holdout, and x, the features of its unit, with the random half that its decision is in. Of a
     # correction also what was counted before. Of an arrival: its metrics, and what it adds: `part`,
-    # `change`, or all of it. Of what settles a fallback, the arm that the client played, and the arm
-    # that was `logged` if the service had made a decision of that id.
+    # `change`, or all of it. Of the event that settles a fallback: the arm that the client played,
+    # and the arm that was `logged` if the service had made a decision of that id.
     body: dict[str, Any] | None = None
     arrives: str | None = None  # the decision whose reward arrives before its window closes
     # Of the decision that the event is about. The log has them with the decision, not here.

@@ -48,7 +48,7 @@ from varts.live.core.events import (
     described,
 )
 from varts.live.core.sums import NO_REWARDS, NO_UNIT, Added, Sums, UnitKey, UnitSums, limited
-from varts.live.errors import UnknownArm
+from varts.live.errors import Refused, UnknownArm
 from varts.live.options import Options, read_features
 from varts.policies import BernoulliTS, Policy
 from varts.stats import ArmStats, faded
@@ -115,7 +115,7 @@ class Config:
     def check(self, before: Config | None = None) -> None:
         """Raise ValueError if it can't be used. Whatever equals `before` is not checked again."""
         if not len(self.active):
-            raise ValueError("at least one arm must stay in play, got none")
+            raise Refused("at least one arm must stay in play, got none")
         self.options.check_floor(len(self.active))
         self.options.check_control(self.arms)
         if before is None or (self.arms, self.options) != (before.arms, before.options):

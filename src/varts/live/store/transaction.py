@@ -495,7 +495,8 @@ AGES = query(
     "JOIN varts_decisions AS d ON d.experiment = a.experiment AND d.id = a.arrives "
     "JOIN varts_events AS s ON s.experiment = a.experiment AND s.decision = a.arrives "
     "WHERE a.experiment = :x AND a.arrives IS NOT NULL AND a.version > :after "
-    "AND a.version <= :last AND s.version <= :last AND a.version < s.version ORDER BY a.version LIMIT :limit"
+    "AND a.version <= :last AND s.version <= :last "
+    "AND a.version < s.version ORDER BY a.version LIMIT :limit"  # later ones are of fallbacks
 )
 
 # ---- all experiments of a store

@@ -26,6 +26,8 @@ from varts.serve.runtime import Service
 from varts.serve.schemas import Answer, Body, EvaluationAsked, Level, Text
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from varts.evaluation.targets import Target
 
 NDJSON = "application/x-ndjson"
