@@ -106,13 +106,12 @@ class Response:
             build: Makes the result from plain values. They come from outside, so any exception that
                 it raises is the fault of the response.
         """
+        body = self.checked().body
         try:
-            value = json.loads(self.checked().body)
+            value = json.loads(body)
         except RecursionError as error:
             raise _malformed("its JSON is nested too deeply") from error
-        except UnicodeDecodeError as error:
-            raise _malformed("it isn't UTF-8") from error
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise _malformed("it isn't JSON") from error
         try:
             return build(value)

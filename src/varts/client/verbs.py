@@ -812,6 +812,10 @@ class Verbs:
         effect would refuse it.
         """
         reason, expected = check_why(note.get("by"), note.get("why")), note.get("expected")
+        if isinstance(expected, str):
+            check_text("expected", expected)
+        elif expected is not None:
+            integer("expected", expected, 0)
         for left in reversed(range(LOOKS)):
             state = yield from self.look()
             now = self.tag if isinstance(expected, str) else state.revision
