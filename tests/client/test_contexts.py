@@ -84,7 +84,7 @@ def test_who_may_not_read_may_say_what_is_known(running, both):
         for wrong, said in NOT_CONTEXTS:
             if not (wrong and isinstance(wrong, dict) and len(str(wrong.get("country"))) > 255):
                 with pytest.raises((TypeError, ValueError), match=f"^{said}"):
-                    only.decide_many(contexts=[HOME, wrong])
+                    only.decide(context=wrong)
         with pytest.raises(ValueError, match=r"contexts must be one per unit \(2\), got 1"):
             only.decide_many(2, contexts=[HOME])
         assert both[1].report().frame["pending"].sum() == pending
