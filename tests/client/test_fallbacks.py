@@ -56,7 +56,7 @@ class Stub:
 
     def _record(self, one):
         if one["id"] in self.refused:
-            return {"id": one["id"], "status": "unknown-arm", "detail": "unknown arm '9'"}
+            return {"id": one["id"], "status": "invalid", "detail": "unknown arm '9'"}
         new = self.fallbacks.setdefault(one["id"], one) is one
         return {"id": one["id"], "status": "recorded" if new else "duplicate"}
 

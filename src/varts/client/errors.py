@@ -64,6 +64,8 @@ OUTCOMES: dict[str, type[Exception]] = {
     "conflict": RewardConflict,
     "invalid": InvalidReward,
 }
+# The same of one decision that was made without the service.
+FALLBACK_OUTCOMES: dict[str, type[Exception]] = {"conflict": DecisionConflict, "invalid": Refused}
 
 
 def error_of(status: int, body: bytes) -> Exception:
@@ -89,16 +91,28 @@ def outcome_of(result: Mapping[str, Any]) -> bool | Exception:
     status = result["status"]
     if status in ("applied", "duplicate"):
         return bool(status == "applied")
-    return refusal_of(result)
+    return _refusal(result, OUTCOMES)
 
 
-def refusal_of(result: Mapping[str, Any]) -> Exception:
-    """Return the error of one item that was refused among several."""
+def fallback_of(result: Mapping[str, Any]) -> str | Exception:
+    """Return the outcome of recording one decision that was made without the service.
+
+    >>> fallback_of({"id": "d", "status": "recorded"})
+    'recorded'
+    """
+    status: str = result["status"]
+    if status in ("recorded", "duplicate"):
+        return status
+    return _refusal(result, FALLBACK_OUTCOMES)
+
+
+def _refusal(result: Mapping[str, Any], kinds: Mapping[str, type[Exception]]) -> Exception:
+    """The error of one item that was refused among several."""
     status, detail = result["status"], result.get("detail")
     if not isinstance(status, str) or not isinstance(detail, str | None):
         raise ValueError("status and detail must be text")
     shown = f"the service answered {status!r}" if detail is None else shorten(detail)
-    return OUTCOMES.get(status, ERRORS.get(status, StoreError))(shown)
+    return kinds.get(status, StoreError)(shown)
 
 
 def read_problem(body: bytes) -> tuple[str, str | None]:

@@ -24,7 +24,7 @@ from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts._validation import abbreviate, integer, real, refusal
 from varts.checks import Checks
-from varts.client.errors import MalformedResponse, outcome_of, refusal_of
+from varts.client.errors import MalformedResponse, fallback_of, outcome_of
 from varts.client.transport import MOST_ITEMS, Conversation, Request, Response, batches, path_of
 from varts.evaluation import Evaluation
 from varts.evaluation.targets import WithFloor, check_target, describe_target
@@ -217,7 +217,7 @@ class Verbs:
         found: list[str | Exception] = []
         for batch in batches(sent):
             found += yield from self._post(
-                "fallbacks", {"decisions": batch}, _results_for(batch, _fallback_outcome)
+                "fallbacks", {"decisions": batch}, _results_for(batch, fallback_of)
             )
         return all_outcomes(found)
 
@@ -243,7 +243,7 @@ class Verbs:
         waiting = self.fallbacks
         batch = next(batches(waiting.unrecorded(MOST_ITEMS)), [])
         if batch:
-            read = _results_for(batch, _fallback_outcome)
+            read = _results_for(batch, fallback_of)
             outcomes = yield from self._sent("fallbacks", {"decisions": batch}, len(batch), read)
             waiting.recorded(zip((one["id"] for one in batch), outcomes, strict=True))
         batch = next(batches(waiting.rewards(MOST_ITEMS)), [])
@@ -1135,11 +1135,6 @@ def _results_for(
         return [outcome(one) for one in results]
 
     return read
-
-
-def _fallback_outcome(result: Mapping[str, Any]) -> str | Exception:
-    status = result["status"]
-    return status if status in ("recorded", "duplicate") else refusal_of(result)
 
 
 def _is_applied(body: Mapping[str, Any]) -> bool:

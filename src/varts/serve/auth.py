@@ -7,7 +7,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
@@ -135,8 +135,7 @@ class Sessions:
         return f"{start}; HttpOnly; SameSite=Lax{secure}"
 
 
-@dataclass(frozen=True)
-class Actor:
+class Actor(NamedTuple):
     """Who is asking, and what they may do.
 
     Args:

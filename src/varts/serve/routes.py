@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from varts._validation import choice
-from varts.serve import plans, schemas, telemetry
-from varts.serve.api import analysis, decisions, experiments, health, ofrep
+from varts.serve import schemas, telemetry
+from varts.serve.api import analysis, decisions, experiments, health, ofrep, plans
 from varts.serve.auth import OPEN
 from varts.serve.errors import KINDS
 from varts.serve.responses import JSON
@@ -108,7 +108,7 @@ ENDPOINTS = (
         handler=decisions.decide_one,
         answers={200: schemas.DecisionMade},
         body=schemas.DecisionAsked,
-        problems=("stopped", "refused"),
+        problems=("stopped", "refused", "decision-conflict"),
     ),
     Endpoint(
         method="PUT",
@@ -233,8 +233,16 @@ ENDPOINTS = (
         handler=decisions.decide_several,
         answers={200: schemas.DecisionsMade},
         body=schemas.DecisionsAsked,
-        problems=("stopped", "refused"),
+        problems=("stopped", "refused", "decision-conflict"),
         public=True,
+    ),
+    Endpoint(
+        method="POST",
+        path=E + "/fallbacks",
+        scope="decide",
+        handler=decisions.record_fallbacks,
+        answers={200: schemas.FallbackResults},
+        body=schemas.FallbacksSent,
     ),
     Endpoint(
         method="PATCH",

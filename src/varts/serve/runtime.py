@@ -18,11 +18,9 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
-from varts.serve.chronicles import Chronicles
-from varts.serve.errors import Problem
-from varts.serve.jobs import Jobs
-from varts.serve.readings import Readings
-from varts.serve.standings import Standings
+from varts.live.arguments import check_contexts
+from varts.serve.background import Answer, Background, Key, open_experiment
+from varts.serve.errors import Problem, refusing
 from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
@@ -156,7 +154,6 @@ class Batcher(Generic[Item, Outcome]):
 WRITERS = 32  # transactions at a time, of different experiments
 READERS = 4
 READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
-SCANNERS = 2  # of whole logs, for as long as it takes
 TICK_SECONDS = 1.0
 DOUBT_SECONDS = 1.0  # between two looks at whether an experiment is still the same
 PROBE_SECONDS = 2.0  # that the store has to show that it can be used
@@ -165,7 +162,8 @@ ENDING_SECONDS = 1.0  # for batches under way when the service ends: nobody wait
 
 T = TypeVar("T")
 Asked = tuple[str, str | None, Mapping[str, Any] | None]  # id, unit, context
-Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, metrics, key
+# An id, a reward, metrics, a key, and whether anybody could have sent it.
+Sent = tuple[str, float, Mapping[str, float | None], str | None, bool]
 
 
 class Running:
@@ -180,6 +178,7 @@ class Running:
     def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
+        self.decided = metrics.decisions.labels(experiment.name)
         self._doubted = -math.inf  # when a refused decision last raised a doubt
         self.deciding: Batcher[Asked, Decision] = Batcher(
             self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
@@ -204,6 +203,17 @@ class Running:
             self.stale = True
             raise
 
+    def check_contexts(self, contexts: Sequence[Any]) -> None:
+        """Refuse a request with a wrong context before anything is decided: its client would not
+        learn the ids of the other decisions."""
+        experiment = self.experiment
+        try:
+            with refusing():
+                check_contexts(experiment.name, experiment.features, contexts, len(contexts))
+        except Problem:
+            self._doubt()
+            raise
+
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
         ids, units, contexts = map(list, zip(*asked, strict=True))
         found = self.ask(lambda experiment: experiment.decide_each(units, ids, contexts))
@@ -212,7 +222,8 @@ class Running:
         return found
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
-        return self.ask(lambda experiment: experiment.reward_each(sent))
+        rewards, public = [one[:4] for one in sent], [one[4] for one in sent]
+        return self.ask(lambda experiment: experiment.reward_each(rewards, public))
 
     def _doubt(self) -> None:
         """Open the experiment again, but not with every bad request: somebody may have deleted it
@@ -231,12 +242,11 @@ class Service:
 
     def __init__(self, store: Store) -> None:
         self.store, self.draining = store, False
-        self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
-        self.readings, self.chronicles = Readings(), Chronicles()
+        self.metrics, self.background = Metrics(), Background(store)
+        self.streams = 0  # whole logs that are being sent
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
-        self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
         self._ticking: asyncio.Task[None] | None = None
         self._prober = ThreadPoolExecutor(1, thread_name_prefix="varts-probe")
@@ -253,11 +263,11 @@ class Service:
         self.draining = True
         if self._ticking is not None:
             self._ticking.cancel()
-        await asyncio.gather(self.jobs.close(), self.readings.close())
+        await self.background.close()
         closing = [asyncio.ensure_future(one.close()) for one in self._running.values()]
         if closing:
             await asyncio.wait(closing, timeout=ENDING_SECONDS)
-        for pool in (self._batches, self._readers, self._scanners, self._writer, self._prober):
+        for pool in (self._batches, self._readers, self._writer, self._prober):
             pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -267,7 +277,7 @@ class Service:
         if running is not None and not running.stale:
             return running
         try:
-            experiment = await self.read(self._open, name)
+            experiment = await self.read(open_experiment, name, self.store)
         except UnknownExperiment:
             self._running.pop(name, None)
             raise
@@ -278,19 +288,22 @@ class Service:
             running.experiment, running.stale = experiment, False
         return running
 
-    def _open(self, name: str) -> Experiment:
-        try:
-            return Experiment(name, self.store)
-        except UnknownExperiment:  # whose words name the store
-            raise UnknownExperiment(f"unknown experiment {name!r}") from None
-
-    async def look(
-        self, name: str, question: Callable[[Experiment], T], scanning: bool = False
-    ) -> T:
-        """What an experiment answers to a question that reads a little; `scanning` if it reads the
-        whole log. Raises UnknownExperiment."""
+    async def look(self, name: str, question: Callable[[Experiment], T]) -> T:
+        """What an experiment answers to a question that reads a little; raises
+        UnknownExperiment."""
         running = await self.running(name)
-        return await (self.scan if scanning else self.read)(running.ask, question)
+        return await self.read(running.ask, question)
+
+    async def answer(
+        self,
+        name: str,
+        asked: Key,
+        read: Callable[[Experiment], Any],
+        max_age: float | None = None,
+    ) -> Answer:
+        """The answer to a question that may read the whole log; see `Background.answer`."""
+        moment = await self.read(self.background.moment, name)
+        return await self.background.answer((name, *asked), moment, read, max_age=max_age)
 
     async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
         """What an experiment returns when it is changed; raises UnknownExperiment."""
@@ -300,7 +313,7 @@ class Service:
     def drop(self, name: str) -> None:
         """Forget an experiment that was deleted."""
         self._running.pop(name, None)
-        self.standings.drop(name)
+        self.background.cache.drop(name)
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that reads a little."""
@@ -310,10 +323,6 @@ class Service:
         except TimeoutError:
             detail = f"the store has not answered for {READING_SECONDS:g} s"
             raise Problem("busy", detail) from None
-
-    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns that reads a whole log."""
-        return await self._run(self._scanners, function, *arguments)
 
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that changes something, beside decisions and rewards."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from prometheus_client import Counter, Histogram
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -95,6 +96,7 @@ class SecurityMiddleware:
         self.app, self.hosts, self.metrics = app, settings.hosts, metrics
         public = urlsplit(settings.public_url or "").hostname
         self.secure_host = public if settings.is_secure else None
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.headers = [*HEADERS, ONLY_HTTPS] if settings.is_secure else [*HEADERS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -153,8 +155,13 @@ class SecurityMiddleware:
         route, method = getattr(scope.get("route"), "path", "-"), scope["method"]
         actor = scope["state"].get("actor")
         known = method if method in KNOWN_METHODS else "-"
-        self.metrics.requests.labels(route, known, str(status)).inc()
-        self.metrics.seconds.labels(route).observe(seconds)
+        counted = self._counted.get((route, known, status))
+        if counted is None:
+            requests = self.metrics.requests.labels(route, known, str(status))
+            counted = requests, self.metrics.seconds.labels(route)
+            self._counted[route, known, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
         refused: dict[str, Any] = {"audit": True} if status in (401, 403, 421) else {}
         tell(
             "request",
@@ -193,10 +200,11 @@ class OriginMiddleware(CORSMiddleware):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; most have no origin."""
-        if any(name == b"origin" for name, _ in scope.get("headers", ())):
-            await super().__call__(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+        for name, _ in scope.get("headers", ()):
+            if name == b"origin":
+                await super().__call__(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
 
     def is_allowed_origin(self, origin: str) -> bool:
         """Whether pages of this site may use the service."""

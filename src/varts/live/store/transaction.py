@@ -498,6 +498,14 @@ AGES = query(
     "AND a.version <= :last AND s.version <= :last "
     "AND a.version < s.version ORDER BY a.version LIMIT :limit"  # later ones are of fallbacks
 )
+ARRIVAL_TIMES = query(  # the latest first
+    "SELECT time, kind FROM varts_events WHERE experiment = :x "
+    f"AND kind IN ('{REWARD}', '{PART}', '{ARRIVAL}') ORDER BY version DESC LIMIT :limit"
+)
+COUNT_DECISIONS = query(
+    "SELECT count(*) FROM varts_decisions WHERE experiment = :x "
+    "AND time > CAST(:after AS BIGINT) AND time <= CAST(:until AS BIGINT)"
+)
 
 # ---- all experiments of a store
 
@@ -1070,6 +1078,26 @@ class Transaction:
             self.connection.execute_many(ADD_TRAFFIC.sqlite, rows)
 
     # ------------------------------------------------------------------ contexts and forgetting
+
+    def arrival_times(self, limit: int, settles_at_close: bool) -> list[int]:
+        """When the last rewards arrived, the latest first, in microseconds since 1970.
+
+        Args:
+            limit: How many at most.
+            settles_at_close: Whether rewards count when their windows close, which is not when they
+                arrive.
+        """
+        found = self.run(ARRIVAL_TIMES, limit=limit).fetchall()
+        return [int(time) for time, kind in found if not (settles_at_close and kind == REWARD)]
+
+    def count_decisions(self, after: int, until: int) -> int:
+        """How many decisions were made after a time and until another one.
+
+        Args:
+            after: Microseconds since 1970.
+            until: The same.
+        """
+        return int(self.run(COUNT_DECISIONS, after=after, until=until).fetchone()[0])
 
     def contexts(self, version: int, limit: int) -> list[tuple[dict[str, Any], int, float | None]]:
         """Contexts of settled decisions, evenly spaced over the log up to a version, with arm and
