@@ -65,7 +65,11 @@ OUTCOMES: dict[str, type[Exception]] = {
     "invalid": InvalidReward,
 }
 # The same of one decision that was made without the service.
-FALLBACK_OUTCOMES: dict[str, type[Exception]] = {"conflict": DecisionConflict, "invalid": Refused}
+FALLBACK_OUTCOMES: dict[str, type[Exception]] = {
+    "conflict": DecisionConflict,
+    "unknown-arm": UnknownArm,
+    "invalid": Refused,
+}
 
 
 def error_of(status: int, body: bytes) -> Exception:

@@ -79,7 +79,7 @@ class FallbackResult(Answer):
     """What became of one of them."""
 
     id: str
-    status: Literal["recorded", "duplicate", "conflict", "invalid"]
+    status: Literal["recorded", "duplicate", "conflict", "unknown-arm", "invalid"]
     detail: str | UnsetType = UNSET
 
 
@@ -199,8 +199,6 @@ _hints |= {
     "clip": tuple[float, float] | None,
     "features": dict[str, Any] | None,
     "adjust": dict[str, Any] | None,
-    **dict.fromkeys(("window", "block"), float | str | None),  # JSON has no timedelta
-    "skew": float | str,
 }
 _options = [(name, hint | UnsetType, UNSET) for name, hint in _hints.items()]
 
