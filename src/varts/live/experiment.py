@@ -30,7 +30,6 @@ from varts.live.arguments import (
     check_pair,
     check_part,
     check_text,
-    check_units,
     list_requests,
     list_rewards,
     match_priors,
@@ -256,12 +255,14 @@ class Experiment:
     ) -> tuple[list[str | None], list[str] | None, Sequence[dict[str, Any] | None]]:
         """Validate the units, ids and contexts of decisions; units come back as the log has
         them."""
-        whom, own = check_units(units, ids)
-        known = check_contexts(self.name, self.state.config.features, contexts, len(units))
-        return [self._stored(unit) for unit in whom], own, known
-
-    def _stored(self, unit: str | None) -> str | None:
-        return None if unit is None else stored_unit(self._session, unit)
+        session = self._session
+        own = None if ids is None else [check_text("id", id) for id in ids]
+        whom = [
+            None if unit is None else stored_unit(session, check_text("unit", unit))
+            for unit in units
+        ]
+        features = session.state.config.features
+        return whom, own, check_contexts(self.name, features, contexts, len(units))
 
     def record_fallbacks(
         self, items: Iterable[tuple[str, str, str | None]]
@@ -289,7 +290,7 @@ class Experiment:
 
         def check_one(item: Any) -> Fallback:
             id, arm, unit = check_fallback(item)
-            return Fallback(id, arm, self._stored(unit))
+            return Fallback(id, arm, unit and stored_unit(self._session, unit))
 
         checked, outcomes = check_each(check_list("fallbacks", items), check_one)
         return outcomes(record_fallbacks(self._session, checked) if checked else [])
