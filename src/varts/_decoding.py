@@ -150,6 +150,12 @@ class NotSent:
             raise AttributeError(name)
         raise NotImplementedError(self._message)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NotSent)  # so that results that were read twice are equal
+
+    def __hash__(self) -> int:
+        return hash(NotSent)
+
     def __iter__(self) -> NoReturn:
         raise NotImplementedError(self._message)
 
