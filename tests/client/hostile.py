@@ -13,16 +13,18 @@ class Hostile:
 
     Args:
         behave: Called with each connection, in a thread of its own; None never accepts one.
-        after: Seconds after which it begins to listen.
+        host: The address of this machine that it listens on.
     """
 
-    def __init__(self, behave):
+    def __init__(self, behave, host="127.0.0.1"):
         self.connections = 0
         self.requests = []
         self.over = threading.Event()
         self._behave, self._open, self._threads = behave, [], []
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family, backlog=64)
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{self._listener.getsockname()[1]}"
 
     def __enter__(self):
         if self._behave is not None:

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import varts
+from tests.client.hostile import Hostile, fixed
 from varts.client import transport
 from varts.client.address import read_address, read_token
 from varts.client.transport import TRIES, Request, Response, Tries, Unanswered
@@ -72,6 +73,16 @@ def test_no_message_shows_a_secret():
         read_token(7)
     with pytest.raises(ValueError, match=r"^seed must be left out for a service"):
         varts.open("price", ["9"], store="https://host", seed=7)
+
+
+def test_the_host_header_has_the_brackets_of_an_address():
+    """The service refuses the header otherwise."""
+    with Hostile(fixed(b"{}"), "::1") as server:
+        assert server.address.startswith("http://[::1]:")
+        with pytest.raises(StoreError):
+            varts.open("price", store=server.address)
+        _, headers, _ = server.requests[0]
+    assert headers[b"host"].decode() == server.address.removeprefix("http://")
 
 
 # ------------------------------------------------------------------------------ when to ask again

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeAlias, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpcore
 
@@ -279,7 +279,7 @@ class Connection:
     """
 
     def __init__(self, url: str, token: str | None) -> None:
-        self.url, self._headers = url, _headers(token)
+        self.url, self._headers = url, _headers(url, token)
         self._lock = threading.Lock()
         self._backend = _TimedBackend()
         self._open()
@@ -359,7 +359,7 @@ class AsyncConnection:
     """
 
     def __init__(self, url: str, token: str | None) -> None:
-        self.url, self._headers = url, _headers(token)
+        self.url, self._headers = url, _headers(url, token)
         self._pool = httpcore.AsyncConnectionPool(**_pool_settings(url))
 
     async def run(self, conversation: Conversation[T], seconds: float) -> T:
@@ -413,8 +413,13 @@ class AsyncConnection:
         await self._pool.aclose()
 
 
-def _headers(token: str | None) -> dict[str, str]:
-    shown = {"Accept": "application/json", "User-Agent": f"varts/{__version__}"}
+def _headers(url: str, token: str | None) -> dict[str, str]:
+    """The headers of every request. httpcore would leave out the brackets of an IPv6 address."""
+    shown = {
+        "Host": urlsplit(url).netloc,
+        "Accept": "application/json",
+        "User-Agent": f"varts/{__version__}",
+    }
     return shown if token is None else {**shown, "Authorization": f"Bearer {token}"}
 
 

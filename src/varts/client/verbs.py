@@ -176,7 +176,9 @@ class Verbs:
             except StoreError as error:
                 if default is None:
                     raise
-                logger.warning("experiment %r: %s: decisions get %r", self.name, error, default)
+                # Only the first of a row: there may be thousands in a second.
+                level = logging.DEBUG if self.fallbacks else logging.WARNING
+                logger.log(level, "experiment %r: %s: decisions get %r", self.name, error, default)
                 break
             made.update(zip((one["id"] for one in batch), found, strict=True))
         if default is None:
