@@ -14,7 +14,7 @@ UV ?= $(shell command -v uv 2> /dev/null)
 install-into = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install -qq --disable-pip-version-check)
 failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the settings of pip: `make UV= $@` installs with pip)' >&2; exit 1; }
 
-.PHONY: help install kernels browser pgbouncer constraints format check lint test test-full test-postgres test-seeds \
+.PHONY: help install kernels browser typescript pgbouncer constraints format check lint test test-full test-postgres test-seeds \
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
@@ -52,6 +52,12 @@ browser:  ## install a browser (on Debian, as root) and axe-core (with npm) for 
 	@if command -v npm > /dev/null; then \
 		npm install --silent --prefix .browser --no-save --no-package-lock axe-core@$(AXE); \
 	else echo 'no npm: axe-core cannot be fetched' >&2; exit 1; fi
+
+TYPESCRIPT := 5.9.3
+typescript:  ## install the TypeScript compiler (with npm) for the test of the JavaScript client's types
+	@if command -v npm > /dev/null; then \
+		npm install --silent --prefix .typescript --no-save --no-package-lock typescript@$(TYPESCRIPT); \
+	else echo 'no npm: TypeScript cannot be fetched' >&2; exit 1; fi
 
 pgbouncer:  ## install PgBouncer (on Debian, as root or with sudo) for the tests of PostgreSQL behind it
 	@command -v pgbouncer && exit 0; \
@@ -168,7 +174,7 @@ sbom: wheel  ## what a user installs with the wheel, as CycloneDX, into sbom/var
 	.venv-sbom/bin/cyclonedx-py environment --output-reproducible --validate --output-file sbom/varts.cdx.json .venv-wheel/bin/python
 
 clean:  ## remove what was built, but not the results
-	rm -rf $(VENV) .venv-* .browser build dist sbom site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-* .browser .typescript build dist sbom site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 	rm -rf src/varts/simulation/engine/prebuilt
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 

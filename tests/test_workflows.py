@@ -46,7 +46,7 @@ def test_an_action_that_is_not_pinned_is_noticed():
 
 def test_what_is_made_is_a_target_of_the_makefile():
     called = {path.name: targets_of(path.read_text()) for path in [*FILES, ROOT / ".ci/run"]}
-    assert called["run"] == {"lint", "browser", "pgbouncer", "chaos", "test"}
+    assert called["run"] == {"lint", "browser", "typescript", "pgbouncer", "chaos", "test"}
     assert {"test-full", "chaos", "audit", "test-oldest"} <= called["nightly.yml"]
     assert "sbom" in called["publish.yml"]
     assert set().union(*called.values()) <= TARGETS

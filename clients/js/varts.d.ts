@@ -1,32 +1,48 @@
-/** What went wrong. */
+/** An error of a call. */
 export class VartsError extends Error {
-  /** The last part of the problem's type, such as "reward-conflict"; "lost" without an answer. */
+  constructor(message: string, kind: string, status: number, request?: string);
+  /**
+   * The last part of the problem's type, such as "reward-conflict"; "lost" without a response,
+   * "malformed" if the response isn't one of a varts service.
+   */
   readonly kind: string;
-  /** The HTTP status; 0 without an answer, 200 for a reward that was refused among others. */
+  /** The HTTP status; 0 without a response, 200 for one reward that was refused among several. */
   readonly status: number;
-  /** The id of the request, for the service's log. */
+  /** The id of the request, to find it in the service's log. */
   readonly request?: string;
 }
 
 export interface Settings {
-  /** The service's address, such as https://varts.example.com. */
+  /** The service's address: https://host, or http:// on this machine. */
   url: string;
-  /** A token; none for a service that was started without. */
+  /** A token; leave it out for a service that was started without. */
   token?: string;
   /** Whether the token is a public one, which may be in a web page. */
   isPublic?: boolean;
-  /** Milliseconds that one try may take; 10,000 by default. */
-  timeout?: number;
-  /** Instead of the global one. */
+  /** Milliseconds that a call may take in all; by default 1,000 to decide and 10,000 otherwise. */
+  deadline?: number;
+  /** The arm of decisions that the service doesn't make in time; without one, that is an error. */
+  default?: string;
+  /** Used instead of the global one. */
   fetch?: typeof fetch;
 }
 
+export interface CallOptions {
+  /** Milliseconds that this call may take in all. */
+  deadline?: number;
+}
+
+export interface DecideOptions extends CallOptions {
+  /** The arm to return, with the reason "fallback", if the service doesn't answer in time. */
+  default?: string;
+}
+
 export interface Asked {
-  /** Who the decision is for; sticky experiments refuse to do without. */
+  /** Who the decision is for; sticky experiments need it. */
   unit?: string;
-  /** One of your own: the same id gets the same decision again. Not with a public token. */
+  /** An id of your own: the same id gets the same decision again. Not with a public token. */
   id?: string;
-  /** What is known of the unit, by feature: needed where the experiment has some. Null is missing. */
+  /** What you know about the unit, by feature. Null is unknown. */
   context?: Record<string, string | number | boolean | null>;
 }
 
@@ -35,16 +51,16 @@ export interface Decision {
   arm: string;
   probability: number;
   version: number;
-  reason: "policy" | "forced" | "floor" | "holdout" | "sticky" | "winner";
+  reason: "policy" | "forced" | "floor" | "holdout" | "sticky" | "winner" | "fallback";
   estimated: boolean;
-  /** For public tokens: what its reward has to be sent with. */
+  /** For public tokens: its reward needs it. */
   receipt?: string;
 }
 
 export interface Reward {
   id: string;
   value: number;
-  /** What else was measured, by the names of the option `metrics`. */
+  /** Other measurements, by the names of the option `metrics`. */
   metrics?: Record<string, number>;
   /** Makes it a part of the reward that counts once, such as the number of an order. */
   key?: string;
@@ -57,10 +73,10 @@ export interface Result {
   detail?: string;
 }
 
-export interface RewardOptions {
+export interface RewardOptions extends CallOptions {
   metrics?: Record<string, number>;
   key?: string;
-  /** That of the decision, if another page has made it; public tokens need one. */
+  /** The decision's, if another page made it; public tokens need one. */
   receipt?: string;
   /** Whether the request outlives the page. */
   keepalive?: boolean;
@@ -70,15 +86,22 @@ export interface RewardOptions {
 export class Experiment {
   constructor(name: string, settings: Settings);
   readonly name: string;
-  decide(asked?: Asked): Promise<Decision>;
-  decideMany(asked: Iterable<Asked>): Promise<Decision[]>;
-  /** True if that is new, false if it was there already. */
+  decide(asked?: Asked & DecideOptions): Promise<Decision>;
+  decideMany(asked: Iterable<Asked>, options?: DecideOptions): Promise<Decision[]>;
+  /** True if that is new, false if it was already there. */
   reward(id: string, value: number, options?: RewardOptions): Promise<boolean>;
-  /** Each by itself: what is refused keeps none from counting. Not with a public token. */
-  rewardEach(rewards: Iterable<Reward>, options?: { keepalive?: boolean }): Promise<Result[]>;
+  /** A refused reward doesn't affect the others. Not with a public token. */
+  rewardEach(
+    rewards: Iterable<Reward>,
+    options?: CallOptions & { keepalive?: boolean },
+  ): Promise<Result[]>;
   /** As `varts experiment report --json` prints it. */
-  report(options?: { level?: number }): Promise<Record<string, unknown>>;
+  report(options?: CallOptions & { level?: number }): Promise<Record<string, unknown>>;
+  /** Send the decisions and rewards that wait for the service; an error if it doesn't answer. */
+  flush(options?: CallOptions): Promise<void>;
+  /** The same at the end of a program; warns instead of throwing. */
+  close(options?: CallOptions): Promise<void>;
 }
 
-/** A random UUID, on pages without https, too. */
+/** A random UUID, also on pages without https. */
 export function newId(): string;

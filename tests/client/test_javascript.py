@@ -30,6 +30,7 @@ def test_the_javascript_client(tmp_path):
     with serve(tmp_path, *flags) as service:
         given = {"store": service.address, "token": secret}
         varts.open("price", ["9", "12", "15"], metrics=["refund"], **given).close()
+        varts.open("fallback", ["9", "12"], **given).close()
         varts.open("banner", ["red", "blue"], clip=(0, 10), **given).close()
         cups = {"country": ["NL", "BE"], "visits": "number"}
         varts.open("mug", ["red", "blue"], features=cups, **given).close()
@@ -45,9 +46,47 @@ def test_the_javascript_client(tmp_path):
             text=True,
             timeout=120,
         )
+        example = subprocess.run(
+            [NODE, "--input-type=module", "--eval", example_of_readme()],
+            cwd=FOLDER,
+            env={**os.environ, **known},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert re.fullmatch(r"the price is (9|12|15) \(\w+\)\ntrue\nfalse\n", example.stdout), example
     assert done.returncode == 0, done.stdout
-    written = (FOLDER / "varts.test.js").read_text().count("\ntest(")
-    assert f"# pass {written}\n" in done.stdout
+    text = (FOLDER / "varts.test.js").read_text()
+    written = text.count("\ntest(")
+    assert int(re.search(r"^# pass (\d+)$", done.stdout, re.M)[1]) > written
+
+
+def example_of_readme():
+    """The first program of the README."""
+    text = (FOLDER / "README.md").read_text()
+    program = re.search(r"```js\n(.*?)```", text, re.S)[1]
+    assert 'from "./varts.js"' in program
+    return program
+
+
+COMPILER = ROOT / ".typescript" / "node_modules" / "typescript" / "bin" / "tsc"
+
+
+def test_the_types_are_those_of_a_compiler():
+    if NODE is None or not COMPILER.exists():
+        if os.environ.get("VARTS_TYPESCRIPT_REQUIRED"):
+            pytest.fail("VARTS_TYPESCRIPT_REQUIRED is set: run `make typescript`")
+        pytest.skip("TypeScript is not installed: run `make typescript`, which needs npm")
+    options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom"]
+    options += ["--module", "nodenext", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"]
+    done = subprocess.run(
+        [NODE, str(COMPILER), *options, "types.ts"],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_package_is_of_this_version():
@@ -62,4 +101,4 @@ def test_types_and_code_name_the_same():
         re.findall(names, types, re.M), key=lambda name: code.index(f" {name}")
     )
     methods = {name for name in re.findall(r"^  async (\w+)\(", code, re.M) if name[0] != "_"}
-    assert methods == set(re.findall(r"^  (\w+)\(.*Promise", types, re.M))
+    assert methods == set(re.findall(r"^  (\w+)\([^;]*Promise", types, re.M))

@@ -52,7 +52,7 @@ RULES = (1, 2)
 TAKEN_NAMES = (
     *("id", "value", "reward", "key", "by", "why", "arm", "time", "unit", "probability"),
     *("estimated", "reason", "version", "epoch", "settled", "settled_time", "settled_version"),
-    *("corrected_version", "experiment"),
+    *("corrected_version", "experiment", "deadline", "default"),
 )
 
 

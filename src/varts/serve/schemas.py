@@ -79,7 +79,7 @@ class FallbackResult(Answer):
     """What became of one of them."""
 
     id: str
-    status: Literal["recorded", "duplicate", "conflict", "invalid"]
+    status: Literal["recorded", "duplicate", "conflict", "unknown-arm", "invalid"]
     detail: str | UnsetType = UNSET
 
 

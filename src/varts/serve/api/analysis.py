@@ -5,22 +5,20 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
-import polars as pl
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 import varts
 from varts._intervals import CONFIDENCE
-from varts.live import ChangeRecord, Experiment, History
+from varts.live import ChangeRecord, Experiment
 from varts.serve import commands
 from varts.serve.background import Answer as Found
 from varts.serve.background import about
@@ -30,6 +28,8 @@ from varts.serve.runtime import Service
 from varts.serve.schemas import Answer, Body, EvaluationAsked, Level, Text
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from varts.evaluation.targets import Target
 
 NDJSON = "application/x-ndjson"
@@ -101,12 +101,18 @@ class HistoryPoint(Answer):
     time: str
     version: int
     rewards: int
+    gain: dict[str, Any] | None
     arms: list[dict[str, Any]]
 
 
 class HistoryShown(Answer):
     """How an experiment came to where it is; the last checkpoint is the present."""
 
+    name: str
+    level: float
+    start: str
+    by_time: bool
+    state: dict[str, Any]
     points: list[HistoryPoint]
 
 
@@ -227,23 +233,7 @@ def _read_history(experiment: Experiment, query: HistoryQuery, most: int) -> byt
             f"history must have at most {most:,} rows, one for every arm at every checkpoint, "
             f"got {found.frame.height:,}",
         )
-    return encode_json(HistoryShown(points=list(_points(found))))
-
-
-def _points(found: History) -> Iterator[HistoryPoint]:
-    """Its checkpoints, with what is the same for all arms said once."""
-    rows = found.frame.drop("checkpoint", "time", "version", "rewards").to_dicts()
-    checkpoints = found.frame.group_by("checkpoint", maintain_order=True).agg(
-        pl.col("time", "version", "rewards").first(), pl.len().alias("arms")
-    )
-    lines = iter(rows)
-    for one in checkpoints.iter_rows(named=True):
-        yield HistoryPoint(
-            time=rfc3339(one["time"]),
-            version=one["version"],
-            rewards=one["rewards"],
-            arms=list(islice(lines, one["arms"])),
-        )
+    return encode_json(found.to_dict())
 
 
 async def stream_log(request: Request) -> Response:

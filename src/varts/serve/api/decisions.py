@@ -127,8 +127,10 @@ async def record_fallbacks(request: Request) -> Response:
 def _fallback(id: str, outcome: str | Exception) -> FallbackResult:
     if isinstance(outcome, Exception):
         problem = problem_of_item(outcome)
-        status: Any = "conflict" if problem.kind.outcome == "conflict" else "invalid"
-        return FallbackResult(id=id, status=status, detail=problem.detail)
+        status: Any = {"decision-conflict": "conflict", "unknown-arm": "unknown-arm"}.get(
+            problem.slug
+        )
+        return FallbackResult(id=id, status=status or "invalid", detail=problem.detail)
     return FallbackResult(id=id, status=outcome)  # type: ignore[arg-type]
 
 
