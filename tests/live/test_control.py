@@ -11,7 +11,7 @@ from scipy import integrate, stats
 import varts
 from tests.seeds import fresh
 from varts.beliefs import StudentT
-from varts.cli.experiment_text import show_report
+from varts.cli.report import show_report
 from varts.client.reading import read_report
 from varts.live.report.control import Control, difference, lift
 from varts.live.report.text import control_cells, control_titles

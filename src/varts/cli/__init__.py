@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def load_commands() -> App:
     """The app with all its commands: importing a module registers those it has."""
-    from varts.cli import check, evaluate, fit, plan, simulate  # noqa: F401
+    from varts.cli import fit, log, plan, simulate  # noqa: F401
     from varts.cli.app import app
 
     return app

@@ -12,57 +12,18 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import cyclopts
-from cyclopts import App, Parameter
+from cyclopts import App
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import varts
 from varts._text import printable
-from varts._validation import KernelCacheWarning, UnknownArmsWarning, integer
-
-if TYPE_CHECKING:
-    from varts.priors import Prior
-
-
-def parse_integer(name: str, text: str) -> int:
-    """Read a whole number; 1e6 is one, 1.5 is not.
-
-    >>> parse_integer("--runs", "1e6")
-    1000000
-    """
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return integer(name, float(text))
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
-
-
-def _convert_integer(kind: Any, tokens: Any) -> int:
-    """How cyclopts is to read a `Whole`: by itself it would round 1.5 to 2."""
-    return parse_integer(_name(tokens[0]), tokens[0].value)
-
-
-def _convert_path(kind: Any, tokens: Any) -> Path:
-    """How cyclopts is to read a `FilePath`: an empty text would be the current folder."""
-    if not tokens[0].value.strip():
-        raise ValueError(f"{_name(tokens[0])} must be a path, got {tokens[0].value!r}")
-    return Path(tokens[0].value)
-
-
-def _name(token: Any) -> str:
-    return token.keyword or "the argument"
-
-
-Whole = Annotated[int, Parameter(converter=_convert_integer)]
-FilePath = Annotated[Path, Parameter(converter=_convert_path)]
+from varts._validation import KernelCacheWarning, UnknownArmsWarning
+from varts.cli.flags import typed_name
 
 EXAMPLES = """\
 Examples:
@@ -145,75 +106,6 @@ def _notes_on_stderr() -> Iterator[None]:
         yield
 
 
-def prior_file(text: str) -> Path | None:
-    """The JSON file of a prior, if the text is not its numbers."""
-    return Path(text) if text.strip() and ("=" not in text or Path(text).exists()) else None
-
-
-def parse_prior(text: str) -> Prior:
-    """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
-    from varts.priors import prior_from
-
-    file = prior_file(text)
-    if file is not None:
-        return prior_from(file)
-    names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
-    try:
-        numbers = [float(value) for value in values]
-    except ValueError:
-        raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
-    fields = dict(zip(map(str.strip, names), numbers, strict=True))
-    if len(fields) < len(names):
-        raise ValueError(f"prior must give every number once, got {text!r}")
-    return prior_from(fields)
-
-
-Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
-
-
-def read_lines(flags: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
-    """Return what was typed, or the lines of a file; a flag for each of thousands takes minutes."""
-    if file is None:
-        return typed
-    if typed is not None:
-        raise ValueError(f"{flags} must not be given together, got both")
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    return text.splitlines()
-
-
-def read_arm_groups(file: Path | None) -> dict[str, str] | None:
-    """Return the group of each arm, if a file says so."""
-    from varts.priors import read_groups
-
-    return None if file is None else read_groups(file)
-
-
-ArmGroups = Annotated[
-    Path | None,
-    Parameter(
-        name="--arm-groups",
-        metavar="FILE.csv",
-        help="The group of each arm, for a prior by group: two columns, the arm and its group, "
-        "below a line with their names.",
-    ),
-]
-
-
-Json = Annotated[
-    bool,
-    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
-]
-
-
-Separator = Annotated[
-    str | None,
-    Parameter(
-        allow_leading_hyphen=True,
-        help="What stands between the cells of a CSV file, such as ; or tab; found by default.",
-    ),
-]
-
-
 def say(*lines: str) -> None:
     """Print lines; what is in them that a terminal would obey is written out."""
     for line in lines:
@@ -256,7 +148,7 @@ def _usage(error: cyclopts.CycloptsError) -> str:
     if isinstance(error, cyclopts.CoercionError) and error.msg is not None:
         return str(error.msg)
     if isinstance(error, cyclopts.CoercionError) and error.target_type is float and error.token:
-        return f"{_name(error.token)} must be a number, got {error.token.value!r}"
+        return f"{typed_name(error.token)} must be a number, got {error.token.value!r}"
     if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument {error.unused_tokens[0]!r}; {see}"
     if isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:

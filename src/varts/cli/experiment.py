@@ -7,56 +7,53 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.table import Table
 
 import varts
+from varts._intervals import CONFIDENCE
 from varts._text import printable
-from varts._validation import integer
-from varts.cli.app import (
-    EXPERIMENT_HELP,
+from varts._validation import check_file, integer
+from varts.checks.finding import duration
+from varts.cli.app import EXPERIMENT_HELP, cell, print_json, say, show
+from varts.cli.experiment_flags import (
+    NO_OPTIONS,
+    STORE,
+    By,
+    Name,
+    OptionFlags,
+    Url,
+    Why,
+    is_absent,
+    open_experiment,
+    open_store,
+)
+from varts.cli.flags import (
     ArmGroups,
+    FilePath,
     Json,
     Lines,
     Separator,
     Whole,
-    cell,
-    print_json,
+    parse_prior,
     read_arm_groups,
     read_lines,
-    say,
-    show,
 )
-from varts.cli.experiment_audit import ages, changes, check, decision, evaluate, verify
-from varts.cli.experiment_changes import (
-    add_arm,
-    configure,
-    pause_arm,
-    restart,
-    resume_arm,
-    stop,
-)
-from varts.cli.experiment_corrections import (
-    amend,
-    delete,
-    forget_unit,
-    read_metrics,
-    reward_typed,
-    void,
-)
-from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
-from varts.cli.experiment_history import history
-from varts.cli.experiment_store import is_absent, open_experiment, open_store
-from varts.cli.experiment_text import show_report
-from varts.cli.reward_file import ColumnNames, open_lines, record_file
+from varts.cli.log import NO_TARGET, TargetFlags, tell
+from varts.cli.report import show_history, show_report
+from varts.cli.reward_file import ColumnNames, open_lines, read_number, record_file
+from varts.live.audit.ages import STEPS
+from varts.live.audit.verify import repair_caches
 from varts.live.options import read_context
 from varts.live.report.report import ARMS_SHOWN
-from varts.live.report.text import status
+from varts.live.report.text import option_text, status
 
 EXAMPLES = """\
 Examples:
@@ -77,12 +74,6 @@ experiment = App(
     help=EXPERIMENT_HELP,
     help_epilogue=EXAMPLES,
 )
-for command in (
-    *(history, changes, decision, check, ages, evaluate, verify),
-    *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
-    *(forget_unit, delete),
-):
-    experiment.command(command, help_epilogue="")
 
 
 @experiment.command(help_epilogue="")
@@ -341,3 +332,522 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
         show(table, uncut=True)
     elif not as_json:
         say(f"no experiments in {place.name}")
+
+
+TABLE_POINTS = 10  # checkpoints in a table, by default
+
+
+def history(
+    name: Name,
+    /,
+    *,
+    points: Whole | None = None,
+    every_rewards: Whole | None = None,
+    every: Annotated[
+        str | None, Parameter(metavar="SECONDS|30m|1h|1d", allow_leading_hyphen=True)
+    ] = None,
+    level: float = CONFIDENCE,
+    plot: FilePath | None = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Show the experiment over time: a row per checkpoint and arm, or a picture.
+
+    Example: varts experiment history price --every 1d
+
+    Example: varts experiment history price --plot price.png
+
+    Parameters
+    ----------
+    points
+        Number of checkpoints, evenly spaced by rewards (10; 50 with --plot or --json).
+    every_rewards
+        Number of rewards between two checkpoints, instead of --points.
+    every
+        Time between two checkpoints, instead of --points: 1h is every full hour, 1d is midnight
+        UTC.
+    level
+        Probability of the credible intervals.
+    plot
+        Draw traffic, P(best), rewards and beliefs into this file (.png, .svg or .pdf).
+    """
+    if plot is not None:  # check the name before the work, not after it
+        from varts.plotting import FIGURE_SUFFIXES
+
+        check_file("plot", plot, FIGURE_SUFFIXES)
+    if points is None and every_rewards is None and every is None and not (plot or as_json):
+        points = TABLE_POINTS
+    with open_experiment(name, store) as exp:
+        found = exp.history(points, every_rewards=every_rewards, every=every, level=level)
+    if plot is not None:
+        found.plot(plot)
+    if as_json:
+        for row in found.frame.iter_rows(named=True):
+            print_json({**row, "time": row["time"].isoformat()})
+    elif plot is not None:
+        say(f"written to {plot}")
+    else:
+        show_history(found)
+
+
+MOST_CHANGES = 10_000  # in one call
+TENTH = STEPS // 10  # of the window
+
+
+def changes(name: Name, /, *, after: Whole = 0, as_json: Json = False, store: Url = STORE) -> None:
+    """List the changes and corrections of an experiment, with who made them and why.
+
+    Example: varts experiment changes price
+
+    Parameters
+    ----------
+    after
+        Only list changes after this version.
+    """
+    with open_experiment(name, store) as exp:
+        for one in exp.changes(after=after, limit=MOST_CHANGES):
+            if as_json:
+                print_json({**one._asdict(), "time": one.time.isoformat()})
+                continue
+            note = [f"by {one.by}"] if one.by else []
+            note += [one.why] if one.why else []
+            words = "; ".join([one.kind, *note])
+            print(f"{one.version}\t{one.time:%Y-%m-%d %H:%M:%S}\t{printable(words)}")
+
+
+def decision(name: Name, id: str, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Show one decision with its current reward.
+
+    Example: varts experiment decision price visit-1
+
+    Parameters
+    ----------
+    id
+        The id of the decision.
+    """
+    with open_experiment(name, store) as exp:
+        found = exp.decision(id)._asdict()
+    found["time"] = found["time"].isoformat(sep=" ", timespec="seconds")
+    if as_json:
+        print_json(found)
+        return
+    for field, value in found.items():
+        if value is not None and value != {}:
+            print(f"{field}\t{printable(str(value))}")
+
+
+def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Check whether rewards and decisions are what the model expects.
+
+    Example: varts experiment check price
+    """
+    with open_experiment(name, store) as exp:
+        found = exp.check(progress=None)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(*str(found).split("\n"))
+
+
+def ages(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Show how old decisions are when their rewards arrive, to choose the window.
+
+    A shorter window learns faster and captures less of the reward.
+
+    Example: varts experiment ages price
+    """
+    with open_experiment(name, store) as exp:
+        rows = exp.reward_by_age().to_dicts()
+    if as_json:
+        print_json({"ages": rows})
+        return
+    print("age\tshare of the reward that had arrived")
+    for row in rows[TENTH - 1 :: TENTH]:
+        share = "-" if row["share"] is None else f"{row['share']:.1%}"
+        print(f"{duration(row['age'])}\t{share}")
+
+
+def evaluate(
+    name: Name,
+    /,
+    *,
+    target: TargetFlags = NO_TARGET,
+    level: float = CONFIDENCE,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Estimate from the log what another policy would have earned per decision.
+
+    Example: varts experiment evaluate price --always 12
+
+    Example: varts experiment evaluate price --shares 9=0.2,12=0.8 --against 15
+
+    Parameters
+    ----------
+    level
+        Confidence of the intervals.
+    """
+    policy, against = target.policy(), target.compared()
+    with open_experiment(name, store) as exp:
+        tell(exp.evaluate(policy, against, level), as_json)
+
+
+def verify(
+    name: Name,
+    /,
+    *,
+    replay: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    repair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Compare the stored statistics with the log. The exit code is 1 if they differ.
+
+    Example: varts experiment verify price --replay
+
+    Parameters
+    ----------
+    replay
+        Also make every decision again, and compare.
+    repair
+        If they differ, rebuild statistics and configuration from the log, and record the repair in
+        the log.
+    """
+    repaired = []
+    if repair:  # first, because a damaged experiment may not open
+        with closing(open_store(store)) as place:
+            repaired = repair_caches(name, place)
+    with open_experiment(name, store) as exp:
+        found = exp.verify(replay=replay, progress=None)
+    found.repaired = repaired
+    if as_json:
+        counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}
+        print_json(
+            {
+                "ok": found.ok,
+                **counts,
+                "found": found.found,
+                "problems": found.problems,
+                "repaired": repaired,
+            }
+        )
+    else:
+        say(*str(found).split("\n"))
+    if not found.ok:
+        sys.exit(1)
+
+
+def add_arm(
+    name: Name,
+    arm: str,
+    /,
+    *,
+    prior: str | None = None,
+    arm_groups: ArmGroups = None,
+    by: By = None,
+    why: Why = None,
+    store: Url = STORE,
+) -> None:
+    """Add an arm to a running experiment.
+
+    Example: varts experiment add-arm price 18 --prior mu=12,kappa=16,alpha=11,beta=640
+
+    Parameters
+    ----------
+    arm
+        The name of the new arm.
+    prior
+        Its prior, a file or numbers as for create. Required if every arm has its own prior.
+    """
+    with open_experiment(name, store) as exp:
+        made = None if prior is None else parse_prior(prior)
+        exp.add_arm(arm, made, read_arm_groups(arm_groups), by=by, why=why)
+        say(f"{name}: {arm} added; {len(exp.arms)} arms")
+
+
+def pause_arm(
+    name: Name, arm: str, /, *, by: By = None, why: Why = None, store: Url = STORE
+) -> None:
+    """Take an arm out of play. Rewards of its earlier decisions still count.
+
+    Example: varts experiment pause-arm price 15
+
+    Parameters
+    ----------
+    arm
+        The name of the arm.
+    """
+    with open_experiment(name, store) as exp:
+        exp.pause_arm(arm, by=by, why=why)
+        say(f"{name}: {arm} paused; {len(exp.state.config.active)} arms in play")
+
+
+def resume_arm(
+    name: Name, arm: str, /, *, by: By = None, why: Why = None, store: Url = STORE
+) -> None:
+    """Put a paused arm back into play.
+
+    Example: varts experiment resume-arm price 15
+
+    Parameters
+    ----------
+    arm
+        The name of the arm.
+    """
+    with open_experiment(name, store) as exp:
+        exp.resume_arm(arm, by=by, why=why)
+        say(f"{name}: {arm} resumed; {len(exp.state.config.active)} arms in play")
+
+
+def configure(
+    name: Name,
+    /,
+    *,
+    arm_groups: ArmGroups = None,
+    recount: Annotated[bool, Parameter(negative=())] = False,
+    by: By = None,
+    why: Why = None,
+    options: OptionFlags = NO_OPTIONS,
+    store: Url = STORE,
+) -> None:
+    """Change options from now on, and start a new epoch. Other options stay as they are.
+
+    Defaults are in parentheses. The value `none` sets an option to its default.
+
+    Example: varts experiment configure price --floor 0.02 --half-life none
+
+    Example: varts experiment configure price --clip 0,100 --recount
+
+    Parameters
+    ----------
+    recount
+        Also apply the new clip range to the rewards so far.
+    """
+    given = options.given()
+    if not given:
+        raise ValueError("configure needs an option to change, such as --floor 0.02")
+    with open_experiment(name, store) as exp:
+        groups = read_arm_groups(arm_groups)
+        exp.configure(**given, groups=groups, recount=recount, by=by, why=why)
+        now = exp.options.to_json()
+        changes = ", ".join(f"{option} {option_text(now[option])}" for option in given)
+        say(f"{name}: {changes}; epoch {exp.state.config.epoch}")
+        if "clip" in given and not recount and exp.state.rewards:
+            say("rewards so far are counted as before; --recount applies the new clip to them")
+
+
+def stop(
+    name: Name,
+    /,
+    *,
+    winner: str | None = None,
+    by: By = None,
+    why: Why = None,
+    store: Url = STORE,
+) -> None:
+    """Stop an experiment. From now on everybody gets the winner, or nobody gets a decision.
+
+    Rewards of earlier decisions still count. `restart` continues the experiment.
+
+    Example: varts experiment stop price --winner 12
+
+    Parameters
+    ----------
+    winner
+        The arm that everybody gets. Without a winner, decide refuses from now on.
+    """
+    with open_experiment(name, store) as exp:
+        exp.stop(winner, by=by, why=why)
+        say(f"{name}: {status(exp.state)}")
+
+
+def restart(name: Name, /, *, by: By = None, why: Why = None, store: Url = STORE) -> None:
+    """Continue a stopped experiment with everything it has learned.
+
+    Example: varts experiment restart price --why "a new season"
+    """
+    with open_experiment(name, store) as exp:
+        exp.restart(by=by, why=why)
+        say(f"{name}: {status(exp.state)}")
+
+
+def amend(
+    name: Name,
+    /,
+    *rewards: str,
+    metric: Annotated[list[str] | None, Parameter(negative=())] = None,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Replace rewards, all of them or none.
+
+    Prints `applied`, or `duplicate` for a reward that has this value already. The statistics come
+    out exactly as if the reward had been right the first time.
+
+    Example: varts experiment amend price visit-1 10.70 --why "typed wrong"
+
+    Parameters
+    ----------
+    rewards
+        The id of a decision and its total reward, for any number of decisions: ID VALUE ID VALUE
+        ...
+    metric
+        A new value of a metric, as NAME=VALUE, if you amend a single reward. Other metrics stay as
+        they are.
+    """
+    pairs, metrics = read_pairs(rewards), read_metrics(metric)
+    if len(pairs) > 1 and metrics:
+        raise ValueError(f"--metric must be given with a single reward, got {len(pairs)}")
+    with open_experiment(name, store) as exp:
+        given = [(id, value, metrics) for id, value in pairs]
+        print_applied([id for id, _ in pairs], exp.amend_many(given, by=by, why=why), as_json)
+
+
+def void(
+    name: Name,
+    /,
+    *ids: str,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Remove rewards of tests or bots, as if they had never arrived: all of them or none.
+
+    Prints `applied`, or `duplicate` for a reward that was voided before. `amend` gives the decision
+    a reward again.
+
+    Example: varts experiment void price visit-7 visit-8 --why "our own test"
+
+    Parameters
+    ----------
+    ids
+        The ids of the decisions.
+    """
+    if not ids:
+        raise ValueError("ids must be given, got none")
+    with open_experiment(name, store) as exp:
+        print_applied(ids, exp.void_many(ids, by=by, why=why), as_json)
+
+
+def forget_unit(
+    name: Name,
+    unit: str,
+    /,
+    *,
+    keep_numbers: Annotated[bool, Parameter(negative=())] = False,
+    by: By = None,
+    why: Why = None,
+    store: Url = STORE,
+) -> None:
+    """Remove the name of a unit, such as a person, and its contexts from the log for good.
+
+    Its rewards are kept. The name stays in your own ids, in exported files and in backups.
+
+    Example: varts experiment forget-unit price user-42 --why "asked us to"
+
+    Parameters
+    ----------
+    unit
+        The unit as you gave it to decide.
+    keep_numbers
+        In an experiment with features: keep the numbers that its contexts were converted to, so
+        that nothing is unlearned.
+    """
+    with open_experiment(name, store) as exp:
+        count = exp.forget_unit(unit, keep_numbers=keep_numbers, by=by, why=why)
+        what = "decision now has" if count == 1 else "decisions now have"
+        say(f"{name}: {count:,} {what} a random name")
+
+
+def delete(
+    name: Name,
+    /,
+    *,
+    confirm: str | None = None,
+    export: Path | None = None,
+    no_export: Annotated[bool, Parameter(negative=())] = False,
+    store: Url = STORE,
+) -> None:
+    """Delete an experiment, after writing its log to a file.
+
+    Example: varts experiment delete price --confirm price
+
+    Parameters
+    ----------
+    confirm
+        Repeat the name to confirm. You can't undo this.
+    export
+        The file for the log; NAME-DATE.parquet by default.
+    no_export
+        Don't write the log to a file.
+    """
+    if confirm != name:
+        typed = "none" if confirm is None else repr(confirm)
+        raise ValueError(f"--confirm must be {name}, the experiment to delete, got {typed}")
+    if no_export and export is not None:
+        raise ValueError("--export and --no-export must not be given together, got both")
+    file = None if no_export else export or Path(f"{name}-{date.today():%Y-%m-%d}.parquet")
+    if file is not None and file.exists():
+        raise ValueError(f"--export must be a new file, got {str(file)!r}, which exists")
+    with open_experiment(name, store) as exp:
+        count = exp.delete(confirm, export=file)
+        where = "" if file is None else f"; its log is in {file}"
+        what = "decision" if count == 1 else "decisions"
+        say(f"{name}: deleted, with {count:,} {what}{where}")
+
+
+def read_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
+    """Read ids and rewards from the command line."""
+    if not words or len(words) % 2:
+        raise ValueError(f"rewards must be pairs, ID VALUE, got {len(words)} words")
+    return list(zip(words[::2], map(read_number, words[1::2]), strict=True))
+
+
+def read_metrics(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Read metrics from the command line.
+
+    >>> read_metrics(["latency=0.31"])
+    {'latency': 0.31}
+    """
+    pairs = [text.partition("=") for text in texts or ()]
+    for name, between, _ in pairs:
+        if not name or not between:
+            raise ValueError(f"--metric must be NAME=VALUE, got {name!r}")
+    return {name: read_number(value) for name, _, value in pairs}
+
+
+def print_applied(ids: Sequence[str], applied: Sequence[bool], as_json: bool) -> None:
+    """Print a line per decision: whether the call changed anything."""
+    for id, new in zip(ids, applied, strict=True):
+        if as_json:
+            print_json({"id": id, "applied": new})
+        else:
+            print(f"{'applied' if new else 'duplicate'}\t{printable(id)}")
+
+
+def reward_typed(
+    name: str,
+    rewards: Sequence[str],
+    metrics: dict[str, Any],
+    key: str | None,
+    as_json: bool,
+    store: str,
+) -> None:
+    """Record rewards from the command line, all or none."""
+    pairs = read_pairs(rewards)
+    if len(pairs) > 1 and (metrics or key is not None):
+        raise ValueError(f"--metric and --key must be given with a single reward, got {len(pairs)}")
+    with open_experiment(name, store) as exp:
+        given = [(id, value, metrics, key) for id, value in pairs]
+        print_applied([id for id, _ in pairs], exp.reward_many(given), as_json)
+
+
+for command in (
+    *(history, changes, decision, check, ages, evaluate, verify),
+    *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
+    *(forget_unit, delete),
+):
+    experiment.command(command, help_epilogue="")

@@ -1,4 +1,5 @@
-"""The flags of `varts experiment`. Those for options are built from `varts.live.Options`."""
+"""The flags of `varts experiment`, and the store that they name. The flags for options are built
+from `varts.live.Options`."""
 
 from __future__ import annotations
 
@@ -8,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from varts.cli.app import parse_prior, prior_file
-from varts.live import Options
+import varts
+from varts._validation import unknown
+from varts.cli.flags import parse_prior, prior_file
+from varts.live import Experiment, Options, Store, StoreError, UnknownExperiment
 from varts.live.options import TYPED_OPTIONS, parse_features, typed_none
 from varts.live.report.text import option_text
+from varts.live.store.url import file_of, read_url, without_options
 
 STORE = "sqlite:///varts.db"
 
@@ -99,3 +103,29 @@ else:
     )
 OptionFlags = Annotated[Flags, Parameter(name="*")]
 NO_OPTIONS = Flags()
+
+
+def open_store(url: str, create: bool = False) -> Store:
+    """Open a store; raise StoreError if it doesn't exist, unless it may be created."""
+    if not create and is_absent(url):
+        name = without_options(read_url(url))
+        raise StoreError(f"store {name} doesn't exist; varts experiment create makes it")
+    store = Store(url)
+    if store.memory:
+        raise ValueError(f"store must outlast this command, got {store.name}")
+    return store
+
+
+def is_absent(url: str) -> bool:
+    """Whether the URL is that of a file that doesn't exist."""
+    file = file_of(read_url(url))
+    return file is not None and not file.exists()
+
+
+def open_experiment(name: str, url: str) -> Experiment:
+    """Open an existing experiment."""
+    store = open_store(url)
+    names = store.names()
+    if names and name not in names:
+        raise UnknownExperiment(unknown("experiment", name, names))
+    return varts.open(name, store=store)

@@ -10,8 +10,8 @@ from rich.table import Table
 
 import varts
 from varts._validation import check_file
-from varts.cli.app import FilePath, Separator, app, cell, say, show
-from varts.cli.features import read_features
+from varts.cli.app import app, cell, say, show
+from varts.cli.flags import FilePath, Separator, read_features
 
 GROUPS_SHOWN = 20
 

@@ -12,21 +12,20 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import integer, make_folder, real
-from varts.cli.app import (
+from varts.cli.app import app, say
+from varts.cli.flags import (
     ArmGroups,
     FilePath,
     Lines,
     Separator,
     Whole,
-    app,
     parse_integer,
     parse_prior,
     prior_file,
     read_arm_groups,
+    read_features,
     read_lines,
-    say,
 )
-from varts.cli.features import read_features
 
 NEARLY_ALL = 0.95  # of the experiments: one in 20 takes longer to be certain
 

@@ -10,8 +10,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from varts._validation import real
-from varts.cli.app import FilePath, Whole
 from varts.cli.experiment_flags import STORE, Url
+from varts.cli.flags import FilePath, Whole
 from varts.live.arguments import read_seconds
 
 NOTES = """\

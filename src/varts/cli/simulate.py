@@ -16,7 +16,8 @@ import varts
 from varts._files import write_csv
 from varts._validation import make_folder, unknown
 from varts.cli import stop
-from varts.cli.app import FilePath, Whole, app, cell, parse_prior, say, show
+from varts.cli.app import app, cell, say, show
+from varts.cli.flags import FilePath, Whole, parse_prior
 
 if TYPE_CHECKING:
     import polars as pl
