@@ -9,7 +9,7 @@ import pytest
 
 import varts
 from varts import cli
-from varts._separators import check_separator, find_separator
+from varts._text_format import check_separator, find_separator
 from varts.cli import reward_file
 
 
