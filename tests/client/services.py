@@ -68,7 +68,7 @@ class Witnessed(RemoteExperiment):
     """
 
     def __init__(self, remote, store):
-        super().__init__(remote._talk, remote._connection)
+        super().__init__(remote._verbs, remote._connection)
         self.store = store
 
     @property

@@ -8,10 +8,9 @@ import pytest
 
 import varts
 from tests.interpreter import python
-from varts.client import connection
+from varts.client import transport as connection
 from varts.client.address import Address, read_address, read_token
-from varts.client.messages import Answer, Request
-from varts.client.retries import TRIES, Tries, Unanswered
+from varts.client.transport import TRIES, Request, Response, Tries, Unanswered
 from varts.live import ConnectionLost, StoreError
 
 ASK = Request(method="PUT", path="/v1/experiments/price/decisions/d")
@@ -20,7 +19,7 @@ ONCE = Request(method="POST", path="/v1/experiments/price/forget", repeatable=Fa
 
 def problem(status, kind):
     body = f'{{"type": "/problems/{kind}", "detail": "not now"}}'
-    return Answer(status, {"retry-after": "0"}, body.encode())
+    return Response(status, {"retry-after": "0"}, body.encode())
 
 
 # ------------------------------------------------------------------------------ addresses
@@ -115,12 +114,12 @@ def test_what_must_not_be_repeated_is_asked_once():
 
 
 def test_a_service_says_how_long_to_wait():
-    asked = Answer(503, {"retry-after": "3"}, b"")
+    asked = Response(503, {"retry-after": "3"}, b"")
     assert Tries(ASK, "").after(asked) == 3.0
-    assert Tries(ASK, "").after(Answer(503, {"retry-after": "3600"}, b"")) == 5.0
-    assert Tries(ASK, "").after(Answer(503, {"retry-after": "soon"}, b"")) <= 0.1
+    assert Tries(ASK, "").after(Response(503, {"retry-after": "3600"}, b"")) == 5.0
+    assert Tries(ASK, "").after(Response(503, {"retry-after": "soon"}, b"")) <= 0.1
     for status in (200, 404, 409, 500):
-        assert Tries(ASK, "").after(Answer(status, {}, b"")) is None
+        assert Tries(ASK, "").after(Response(status, {}, b"")) is None
 
 
 # ------------------------------------------------------------------------------ on real sockets

@@ -8,7 +8,8 @@ import pytest
 
 from tests.live.contexts import FEATURES, NOT_CONTEXTS, context, visit
 from varts.client import open_async
-from varts.client.context import ToldContext, plain_context
+from varts.client.context import ToldContext
+from varts.client.verbs import plain_context
 from varts.context import ContextReport
 from varts.live import Experiment
 
@@ -71,7 +72,7 @@ def test_decisions_go_by_contexts_of_any_type(both):
 
 def test_what_is_wrong_is_found_before_anything_is_sent(both, monkeypatch):
     far = both[0]
-    monkeypatch.setattr(far._connection, "hold", lambda talk: list(talk))  # nobody answers
+    monkeypatch.setattr(far._connection, "run", lambda talk: list(talk))  # nobody answers
     for wrong, said in NOT_CONTEXTS:
         with pytest.raises((TypeError, ValueError), match=f"^{said}"):
             far.decide_many(contexts=[HOME, wrong])

@@ -10,7 +10,7 @@ import pytest
 
 import varts
 from varts.client import AsyncExperiment, NotAllowed, RemoteExperiment, UnknownToken, open_async
-from varts.client.problems import ERRORS, OUTCOMES
+from varts.client.errors import ERRORS, OUTCOMES
 from varts.live import (
     Changed,
     Experiment,
@@ -174,7 +174,7 @@ def test_delete_writes_the_log_first(both, tmp_path):
 def test_what_is_used_while_its_log_is_written_is_not_deleted(both, tmp_path, monkeypatch):
     far, near = both
     near.decide(id="late")
-    from varts.client import questions
+    from varts.client import verbs as questions
 
     write = questions.convert_log
 

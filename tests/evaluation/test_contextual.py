@@ -221,4 +221,4 @@ def test_mistakes(log):
     with pytest.raises(ValueError, match="unknown goal 'most'"):
         varts.thompson(LINES, goal="most")
     with pytest.raises(ValueError, match="must not depend on the context for an experiment behind"):
-        varts.client.targets.write_targets(by_age, None)
+        varts.client.verbs.write_targets(by_age, None)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from varts._decoding import decode
 from varts._text import printable
-from varts._validation import abbreviate
+from varts._validation import abbreviate, choice
 
 OK, NOTE, WARNING = "ok", "note", "warning"
 VERDICTS = (OK, NOTE, WARNING)  # from best to worst
@@ -73,9 +74,21 @@ class Checks:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The checks as plain values, for JSON."""
+        """Plain values for JSON; `from_dict` is the inverse."""
         findings = [asdict(one) for one in self.findings]
         return {"name": self.name, "verdict": self.verdict, "checks": findings}
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Checks:
+        """Read the result of `to_dict`.
+
+        Args:
+            body: Plain values by name.
+        """
+        made: Checks = decode(cls, {**body, "findings": body["checks"]}, "checks")
+        for one in made.findings:
+            choice("verdict", one.verdict, VERDICTS)
+        return made
 
     def __str__(self) -> str:
         count = [sum(one.verdict == verdict for one in self.findings) for verdict in VERDICTS]

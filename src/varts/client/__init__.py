@@ -1,15 +1,13 @@
 """Experiments behind a service (`varts serve`), for programs in Python.
 
-From the bottom up: `address` reads where the service is, `problems` turns what went wrong into the
-errors of `varts.live`, `messages` has requests and answers. A verb is a conversation: `questions`,
-`changes` and `talk` have them, `reading` and `targets` what they are told and tell, and none of
-that does any I/O. `retries` says when to ask again, `connection` asks, `experiment` puts verbs and
-connections together, blocking and asynchronous, and `opening` makes one.
+From the bottom up: `address` reads where the service is and which token to show, `errors` turns
+problem documents into the errors of `varts.live`, `transport` sends requests, `verbs` has every
+verb as a generator that yields requests and does no I/O, and `experiment` runs the verbs over a
+connection, blocking or in an event loop.
 """
 
-from varts.client.experiment import AsyncExperiment, RemoteExperiment
-from varts.client.opening import open_async, open_experiment
-from varts.client.problems import NotAllowed, UnknownToken
+from varts.client.errors import NotAllowed, UnknownToken
+from varts.client.experiment import AsyncExperiment, RemoteExperiment, open_async, open_experiment
 
 open = open_experiment
 __all__ = [  # but `open`: `from varts.client import *` must not replace the builtin

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, NoReturn
 
-import numpy as np
-
-from varts._validation import refusal
 from varts.client.frames import read_frame
 from varts.context import ContextReport, Worth
-from varts.features import A_CONTEXT, NUMBER, Features
-from varts.live.arguments import check_text
 
 # The columns of the tables that are no fractions; all others are Float64.
 TYPES = {
@@ -83,27 +77,3 @@ def _not_told() -> NotImplementedError:
     return NotImplementedError(
         "a service does not tell the units of a report, nor the posterior; its tables are here"
     )
-
-
-def plain_context(context: Any) -> dict[str, Any]:
-    """A context as JSON has it, where features are not known: the service will check the rest.
-
-    Args:
-        context: A mapping from the names of features to values.
-
-    >>> plain_context({"country": "NL", "visits": np.int64(3), "age": float("nan")})
-    {'country': 'NL', 'visits': 3, 'age': None}
-    """
-    if not isinstance(context, Mapping):
-        raise TypeError(refusal("context", A_CONTEXT, context))
-    return {name: _plain(name, value) for name, value in context.items()}
-
-
-def _plain(name: Any, value: Any) -> str | bool | int | float | None:
-    if isinstance(value, str):
-        return check_text(name, value) if value else value
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
-    return Features({name: NUMBER}, optional=[name]).check({name: value}).get(name)

@@ -1,25 +1,33 @@
-"""An experiment behind a service: the verbs of `Talk`, held over a connection."""
+"""An experiment behind a service: the verbs of `Verbs`, held over a connection."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
-from varts.client.messages import Conversation
+from varts.client.address import Address, is_address, read_address, read_token
+from varts.client.errors import NotAllowed, UnknownToken
 from varts.client.reading import SeenState
-from varts.client.talk import Talk
+from varts.client.transport import Conversation, Request, path_of
+from varts.client.verbs import Verbs, write_options
 from varts.features import Features
-from varts.live.options import Options
+from varts.live.arguments import check_arms, check_text, match_priors
+from varts.live.errors import UnknownExperiment
+from varts.live.experiment import Experiment, check_options
+from varts.live.experiment import open_experiment as open_in_store
+from varts.live.options import GivenOptions, Options
+from varts.live.store.store import Store
 
 if TYPE_CHECKING:
-    from varts.client.connection import AsyncConnection, Connection
+    from varts.client.transport import AsyncConnection, Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
-Verb = Callable[Concatenate[Talk, P], Conversation[T]]
+Verb = Callable[Concatenate[Verbs, P], Conversation[T]]
 
 
 def _blocking(verb: Verb[P, T]) -> Callable[Concatenate[RemoteExperiment, P], T]:
@@ -27,7 +35,7 @@ def _blocking(verb: Verb[P, T]) -> Callable[Concatenate[RemoteExperiment, P], T]
 
     @functools.wraps(verb)
     def method(self: RemoteExperiment, /, *given: P.args, **named: P.kwargs) -> T:
-        return self._connection.hold(verb(self._talk, *given, **named))
+        return self._connection.run(verb(self._verbs, *given, **named))
 
     return _as_returned(method, verb)
 
@@ -37,7 +45,7 @@ def _awaited(verb: Verb[P, T]) -> Callable[Concatenate[AsyncExperiment, P], Awai
 
     @functools.wraps(verb)
     async def method(self: AsyncExperiment, /, *given: P.args, **named: P.kwargs) -> T:
-        return await self._connection.hold(verb(self._talk, *given, **named))
+        return await self._connection.run(verb(self._verbs, *given, **named))
 
     return _as_returned(method, verb)
 
@@ -59,22 +67,22 @@ class RemoteExperiment:
     `varts.live`.
 
     Args:
-        talk: The experiment's verbs, and what is known of it.
+        verbs: The experiment's verbs, and what is known of it.
         connection: To the service.
     """
 
-    def __init__(self, talk: Talk, connection: Connection) -> None:
-        self._talk, self._connection = talk, connection
+    def __init__(self, verbs: Verbs, connection: Connection) -> None:
+        self._verbs, self._connection = verbs, connection
 
     @property
     def name(self) -> str:
         """The experiment's name."""
-        return self._talk.name
+        return self._verbs.name
 
     def _seen(self) -> SeenState:
         """As of the last call; the service is asked if that did not tell."""
-        seen = self._talk.state
-        return self.look() if seen is None or self._talk.is_stale else seen
+        seen = self._verbs.state
+        return self.look() if seen is None or self._verbs.is_stale else seen
 
     @property
     def revision(self) -> int:
@@ -96,33 +104,33 @@ class RemoteExperiment:
         """What a context must have; None if the experiment has no features."""
         return self._seen().config.features
 
-    decide = _blocking(Talk.decide)
-    decide_many = _blocking(Talk.decide_many)
-    reward = _blocking(Talk.reward)
-    reward_many = _blocking(Talk.reward_many)
-    reward_each = _blocking(Talk.reward_each)
-    add_reward = _blocking(Talk.add_reward)
-    amend = _blocking(Talk.amend)
-    void = _blocking(Talk.void)
+    decide = _blocking(Verbs.decide)
+    decide_many = _blocking(Verbs.decide_many)
+    reward = _blocking(Verbs.reward)
+    reward_many = _blocking(Verbs.reward_many)
+    reward_each = _blocking(Verbs.reward_each)
+    add_reward = _blocking(Verbs.add_reward)
+    amend = _blocking(Verbs.amend)
+    void = _blocking(Verbs.void)
 
-    look = _blocking(Talk.look)
-    report = _blocking(Talk.report)
-    history = _blocking(Talk.history)
-    decision = _blocking(Talk.decision)
-    changes = _blocking(Talk.changes)
-    check = _blocking(Talk.check)
-    reward_by_age = _blocking(Talk.reward_by_age)
-    evaluate = _blocking(Talk.evaluate)
-    export = _blocking(Talk.export)
+    look = _blocking(Verbs.look)
+    report = _blocking(Verbs.report)
+    history = _blocking(Verbs.history)
+    decision = _blocking(Verbs.decision)
+    changes = _blocking(Verbs.changes)
+    check = _blocking(Verbs.check)
+    reward_by_age = _blocking(Verbs.reward_by_age)
+    evaluate = _blocking(Verbs.evaluate)
+    export = _blocking(Verbs.export)
 
-    add_arm = _blocking(Talk.add_arm)
-    pause_arm = _blocking(Talk.pause_arm)
-    resume_arm = _blocking(Talk.resume_arm)
-    configure = _blocking(Talk.configure)
-    stop = _blocking(Talk.stop)
-    restart = _blocking(Talk.restart)
-    forget_unit = _blocking(Talk.forget_unit)
-    delete = _blocking(Talk.delete)
+    add_arm = _blocking(Verbs.add_arm)
+    pause_arm = _blocking(Verbs.pause_arm)
+    resume_arm = _blocking(Verbs.resume_arm)
+    configure = _blocking(Verbs.configure)
+    stop = _blocking(Verbs.stop)
+    restart = _blocking(Verbs.restart)
+    forget_unit = _blocking(Verbs.forget_unit)
+    delete = _blocking(Verbs.delete)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -145,26 +153,26 @@ class AsyncExperiment:
     configuration is that of the last `look`, `report`, `history` or change.
 
     Args:
-        talk: The experiment's verbs, and what is known of it.
+        verbs: The experiment's verbs, and what is known of it.
         connection: To the service.
     """
 
-    def __init__(self, talk: Talk, connection: AsyncConnection) -> None:
-        self._talk, self._connection = talk, connection
+    def __init__(self, verbs: Verbs, connection: AsyncConnection) -> None:
+        self._verbs, self._connection = verbs, connection
 
     @property
     def name(self) -> str:
         """The experiment's name."""
-        return self._talk.name
+        return self._verbs.name
 
     def _seen(self) -> SeenState:
         """As of the last look."""
-        if self._talk.state is None:
+        if self._verbs.state is None:
             raise ValueError(
                 f"experiment {self.name!r} was not looked at yet: its token may not read it, or "
                 "`await look()` comes first"
             )
-        return self._talk.state
+        return self._verbs.state
 
     @property
     def revision(self) -> int:
@@ -186,33 +194,33 @@ class AsyncExperiment:
         """What a context must have; None if the experiment has no features."""
         return self._seen().config.features
 
-    decide = _awaited(Talk.decide)
-    decide_many = _awaited(Talk.decide_many)
-    reward = _awaited(Talk.reward)
-    reward_many = _awaited(Talk.reward_many)
-    reward_each = _awaited(Talk.reward_each)
-    add_reward = _awaited(Talk.add_reward)
-    amend = _awaited(Talk.amend)
-    void = _awaited(Talk.void)
+    decide = _awaited(Verbs.decide)
+    decide_many = _awaited(Verbs.decide_many)
+    reward = _awaited(Verbs.reward)
+    reward_many = _awaited(Verbs.reward_many)
+    reward_each = _awaited(Verbs.reward_each)
+    add_reward = _awaited(Verbs.add_reward)
+    amend = _awaited(Verbs.amend)
+    void = _awaited(Verbs.void)
 
-    look = _awaited(Talk.look)
-    report = _awaited(Talk.report)
-    history = _awaited(Talk.history)
-    decision = _awaited(Talk.decision)
-    changes = _awaited(Talk.changes)
-    check = _awaited(Talk.check)
-    reward_by_age = _awaited(Talk.reward_by_age)
-    evaluate = _awaited(Talk.evaluate)
-    export = _awaited(Talk.export)
+    look = _awaited(Verbs.look)
+    report = _awaited(Verbs.report)
+    history = _awaited(Verbs.history)
+    decision = _awaited(Verbs.decision)
+    changes = _awaited(Verbs.changes)
+    check = _awaited(Verbs.check)
+    reward_by_age = _awaited(Verbs.reward_by_age)
+    evaluate = _awaited(Verbs.evaluate)
+    export = _awaited(Verbs.export)
 
-    add_arm = _awaited(Talk.add_arm)
-    pause_arm = _awaited(Talk.pause_arm)
-    resume_arm = _awaited(Talk.resume_arm)
-    configure = _awaited(Talk.configure)
-    stop = _awaited(Talk.stop)
-    restart = _awaited(Talk.restart)
-    forget_unit = _awaited(Talk.forget_unit)
-    delete = _awaited(Talk.delete)
+    add_arm = _awaited(Verbs.add_arm)
+    pause_arm = _awaited(Verbs.pause_arm)
+    resume_arm = _awaited(Verbs.resume_arm)
+    configure = _awaited(Verbs.configure)
+    stop = _awaited(Verbs.stop)
+    restart = _awaited(Verbs.restart)
+    forget_unit = _awaited(Verbs.forget_unit)
+    delete = _awaited(Verbs.delete)
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -226,3 +234,165 @@ class AsyncExperiment:
 
     def __repr__(self) -> str:
         return f"AsyncExperiment({self.name!r}, {self._connection.address.url})"
+
+
+@overload
+def open_experiment(
+    name: str,
+    arms: Sequence[str] | None = None,
+    *,
+    store: Store,
+    seed: int | None = None,
+    groups: Mapping[str, str] | None = None,
+    **options: Unpack[GivenOptions],
+) -> Experiment: ...
+
+
+@overload
+def open_experiment(
+    name: str,
+    arms: Sequence[str] | None = None,
+    *,
+    store: str = "sqlite:///varts.db",
+    token: str | None = None,
+    seed: int | None = None,
+    groups: Mapping[str, str] | None = None,
+    **options: Unpack[GivenOptions],
+) -> Experiment | RemoteExperiment: ...
+
+
+def open_experiment(
+    name: str,
+    arms: Sequence[str] | None = None,
+    *,
+    store: str | Store = "sqlite:///varts.db",
+    token: str | None = None,
+    seed: int | None = None,
+    groups: Mapping[str, str] | None = None,
+    **options: Unpack[GivenOptions],
+) -> Experiment | RemoteExperiment:
+    """Create an experiment, or open the one of that name.
+
+    An experiment that exists keeps its arms, seed and options; those given here must agree.
+
+    Args:
+        name: The experiment's name.
+        arms: The arms' names; needed to create it.
+        store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://), or
+            the service, as its address (https://host, http://localhost:8321).
+        token: For a service: who is asking. By default the variable VARTS_TOKEN.
+        seed: Only for tests that repeat an experiment: who knows it knows what an id will get. A
+            service takes none.
+        groups: The group of each arm, for a prior that was fitted by group.
+        options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
+            window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+
+    Raises:
+        UnknownExperiment: There is none of that name, and no arms to create it with.
+        StoreError: The database or the service cannot be used.
+        NotAllowed: The token may not do this.
+        ImportError: psycopg is needed for PostgreSQL, or httpx for a service, and not installed.
+
+    >>> exp = open_experiment("price", arms=["9", "12"], store="memory://")
+    >>> decision = exp.decide(unit="user-42")
+    >>> exp.reward(decision.id, 11.70), exp.reward(decision.id, 11.70)
+    (True, False)
+    """
+    if isinstance(store, Store) or not is_address(store):
+        if token is not None:
+            raise ValueError("token must be left out for a database, got one")
+        return open_in_store(name, arms, store=store, seed=seed, groups=groups, **options)
+    address = read_address(store)
+    first = _opening(name, arms, address, seed, groups, options)
+    made = RemoteExperiment(Verbs(name), _connections().Connection(address, read_token(token)))
+    try:
+        made._connection.run(first(made._verbs))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def open_async(
+    name: str,
+    arms: Sequence[str] | None = None,
+    *,
+    store: str,
+    token: str | None = None,
+    groups: Mapping[str, str] | None = None,
+    **options: Unpack[GivenOptions],
+) -> AsyncExperiment:
+    """Create an experiment behind a service, or open the one of that name, for an event loop.
+
+    Args:
+        name: The experiment's name.
+        arms: The arms' names; needed to create it.
+        store: The service's address (https://host, http://localhost:8321).
+        token: Who is asking; by default the variable VARTS_TOKEN.
+        groups: The group of each arm, for a prior that was fitted by group.
+        options: As for `varts.open`: goal, policy, prior, floor, holdout, sticky, clip,
+            window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+    """
+    address = read_address(store)
+    first = _opening(name, arms, address, None, groups, options)
+    made = AsyncExperiment(Verbs(name), _connections().AsyncConnection(address, read_token(token)))
+    try:
+        await made._connection.run(first(made._verbs))
+    except BaseException:
+        await made.close()
+        raise
+    return made
+
+
+def _opening(
+    name: str,
+    arms: Sequence[str] | None,
+    address: Address,
+    seed: int | None,
+    groups: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> Callable[[Verbs], Conversation[None]]:
+    """The conversation that an experiment begins with; whatever can be refused at once is."""
+    if seed is not None:
+        raise ValueError("seed must be left out for a service, which draws its own, got one")
+    if not check_text("name", name).strip():
+        raise ValueError(f"name must be text that is not blank, got {name!r}")
+    if arms is None:
+        return lambda verbs: _find(verbs, address, groups, options)
+    names = check_arms(arms)
+    given = match_priors(options, names, groups)
+    body = {"arms": names, **write_options(Options.made(**given), given)}
+    return lambda verbs: _create(verbs, body)
+
+
+def _create(verbs: Verbs, body: Mapping[str, Any]) -> Conversation[None]:
+    answer = yield Request(method="PUT", path=path_of(verbs.name), body=body)
+    verbs.see(answer.json())
+
+
+def _find(
+    verbs: Verbs, address: Address, groups: Mapping[str, str] | None, options: Mapping[str, Any]
+) -> Conversation[None]:
+    """Look at it. A token that may decide or reward and not read is told what there is later."""
+    try:
+        state = yield from verbs.look()
+    except UnknownExperiment as error:
+        raise UnknownExperiment(
+            f"{error} in store {address.url}; give its arms to create it"
+        ) from None
+    except NotAllowed as error:
+        if options or isinstance(error, UnknownToken):
+            raise
+        return
+    check_options(verbs.name, state.config, state.config.arms, groups, options)
+
+
+def _connections() -> ModuleType:
+    """The module that does the I/O; what it needs is an extra."""
+    try:
+        from varts.client import connection
+    except ImportError:
+        raise ImportError("a service as a store needs httpx: pip install 'varts[client]'") from None
+    return connection

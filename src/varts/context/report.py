@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varts._decoding import NotSent, decode, decode_frame
 from varts._validation import Floats, abbreviate, check_file, choice, real
 from varts.beliefs.best_arm import REWARDS_PER_ARM
 from varts.context.coefficients import coefficients
@@ -34,6 +35,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GOALS = ("max", "min")
+# The types of the columns of its tables; all others are Float64.
+ARM_COLUMNS = {"arm": "String"}
+EFFECT_COLUMNS = dict.fromkeys(("arm", "column", "effect"), "String")
+SEGMENT_COLUMNS = {
+    **dict.fromkeys(("feature", "value"), "String"),
+    "units": "Int64",
+    "arm": "String",
+    **dict.fromkeys(("estimate", "mean_low", "mean_high", "worth"), "Float64"),
+    **dict.fromkeys(("p_best", "expected_loss"), "Float64"),
+    "named": "Boolean",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +63,15 @@ class ContextReport:
         segments: A row per value of a feature and arm, see `varts.context.by_value`.
         coefficients: A row per arm and effect, see `varts.context.coefficients`.
         worth: The gain of choosing by context over the best single arm.
+        unit_count: The number of units.
+        unknown: The share of units with a feature value that no unit with a reward has had. Without
+            a prior, a policy assumes that such a value makes no difference. That is a convention,
+            not something it learned.
+        rule_loss: The expected loss per unit of the rule, compared with the best arm for each unit.
         unsplit: How many rewards are in neither half, because an older version recorded them.
+
+    A report from a service has neither `units`, because contexts may identify people, nor
+    `posterior`.
     """
 
     arms: list[str]
@@ -63,12 +83,10 @@ class ContextReport:
     segments: pl.DataFrame
     coefficients: pl.DataFrame
     worth: Worth
+    unit_count: int
+    unknown: float
+    rule_loss: float
     unsplit: float = 0.0
-
-    @property
-    def unit_count(self) -> int:
-        """The number of units."""
-        return len(self.units)
 
     @property
     def enough(self) -> bool:
@@ -77,26 +95,10 @@ class ContextReport:
         return rewards and self.unit_count >= FEWEST_UNITS
 
     @property
-    def rule_loss(self) -> float:
-        """The expected loss per unit of the rule, compared with the best arm for each unit."""
-        single = self.arms.index(self.worth.single)
-        gain = gain_of_rule(self.posterior, self.units, self.goal, single).loc.sum()
-        return max(float(self.frame["expected_loss"][single]) - float(gain), 0.0)
-
-    @property
     def by_chance(self) -> dict[str, float]:
         """How many intervals of `coefficients` there are, and how many miss on average."""
         intervals = self.coefficients["low"].drop_nulls().len()
         return {"intervals": intervals, "expected_misses": (1 - self.level) * intervals}
-
-    @property
-    def unknown(self) -> float:
-        """The share of units with a feature value that no unit with a reward has had.
-
-        Without a prior, a policy assumes that such a value makes no difference. That is a
-        convention, not something it learned.
-        """
-        return float(self.beyond_data(self.units.x).mean())
 
     def beyond_data(self, x: Floats) -> NDArray[np.bool_]:
         """Return which rows have a feature value that no unit with a reward has had.
@@ -107,7 +109,7 @@ class ContextReport:
         return beyond_data(self.posterior, x)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, for JSON."""
+        """Return plain values for JSON; `from_dict` is the inverse."""
         return {
             "goal": self.goal,
             "level": self.level,
@@ -123,6 +125,39 @@ class ContextReport:
             "rule_loss": self.rule_loss,
             "unsplit": self.unsplit,
         }
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> ContextReport:
+        """Read the result of `to_dict`, which has neither `units` nor `posterior`.
+
+        Args:
+            body: Plain values by name.
+        """
+        left_out: Any = NotSent(
+            "a service doesn't send the units of a report, nor the posterior; it sends the tables"
+        )
+        frame = decode_frame(body["arms"], ARM_COLUMNS)
+        worth = {**body["worth"], "crossfitted": body["crossfitted"]}
+        return cls(
+            arms=frame["arm"].to_list(),
+            goal=choice("goal", body["goal"], GOALS),
+            level=decode(float, body["level"], "level"),
+            units=left_out,
+            posterior=left_out,
+            frame=frame,
+            segments=decode_frame(body["segments"], SEGMENT_COLUMNS),
+            coefficients=decode_frame(body["coefficients"], EFFECT_COLUMNS),
+            worth=decode(Worth, worth, "worth"),
+            unit_count=decode(int, body["units"], "units"),
+            unknown=decode(float, body["unknown"], "unknown"),
+            rule_loss=decode(float, body["rule_loss"], "rule_loss"),
+            unsplit=decode(float, body["unsplit"], "unsplit"),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ContextReport):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
 
     def plot(
         self, path: str | Path | None = None, x: str | None = None, y: str | None = None
@@ -266,6 +301,9 @@ def report_on(
     whole = overall(posterior, units, names, goal, level)
     counts = {"n": n, "share": n / max(n.sum(), 1e-300)}
     frame = whole.select("arm").with_columns(**{k: pl.Series(v) for k, v in counts.items()})
+    worth = _worth(posterior, units, names, goal, level, halves)
+    single = names.index(worth.single)
+    gain = gain_of_rule(posterior, units, goal, single).loc.sum()
     return ContextReport(
         arms=names,
         goal=goal,
@@ -275,7 +313,10 @@ def report_on(
         frame=frame.with_columns(whole.drop("arm").get_columns()),
         segments=by_value(posterior, units, names, goal, level),
         coefficients=coefficients(posterior, units, names, level),
-        worth=_worth(posterior, units, names, goal, level, halves),
+        worth=worth,
+        unit_count=len(units),
+        unknown=float(beyond_data(posterior, units.x).mean()),
+        rule_loss=max(float(whole["expected_loss"][single]) - float(gain), 0.0),
         unsplit=unsplit,
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from varts._decoding import decode
 from varts._text import decimal, places_for, printable
 
 
@@ -43,7 +45,7 @@ class ArmMean(NamedTuple):
     mean: Estimate | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an unknown number is NaN, which isn't equal to itself
 class Evaluation:
     """The reward per decision that a target policy would have earned. `print` it.
 
@@ -110,11 +112,30 @@ class Evaluation:
         return self.estimates[self.headline].high
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as plain values, for JSON."""
+        """Plain values for JSON, where NaN is null; `from_dict` is the inverse."""
         estimates = {name: one._asdict() for name, one in self.estimates.items()}
         arms = [{**one._asdict(), "mean": one.mean and one.mean._asdict()} for one in self.arms]
         plain = asdict(self) | {"estimates": estimates, "arms": arms}
-        return plain | {"difference": self.difference._asdict(), "notes": list(self.notes)}
+        plain |= {"difference": self.difference._asdict(), "notes": list(self.notes)}
+        known: dict[str, Any] = _without_nan(plain)
+        return known
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Evaluation:
+        """Read the result of `to_dict`.
+
+        Args:
+            body: Plain values by name.
+        """
+        made: Evaluation = decode(cls, body, "evaluation")
+        if made.headline not in made.estimates:
+            raise ValueError(f"headline must be one of the estimates, got {made.headline!r}")
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
 
     def __str__(self) -> str:
         interval = f"{100 * self.level:g} % interval"
@@ -147,6 +168,14 @@ class Evaluation:
             lines.append(f"left out: {reasons}")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line).rstrip() for line in lines)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def cells(estimate: Estimate | None, places: int) -> list[str]:

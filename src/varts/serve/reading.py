@@ -12,12 +12,11 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import msgspec
-import polars as pl
 from msgspec import Meta
 
 import varts
 from varts._intervals import CONFIDENCE
-from varts.live import ChangeRecord, Experiment, History
+from varts.live import ChangeRecord, Experiment
 from varts.serve.bodies import Answer, Body, EvaluationAsked, Level, Text
 from varts.serve.calls import Call, Reply, encode_json, rfc3339
 
@@ -93,12 +92,18 @@ class HistoryPoint(Answer):
     time: str
     version: int
     rewards: int
+    gain: dict[str, Any] | None
     arms: list[dict[str, Any]]
 
 
 class HistoryShown(Answer):
     """How an experiment came to where it is; the last checkpoint is the present."""
 
+    name: str
+    level: float
+    start: str
+    by_time: bool
+    state: dict[str, Any]
     points: list[HistoryPoint]
 
 
@@ -182,7 +187,7 @@ async def show_history(call: Call) -> Reply:
     """Tell how an experiment came to where it is: what was known and done at checkpoints."""
     query: HistoryQuery = call.query
 
-    def look(experiment: Experiment) -> list[HistoryPoint]:
+    def look(experiment: Experiment) -> dict[str, Any]:
         found = experiment.history(
             query.points,
             every_rewards=query.every_rewards,
@@ -195,26 +200,9 @@ async def show_history(call: Call) -> Reply:
                 f"history must have at most {MOST_ROWS:,} rows, one for every arm at every "
                 f"checkpoint, got {found.frame.height:,}"
             )
-        return list(_points(found))
+        return found.to_dict()
 
-    points = await call.service.look(call.path["name"], look, scanning=True)
-    return Reply(HistoryShown(points=points))
-
-
-def _points(found: History) -> Iterator[HistoryPoint]:
-    """Its checkpoints, with what is the same for all arms said once."""
-    rows = found.frame.drop("checkpoint", "time", "version", "rewards").to_dicts()
-    checkpoints = found.frame.group_by("checkpoint", maintain_order=True).agg(
-        pl.col("time", "version", "rewards").first(), pl.len().alias("arms")
-    )
-    lines = iter(rows)
-    for one in checkpoints.iter_rows(named=True):
-        yield HistoryPoint(
-            time=rfc3339(one["time"]),
-            version=one["version"],
-            rewards=one["rewards"],
-            arms=list(islice(lines, one["arms"])),
-        )
+    return Reply(encode_json(await call.service.look(call.path["name"], look, scanning=True)))
 
 
 async def stream_log(call: Call) -> Reply:

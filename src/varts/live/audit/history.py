@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from varts._decoding import decode, decode_frame
 from varts._text import printable
 from varts._validation import Floats, check_file, integer, real
 from varts.live.arguments import seconds
 from varts.live.audit.follower import Follower
 from varts.live.core.state import State
 from varts.live.errors import StoreError
-from varts.live.report.estimates import ReportingPolicy, estimate_arms, posterior
+from varts.live.report.estimates import ARM_COLUMNS, ReportingPolicy, estimate_arms, posterior
 from varts.live.report.gain import Gain
 from varts.live.report.report import gain_over_holdout
 from varts.live.store.log import Log
@@ -166,6 +168,66 @@ class History:
         middle = x[:-1] + wide / 2
         return pl.DataFrame({"arm": names, "mean": middle.T.ravel(), "density": density.T.ravel()})
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` is the inverse."""
+        import polars as pl
+
+        gains = self.gains or (None,) * self.frame["checkpoint"].n_unique()
+        checkpoints = self.frame.group_by("checkpoint", maintain_order=True).agg(
+            pl.col("time", "version", "rewards").first(), pl.len().alias("arms")
+        )
+        rows = iter(self.frame.drop(*CHECKPOINT_COLUMNS).to_dicts())
+        points = [
+            {
+                "time": _rfc3339(one["time"]),
+                "version": one["version"],
+                "rewards": one["rewards"],
+                "gain": None if gain is None else gain.to_dict(),
+                "arms": list(islice(rows, one["arms"])),
+            }
+            for one, gain in zip(checkpoints.iter_rows(named=True), gains, strict=True)
+        ]
+        return {
+            "name": self.name,
+            "level": self.level,
+            "start": _rfc3339(self.start),
+            "by_time": self.by_time,
+            "state": self.state.to_dict(),
+            "points": points,
+        }
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> History:
+        """Read the result of `to_dict`. The state comes without the sums of the rewards.
+
+        Args:
+            body: Plain values by name.
+        """
+        import polars as pl
+
+        points = decode(list[dict[str, Any]], body["points"], "points")
+        times = [decode(datetime, point["time"], "time") for point in points]
+        rows = [
+            {"checkpoint": at, "version": point["version"], "rewards": point["rewards"], **arm}
+            for at, point in enumerate(points, 1)
+            for arm in point["arms"]
+        ]
+        frame = decode_frame(rows, {**ARM_COLUMNS, **CHECKPOINT_COLUMNS, **COUNTS})
+        each = pl.Series("time", times, pl.Datetime("us", "UTC")).gather(frame["checkpoint"] - 1)
+        gains = (None if one["gain"] is None else Gain.from_dict(one["gain"]) for one in points)
+        return cls(
+            decode(str, body["name"], "name"),
+            frame.with_columns(each).select(COLUMNS),
+            State.from_dict(body["state"]),
+            decode(float, body["level"], "level"),
+            decode(datetime, body["start"], "start"),
+            decode(bool, body["by_time"], "by_time"),
+            tuple(gains),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, History) else NotImplemented
+
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw traffic, P(best) and cumulative rewards over time, and the final posterior.
 
@@ -274,6 +336,20 @@ COLUMNS = (
     "sd", "estimate", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high",
     "p_best", "expected_loss", "may_be_best", "cumulative_reward",
 )  # fmt: skip
+
+
+# The types of the columns that are the same for all arms of a checkpoint; `time` is a time.
+CHECKPOINT_COLUMNS = {
+    "checkpoint": "Int64",
+    "time": "String",
+    "version": "Int64",
+    "rewards": "Int64",
+}
+COUNTS = {"decisions": "Int64"}  # of an arm at a checkpoint
+
+
+def _rfc3339(time: datetime) -> str:
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 class Moment(NamedTuple):

@@ -7,7 +7,7 @@ is no clock, no database and no randomness here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._caching import computed_once
+from varts._decoding import NotSent, decode
 from varts._validation import Floats, choice
 from varts.features import Features
 from varts.live.core.effective import (
@@ -203,6 +204,32 @@ class State:
         choice("kind of event", event.kind, (CREATE,))
         config = Config.from_json(event.body or {})
         return cls(config, version=1, batch=event.batch, configured=event.batch)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: the configuration and how far the log is, without the sums."""
+        return {
+            "config": self.config.to_json(),
+            "version": self.version,
+            "rewards": self.rewards,
+            "revision": self.revision,
+        }
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> State:
+        """Read the result of `to_dict`. Using the sums, which it leaves out, raises an error.
+
+        Args:
+            body: Plain values by name.
+        """
+        config = decode(Config, body["config"], "config")
+        numbers = [decode(int, body[name], name) for name in ("version", "rewards", "revision")]
+        places = {*config.paused, 0 if config.winner is None else config.winner}
+        if not config.arms or not places <= {*range(len(config.arms))}:
+            raise ValueError("config must name its own arms as paused and as winner")
+        rows: Any = NotSent(
+            "a service doesn't send the sums of the rewards; the frame of a report has the means"
+        )
+        return cls(config, numbers[0], numbers[1], rows, revision=numbers[2])
 
     def copy(self) -> State:
         """A state to change, with nothing marked as touched."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from varts._decoding import decode
 from varts._text import decimal, places_for, printable
 from varts._validation import Floats
 from varts.anytime import Evidence
@@ -109,8 +110,8 @@ class Control:
         Args:
             body: Plain values by name.
         """
-        comparisons = tuple(Comparison(**one) for one in body["arms"])
-        return cls(body["arm"], body["level"], body["error"], comparisons, body["note"])
+        made: Control = decode(cls, {**body, "comparisons": body["arms"]}, "control")
+        return made
 
 
 def compare_with_control(

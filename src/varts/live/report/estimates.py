@@ -44,6 +44,9 @@ Contexts = Sequence[Mapping[str, Any]]
 # Policies whose own model of the rewards is reported. All others are reported by VarTS.
 REPORTED_AS_THEMSELVES = (VarTS, EBVarTS, BernoulliTS, KnownVarianceTS, LinearVarTS)
 
+# The types of the columns of `Report.frame`; all others are Float64.
+ARM_COLUMNS = {"arm": "String", "n": "Int64", "may_be_best": "Boolean", "pending": "Int64"}
+
 
 class ReportingPolicy:
     """The policy whose beliefs a report states, with the statistics that it sees.
@@ -202,7 +205,7 @@ class ArmEstimates:
         return _sd(self.stats, self.counts)
 
     def frame(self) -> pl.DataFrame:
-        """The columns of `Report.frame`."""
+        """The columns of `Report.frame`; `ARM_COLUMNS` has their types."""
         import polars as pl
 
         columns = {

@@ -7,11 +7,13 @@ experiment would have earned without learning.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from varts._decoding import decode
 from varts._intervals import CONFIDENCE
 from varts._text import decimal, places_for
 from varts._validation import abbreviate, choice, real
@@ -95,8 +97,19 @@ class Gain:
         return f"learning {probably}{verb} {text}, {total} in total{anytime}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers by name, and the sentence."""
+        """All numbers by name, and the sentence; `from_dict` is the inverse."""
         return {**asdict(self), "sentence": str(self)}
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Gain:
+        """Read the result of `to_dict`.
+
+        Args:
+            body: Plain values by name.
+        """
+        made: Gain = decode(cls, body, "gain")
+        choice("goal", made.goal, tuple(GOALS))
+        return made
 
 
 def gain(

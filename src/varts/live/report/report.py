@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from varts._decoding import decode, decode_frame
 from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts._validation import real
@@ -18,6 +19,7 @@ from varts.live.core.effective import thin_arms
 from varts.live.core.state import State
 from varts.live.report.control import Control, compare_with_control
 from varts.live.report.estimates import (
+    ARM_COLUMNS,
     ArmEstimates,
     Contexts,
     ReportingPolicy,
@@ -26,7 +28,7 @@ from varts.live.report.estimates import (
     estimate_arms,
 )
 from varts.live.report.gain import Gain, gain
-from varts.live.report.guardrails import explain, measure, violations
+from varts.live.report.guardrails import METRIC_COLUMNS, explain, measure, violations
 from varts.live.report.misfit import add_residuals
 from varts.live.report.rules import (
     anytime_note,
@@ -53,7 +55,7 @@ AVERAGE_UNIT = (
 )
 
 
-@dataclass(frozen=True, eq=False)  # DataFrame.__eq__ compares elements, so __eq__ is written below
+@dataclass(frozen=True, eq=False)  # DataFrame.__eq__ compares elements, so __eq__ is below
 class Report:
     """The results of an experiment so far.
 
@@ -199,7 +201,7 @@ class Report:
         return [*certainty, *gain, *self.guards, *notes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: all arms, in their own order."""
+        """Plain values for JSON: all arms, in their own order; `from_dict` is the inverse."""
         names = ("name", "version", "goal", "level", "error", "best", "possible", "stop", "because")
         body = {name: getattr(self, name) for name in (*names, "winner", "certainty", "notes")}
         return {
@@ -209,15 +211,40 @@ class Report:
             "guards": self.guards,
             "context": None if self.context is None else self.context.to_dict(),
             "control": None if self.control is None else self.control.to_dict(),
+            "state": self.state.to_dict(),
             "arms": self.frame.to_dicts(),
         }
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Report):
-            return NotImplemented
-        return all(
-            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Report:
+        """Read the result of `to_dict`. The state comes without the sums of the rewards.
+
+        Args:
+            body: Plain values by name.
+        """
+        gain, metrics, context = body["gain"], body["metrics"], body["context"]
+        control, sentences = body["control"], tuple[str, ...]
+        return cls(
+            name=decode(str, body["name"], "name"),
+            frame=decode_frame(body["arms"], ARM_COLUMNS),
+            state=State.from_dict(body["state"]),
+            level=decode(float, body["level"], "level"),
+            best=decode(str | None, body["best"], "best"),
+            stop=decode(bool, body["stop"], "stop"),
+            because=decode(str, body["because"], "because"),
+            winner=decode(str | None, body["winner"], "winner"),
+            error=decode(float, body["error"], "error"),
+            certainty=decode(str, body["certainty"], "certainty"),
+            notes=decode(sentences, body["notes"], "notes"),
+            gain=None if gain is None else Gain.from_dict(gain),
+            metrics=None if metrics is None else decode_frame(metrics, METRIC_COLUMNS),
+            guards=decode(sentences, body["guards"], "guards"),
+            context=None if context is None else ContextReport.from_dict(context),
+            control=None if control is None else Control.from_dict(control),
         )
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, Report) else NotImplemented
 
     def __str__(self) -> str:
         import polars as pl
@@ -249,15 +276,6 @@ class Report:
 def and_more(arms: int) -> list[str]:
     """The line below a table that leaves out this number of arms; no line if that is 0."""
     return [f"and {arms:,} more"] if arms > 0 else []
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two fields are equal; `==` of two DataFrames is a DataFrame."""
-    import polars as pl
-
-    if isinstance(one, pl.DataFrame) and isinstance(other, pl.DataFrame):
-        return one.equals(other)
-    return bool(type(one) is type(other) and one == other)
 
 
 def report_of(
