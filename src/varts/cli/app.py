@@ -1,7 +1,4 @@
-"""What every command shares: the app itself, how it prints, how it fails.
-
-A mistake is one sentence on stderr and exit code 2; Ctrl-C is exit code 130.
-"""
+"""The command `varts`: its commands in workflow order, how they print, and how they fail."""
 
 from __future__ import annotations
 
@@ -10,12 +7,12 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import cyclopts
-from cyclopts import App
+from cyclopts import App, Group
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -25,22 +22,86 @@ from varts._text import printable
 from varts._validation import KernelCacheWarning, UnknownArmsWarning
 from varts.cli.flags import typed_name
 
+# ------------------------------------------------------------------------------ exit codes
+
+
+class Exit(NamedTuple):
+    """How a command can end: its exit code, what `--json` calls it, and what it means."""
+
+    code: int
+    kind: str
+    meaning: str
+
+
+EXITS = (
+    Exit(0, "ok", "done"),
+    Exit(1, "findings", "verify found differences, or a line of a file was refused"),
+    Exit(2, "usage", "a command, a flag or a value is wrong"),
+    Exit(3, "refused", "the state of the experiment doesn't allow this"),
+    Exit(4, "not-found", "no such experiment, arm, decision, token, store or file"),
+    Exit(5, "conflict", "somebody else was first, or it exists and is different"),
+    Exit(6, "unavailable", "the store, service or file can't be used right now"),
+    Exit(7, "not-allowed", "your token or your user account may not do this"),
+    Exit(130, "interrupted", "you pressed Ctrl-C"),
+)
+CODES = {one.kind: one.code for one in EXITS}
+# By the names of the classes: a mistake in `varts fit` must not import the database.
+KINDS = {
+    "ExperimentStopped": "refused",
+    "ExpiredDecision": "refused",
+    "Refused": "refused",
+    "UnknownExperiment": "not-found",
+    "UnknownArm": "not-found",
+    "UnknownDecision": "not-found",
+    "FileNotFoundError": "not-found",
+    "Changed": "conflict",
+    "DecisionConflict": "conflict",
+    "Differs": "conflict",
+    "RewardConflict": "conflict",
+    "PermissionError": "not-allowed",
+    "IsADirectoryError": "usage",
+    "NotADirectoryError": "usage",
+    "OSError": "unavailable",
+}
+
+
+def kind_of(error: BaseException) -> str:
+    """What kind of failure an exception is; most wrong values are plain ValueErrors."""
+    names = (one.__name__ for one in type(error).__mro__)
+    return next((KINDS[name] for name in names if name in KINDS), "usage")
+
+
+def exit_table() -> list[str]:
+    """The exit codes, a line each."""
+    return [f"{one.code:>3}  {one.kind:<12} {one.meaning}" for one in EXITS]
+
+
+# ------------------------------------------------------------------------------ the commands
+
 EXAMPLES = """\
 Examples:
 
-    varts reproduce                      the paper's figures and claims
-    varts reproduce --figure 1 --runs 200 --out quick
-    varts simulate --example > study.toml
-    varts simulate study.toml            a study of your own
     varts fit history.csv -o prior.json  a prior from past experiments
-    varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
     varts plan prior.json --arms 10      what to expect before you start
+    varts experiment --help              live: decide, reward, report
+    varts serve                          the same over HTTP
     varts check log.parquet              do the rewards suit the model?
     varts evaluate log.csv --always 12   what would that have earned?
     varts policies                       every algorithm with its options
-    varts experiment --help              live: decide, reward, report
-    varts serve                          the same over HTTP
+    varts simulate --example > study.toml
+    varts simulate study.toml            a study of your own
+    varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
+    varts reproduce                      the paper's figures and claims
+    varts completion bash                complete commands and flags with Tab
+
+Exit codes:
+
 """
+
+
+EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a database or behind a service."
+SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
+TOKEN_HELP = "Tokens of `varts serve`: new, list, revoke."
 
 
 class Screen(Console):
@@ -50,54 +111,93 @@ class Screen(Console):
         raise
 
 
+FLAGS = Group("Flags", sort_key=100)  # --help and --version, below the commands
+
 app = App(
     console=Screen(),
     name="varts",
     help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
-    help_epilogue=EXAMPLES,
+    help_epilogue=EXAMPLES + "\n".join(f"    {line}" for line in exit_table()),
     help_format="plaintext",
+    group_commands=FLAGS,
     version=varts.__version__,
     suppress_keyboard_interrupt=False,
 )
 
 
-# Loaded when it is asked for: the database takes longer to import than all the rest.
-EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a file or on PostgreSQL."
-app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMENT_HELP)
-SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
-app.command("varts.cli.serve:serve", name="serve", help=SERVE_HELP)
-app.command("varts.cli.serve:token", name="token", help="Tokens of `varts serve`.")
+def add_commands(to: App, groups: dict[str, Sequence[tuple[str, Any, str | None]]]) -> None:
+    """Add commands in this order, in groups with titles: (name, function or import path, help).
 
-# A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
+    A command that is an import path is loaded when somebody asks for it, and needs a help of its
+    own.
+    """
+    for place, (title, commands) in enumerate(groups.items()):
+        group = Group(title, sort_key=place)
+        for order, (name, command, text) in enumerate(commands):
+            given = {"help_epilogue": ""} if text is None else {"help": text}
+            to.command(command, name=name, group=group, sort_key=order, **given)
+
+
+# ------------------------------------------------------------------------------ running
+
 NOTES = (KernelCacheWarning, UnknownArmsWarning)
-MISTAKES = (ValueError, TypeError, OSError, ImportError, ArithmeticError, MemoryError)
+# A wrong value or type, a file or a connection, a missing package, numbers that do not converge, and
+# what a service doesn't offer.
+MISTAKES = (
+    *(ValueError, TypeError, OSError, ImportError),
+    *(ArithmeticError, MemoryError, NotImplementedError),
+)
 
 
-def run(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 0, or 2 for a mistake in the call."""
+def run(arguments: list[str]) -> None:
+    """Run the command line. A failure is one line on stderr and one of the codes of `EXITS`."""
+    as_json = asks_for_json(arguments)
     try:
-        with _notes_on_stderr():
+        with _notes_on_stderr(as_json):
             app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
+            sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
     except cyclopts.CycloptsError as error:
-        fail(_usage(error))
+        fail("usage", _usage(error), as_json)
     except BrokenPipeError:  # `varts policies | head`: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MISTAKES as error:
-        fail(_sentence(error))
+        fail(kind_of(error), _sentence(error), as_json)
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether a call has the flag --json; it is needed before the call is understood.
+
+    >>> asks_for_json(["plan", "--json"]), asks_for_json(["plan", "--", "--json"])
+    (True, False)
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]
+
+
+def fail(kind: str, sentence: str, as_json: bool = False) -> NoReturn:
+    """Print what went wrong and exit with the code of its kind."""
+    message = " ".join(sentence.split())
+    if as_json:
+        line = json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False)
+    else:
+        line = f"varts: {message}"
+    complain(line)
+    sys.exit(CODES[kind])
 
 
 @contextmanager
-def _notes_on_stderr() -> Iterator[None]:
-    """Print what the library warns of, each sentence once: a command may match a prior twice."""
-    said: set[str] = set()
+def _notes_on_stderr(as_json: bool) -> Iterator[None]:
+    """Print the library's warnings, each sentence once: a command may match a prior twice."""
+    seen: set[str] = set()
     usual = warnings.showwarning
 
     def show_note(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if not issubclass(category, NOTES):
             usual(message, category, *where)
-        elif str(message) not in said:
-            said.add(str(message))
-            print(printable(f"varts: note: {message}"), file=sys.stderr)
+        elif str(message) not in seen:
+            seen.add(str(message))
+            note = json.dumps({"note": str(message)}, ensure_ascii=False)
+            complain(note if as_json else f"varts: note: {message}")
 
     with warnings.catch_warnings():  # puts `showwarning` back, too
         for category in NOTES:
@@ -106,19 +206,32 @@ def _notes_on_stderr() -> Iterator[None]:
         yield
 
 
+# ------------------------------------------------------------------------------ printing
+
+
 def say(*lines: str) -> None:
-    """Print lines; what is in them that a terminal would obey is written out."""
+    """Print lines. A terminal shows control characters in them and doesn't obey them."""
     for line in lines:
         print(printable(line))
 
 
+def say_columns(*cells: str) -> None:
+    """Print one line of cells with tabs between them."""
+    print("\t".join(map(printable, cells)))
+
+
+def complain(line: str) -> None:
+    """Print a line to stderr."""
+    print(printable(line), file=sys.stderr)
+
+
 def print_json(body: dict[str, Any]) -> None:
-    """One line for scripts."""
+    """Print one JSON object on a line of its own."""
     say(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: no infinity, no NaN."""
+    """Return a value that JSON has: infinity and NaN become null."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -127,7 +240,7 @@ def _plain(value: Any) -> Any:
 
 
 def cell(text: str) -> str:
-    """Text for a cell of a table: all of it is shown, and none of it obeyed."""
+    """Return text for a cell of a table, with markup and control characters written out."""
     return escape(printable(text))
 
 
@@ -141,8 +254,11 @@ def show(table: Table, uncut: bool = False) -> None:
     console.print(table)
 
 
+# ------------------------------------------------------------------------------ sentences
+
+
 def _usage(error: cyclopts.CycloptsError) -> str:
-    """What cyclopts says about a call, in our words where its own are hard to read."""
+    """Return the message of cyclopts about a call, in our words where its own are hard to read."""
     command = " ".join(error.command_chain or ())
     see = f"see varts {command} --help"
     if isinstance(error, cyclopts.CoercionError) and error.msg is not None:
@@ -159,15 +275,9 @@ def _usage(error: cyclopts.CycloptsError) -> str:
     return str(error)
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
     if isinstance(error, MemoryError):
         return str(error) or "there is not enough memory for this"
     return str(error) or type(error).__name__
-
-
-def fail(sentence: str) -> None:
-    """Say what is wrong and exit with 2."""
-    print(printable(f"varts: {' '.join(sentence.split())}"), file=sys.stderr)
-    sys.exit(2)

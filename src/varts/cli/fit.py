@@ -10,7 +10,7 @@ from rich.table import Table
 
 import varts
 from varts._validation import check_file
-from varts.cli.app import app, cell, say, show
+from varts.cli.app import cell, say, show
 from varts.cli.flags import FilePath, Separator, read_features
 
 GROUPS_SHOWN = 20
@@ -21,7 +21,6 @@ def level_of(prior: Any) -> Any:
     return prior.level() if isinstance(prior, varts.LinearNormalGamma) else prior
 
 
-@app.command(help_epilogue="")
 def fit(
     history: str | None = None,
     *,

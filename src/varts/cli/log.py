@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 import varts
 from varts._intervals import CONFIDENCE
-from varts.cli.app import app, print_json, say
+from varts.cli.app import print_json, say
 from varts.cli.flags import FilePath, Json, Separator, read_features
 
 if TYPE_CHECKING:
@@ -145,7 +145,6 @@ def tell(found: Evaluation, as_json: bool) -> None:
         say(*str(found).split("\n"))
 
 
-@app.command(help_epilogue="")
 def evaluate(
     log: str,
     /,
@@ -202,7 +201,6 @@ def evaluate(
     tell(found, as_json)
 
 
-@app.command(help_epilogue="")
 def check(
     log: str,
     /,

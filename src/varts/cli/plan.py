@@ -12,7 +12,7 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import integer, make_folder, real
-from varts.cli.app import app, say
+from varts.cli.app import say
 from varts.cli.flags import (
     ArmGroups,
     FilePath,
@@ -30,7 +30,6 @@ from varts.cli.flags import (
 NEARLY_ALL = 0.95  # of the experiments: one in 20 takes longer to be certain
 
 
-@app.command(help_epilogue="")
 def plan(
     prior: str | None = None,
     *,

@@ -16,7 +16,7 @@ import varts
 from varts._files import write_csv
 from varts._validation import make_folder, unknown
 from varts.cli import stop
-from varts.cli.app import app, cell, say, show
+from varts.cli.app import cell, say, show
 from varts.cli.flags import FilePath, Whole, parse_prior
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from varts.simulation.sweep import Setting
 
 
-@app.command(help_epilogue="")
 def reproduce(
     *,
     figure: Literal["1", "2", "all"] = "all",
@@ -74,7 +73,6 @@ def reproduce(
         stop("the files hold the runs that were complete")
 
 
-@app.command(help_epilogue="")
 def simulate(
     study: FilePath | None = None,
     *,
@@ -202,7 +200,6 @@ def _table(summary: pl.DataFrame, axes: list[str], first: str) -> Table:
     return table
 
 
-@app.command(help_epilogue="")
 def bound(
     prior: str,
     *,
@@ -246,7 +243,6 @@ def bound(
     say(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
 
 
-@app.command(help_epilogue="")
 def policies() -> None:
     """List every policy: its label, its options with their defaults, and what it is.
 

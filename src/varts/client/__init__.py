@@ -7,7 +7,13 @@ connection, blocking or in an event loop.
 """
 
 from varts.client.errors import NotAllowed, UnknownToken
-from varts.client.experiment import AsyncExperiment, RemoteExperiment, open_async, open_experiment
+from varts.client.experiment import (
+    AsyncExperiment,
+    RemoteExperiment,
+    list_experiments,
+    open_async,
+    open_experiment,
+)
 
 open = open_experiment
 __all__ = [  # but `open`: `from varts.client import *` must not replace the builtin
@@ -15,5 +21,6 @@ __all__ = [  # but `open`: `from varts.client import *` must not replace the bui
     "NotAllowed",
     "RemoteExperiment",
     "UnknownToken",
+    "list_experiments",
     "open_async",
 ]

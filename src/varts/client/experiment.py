@@ -346,6 +346,33 @@ async def open_async(
     return made
 
 
+def list_experiments(store: str, token: str | None = None) -> list[dict[str, Any]]:
+    """List the experiments of a service that a token may read, by name.
+
+    Args:
+        store: The service's address (https://host, http://localhost:8321).
+        token: Who is asking; by default the variable VARTS_TOKEN.
+    """
+    connection = _connections().Connection(read_address(store), read_token(token))
+    try:
+        found: list[dict[str, Any]] = connection.run(_list())
+        return found
+    finally:
+        connection.close()
+
+
+def _list() -> Conversation[list[dict[str, Any]]]:
+    """All pages of the list, one after the other."""
+    found: list[dict[str, Any]] = []
+    query: dict[str, str] = {}
+    while True:
+        body = (yield Request(method="GET", path=path_of(), query=query)).json()
+        found += body["experiments"]
+        if body["next"] is None:
+            return found
+        query = {"after": body["next"]}
+
+
 def _opening(
     name: str,
     arms: Sequence[str] | None,
