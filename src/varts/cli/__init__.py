@@ -29,16 +29,24 @@ def main(arguments: list[str] | None = None) -> None:
 @functools.cache
 def load_commands() -> App:
     """Return the app with all its commands, in the order in which you need them."""
-    from varts.cli import completion, fit, log, plan, simulate
-    from varts.cli.app import EXPERIMENT_HELP, SERVE_HELP, TOKEN_HELP, add_commands, app
+    from varts.cli import fit, log, plan, simulate
+    from varts.cli.app import (
+        EXPERIMENT_HELP,
+        SERVE_HELP,
+        TOKEN_HELP,
+        Commands,
+        add_commands,
+        app,
+        completion,
+    )
 
-    groups = {
+    groups: Commands = {
         "Before an experiment": [("fit", fit.fit, None), ("plan", plan.plan, None)],
         # Paths, because the database takes longer to import than everything else.
         "Live experiments": [
             ("experiment", "varts.cli.experiment:experiment", EXPERIMENT_HELP),
             ("serve", "varts.cli.serve:serve", SERVE_HELP),
-            ("token", "varts.cli.serve:token", TOKEN_HELP),
+            ("token", "varts.cli.token:token", TOKEN_HELP),
         ],
         "Logs": [("check", log.check, None), ("evaluate", log.evaluate, None)],
         "Simulation": [
@@ -47,7 +55,7 @@ def load_commands() -> App:
             ("bound", simulate.bound, None),
             ("reproduce", simulate.reproduce, None),
         ],
-        "Your shell": [("completion", completion.completion, None)],
+        "Your shell": [("completion", completion, None)],
     }
     add_commands(app, groups)
     return app

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import cyclopts
 from cyclopts import App, Group
@@ -53,6 +54,7 @@ KINDS = {
     "UnknownExperiment": "not-found",
     "UnknownArm": "not-found",
     "UnknownDecision": "not-found",
+    "UnknownTokenName": "not-found",
     "FileNotFoundError": "not-found",
     "Changed": "conflict",
     "DecisionConflict": "conflict",
@@ -125,8 +127,21 @@ app = App(
 )
 
 
-def add_commands(to: App, groups: dict[str, Sequence[tuple[str, Any, str | None]]]) -> None:
-    """Add commands in this order, in groups with titles: (name, function or import path, help).
+def describe(command: Any) -> str:
+    """Return the docstring of a command up to its parameters, with a line per paragraph.
+
+    The terminal wraps the lines, however narrow it is.
+    """
+    text = (inspect.getdoc(command) or "").partition("\nParameters\n")[0]
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n"))
+
+
+# By the titles of groups: the name of a command, the command or its import path, its help.
+Commands = Mapping[str, Sequence[tuple[str, Any, str | None]]]
+
+
+def add_commands(to: App, groups: Commands) -> None:
+    """Add commands to an app, in this order.
 
     A command that is an import path is loaded when somebody asks for it, and needs a help of its
     own.
@@ -134,15 +149,34 @@ def add_commands(to: App, groups: dict[str, Sequence[tuple[str, Any, str | None]
     for place, (title, commands) in enumerate(groups.items()):
         group = Group(title, sort_key=place)
         for order, (name, command, text) in enumerate(commands):
-            given = {"help_epilogue": ""} if text is None else {"help": text}
+            given = {"help": text}
+            if text is None:  # a function; its epilogue would be that of the group
+                given = {"help": describe(command), "help_epilogue": ""}
             to.command(command, name=name, group=group, sort_key=order, **given)
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script that completes commands and flags with Tab.
+
+    Example: varts completion bash > ~/.local/share/bash-completion/completions/varts
+
+    Example: varts completion zsh > ~/.zfunc/_varts
+
+    Example: varts completion fish > ~/.config/fish/completions/varts.fish
+
+    Parameters
+    ----------
+    shell
+        The shell that reads the script: bash, zsh or fish.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
 
 
 # ------------------------------------------------------------------------------ running
 
 NOTES = (KernelCacheWarning, UnknownArmsWarning)
-# A wrong value or type, a file or a connection, a missing package, numbers that do not converge, and
-# what a service doesn't offer.
+# A wrong value or type, a file or a connection, a missing package, numbers that don't converge, and
+# a verb that a service doesn't have.
 MISTAKES = (
     *(ValueError, TypeError, OSError, ImportError),
     *(ArithmeticError, MemoryError, NotImplementedError),

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from dataclasses import fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
 import varts
 from varts._validation import unknown
 from varts.cli.flags import parse_prior, prior_file
-from varts.live import Experiment, Options, Store, StoreError, UnknownExperiment
+from varts.live import Experiment, Options, Store, UnknownExperiment
+from varts.live.core.state import State
+from varts.live.experiment import open_experiment as open_in_store
 from varts.live.options import TYPED_OPTIONS, parse_features, typed_none
 from varts.live.report.text import option_text
 from varts.live.store.url import file_of, read_url, without_options
@@ -26,12 +28,16 @@ Url = Annotated[
         name="--store",
         metavar="URL",
         env_var="VARTS_STORE",
-        help="sqlite:///FILE or postgresql://USER@HOST/NAME.",
+        help="sqlite:///FILE, postgresql://USER@HOST/NAME, or the address of a service, "
+        "https://HOST, with the token in VARTS_TOKEN.",
     ),
 ]
 
 
-By = Annotated[str | None, Parameter(help="Who does this; kept in the log.")]
+By = Annotated[
+    str | None,
+    Parameter(help="Who does this; kept in the log. A service uses the name of your token."),
+]
 Why = Annotated[str | None, Parameter(help="The reason; kept in the log.")]
 
 
@@ -105,11 +111,16 @@ OptionFlags = Annotated[Flags, Parameter(name="*")]
 NO_OPTIONS = Flags()
 
 
+def is_service(url: str) -> bool:
+    """Whether a store is the address of a service."""
+    return url.partition(":")[0].lower() in ("http", "https")
+
+
 def open_store(url: str, create: bool = False) -> Store:
-    """Open a store; raise StoreError if it doesn't exist, unless it may be created."""
+    """Open a database; raise FileNotFoundError if it doesn't exist, unless it may be created."""
     if not create and is_absent(url):
         name = without_options(read_url(url))
-        raise StoreError(f"store {name} doesn't exist; varts experiment create makes it")
+        raise FileNotFoundError(f"store {name} doesn't exist; varts experiment create makes it")
     store = Store(url)
     if store.memory:
         raise ValueError(f"store must outlast this command, got {store.name}")
@@ -118,14 +129,26 @@ def open_store(url: str, create: bool = False) -> Store:
 
 def is_absent(url: str) -> bool:
     """Whether the URL is that of a file that doesn't exist."""
-    file = file_of(read_url(url))
+    file = None if is_service(url) else file_of(read_url(url))
     return file is not None and not file.exists()
 
 
 def open_experiment(name: str, url: str) -> Experiment:
-    """Open an existing experiment."""
+    """Open an existing experiment, in a database or behind a service.
+
+    Behind a service it is a RemoteExperiment, which has the same verbs. Only then is the client
+    imported.
+    """
+    if is_service(url):
+        return cast("Experiment", varts.open(name, store=url))
     store = open_store(url)
     names = store.names()
     if names and name not in names:
         raise UnknownExperiment(unknown("experiment", name, names))
-    return varts.open(name, store=store)
+    return open_in_store(name, store=store)
+
+
+def state_of(exp: Experiment) -> State:
+    """Return the state of an experiment as of the last call: configuration, version and so on."""
+    either: Any = exp
+    return either.state if isinstance(exp, Experiment) else either.look()  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated, Any, Literal
 
@@ -10,8 +11,8 @@ from rich.table import Table
 
 import varts
 from varts._validation import check_file
-from varts.cli.app import cell, say, show
-from varts.cli.flags import FilePath, Separator, read_features
+from varts.cli.app import cell, print_json, say, show
+from varts.cli.flags import USUAL_LOG, FilePath, Json, LogFlags, OneExperiment, read_features
 
 GROUPS_SHOWN = 20
 
@@ -26,19 +27,17 @@ def fit(
     *,
     out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     method: Literal["likelihood", "moments"] = "likelihood",
-    experiment: str = "experiment",
-    one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    arm: str = "arm",
-    reward: str = "reward",
+    log: LogFlags = USUAL_LOG,
+    one_experiment: OneExperiment = False,
     features: str | None = None,
-    group: str | None = None,
+    group_column: str | None = None,
     per_group: Literal["mu", "all"] | None = None,
-    separator: Separator = None,
     held_out: bool = True,
     goal: Literal["max", "min"] = "max",
     horizon: int | None = None,
     plot: FilePath | None = None,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Estimate a prior from the logs of past experiments.
 
@@ -49,7 +48,8 @@ def fit(
     Example: varts fit history.csv -o prior.json --plot prior.png
 
     Example: varts fit --example > flights.csv &&
-    varts fit flights.csv --experiment route --arm slot --reward early --group slot
+    varts fit flights.csv --experiment-column route --arm-column slot
+    --reward-column early --group-column slot
 
     Example: varts fit history.csv --features country,visits -o prior.json
 
@@ -61,22 +61,14 @@ def fit(
         Where to write the prior's JSON, for `varts plan`, `varts bound` and study files.
     method
         likelihood (every arm counts), or moments (the paper's, arms with 6 rewards or more).
-    experiment
-        The column that names the experiment.
-    one_experiment
-        There is only one experiment, and no such column.
-    arm
-        The column that names the arm.
-    reward
-        The column of rewards.
     features
         What rewards may depend on: columns such as country,visits (those that hold numbers alone
         are numbers, the others categories), or a JSON file that describes them.
-    group
+    group_column
         One prior for each value of this column; name the arm's column for one prior per arm.
     per_group
-        With --group: one mu per group and the rest pooled (the default without features), or all
-        numbers per group (the only way with features).
+        With --group-column: one mu per group and the rest pooled (the default without features), or
+        all numbers per group (the only way with features).
     held_out
         Try the prior on arms that were held out, VarTS with it against VarTS without one; with
         features, how well it foresees their rewards.
@@ -107,15 +99,12 @@ def fit(
         history,
         features=None if features is None else read_features(features),
         method=method,
-        groups=group,
+        groups=group_column,
         per_group=per_group,
-        experiment=None if one_experiment else experiment,
-        arm=arm,
-        reward=reward,
         held_out=held_out,
         goal=goal,
         horizon=horizon,
-        separator=separator,
+        **(log.named() | ({"experiment": None} if one_experiment else {})),
     )
     if out is not None:  # files first: `varts fit ... | head` writes them too
         made.save(out)
@@ -123,6 +112,9 @@ def fit(
         drawing, axes = plotting.figure(3, height=3.4)
         made.plot(axes)
         plotting.save_figure(drawing, plot)
+    if as_json:
+        print_json(json.loads(made.to_json()))
+        return
     words = describe_words(made.diagnostics.left_out, made.diagnostics.word)
     if words:  # before all that was made of the others
         say(words, "")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 import varts
+from varts._text_format import UTF_8, TextFormat, check_format
 from varts._validation import integer
 from varts.features import features_from
 
@@ -109,15 +111,94 @@ ArmGroups = Annotated[
 
 Json = Annotated[
     bool,
-    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
+    Parameter(
+        name="--json",
+        negative=(),
+        show_default=False,
+        help="Print JSON, one object per line; errors, too.",
+    ),
 ]
 
 
-Separator = Annotated[
-    str | None,
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TextFlags:
+    """How CSV files are written.
+
+    Parameters
+    ----------
+    separator
+        What separates the cells of a CSV file, such as ; or tab; detected by default.
+    decimal
+        The decimal mark of numbers in a CSV file: a point or a comma. Never guessed: a file with
+        numbers that don't fit is refused.
+    encoding
+        The encoding of a CSV file, such as latin-1 or utf-16.
+    """
+
+    separator: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    decimal: Annotated[str, Parameter(metavar=".|,")] = "."
+    encoding: str = UTF_8
+
+    def given(self) -> dict[str, str]:
+        """Return the flags that were given, by name."""
+        values = {one.name: getattr(self, one.name) for one in fields(TextFlags)}
+        return {k: v for k, v in values.items() if v != getattr(AS_USUAL, k)}
+
+    def checked(self) -> TextFormat:
+        """Return how files are written."""
+        return check_format(self.separator, self.decimal, self.encoding)
+
+
+AS_USUAL = TextFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LogFlags(TextFlags):
+    """The columns of a log, and how its files are written.
+
+    Parameters
+    ----------
+    experiment_column
+        The column that names the experiment; "experiment" by default.
+    arm_column
+        The column that names the arm.
+    reward_column
+        The column of rewards; "reward" by default.
+    """
+
+    experiment_column: str | None = None
+    arm_column: str = "arm"
+    reward_column: str | None = None
+
+    def named(self) -> dict[str, Any]:
+        """Return what was given, as keywords of the library; all else has its defaults there."""
+        columns = {"experiment": self.experiment_column, "reward": self.reward_column}
+        return {
+            "arm": self.arm_column,
+            **{name: column for name, column in columns.items() if column is not None},
+            **self.given(),
+        }
+
+    def typed(self) -> list[str]:
+        """Return the flags that were given, as they are typed."""
+        usual = LogFlags()
+        return [
+            f"--{one.name.replace('_', '-')}"
+            for one in fields(self)
+            if getattr(self, one.name) != getattr(usual, one.name)
+        ]
+
+
+USUAL_LOG = LogFlags()
+OneExperiment = Annotated[
+    bool,
     Parameter(
-        allow_leading_hyphen=True,
-        help="What stands between the cells of a CSV file, such as ; or tab; found by default.",
+        name="--one-experiment",
+        negative=(),
+        show_default=False,
+        help="The log is of one experiment, even if it has such a column.",
     ),
 ]
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 import varts
 from varts._intervals import CONFIDENCE
 from varts.cli.app import print_json, say
-from varts.cli.flags import FilePath, Json, Separator, read_features
+from varts.cli.flags import USUAL_LOG, FilePath, Json, LogFlags, OneExperiment, read_features
 
 if TYPE_CHECKING:
     from varts.evaluation import Evaluation
@@ -151,10 +151,10 @@ def evaluate(
     *,
     target: ContextFlags = NO_CONTEXT,
     level: float = CONFIDENCE,
-    arm: str = "arm",
-    reward: str | None = None,
-    probability: str = "probability",
-    unit: str = "unit",
+    only: str | None = None,
+    columns: LogFlags = USUAL_LOG,
+    probability_column: str = "probability",
+    unit_column: str = "unit",
     features: str | None = None,
     as_json: Json = False,
 ) -> None:
@@ -166,7 +166,8 @@ def evaluate(
 
     Example: varts evaluate log.parquet --always 12
 
-    Example: varts evaluate log.csv --shares 9=0.2,12=0.8 --reward revenue --probability propensity
+    Example: varts evaluate log.csv --shares 9=0.2,12=0.8 --reward-column revenue
+    --probability-column propensity
 
     Example: varts evaluate log.csv --features country,visits --greedy belief.json
 
@@ -175,15 +176,13 @@ def evaluate(
     log
         The file, folder or pattern.
     level
-        Of the intervals.
-    arm
-        The column that names the arm.
-    reward
-        The column of rewards; `value` where there is one, else `reward`.
-    probability
+        Confidence of the intervals.
+    only
+        The experiment to take, if the log has several.
+    probability_column
         The column of the chosen arm's probability.
-    unit
-        The column that names who a decision was for.
+    unit_column
+        The column that names the unit (user, session) of a decision.
     features
         The columns of the contexts, such as country,visits, or a JSON file that describes them.
     """
@@ -192,11 +191,11 @@ def evaluate(
         target.policy(),
         against=target.compared(),
         level=level,
-        arm=arm,
-        reward=reward,
-        probability=probability,
-        unit=unit,
+        only=only,
+        probability=probability_column,
+        unit=unit_column,
         features=None if features is None else read_features(features),
+        **columns.named(),
     )
     tell(found, as_json)
 
@@ -205,11 +204,8 @@ def check(
     log: str,
     /,
     *,
-    experiment: str = "experiment",
-    one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    arm: str = "arm",
-    reward: str = "reward",
-    separator: Separator = None,
+    columns: LogFlags = USUAL_LOG,
+    one_experiment: OneExperiment = False,
     as_json: Json = False,
 ) -> None:
     """Check a log: do its rewards suit the model, and is every decision accounted for?
@@ -221,28 +217,15 @@ def check(
 
     Example: varts check log.parquet
 
-    Example: varts check sales.csv --experiment shop --arm colour --reward revenue --json
+    Example: varts check sales.csv --arm-column colour --reward-column revenue --json
 
     Parameters
     ----------
     log
         The file, folder or pattern.
-    experiment
-        The column that names the experiment; a log without it is of one experiment.
-    one_experiment
-        There is only one experiment, even if there is such a column.
-    arm
-        The column that names the arm.
-    reward
-        The column of rewards; empty where there is none.
     """
-    found = varts.check(
-        log,
-        experiment=None if one_experiment else experiment,
-        arm=arm,
-        reward=reward,
-        separator=separator,
-    )
+    alone = {"experiment": None} if one_experiment else {}
+    found = varts.check(log, **(columns.named() | alone))
     if as_json:
         print_json(found.to_dict())
     else:

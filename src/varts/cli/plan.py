@@ -12,12 +12,14 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import integer, make_folder, real
-from varts.cli.app import say
+from varts.cli.app import print_json, say
 from varts.cli.flags import (
+    USUAL_LOG,
     ArmGroups,
     FilePath,
+    Json,
     Lines,
-    Separator,
+    LogFlags,
     Whole,
     parse_integer,
     parse_prior,
@@ -35,10 +37,7 @@ def plan(
     *,
     from_history: str | None = None,
     only: str | None = None,
-    experiment_column: str | None = None,
-    arm_column: str = "arm",
-    reward_column: str = "reward",
-    separator: Separator = None,
+    log: LogFlags = USUAL_LOG,
     arms: str | None = None,
     arm: Annotated[list[str] | None, Parameter(negative=())] = None,
     arms_file: Lines | None = None,
@@ -59,7 +58,7 @@ def plan(
     followed: Whole | None = None,
     seed: Whole = 0,
     out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
-    to_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: Json = False,
     threads: Whole | None = None,
 ) -> None:
     """What to expect of an experiment before it starts, simulated from its prior.
@@ -91,12 +90,6 @@ def plan(
     only
         With --from-history: the experiment to take, if the log has several; a prior that is
         fitted is fitted to all.
-    experiment_column
-        With --from-history: the column that names the experiment; "experiment" if there is one.
-    arm_column
-        With --from-history: the column that names the arm.
-    reward_column
-        With --from-history: the column of rewards.
     arms
         The number of arms, or their names with commas between; not needed when the prior has an
         entry per arm.
@@ -142,8 +135,6 @@ def plan(
         Same seed, same numbers, on any number of threads.
     out
         Folder for the tables, the figure and plan.json; nothing is written without it.
-    to_json
-        Print JSON instead of text.
     threads
         Threads to use; all cores by default.
     """
@@ -167,12 +158,11 @@ def plan(
             if value is not None:
                 raise ValueError(f"--{flag} must be left out with --contexts, got both")
         sizes = {"horizon": horizon, "runs": runs, "seed": seed, "threads": threads}
-        _plan_context(prior, contexts, features, names, goal, sizes, to_json)
+        _plan_context(prior, contexts, features, log, names, goal, sizes, as_json)
         return
     if features is not None:
         raise ValueError("--features must be given together with --contexts, got it alone")
-    columns = {"experiment": experiment_column, "arm": arm_column, "reward": reward_column}
-    source, rewards = _read_sources(prior, from_history, only, columns, separator)
+    source, rewards = _read_sources(prior, from_history, only, log)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
@@ -210,9 +200,12 @@ def plan(
                     needed.append(found)
                     if found.rounds is None:  # nor will more experiments get there
                         break
-    if to_json:
+    if as_json:
         body: dict[str, Any] = json.loads(made.to_json())
-        print(json.dumps({**body, "rounds_needed": [asdict(one) for one in needed]}))
+        if rewards is not None:
+            left_out = {"rows": rewards.rows, "left_out": rewards.left_out}
+            body["history"] = {**left_out, "not_a_number": rewards.word}
+        print_json({**body, "rounds_needed": [asdict(one) for one in needed]})
     else:
         words = "" if rewards is None else describe_words(rewards.left_out, rewards.word)
         if words:  # before all that was made of the others
@@ -222,7 +215,7 @@ def plan(
             say("", "how many rounds it takes", *(f"  {one}" for one in needed))
     if out is not None:
         files = made.save(out)
-        if not to_json:
+        if not as_json:
             say("", f"written: {' '.join(str(path) for path in files)}")
 
 
@@ -230,10 +223,11 @@ def _plan_context(
     prior: str | None,
     contexts: str,
     features: str | None,
+    log: LogFlags,
     arms: Any,
     goal: str,
     sizes: dict[str, Any],
-    to_json: bool,
+    as_json: bool,
 ) -> None:
     """What choosing by context is worth, for a prior with features."""
     from varts.fitting.contexts import find_contexts
@@ -244,41 +238,33 @@ def _plan_context(
     described = prior if features is None else features
     if features is None and not str(prior).lower().endswith(".json"):
         raise ValueError("--features must be given with a prior that is not a file, got none")
-    found, rows = find_contexts(contexts, read_features(described))
+    found, rows = find_contexts(contexts, read_features(described), log.checked())
     with show_progress(True) as bar:
         made = varts.plan_context(
             given, rows, arms, features=found, goal=goal, progress=bar, **sizes
         )
-    print(made.to_json()) if to_json else say(*str(made).split("\n"))
+    if as_json:
+        print_json(json.loads(made.to_json()))
+    else:
+        say(*str(made).split("\n"))
 
 
 def _read_sources(
-    prior: str | None,
-    log: str | None,
-    only: str | None,
-    columns: dict[str, Any],
-    separator: str | None,
+    prior: str | None, history: str | None, only: str | None, log: LogFlags
 ) -> tuple[Any, varts.EmpiricalBandit | None]:
     """The prior and the recorded rewards, at least one of them."""
-    if log is None:
-        given = [f"--{name}-column" for name, value in columns.items() if value not in (None, name)]
-        given += [
-            flag
-            for flag, value in (("--only", only), ("--separator", separator))
-            if value is not None
-        ]
-        for flag in given:
+    if history is None:
+        for flag in [*log.typed(), *(["--only"] if only is not None else [])]:
             raise ValueError(f"{flag} must be given together with --from-history, got it alone")
         if prior is None:
             raise ValueError("prior must be given, or a log with --from-history, got neither")
         return _read_prior(prior), None
-    rewards = varts.EmpiricalBandit(log, only=only, separator=separator, **columns)
+    rewards = varts.EmpiricalBandit(history, only=only, **log.named())
     if prior is not None:
         return _read_prior(prior), rewards
     if only is None:
         return None, rewards
-    columns["experiment"] = columns["experiment"] or "experiment"
-    return varts.fit_prior(log, progress=False, separator=separator, **columns), rewards
+    return varts.fit_prior(history, progress=False, **log.named()), rewards
 
 
 def _read_prior(text: str) -> Any:

@@ -25,6 +25,15 @@ from varts.live.report.text import (
 
 if TYPE_CHECKING:
     from varts.live import History, Report
+    from varts.live.core.state import State
+
+
+def counted(state: State) -> int:
+    """Return how many rewards the statistics have. A service sends only the number of rewards."""
+    try:
+        return state.counted
+    except NotImplementedError:
+        return state.rewards
 
 
 def show_report(found: Report, store_flag: list[str], top: int) -> None:
@@ -33,7 +42,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     label = state.config.options.policy["label"]
     goal = "maximize" if found.goal == "max" else "minimize"
     say(
-        f"{found.name}: {label}, goal: {goal}, {state.counted:,} rewards, "
+        f"{found.name}: {label}, goal: {goal}, {counted(state):,} rewards, "
         f"{ranking['pending'].sum():,} pending, epoch {state.config.epoch}, {status(state)}"
     )
     intervals, rows = interval_titles(found), arm_cells(found, top)
@@ -48,8 +57,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     say(_advice(found, store_flag))
     say(*found.sentences)
     if found.context is not None:
-        print()
-        print(by_context_text(found.context))
+        say("", *by_context_text(found.context).split("\n"))
 
 
 def _show_control(found: Report, arms: list[str]) -> None:
@@ -86,7 +94,7 @@ def show_aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             one + gap if place == 0 else gap + one
             for place, (one, gap) in enumerate(zip(line, gaps, strict=True))
         )
-        print("  ".join([first, *others]).rstrip())
+        say("  ".join([first, *others]).rstrip())
 
 
 def _advice(found: Report, store_flag: list[str]) -> str:
