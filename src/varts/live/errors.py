@@ -59,14 +59,6 @@ class ExperimentStopped(LiveError, ValueError):  # noqa: N818
     """The experiment was stopped without a winner, so it makes no decisions."""
 
 
-class Refused(LiveError, ValueError):  # noqa: N818
-    """The state of the experiment doesn't allow this."""
-
-
-class Differs(LiveError, ValueError):  # noqa: N818
-    """The experiment exists, and its arms or options differ from the given ones."""
-
-
 class StoreError(LiveError, ConnectionError):
     """The database can't be used: it is lost, damaged, full, read-only, of a newer version, or was
     locked by another process for longer than the timeout."""
