@@ -20,9 +20,9 @@ import yaml
 from tests.serve.processes import serve
 from varts.cli.serve import serve as command
 from varts.live.store.postgres import MOST_CONNECTIONS
-from varts.serve import run, service
-from varts.serve.metrics import Metrics
+from varts.serve import runtime, server
 from varts.serve.settings import Settings
+from varts.serve.telemetry import Metrics
 from varts.serve.tokens import new_token
 
 ROOT = Path(__file__).parents[1]
@@ -38,7 +38,7 @@ def settings_of(tmp_path, monkeypatch):
 
     def parse(flags):
         found = []
-        monkeypatch.setattr(run, "serve", found.append)
+        monkeypatch.setattr(server, "serve", found.append)
         told = [re.sub(r"[^=]+/store-url", f"{tmp_path}/store-url", flag) for flag in flags]
         command(told, exit_on_error=False, print_error=False, result_action="return_value")
         return found[0]
@@ -56,7 +56,7 @@ def test_a_flag_that_is_not_there_is_noticed(settings_of):
 
 def test_the_page_knows_how_many_connections_there_can_be():
     """The store has a pool, and every process that reads a long log has a connection of its own."""
-    most = MOST_CONNECTIONS + service.SCANNERS
+    most = MOST_CONNECTIONS + runtime.SCANNERS
     assert f"5 when idle, {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
 
 

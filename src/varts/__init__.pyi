@@ -15,7 +15,6 @@ from varts.beliefs import StudentT as StudentT
 from varts.checks import Checks as Checks
 from varts.checks import Finding as Finding
 from varts.checks.log import check as check
-from varts.client import open as open
 from varts.context import ContextReport as ContextReport
 from varts.context import context_report as context_report
 from varts.evaluation import Evaluation as Evaluation
@@ -32,6 +31,7 @@ from varts.kurtosis import Tails as Tails
 from varts.linear_stats import LinearStats as LinearStats
 from varts.live import Decision as Decision
 from varts.live import Experiment as Experiment
+from varts.opening import open as open
 from varts.planning.context import ContextPlan as ContextPlan
 from varts.planning.context import plan_context as plan_context
 from varts.planning.plan import plan as plan

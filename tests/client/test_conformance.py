@@ -37,6 +37,8 @@ OTHERWISE = {
     "test_an_experiment_knows_what_it_has_looked_at[verify]": "no service verifies",
     "test_a_sample_of_contexts_is_even_and_bounded": "contexts may identify people",
     "test_priors_of_arms": "with arms, options are checked as those of a new experiment",
+    "test_an_id_belongs_to_one_unit": "each decides by itself",
+    "test_a_refused_decision_costs_the_others_nothing": "no service offers decide_each",
     "test_what_only_looks_settles_nothing": "no question to a service settles anything",
 }
 

@@ -5,10 +5,10 @@ import asyncio
 import numpy as np
 import polars as pl
 import pytest
+from varts.client.context import ToldContext
 
 from tests.live.contexts import FEATURES, NOT_CONTEXTS, context, visit
 from varts.client import open_async
-from varts.client.context import ToldContext
 from varts.client.verbs import plain_context
 from varts.context import ContextReport
 from varts.live import Experiment

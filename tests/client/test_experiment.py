@@ -19,8 +19,8 @@ from varts.live import (
     UnknownDecision,
     UnknownExperiment,
 )
-from varts.serve.bodies import RewardResult
-from varts.serve.problems import ERRORS as SERVED
+from varts.serve.errors import ERRORS as SERVED
+from varts.serve.schemas import RewardResult
 
 # What a database offers and a service does not.
 NOT_OFFERED = {"settle", "verify", "state", "amend_many", "void_many", "contexts"}

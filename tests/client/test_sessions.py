@@ -17,7 +17,7 @@ from tests.live.test_experiment_sessions import (
     what_notices,
 )
 from varts.live import ExpiredDecision, Store, UnknownDecision
-from varts.serve import service
+from varts.serve import runtime
 
 pytestmark = pytest.mark.no_cover
 
@@ -68,7 +68,7 @@ class RemoteSessions(Sessions):
 @pytest.fixture
 def services(request, tmp_path, clock, monkeypatch):
     """Two of them in turn, which settle nothing by themselves: the model would not know when."""
-    monkeypatch.setattr(service, "TICK_SECONDS", 1e6)
+    monkeypatch.setattr(runtime, "TICK_SECONDS", 1e6)
     url = f"sqlite:///{tmp_path / 'varts.db'}"
     if getattr(request, "param", "sqlite") == "postgres":
         url = request.getfixturevalue("postgres")()

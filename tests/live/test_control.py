@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from varts.client.reading import read_report
 
 import varts
 from tests.seeds import fresh
 from varts.beliefs import StudentT
 from varts.cli.report import show_report
-from varts.client.reading import read_report
 from varts.live.report.control import Control, difference, lift
 from varts.live.report.text import control_cells, control_titles
-from varts.serve.pages.experiment import page
-from varts.serve.pages.rendering import Viewer
+from varts.serve.web.experiment import page
+from varts.serve.web.render import Viewer
 
 ARMS = ["9", "12", "15"]
 GAPS = np.random.default_rng(3).normal(size=400)

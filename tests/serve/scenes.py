@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 import varts
-from varts.serve.charts import Band
-from varts.serve.pages import Viewer
+from varts.serve.web import Viewer
+from varts.serve.web.charts import Band
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 ADMIN = Viewer("operator", frozenset({"admin"}))

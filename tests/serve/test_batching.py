@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tiers import examples
-from varts.serve import batching
-from varts.serve.batching import LARGEST_BATCH, Batcher
-from varts.serve.problems import Problem
+from varts.serve import runtime
+from varts.serve.errors import Problem
+from varts.serve.runtime import LARGEST_BATCH, Batcher
 
 
 class Broken(Exception):  # noqa: N818
@@ -172,7 +172,7 @@ def test_a_store_that_stays_broken_fails_all_of_a_batch_and_not_the_next():
 
 
 def test_a_failure_that_took_its_time_is_not_tried_again(monkeypatch):
-    monkeypatch.setattr(batching, "PROMPT_SECONDS", -1.0)
+    monkeypatch.setattr(runtime, "PROMPT_SECONDS", -1.0)
     ledger = Ledger()
     ledger.failures = 1
     with pytest.raises(Broken):
@@ -191,7 +191,7 @@ def test_too_many_that_wait_are_refused_at_once(monkeypatch):
         batcher = Batcher(act, Broken)
         taken = asyncio.create_task(batcher.submit([0]))
         await asyncio.sleep(0.05)
-        waiting = [asyncio.create_task(batcher.submit([n])) for n in range(batching.MOST_WAITING)]
+        waiting = [asyncio.create_task(batcher.submit([n])) for n in range(runtime.MOST_WAITING)]
         await asyncio.sleep(0.05)
         with pytest.raises(Problem, match="2000 items are waiting") as refusal:
             await batcher.submit([1])
@@ -206,7 +206,7 @@ def test_too_many_that_wait_are_refused_at_once(monkeypatch):
 
 
 def test_nobody_joins_a_queue_that_does_not_move(monkeypatch):
-    monkeypatch.setattr(batching, "LONGEST_WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(runtime, "LONGEST_WAIT_SECONDS", 0.02)
     free = threading.Event()
 
     async def run():

@@ -9,7 +9,7 @@ import pytest
 
 from tests.serve.browser import launch
 from tests.serve.scenes import ADMIN, NOW, shop
-from varts.serve.pages import STATIC, create, experiment
+from varts.serve.web import STATIC, create, experiment
 
 HOST = "http://varts.test"
 POLICY = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.seeds import fresh
 from varts import NormalGamma
 from varts.beliefs import Beta, StudentT
-from varts.serve.charts import (
+from varts.serve.web.charts import (
     Band,
     Course,
     arm_colours,
@@ -24,8 +24,8 @@ from varts.serve.charts import (
     regret_chart,
     traffic_chart,
 )
-from varts.serve.charts.scale import Scale, number_ticks, span, spread_over, time_ticks
-from varts.serve.charts.svg import drawing, element, escaped, path
+from varts.serve.web.charts.scale import Scale, number_ticks, span, spread_over, time_ticks
+from varts.serve.web.charts.svg import drawing, element, escaped, path
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>\"'&\x1b\u202e"

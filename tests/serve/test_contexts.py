@@ -10,16 +10,16 @@ import varts
 from tests.live.contexts import FEATURES, context, visit
 from tests.serve.clients import PAGE, Serving
 from tests.serve.scenes import NOW, READER
-from tests.serve.test_admission import log_in
+from tests.serve.test_auth import log_in
 from tests.serve.test_pages import checked, experiment_page
 from tests.serve.test_views import error_of, see, send
 from varts.context import text
 from varts.features import MOST_COLUMNS
 from varts.live import Experiment
 from varts.live.report.estimates import posterior
-from varts.serve.pages import listing
-from varts.serve.pages.listing import BY_FEATURES, Listed
 from varts.serve.tokens import new_token
+from varts.serve.web import listing
+from varts.serve.web.listing import BY_FEATURES, Listed
 
 E = "/v1/experiments/mug"
 ARMS = ["9", "12", "15"]

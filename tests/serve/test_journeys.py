@@ -16,7 +16,7 @@ import pytest
 
 from tests.serve.browser import axe, launch
 from tests.serve.processes import serve
-from varts.serve.guard import CONTENT_POLICY
+from varts.serve.security import CONTENT_POLICY
 from varts.serve.tokens import new_token
 
 pytestmark = pytest.mark.no_cover

@@ -12,7 +12,7 @@ import varts
 from varts.live import Experiment, StoreError
 from varts.serve import long_logs
 from varts.serve.long_logs import reading
-from varts.serve.views.overview import read_history
+from varts.serve.web.handlers import read_history
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -14,9 +14,8 @@ from schemathesis.core import NotSet
 
 from tests.serve.clients import Serving
 from tests.tiers import examples
-from varts.serve.endpoint import FORM
-from varts.serve.endpoints import ENDPOINTS
 from varts.serve.openapi import PATH, document
+from varts.serve.routes import ENDPOINTS, FORM
 
 FROZEN = Path(__file__).parent / "openapi.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # that of OpenAPI 3.1

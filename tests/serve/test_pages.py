@@ -13,7 +13,7 @@ import varts
 from tests.serve.scenes import ADMIN, BUYS, NOW, READER, played, price_paid, shop
 from varts.live.options import Options
 from varts.live.report.text import arm_cells
-from varts.serve.pages import (
+from varts.serve.web import (
     ANYBODY,
     FORMS,
     STATIC,
@@ -26,8 +26,8 @@ from varts.serve.pages import (
     refusal,
     what_if,
 )
-from varts.serve.pages.changes import describe_changes
-from varts.serve.pages.forms import (
+from varts.serve.web.changes import describe_changes
+from varts.serve.web.forms import (
     FLAGS,
     GROUPS,
     LABELS,
@@ -38,7 +38,7 @@ from varts.serve.pages.forms import (
     read_target,
     typed_options,
 )
-from varts.serve.pages.listing import Listed
+from varts.serve.web.listing import Listed
 
 NASTY = "<script>alert(1)</script>"
 WORDS = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"}

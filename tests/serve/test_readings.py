@@ -12,9 +12,10 @@ from varts.live import StoreError
 from varts.live.report.report import report_of
 from varts.live.store.transaction import Traffic
 from varts.live.store.url import read_url
-from varts.serve import reading, standings
-from varts.serve.endpoints import ENDPOINTS
-from varts.serve.metrics import MOST_ARMS_COUNTED
+from varts.serve import standings
+from varts.serve.api import analysis
+from varts.serve.routes import ENDPOINTS
+from varts.serve.telemetry import MOST_ARMS_COUNTED
 from varts.serve.tokens import Tokens, new_token
 
 E = "/v1/experiments/price"
@@ -190,7 +191,7 @@ def test_a_history_is_that_of_the_library(shared):
 
 def test_a_history_that_is_too_long_is_refused(price, monkeypatch):
     learn(price, 30)
-    monkeypatch.setattr(reading, "MOST_ROWS", 20)
+    monkeypatch.setattr(analysis, "MOST_ROWS", 20)
     assert len(price.ok("GET", f"{E}/history?points=6")["points"]) == 6
     detail = price.refused(422, "refused", "GET", f"{E}/history?points=7")
     assert detail.endswith("at every checkpoint, got 21")
@@ -235,7 +236,7 @@ def make_older(url):
 
 def test_what_reads_settles_nothing(tmp_path, monkeypatch):
     """Overdue decisions stay as they are; only the clock settles, which is stopped here."""
-    monkeypatch.setattr("varts.serve.service.TICK_SECONDS", 1e9)
+    monkeypatch.setattr("varts.serve.runtime.TICK_SECONDS", 1e9)
     url = f"sqlite:///{tmp_path / 'varts.db'}"
     with Serving(url) as made:
         made.ok("PUT", E, {"arms": ["9", "12", "15"], "floor": 0.1, "window": 30, "missing": 0})

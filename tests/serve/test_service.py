@@ -11,7 +11,7 @@ import varts
 from tests.serve.clients import Serving
 from varts.live import Experiment, StoreError
 from varts.live.store.url import read_url
-from varts.serve import service
+from varts.serve import runtime
 from varts.serve.tokens import Tokens, new_token
 
 E = "/v1/experiments/price"
@@ -317,7 +317,7 @@ def test_a_service_that_shuts_down_says_so(price):
 
 
 def test_a_store_that_does_not_answer_keeps_nobody_waiting(serving, monkeypatch):
-    monkeypatch.setattr(service, "READING_SECONDS", 0.05)
+    monkeypatch.setattr(runtime, "READING_SECONDS", 0.05)
     monkeypatch.setattr(serving.service.store, "summaries", lambda after: time.sleep(0.5))
     started = time.monotonic()
     serving.refused(503, "busy", "GET", "/v1/experiments")
@@ -336,7 +336,7 @@ def test_settling_goes_on_after_a_failure(serving, monkeypatch):
             raise error
 
     monkeypatch.setattr(Experiment, "settle", settle)
-    monkeypatch.setattr(service, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(runtime, "TICK_SECONDS", 0.01)
     serving.ok("PUT", f"{E}/decisions/a")
     until = time.monotonic() + 5
     while len(tried) < 4 and time.monotonic() < until:

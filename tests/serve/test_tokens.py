@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from varts.serve.rates import MOST_BUCKETS, Rates
+from varts.serve.auth import MOST_BUCKETS, Rates
 from varts.serve.settings import Settings
 from varts.serve.tokens import Token, Tokens, digest, new_token, read_tokens
 

@@ -10,13 +10,11 @@ import pytest
 
 import varts
 from tests.serve.clients import PAGE, Serving
-from tests.serve.test_admission import log_in
-from varts.serve.admission import OPEN
-from varts.serve.endpoints import ENDPOINTS
-from varts.serve.pages import FORMS, STATIC
+from tests.serve.test_auth import log_in
+from varts.serve.auth import OPEN
+from varts.serve.routes import ENDPOINTS, PAGES
 from varts.serve.tokens import SCOPES, new_token
-from varts.serve.views import overview
-from varts.serve.views.routes import PAGES
+from varts.serve.web import FORMS, STATIC, handlers
 
 E = "/experiments/price"
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
@@ -233,14 +231,14 @@ def test_the_page_of_an_experiment_has_the_findings_of_its_checks(shop, monkeypa
 
 
 def test_what_has_not_changed_is_not_sent_again(shop, monkeypatch):
-    monkeypatch.setattr(overview, "ago", lambda moment, now: "just now")  # it changes every second
+    monkeypatch.setattr(handlers, "ago", lambda moment, now: "just now")  # it changes every second
     for path in ("/", E, f"{E}/what-if?stop_p_best=0.9"):
         see(shop, path)  # now everything has been read
         tag = shop.ask("GET", path, token=None, headers=shop.cookie).headers["etag"]
         known = {**shop.cookie, "If-None-Match": tag}
         with monkeypatch.context() as patch:  # no report is made for it
             patch.setattr(type(shop.exp), "report", None)
-            patch.setattr(overview, "report_of", None)
+            patch.setattr(handlers, "report_of", None)
             answer = shop.ask("GET", path, token=None, headers=known)
             assert (answer.status_code, answer.content) == (304, b"")
         reader = {**log_in(shop, CALLERS["read"][0]), "If-None-Match": tag}
@@ -279,7 +277,7 @@ def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
 
 
 def test_the_list_comes_in_pages(shop, monkeypatch):
-    monkeypatch.setattr(overview, "EXPERIMENTS_PER_PAGE", 2)
+    monkeypatch.setattr(handlers, "EXPERIMENTS_PER_PAGE", 2)
     for name in ("a b", "banner", "zebra"):
         varts.open(name, ["x", "y"], store=shop.service.store)
     found, path = [], "/"

@@ -33,6 +33,8 @@ from varts.cli.app import (
     show,
 )
 from varts.cli.experiment_flags import (
+    DEADLINE,
+    LONG_DEADLINE,
     NO_OPTIONS,
     STORE,
     By,
@@ -157,7 +159,7 @@ def create(
     made: Any
     if is_service(store):
         before, where = is_there(name, store), store
-        made = varts.open(name, names, store=store, **given)
+        made = varts.open(name, names, store=store, deadline=DEADLINE, **given)
     else:
         place = open_store(store, create=True)
         before, where = place.has(name), place.name
@@ -359,7 +361,7 @@ def export(name: Name, file: Path, /, *, as_json: Json = False, store: Url = STO
     file
         The file to write; its name ends in .parquet, .csv or .ndjson.
     """
-    with open_experiment(name, store) as exp:
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
         count = exp.export(file, **bar(exp))
     if as_json:
         print_json({"name": name, "decisions": count, "file": str(file)})
@@ -457,7 +459,7 @@ def history(
         check_file("plot", plot, FIGURE_SUFFIXES)
     if points is None and every_rewards is None and every is None and not (plot or as_json):
         points = TABLE_POINTS
-    with open_experiment(name, store) as exp:
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
         found = exp.history(points, every_rewards=every_rewards, every=every, level=level)
     if plot is not None:
         found.plot(plot)
@@ -521,7 +523,7 @@ def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
 
     Example: varts experiment check price
     """
-    with open_experiment(name, store) as exp:
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
         found = exp.check(**bar(exp))
     if as_json:
         print_json(found.to_dict())
@@ -536,7 +538,7 @@ def ages(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
 
     Example: varts experiment ages price
     """
-    with open_experiment(name, store) as exp:
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
         rows = exp.reward_by_age().to_dicts()
     if as_json:
         print_json({"ages": rows})
@@ -568,7 +570,7 @@ def evaluate(
         Confidence of the intervals.
     """
     policy, against = target.policy(), target.compared()
-    with open_experiment(name, store) as exp:
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
         tell(exp.evaluate(policy, against, level), as_json)
 
 
@@ -926,7 +928,7 @@ def delete(
     file = None if no_export else export or Path(f"{name}-{date.today():%Y-%m-%d}.parquet")
     if file is not None and file.exists():
         raise ValueError(f"--export must be a new file, got {str(file)!r}, which exists")
-    with open_experiment(name, store) as exp:
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
         count = exp.delete(confirm, export=file)
         if as_json:
             print_json(

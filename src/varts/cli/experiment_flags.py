@@ -20,6 +20,8 @@ from varts.live.report.text import option_text
 from varts.live.store.url import file_of, read_url, without_options
 
 STORE = "sqlite:///varts.db"
+DEADLINE = "30s"  # of a call to a service
+LONG_DEADLINE = "30m"  # of one that reads the whole log
 
 Name = Annotated[str, Parameter(help="The name of the experiment.")]
 Url = Annotated[
@@ -133,14 +135,14 @@ def is_absent(url: str) -> bool:
     return file is not None and not file.exists()
 
 
-def open_experiment(name: str, url: str) -> Experiment:
+def open_experiment(name: str, url: str, deadline: str = DEADLINE) -> Experiment:
     """Open an existing experiment, in a database or behind a service.
 
     Behind a service it is a RemoteExperiment, which has the same verbs. Only then is the client
-    imported.
+    imported. The deadline is how long a call to a service may take.
     """
     if is_service(url):
-        return cast("Experiment", varts.open(name, store=url))
+        return cast("Experiment", varts.open(name, store=url, deadline=deadline))
     store = open_store(url)
     names = store.names()
     if names and name not in names:

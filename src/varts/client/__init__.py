@@ -6,18 +6,13 @@ verb as a generator that yields requests and does no I/O, and `experiment` runs 
 connection, blocking or in an event loop.
 """
 
-from varts.client.errors import NotAllowed, UnknownToken
-from varts.client.experiment import (
-    AsyncExperiment,
-    RemoteExperiment,
-    list_experiments,
-    open_async,
-    open_experiment,
-)
+from varts.client.errors import MalformedResponse, NotAllowed, UnknownToken
+from varts.client.experiment import AsyncExperiment, RemoteExperiment, open_async
+from varts.client.listing import list_experiments
 
-open = open_experiment
-__all__ = [  # but `open`: `from varts.client import *` must not replace the builtin
+__all__ = [
     "AsyncExperiment",
+    "MalformedResponse",
     "NotAllowed",
     "RemoteExperiment",
     "UnknownToken",

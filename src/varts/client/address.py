@@ -1,4 +1,4 @@
-"""Where a service is, and who is asking: its URL, how long to wait for it, a token."""
+"""Where a service is and which token to show: its URL, the proxy on the way, the token."""
 
 from __future__ import annotations
 
@@ -6,44 +6,34 @@ import ipaddress
 import os
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from varts._validation import abbreviate, real
+from varts._validation import abbreviate
 
-DEFAULT_TIMEOUT_SECONDS = 30.0  # for one try
-LONGEST_TIMEOUT_SECONDS = 3600.0
 TOKEN_VARIABLE = "VARTS_TOKEN"
 RULE = "https://host, or http:// on this machine"
 
 
-class Address(NamedTuple):
-    """A service that may be asked.
+class Proxy(NamedTuple):
+    """A proxy between this machine and a service.
 
     Args:
-        url: Scheme, host, port and the path that all others begin with.
-        timeout: Seconds that one try may take.
+        url: Its address.
+        user: Name and password, if it needs them.
     """
 
     url: str
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
+    user: tuple[str, str] | None = None
 
 
-def is_address(store: object) -> bool:
-    """Whether a store is a service, and no database.
+def read_address(text: str) -> str:
+    """Return the address of a service in one form; raises ValueError if it isn't one.
 
-    >>> is_address("https://varts.example.com"), is_address("sqlite:///varts.db")
-    (True, False)
-    """
-    return isinstance(store, str) and store.partition(":")[0].lower() in ("http", "https")
+    Plain http would show the token to everybody on the way, so it never leaves this machine.
 
-
-def read_address(text: str) -> Address:
-    """The address of a service; raises ValueError for any other.
-
-    A token that goes over the network in the clear is everybody's, hence https.
-
-    >>> read_address("http://localhost:8321/?timeout=5")
-    Address(url='http://localhost:8321', timeout=5.0)
+    >>> read_address("http://localhost:8321/")
+    'http://localhost:8321'
     >>> read_address("http://varts.example.com")
     Traceback (most recent call last):
     ...
@@ -51,42 +41,68 @@ def read_address(text: str) -> Address:
     """
     try:
         parts = urlsplit(text)
-        host, port, options = parts.hostname, parts.port, dict(parse_qsl(parts.query))
+        host, port = parts.hostname, parts.port
     except ValueError:
-        raise ValueError(f"store must be {RULE}, got one that cannot be read") from None
-    if "@" in parts.netloc:  # may be a password: not shown
-        raise ValueError("store must be without a user and a password, got one with: use token=")
-    safe = parts.scheme.lower() == "https" or _is_this_machine(host)
-    if not host or not safe or parts.fragment:
+        raise ValueError(f"store must be {RULE}, got one that can't be read") from None
+    if "@" in parts.netloc:  # what follows may be a password, so it isn't shown
+        raise ValueError("store must not contain a user or a password; use token=")
+    safe = parts.scheme.lower() == "https" or is_this_machine(host)
+    if not host or not safe or parts.fragment or re.search(r"[\x00-\x20\x7f]", text):
         got = abbreviate(f"{parts.scheme}://{parts.netloc}")
         raise ValueError(f"store must be {RULE}, got {got}")
-    given = options.pop("timeout", str(DEFAULT_TIMEOUT_SECONDS))
-    if options:
-        got = abbreviate(next(iter(options)))
-        raise ValueError(f"store must have no option but timeout, got {got}")
-    seconds = float(given) if re.fullmatch(r"\d+\.?\d*", given) else given
-    timeout = real("timeout of the store", seconds, above=0, at_most=LONGEST_TIMEOUT_SECONDS)
+    if parts.query:
+        raise ValueError(f"store must have no options, got {abbreviate(parts.query)}")
     shown = f"[{host}]" if ":" in host else host
     place = shown if port is None else f"{shown}:{port}"
-    return Address(f"{parts.scheme.lower()}://{place}{parts.path.rstrip('/')}", timeout)
+    return f"{parts.scheme.lower()}://{place}{parts.path.rstrip('/')}"
 
 
 def read_token(token: str | None) -> str | None:
-    """The token that was given, or that of the environment; None if there is neither."""
+    """Return the given token, or the one of the environment; None if there is neither."""
     found = os.environ.get(TOKEN_VARIABLE) if token is None else token
     if found is None or found == "":
         return None
     if not isinstance(found, str):
         raise TypeError(f"token must be text, got {type(found).__name__}")
-    if not re.fullmatch(r"[\x21-\x7e]+", found):  # and not shown: it may be one, with a typo
+    if not re.fullmatch(r"[\x21-\x7e]+", found):  # it may be a token with a typo, so it isn't shown
         raise ValueError("token must be printable ASCII without blanks, got something else")
     return found
 
 
-def _is_this_machine(host: str | None) -> bool:
+def proxy_for(address: str) -> Proxy | None:
+    """Return the proxy that the environment names for a service, if any.
+
+    Only https goes through a proxy, as a tunnel: the proxy never sees the token. This machine is
+    always reached directly.
+
+    Args:
+        address: The address of the service.
+    """
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if parts.scheme != "https" or is_this_machine(host) or proxy_bypass(parts.netloc):
+        return None
+    proxies = getproxies()
+    found = proxies.get("https") or proxies.get("all")
+    if not found:
+        return None
+    proxy = urlsplit(found if "://" in found else f"http://{found}")
+    place = proxy.netloc.rpartition("@")[2]
+    user = None
+    if proxy.username is not None:
+        user = unquote(proxy.username), unquote(proxy.password or "")
+    return Proxy(f"{proxy.scheme}://{place}", user)
+
+
+def is_this_machine(host: str | None) -> bool:
+    """Return whether a host is this machine, without looking up its name.
+
+    Args:
+        host: A name, or an IP address without brackets.
+    """
     if host is None:
         return False
-    if host == "localhost" or host.endswith(".localhost"):
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -1,17 +1,21 @@
-"""What went wrong, from the problem documents (RFC 9457) of a service: the errors of live
-experiments."""
+"""What goes wrong between a client and a service, as the errors of live experiments."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from varts._text import printable
 from varts.live.errors import (
     Changed,
+    DecisionConflict,
+    Differs,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
     LiveError,
+    Refused,
     RewardConflict,
     StoreError,
     UnknownArm,
@@ -19,34 +23,41 @@ from varts.live.errors import (
     UnknownExperiment,
 )
 
+LONGEST_DETAIL = 1000  # characters of a service's explanation
+
 
 class NotAllowed(LiveError, PermissionError):  # noqa: N818  the name says what it is
     """The token may not do this."""
 
 
 class UnknownToken(NotAllowed):
-    """The service knows no such token, or it has expired, or none was given."""
+    """The service doesn't know the token, the token has expired, or there was none."""
 
 
-# By the last part of a problem's type. What is in none of them is the service's own trouble.
+class MalformedResponse(StoreError):  # noqa: N818
+    """The response isn't one of a varts service: it isn't JSON, has wrong types or is too large."""
+
+
+# By the last part of a problem's type. Any other problem is a StoreError.
 ERRORS: dict[str, type[Exception]] = {
     "unknown-experiment": UnknownExperiment,
     "unknown-arm": UnknownArm,
     "unknown-decision": UnknownDecision,
     "expired": ExpiredDecision,
     "reward-conflict": RewardConflict,
+    "decision-conflict": DecisionConflict,
     "invalid-reward": InvalidReward,
     "stopped": ExperimentStopped,
     "changed": Changed,
-    "differs": ValueError,
-    "refused": ValueError,
+    "differs": Differs,
+    "refused": Refused,
     "invalid": ValueError,
     "too-large": ValueError,
     "unauthorized": UnknownToken,
     "forbidden": NotAllowed,
     "read-only": NotAllowed,
 }
-# What became of one reward among several, where it is no success.
+# The outcomes of one reward among several that are errors.
 OUTCOMES: dict[str, type[Exception]] = {
     "unknown": UnknownDecision,
     "expired": ExpiredDecision,
@@ -56,21 +67,21 @@ OUTCOMES: dict[str, type[Exception]] = {
 
 
 def error_of(status: int, body: bytes) -> Exception:
-    """The error that an answer is.
+    r"""Return the error that a response describes.
 
-    >>> error_of(409, b'{"type": "/problems/reward-conflict", "detail": "it has one already"}')
-    RewardConflict('it has one already')
+    >>> error_of(409, b'{"type": "/problems/reward-conflict", "detail": "\\u001b[2J it has one"}')
+    RewardConflict('\\u001b[2J it has one')
     >>> error_of(502, b"<html>Bad gateway</html>")
-    StoreError('the service answered 502 without saying why')
+    StoreError('the service answered 502 without an explanation')
     """
     kind, detail = read_problem(body)
     if detail is None:
-        return StoreError(f"the service answered {status} without saying why")
+        return StoreError(f"the service answered {status} without an explanation")
     return ERRORS.get(kind, StoreError)(detail)
 
 
-def outcome_of(result: dict[str, Any]) -> bool | Exception:
-    """What became of one reward: whether it was new, or why it was refused.
+def outcome_of(result: Mapping[str, Any]) -> bool | Exception:
+    """Return the outcome of one reward: whether it was new, or why it was refused.
 
     >>> outcome_of({"id": "d", "status": "duplicate"})
     False
@@ -78,13 +89,32 @@ def outcome_of(result: dict[str, Any]) -> bool | Exception:
     status = result["status"]
     if status in ("applied", "duplicate"):
         return bool(status == "applied")
-    return OUTCOMES.get(status, StoreError)(result.get("detail", f"the service answered {status}"))
+    return refusal_of(result)
+
+
+def refusal_of(result: Mapping[str, Any]) -> Exception:
+    """Return the error of one item that was refused among several."""
+    status, detail = result["status"], result.get("detail")
+    if not isinstance(status, str) or not isinstance(detail, str | None):
+        raise ValueError("status and detail must be text")
+    shown = f"the service answered {status!r}" if detail is None else shorten(detail)
+    return OUTCOMES.get(status, ERRORS.get(status, StoreError))(shown)
 
 
 def read_problem(body: bytes) -> tuple[str, str | None]:
-    """The kind of a problem and its sentence, which is None if the body is no problem document."""
+    """Return the kind and the detail of a problem document (RFC 9457); the detail is None if the
+    body isn't one."""
     try:
         found = json.loads(body)
-        return str(found["type"]).rpartition("/")[2], str(found["detail"])
-    except (ValueError, KeyError, TypeError):
+        kind, detail = found["type"], found["detail"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "", None
+    if not isinstance(kind, str) or not isinstance(detail, str):
+        return "", None
+    return kind.rpartition("/")[2], shorten(detail)
+
+
+def shorten(text: str) -> str:
+    """Return text of a service that is safe to show: on one line, without control characters."""
+    cut = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}..."
+    return printable(cut)

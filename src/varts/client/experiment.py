@@ -1,86 +1,113 @@
-"""An experiment behind a service: the verbs of `Verbs`, held over a connection."""
+"""An experiment behind a service: the verbs of `Verbs`, run over a connection."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
-from varts.client.address import Address, is_address, read_address, read_token
+from varts._validation import real
+from varts.client.address import read_address, read_token
 from varts.client.errors import NotAllowed, UnknownToken
-from varts.client.reading import SeenState
-from varts.client.transport import Conversation, Request, path_of
+from varts.client.transport import AsyncConnection, Connection, Conversation, Request, path_of
 from varts.client.verbs import Verbs, write_options
 from varts.features import Features
-from varts.live.arguments import check_arms, check_text, match_priors
-from varts.live.errors import UnknownExperiment
-from varts.live.experiment import Experiment, check_options
-from varts.live.experiment import open_experiment as open_in_store
+from varts.live.arguments import Duration, check_new_arms, check_text, match_priors
+from varts.live.arguments import seconds as read_seconds
+from varts.live.core.state import State
+from varts.live.errors import StoreError, UnknownExperiment
+from varts.live.experiment import check_agreement, known_arm
 from varts.live.options import GivenOptions, Options
-from varts.live.store.store import Store
 
-if TYPE_CHECKING:
-    from varts.client.transport import AsyncConnection, Connection
+DECIDE_SECONDS, OTHER_SECONDS = 1.0, 10.0  # how long a call may take in all
+LONGEST_DEADLINE = 86_400.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
 Verb = Callable[Concatenate[Verbs, P], Conversation[T]]
+logger = logging.getLogger("varts.client")
 
 
 def _blocking(verb: Verb[P, T]) -> Callable[Concatenate[RemoteExperiment, P], T]:
-    """A method that holds the conversation, and returns what it comes to."""
+    """Return a method that runs the verb and returns its result."""
 
     @functools.wraps(verb)
     def method(self: RemoteExperiment, /, *given: P.args, **named: P.kwargs) -> T:
-        return self._connection.run(verb(self._verbs, *given, **named))
+        seconds = seconds_for(verb, named.get("deadline"), self._deadline)
+        return self._connection.run(verb(self._verbs, *given, **named), seconds)
 
     return _as_returned(method, verb)
 
 
 def _awaited(verb: Verb[P, T]) -> Callable[Concatenate[AsyncExperiment, P], Awaitable[T]]:
-    """The same, to be awaited."""
+    """Return the same method, to be awaited."""
 
     @functools.wraps(verb)
     async def method(self: AsyncExperiment, /, *given: P.args, **named: P.kwargs) -> T:
-        return await self._connection.run(verb(self._verbs, *given, **named))
+        seconds = seconds_for(verb, named.get("deadline"), self._deadline)
+        return await self._connection.run(verb(self._verbs, *given, **named), seconds)
 
     return _as_returned(method, verb)
 
 
 def _as_returned(method: M, verb: Callable[..., Any]) -> M:
-    """The method with the signature of its verb, but for what a conversation wraps."""
+    """Return the method with the signature of its verb, without the conversation around the
+    result."""
     signature = inspect.signature(verb)
     inner = str(signature.return_annotation).removeprefix("Conversation[").removesuffix("]")
     vars(method)["__signature__"] = signature.replace(return_annotation=inner)
     return method
 
 
+def seconds_for(verb: Callable[..., Any] | None, given: Any, of_open: float | None) -> float:
+    """Return how long a call may take.
+
+    Args:
+        verb: The verb that is called; None for opening and closing.
+        given: The deadline of the call, if there is one.
+        of_open: The deadline that the experiment was opened with, if there is one.
+
+    >>> seconds_for(Verbs.decide, None, None), seconds_for(Verbs.report, "1m", 3.0)
+    (1.0, 60.0)
+    """
+    if given is not None:
+        return read_deadline(given)
+    if of_open is not None:
+        return of_open
+    return DECIDE_SECONDS if verb is Verbs.decide else OTHER_SECONDS
+
+
+def read_deadline(given: Any) -> float:
+    """Return the seconds of a deadline."""
+    return real("deadline", read_seconds("deadline", given), above=0, at_most=LONGEST_DEADLINE)
+
+
 class RemoteExperiment:
     """A live experiment behind a service (`varts serve`), with the verbs of `varts.Experiment`.
 
-    `varts.open` makes it, for a store that begins with https://. Safe to use from several threads
-    and after a fork, and as a context manager that closes its connections. Requests that may be
-    repeated are, after a lost connection and when the service is busy; errors are those of
-    `varts.live`.
+    `varts.open` makes one for a store that begins with https://. Threads may share it, and so may
+    forked processes. As a context manager it closes its connections. It repeats requests after a
+    lost connection and when the service is busy, if that is safe. Errors are those of `varts.live`.
 
     Args:
-        verbs: The experiment's verbs, and what is known of it.
-        connection: To the service.
+        verbs: The verbs, and what the client knows about the experiment.
+        connection: The connection to the service.
+        deadline: Seconds that a call may take; None for 1 second to decide and 10 for the rest.
     """
 
-    def __init__(self, verbs: Verbs, connection: Connection) -> None:
-        self._verbs, self._connection = verbs, connection
+    def __init__(self, verbs: Verbs, connection: Connection, deadline: float | None = None) -> None:
+        self._verbs, self._connection, self._deadline = verbs, connection, deadline
 
     @property
     def name(self) -> str:
         """The experiment's name."""
         return self._verbs.name
 
-    def _seen(self) -> SeenState:
-        """As of the last call; the service is asked if that did not tell."""
+    def _seen(self) -> State:
+        """The state as of the last call; asks the service if that call didn't return one."""
         seen = self._verbs.state
         return self.look() if seen is None or self._verbs.is_stale else seen
 
@@ -90,8 +117,16 @@ class RemoteExperiment:
         return self._seen().revision
 
     @property
+    def tag(self) -> str:
+        """Names the configuration, as of the last call; `expected` of every change accepts it."""
+        self._seen()
+        if self._verbs.tag is None:
+            self.look()
+        return str(self._verbs.tag)
+
+    @property
     def arms(self) -> list[str]:
-        """The arms' names, paused ones too, as of the last call."""
+        """The arms' names, paused ones included, as of the last call."""
         return list(self._seen().config.arms)
 
     @property
@@ -112,6 +147,7 @@ class RemoteExperiment:
     add_reward = _blocking(Verbs.add_reward)
     amend = _blocking(Verbs.amend)
     void = _blocking(Verbs.void)
+    record_fallbacks = _blocking(Verbs.record_fallbacks)
 
     look = _blocking(Verbs.look)
     report = _blocking(Verbs.report)
@@ -133,8 +169,14 @@ class RemoteExperiment:
     delete = _blocking(Verbs.delete)
 
     def close(self) -> None:
-        """Give the connections back."""
-        self._connection.close()
+        """Send the decisions that wait for the service, and close the connections."""
+        try:
+            if self._verbs.fallbacks:
+                self._connection.run(self._verbs.flush(), seconds_for(None, None, self._deadline))
+        except StoreError as error:
+            _warn_of_loss(self._verbs, error)
+        finally:
+            self._connection.close()
 
     def __enter__(self) -> RemoteExperiment:
         return self
@@ -143,34 +185,37 @@ class RemoteExperiment:
         self.close()
 
     def __repr__(self) -> str:
-        return f"RemoteExperiment({self.name!r}, {self._connection.address.url})"
+        return f"RemoteExperiment({self.name!r}, {self._connection.url})"
 
 
 class AsyncExperiment:
     """A live experiment behind a service, for an event loop: every verb is awaited.
 
-    `varts.client.open_async` makes it; `async with` closes its connections. What it knows of the
-    configuration is that of the last `look`, `report`, `history` or change.
+    `varts.client.open_async` makes one; `async with` closes its connections. What it knows about
+    the configuration is as of the last `look`, `report`, `history` or change.
 
     Args:
-        verbs: The experiment's verbs, and what is known of it.
-        connection: To the service.
+        verbs: The verbs, and what the client knows about the experiment.
+        connection: The connection to the service.
+        deadline: Seconds that a call may take; None for 1 second to decide and 10 for the rest.
     """
 
-    def __init__(self, verbs: Verbs, connection: AsyncConnection) -> None:
-        self._verbs, self._connection = verbs, connection
+    def __init__(
+        self, verbs: Verbs, connection: AsyncConnection, deadline: float | None = None
+    ) -> None:
+        self._verbs, self._connection, self._deadline = verbs, connection, deadline
 
     @property
     def name(self) -> str:
         """The experiment's name."""
         return self._verbs.name
 
-    def _seen(self) -> SeenState:
-        """As of the last look."""
+    def _seen(self) -> State:
+        """The state as of the last look."""
         if self._verbs.state is None:
             raise ValueError(
-                f"experiment {self.name!r} was not looked at yet: its token may not read it, or "
-                "`await look()` comes first"
+                f"the configuration of experiment {self.name!r} isn't known yet: call "
+                "`await look()` first, with a token that may read it"
             )
         return self._verbs.state
 
@@ -180,8 +225,13 @@ class AsyncExperiment:
         return self._seen().revision
 
     @property
+    def tag(self) -> str | None:
+        """Names the configuration, as of the last look or change; None after others."""
+        return self._verbs.tag
+
+    @property
     def arms(self) -> list[str]:
-        """The arms' names, paused ones too, as of the last look."""
+        """The arms' names, paused ones included, as of the last look."""
         return list(self._seen().config.arms)
 
     @property
@@ -202,6 +252,7 @@ class AsyncExperiment:
     add_reward = _awaited(Verbs.add_reward)
     amend = _awaited(Verbs.amend)
     void = _awaited(Verbs.void)
+    record_fallbacks = _awaited(Verbs.record_fallbacks)
 
     look = _awaited(Verbs.look)
     report = _awaited(Verbs.report)
@@ -223,8 +274,15 @@ class AsyncExperiment:
     delete = _awaited(Verbs.delete)
 
     async def close(self) -> None:
-        """Give the connections back."""
-        await self._connection.close()
+        """Send the decisions that wait for the service, and close the connections."""
+        try:
+            if self._verbs.fallbacks:
+                seconds = seconds_for(None, None, self._deadline)
+                await self._connection.run(self._verbs.flush(), seconds)
+        except StoreError as error:
+            _warn_of_loss(self._verbs, error)
+        finally:
+            await self._connection.close()
 
     async def __aenter__(self) -> AsyncExperiment:
         return self
@@ -233,81 +291,52 @@ class AsyncExperiment:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"AsyncExperiment({self.name!r}, {self._connection.address.url})"
+        return f"AsyncExperiment({self.name!r}, {self._connection.url})"
 
 
-@overload
-def open_experiment(
+def _warn_of_loss(verbs: Verbs, error: StoreError) -> None:
+    logger.warning(
+        "experiment %r: closed before the service got %d decisions that were made without it: %s",
+        verbs.name,
+        len(verbs.fallbacks),
+        error,
+    )
+
+
+# ------------------------------------------------------------------------------ opening
+
+
+def open_remote(
     name: str,
     arms: Sequence[str] | None = None,
     *,
-    store: Store,
-    seed: int | None = None,
-    groups: Mapping[str, str] | None = None,
-    **options: Unpack[GivenOptions],
-) -> Experiment: ...
-
-
-@overload
-def open_experiment(
-    name: str,
-    arms: Sequence[str] | None = None,
-    *,
-    store: str = "sqlite:///varts.db",
+    store: str,
     token: str | None = None,
     seed: int | None = None,
     groups: Mapping[str, str] | None = None,
+    deadline: Duration | None = None,
+    default: str | None = None,
     **options: Unpack[GivenOptions],
-) -> Experiment | RemoteExperiment: ...
-
-
-def open_experiment(
-    name: str,
-    arms: Sequence[str] | None = None,
-    *,
-    store: str | Store = "sqlite:///varts.db",
-    token: str | None = None,
-    seed: int | None = None,
-    groups: Mapping[str, str] | None = None,
-    **options: Unpack[GivenOptions],
-) -> Experiment | RemoteExperiment:
-    """Create an experiment, or open the one of that name.
-
-    An experiment that exists keeps its arms, seed and options; those given here must agree.
+) -> RemoteExperiment:
+    """Create an experiment behind a service, or open the one of that name; see `varts.open`.
 
     Args:
         name: The experiment's name.
-        arms: The arms' names; needed to create it.
-        store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://), or
-            the service, as its address (https://host, http://localhost:8321).
-        token: For a service: who is asking. By default the variable VARTS_TOKEN.
-        seed: Only for tests that repeat an experiment: who knows it knows what an id will get. A
-            service takes none.
+        arms: The arms' names; required to create it.
+        store: The address of the service.
+        token: The token to show; by default the variable VARTS_TOKEN.
+        seed: Leave it out: the service draws one.
         groups: The group of each arm, for a prior that was fitted by group.
-        options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
-            window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
-
-    Raises:
-        UnknownExperiment: There is none of that name, and no arms to create it with.
-        StoreError: The database or the service cannot be used.
-        NotAllowed: The token may not do this.
-        ImportError: psycopg is needed for PostgreSQL, or httpx for a service, and not installed.
-
-    >>> exp = open_experiment("price", arms=["9", "12"], store="memory://")
-    >>> decision = exp.decide(unit="user-42")
-    >>> exp.reward(decision.id, 11.70), exp.reward(decision.id, 11.70)
-    (True, False)
+        deadline: How long a call may take.
+        default: The arm of decisions that the service doesn't make in time.
+        options: Options of `varts.live.Options`; see `varts.open`.
     """
-    if isinstance(store, Store) or not is_address(store):
-        if token is not None:
-            raise ValueError("token must be left out for a database, got one")
-        return open_in_store(name, arms, store=store, seed=seed, groups=groups, **options)
-    address = read_address(store)
-    first = _opening(name, arms, address, seed, groups, options)
-    made = RemoteExperiment(Verbs(name), _connections().Connection(address, read_token(token)))
+    url, shown = read_address(store), read_token(token)
+    longest = None if deadline is None else read_deadline(deadline)
+    verbs, first = _prepare(name, arms, url, seed, groups, default, options)
+    made = RemoteExperiment(verbs, Connection(url, shown), longest)
     try:
-        made._connection.run(first(made._verbs))
+        made._connection.run(first, seconds_for(None, None, longest))
     except BaseException:
         made.close()
         raise
@@ -321,105 +350,112 @@ async def open_async(
     store: str,
     token: str | None = None,
     groups: Mapping[str, str] | None = None,
+    deadline: Duration | None = None,
+    default: str | None = None,
     **options: Unpack[GivenOptions],
 ) -> AsyncExperiment:
     """Create an experiment behind a service, or open the one of that name, for an event loop.
 
     Args:
         name: The experiment's name.
-        arms: The arms' names; needed to create it.
-        store: The service's address (https://host, http://localhost:8321).
-        token: Who is asking; by default the variable VARTS_TOKEN.
+        arms: The arms' names; required to create it.
+        store: The address of the service (https://host, http://localhost:8321).
+        token: The token to show; by default the variable VARTS_TOKEN.
         groups: The group of each arm, for a prior that was fitted by group.
+        deadline: How long a call may take: seconds, a `timedelta`, or text like "5s". By default 1
+            second to decide and 10 for everything else.
+        default: The arm of decisions that the service doesn't make in time; see `varts.open`.
         options: As for `varts.open`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules,
+            owner, hypothesis.
     """
-    address = read_address(store)
-    first = _opening(name, arms, address, None, groups, options)
-    made = AsyncExperiment(Verbs(name), _connections().AsyncConnection(address, read_token(token)))
+    url, shown = read_address(store), read_token(token)
+    longest = None if deadline is None else read_deadline(deadline)
+    verbs, first = _prepare(name, arms, url, None, groups, default, options)
+    made = AsyncExperiment(verbs, AsyncConnection(url, shown), longest)
     try:
-        await made._connection.run(first(made._verbs))
+        await made._connection.run(first, seconds_for(None, None, longest))
     except BaseException:
         await made.close()
         raise
     return made
 
 
-def list_experiments(store: str, token: str | None = None) -> list[dict[str, Any]]:
-    """List the experiments of a service that a token may read, by name.
-
-    Args:
-        store: The service's address (https://host, http://localhost:8321).
-        token: Who is asking; by default the variable VARTS_TOKEN.
-    """
-    connection = _connections().Connection(read_address(store), read_token(token))
-    try:
-        found: list[dict[str, Any]] = connection.run(_list())
-        return found
-    finally:
-        connection.close()
-
-
-def _list() -> Conversation[list[dict[str, Any]]]:
-    """All pages of the list, one after the other."""
-    found: list[dict[str, Any]] = []
-    query: dict[str, str] = {}
-    while True:
-        body = (yield Request(method="GET", path=path_of(), query=query)).json()
-        found += body["experiments"]
-        if body["next"] is None:
-            return found
-        query = {"after": body["next"]}
-
-
-def _opening(
+def _prepare(
     name: str,
     arms: Sequence[str] | None,
-    address: Address,
+    url: str,
     seed: int | None,
     groups: Mapping[str, str] | None,
+    default: str | None,
     options: Mapping[str, Any],
-) -> Callable[[Verbs], Conversation[None]]:
-    """The conversation that an experiment begins with; whatever can be refused at once is."""
+) -> tuple[Verbs, Conversation[None]]:
+    """Check the arguments; return the verbs and the conversation that opens the experiment."""
     if seed is not None:
         raise ValueError("seed must be left out for a service, which draws its own, got one")
     if not check_text("name", name).strip():
         raise ValueError(f"name must be text that is not blank, got {name!r}")
-    if arms is None:
-        return lambda verbs: _find(verbs, address, groups, options)
-    names = check_arms(arms)
-    given = match_priors(options, names, groups)
-    body = {"arms": names, **write_options(Options.made(**given), given)}
-    return lambda verbs: _create(verbs, body)
+    creation = None
+    if arms is not None:
+        names = check_new_arms(arms)
+        given = match_priors(options, names, groups)
+        creation = {"arms": names, **write_options(Options.made(**given), given)}
+    if default is not None:
+        check_text("default", default)
+    verbs = Verbs(name, default)
+    return verbs, _open(verbs, url, creation, groups, options)
 
 
-def _create(verbs: Verbs, body: Mapping[str, Any]) -> Conversation[None]:
-    answer = yield Request(method="PUT", path=path_of(verbs.name), body=body)
-    verbs.see(answer.json())
-
-
-def _find(
-    verbs: Verbs, address: Address, groups: Mapping[str, str] | None, options: Mapping[str, Any]
+def _open(
+    verbs: Verbs,
+    url: str,
+    creation: Mapping[str, Any] | None,
+    groups: Mapping[str, str] | None,
+    options: Mapping[str, Any],
 ) -> Conversation[None]:
-    """Look at it. A token that may decide or reward and not read is told what there is later."""
+    try:
+        yield from _find_or_create(verbs, url, creation, groups, options)
+    except StoreError as error:
+        if verbs.default is None:
+            raise
+        logger.warning("experiment %r: opened without the service: %s", verbs.name, error)
+    if verbs.default is not None and verbs.state is not None:
+        known_arm(verbs.state.config, verbs.default)
+
+
+def _find_or_create(
+    verbs: Verbs,
+    url: str,
+    creation: Mapping[str, Any] | None,
+    groups: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> Conversation[None]:
+    """Look first: most experiments exist, and most tokens may not create one.
+
+    A token that may neither read nor create can still decide or reward, so it opens the experiment
+    without a look.
+    """
+    may_read = True
     try:
         state = yield from verbs.look()
     except UnknownExperiment as error:
-        raise UnknownExperiment(
-            f"{error} in store {address.url}; give its arms to create it"
-        ) from None
-    except NotAllowed as error:
-        if options or isinstance(error, UnknownToken):
-            raise
+        if creation is None:
+            raise UnknownExperiment(f"{error} in store {url}; give its arms to create it") from None
+    except UnknownToken:
+        raise
+    except NotAllowed:
+        may_read = False
+        if creation is None:
+            if options:  # nobody could check them
+                raise
+            return
+    else:
+        arms = None if creation is None else creation["arms"]
+        check_agreement(verbs.name, state.config, arms, groups, options)
         return
-    check_options(verbs.name, state.config, state.config.arms, groups, options)
-
-
-def _connections() -> ModuleType:
-    """The module that does the I/O; what it needs is an extra."""
     try:
-        from varts.client import connection
-    except ImportError:
-        raise ImportError("a service as a store needs httpx: pip install 'varts[client]'") from None
-    return connection
+        yield from verbs._see(Request(method="PUT", path=path_of(verbs.name), body=creation))
+    except NotAllowed:
+        if may_read:
+            raise

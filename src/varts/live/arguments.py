@@ -130,6 +130,18 @@ def check_part(pair: Any) -> tuple[str, float, dict[str, float], str | None]:
     return (*check_pair(pair), None)
 
 
+def check_fallback(item: Any) -> tuple[str, str, str | None]:
+    """Return the id, the arm and the unit of a decision that a client made by itself."""
+    rule = "fallbacks must be tuples of an id, an arm and a unit or None"
+    if not isinstance(item, (tuple, list)):
+        raise TypeError(f"{rule}, got {abbreviate(item)}")
+    if len(item) != 3:
+        raise ValueError(f"{rule}, got {abbreviate(item)}")
+    id, arm, unit = item
+    whom = None if unit is None else check_text("unit", unit)
+    return check_text("id", id), check_text("arm", arm), whom
+
+
 def check_each(
     given: Iterable[Any], read: Callable[[Any], Item]
 ) -> tuple[list[Item], Callable[[Sequence[Out | Exception]], list[Out | Exception]]]:

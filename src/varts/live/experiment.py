@@ -23,6 +23,7 @@ from varts.live.arguments import (
     check_arms,
     check_contexts,
     check_each,
+    check_fallback,
     check_list,
     check_new_arms,
     check_note,
@@ -287,14 +288,8 @@ class Experiment:
         """
 
         def check_one(item: Any) -> Fallback:
-            rule = "fallbacks must be tuples of an id, an arm and a unit or None"
-            if not isinstance(item, (tuple, list)):
-                raise TypeError(f"{rule}, got {abbreviate(item)}")
-            if len(item) != 3:
-                raise ValueError(f"{rule}, got {abbreviate(item)}")
-            id, arm, unit = item
-            whom = None if unit is None else check_text("unit", unit)
-            return Fallback(check_text("id", id), check_text("arm", arm), self._stored(whom))
+            id, arm, unit = check_fallback(item)
+            return Fallback(id, arm, self._stored(unit))
 
         checked, outcomes = check_each(check_list("fallbacks", items), check_one)
         return outcomes(record_fallbacks(self._session, checked) if checked else [])
@@ -1007,25 +1002,32 @@ def open_experiment(
         experiment = Experiment(name, place)
         if created:
             return experiment
-    _check_agreement(experiment, arms, seed, groups, options)
+    check_agreement(name, experiment.state.config, arms, groups, options)
+    if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
+        raise Differs(f"seed must be that of the experiment {name!r}, got another")
     return experiment
 
 
-def _check_agreement(
-    experiment: Experiment,
+def check_agreement(
+    name: str,
+    config: Config,
     arms: Sequence[str] | None,
-    seed: int | None,
     groups: Mapping[str, str] | None,
     options: Mapping[str, Any],
 ) -> None:
-    """Refuse to open an experiment as something that it isn't."""
-    config, name = experiment.state.config, experiment.name
+    """Refuse to open an experiment as something that it isn't.
+
+    Args:
+        name: The experiment's name.
+        config: Its configuration.
+        arms: The arms that the caller named, if any.
+        groups: The group of each arm.
+        options: The options that the caller gave.
+    """
     names = config.arms if arms is None else tuple(check_arms(arms))
     if names != config.arms[: len(names)] or len(names) < config.initial:
         both = printable(f"{', '.join(config.arms)}, got {', '.join(names)}")
         raise Differs(f"arms must be those of the experiment {name!r}, {both}")
-    if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
-        raise Differs(f"seed must be that of the experiment {name!r}, got another")
     check_options(name, config, names, groups, options)
 
 

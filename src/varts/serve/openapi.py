@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 
 import varts
-from varts.serve.admission import OPEN
-from varts.serve.bodies import Text
-from varts.serve.calls import JSON
-from varts.serve.endpoint import Endpoint
-from varts.serve.endpoints import ENDPOINTS
-from varts.serve.problems import KINDS, MEDIA_TYPE, ProblemBody
+from varts.serve.auth import OPEN
+from varts.serve.errors import KINDS, MEDIA_TYPE, ProblemBody
+from varts.serve.responses import JSON
+from varts.serve.routes import ENDPOINTS, Endpoint
+from varts.serve.schemas import Text
 
 PATH = "/openapi.json"
 

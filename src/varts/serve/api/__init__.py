@@ -1,0 +1,1 @@
+"""The JSON API: one handler per endpoint of the table in `varts.serve.routes`."""

@@ -1,0 +1,188 @@
+"""Decisions and rewards over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from varts.features import NUMBER
+from varts.live import Decision
+from varts.live.decide import new_ids
+from varts.live.store.engine import process_clock
+from varts.serve import commands
+from varts.serve.auth import Actor
+from varts.serve.errors import Problem, problem_of_item
+from varts.serve.responses import JSONResponse, rfc3339
+from varts.serve.runtime import Asked, Running, Service
+from varts.serve.schemas import (
+    Body,
+    Corrected,
+    DecisionFound,
+    DecisionMade,
+    DecisionsAsked,
+    DecisionsMade,
+    RewardAmended,
+    RewardResult,
+    RewardResults,
+    RewardSent,
+    RewardsSent,
+    Text,
+)
+
+
+class VoidQuery(Body):
+    """Why a reward is taken back."""
+
+    why: Text | None = None
+
+
+async def decide_one(request: Request) -> Response:
+    """Decide, with an id of your own; the same id gets the same decision, always."""
+    body = request.state.body
+    (made,) = await _decide(request, [(request.path_params["id"], body.unit, body.context)])
+    return JSONResponse(made)
+
+
+async def decide_several(request: Request) -> Response:
+    """Decide for several, in one transaction; ids that are left out are made."""
+    body: DecisionsAsked = request.state.body
+    asked = body.decisions
+    request.app.state.auth.spend(request, len(asked))
+    if request.state.actor.is_public and any(one.id is not None for one in asked):
+        raise Problem("forbidden", "a public token may not choose ids; leave them out")
+    fresh = iter(new_ids(process_clock(), len(asked)))
+    wanted = [(next(fresh) if one.id is None else one.id, one.unit, one.context) for one in asked]
+    return JSONResponse(DecisionsMade(decisions=await _decide(request, wanted)))
+
+
+async def decide_fresh(
+    request: Request, unit: str | None, context: Mapping[str, Any] | None
+) -> DecisionMade:
+    """A new decision for a unit, in the experiment of the request's path."""
+    (id,) = new_ids(process_clock(), 1)
+    (made,) = await _decide(request, [(id, unit, context)])
+    return made
+
+
+async def _decide(request: Request, asked: Sequence[Asked]) -> list[DecisionMade]:
+    service: Service = request.app.state.service
+    actor: Actor = request.state.actor
+    name = request.path_params["name"]
+    running = await service.running(name)
+    if actor.is_public:
+        _check_features(running)
+    outcomes = await running.deciding.submit(asked)
+    made = [one for one in outcomes if isinstance(one, Decision)]
+    service.metrics.decisions.labels(name).inc(len(made))
+    if len(made) < len(asked):
+        raise _refusal(asked, outcomes)
+    if actor.token is None or not actor.is_public:
+        return [DecisionMade(**one._asdict()) for one in made]
+    give = actor.token.receipt
+    return [DecisionMade(**one._asdict(), receipt=give(name, one.id)) for one in made]
+
+
+def _check_features(running: Running) -> None:
+    """Numbers from a web page are not bounded: one of 1e300 would outweigh all others."""
+    features = running.experiment.features
+    if features is not None and NUMBER in features.kinds.values():
+        raise Problem("forbidden", "a public token may decide only where no feature is a number")
+
+
+def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -> Problem:
+    """Why the first of some decisions was refused; if there are several, also which one, and that
+    the others were made."""
+    refused = [at for at, one in enumerate(outcomes) if isinstance(one, Exception)]
+    first = outcomes[refused[0]]
+    assert isinstance(first, Exception)
+    problem = problem_of_item(first)
+    if len(asked) == 1:
+        return problem
+    detail = f"decision {asked[refused[0]][0]!r} was refused: {problem.detail}"
+    made = len(asked) - len(refused)
+    return Problem(problem.slug, f"{detail}; decisions made: {made} of {len(asked)}")
+
+
+async def show_decision(request: Request) -> Response:
+    """Show a decision, and what has become of it."""
+    service: Service = request.app.state.service
+    id = request.path_params["id"]
+    name = request.path_params["name"]
+    found = await service.look(name, lambda experiment: experiment.decision(id))
+    if not request.state.actor.may("admin"):
+        found = found._replace(unit=None, context=None)
+    return JSONResponse(DecisionFound(**{**found._asdict(), "time": rfc3339(found.time)}))
+
+
+async def reward_one(request: Request) -> Response:
+    """Say what a decision earned; a repeated reward counts once."""
+    service: Service = request.app.state.service
+    name, id = request.path_params["name"], request.path_params["id"]
+    body: RewardSent = request.state.body
+    running = await service.running(name)
+    if request.state.actor.is_public:
+        _check_receipt(request.state.actor, name, id, body, running)
+    (outcome,) = await running.rewarding.submit([(id, body.value, body.metrics, body.key)])
+    result = _result(service, name, id, outcome)
+    if isinstance(outcome, Exception):
+        raise problem_of_item(outcome)
+    return JSONResponse(result)
+
+
+async def reward_several(request: Request) -> Response:
+    """Say what several decisions earned; one that is refused keeps none from counting."""
+    service: Service = request.app.state.service
+    name = request.path_params["name"]
+    body: RewardsSent = request.state.body
+    request.app.state.auth.spend(request, len(body.rewards))
+    sent = [(one.id, one.value, one.metrics, one.key) for one in body.rewards]
+    running = await service.running(name)
+    outcomes = await running.rewarding.submit(sent)
+    pairs = zip(sent, outcomes, strict=True)
+    results = [_result(service, name, one[0], outcome) for one, outcome in pairs]
+    return JSONResponse(RewardResults(results=results))
+
+
+async def amend_reward(request: Request) -> Response:
+    """Put another reward in the place of the one that a decision has."""
+    id, name = request.path_params["id"], request.path_params["name"]
+    service, actor = request.app.state.service, request.state.actor
+    body: RewardAmended = request.state.body
+    applied = await commands.amend(service, actor, name, id, body.value, body.metrics, why=body.why)
+    return _corrected(id, applied)
+
+
+async def void_reward(request: Request) -> Response:
+    """Take the reward of a decision back, as if it had never been made."""
+    id, query = request.path_params["id"], request.state.query
+    service, actor = request.app.state.service, request.state.actor
+    name = request.path_params["name"]
+    return _corrected(id, await commands.void(service, actor, name, id, why=query.why))
+
+
+def _corrected(id: str, applied: bool) -> Response:
+    return JSONResponse(Corrected(id=id, status="applied" if applied else "duplicate"))
+
+
+def _result(service: Service, name: str, id: str, outcome: bool | Exception) -> RewardResult:
+    more: dict[str, Any] = {}
+    if isinstance(outcome, Exception):
+        problem = problem_of_item(outcome)
+        status, more = problem.kind.outcome, {"detail": problem.detail}
+    else:
+        status = "applied" if outcome else "duplicate"
+    service.metrics.rewards.labels(name, status).inc()
+    return RewardResult(id=id, status=status, **more)  # type: ignore[arg-type]
+
+
+def _check_receipt(actor: Actor, name: str, id: str, body: RewardSent, running: Running) -> None:
+    """A web page may reward only its own decisions, within bounds that the experiment has set."""
+    if body.metrics or body.key is not None:  # which nothing bounds
+        raise Problem("forbidden", "a public token may send only a value")
+    if actor.token is None or not actor.token.gave(body.receipt, name, id):
+        raise Problem("forbidden", "a public token needs the receipt of the decision")
+    if running.experiment.options.clip is None:
+        raise Problem("forbidden", "a public token may reward only where the option clip is set")

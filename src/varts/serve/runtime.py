@@ -1,0 +1,360 @@
+"""What requests are answered from: open experiments with their batches, the threads that read and
+write, and the clock that settles overdue decisions.
+
+Batches have no timer: whatever arrived while the last transaction ran goes into the next one, and a
+request alone is a batch of one, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
+from varts.serve.chronicles import Chronicles
+from varts.serve.errors import Problem
+from varts.serve.jobs import Jobs
+from varts.serve.readings import Readings
+from varts.serve.standings import Standings
+from varts.serve.telemetry import Metrics, tell, tell_error
+
+LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
+MOST_WAITING = 2_000  # items; more are refused at once
+LONGEST_WAIT_SECONDS = 2.0  # of the oldest item, before new ones are refused
+# A connection that is found broken at once is opened anew by the next try; where that took long, so
+# would the next one, and callers have waited already.
+PROMPT_SECONDS = 1.0
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+Act = Callable[[list[Item]], Sequence[Outcome | Exception]]
+
+
+class Parcel(NamedTuple, Generic[Item, Outcome]):
+    """Items of one request."""
+
+    items: Sequence[Item]
+    done: asyncio.Future[Sequence[Outcome | Exception]]
+    since: float
+
+
+class Batcher(Generic[Item, Outcome]):
+    """Does what many requests ask for, in few transactions.
+
+    Args:
+        act: Does it for some items, in order; the outcome of an item that is refused is why. It
+            must be safe to repeat.
+        broken: The error after which all items are tried once more; any other fails them at once.
+        threads: Where it is done; by default where the event loop does such things.
+        observe: Told of every batch: how many items, how many seconds.
+    """
+
+    def __init__(
+        self,
+        act: Act[Item, Outcome],
+        broken: type[Exception],
+        threads: Executor | None = None,
+        observe: Callable[[int, float], None] = lambda items, seconds: None,
+    ) -> None:
+        self._act, self._broken, self._threads, self._observe = act, broken, threads, observe
+        self._parcels: deque[Parcel[Item, Outcome]] = deque()
+        self._at_work: asyncio.Task[None] | None = None
+        self._closed = False
+        self.waiting = 0
+
+    async def submit(self, items: Sequence[Item]) -> list[Outcome | Exception]:
+        """The outcome of each item, in order; raises what `act` does, and a Problem if there is no
+        room."""
+        now = time.monotonic()
+        self._check_room(len(items), now)
+        parcels = [
+            Parcel(items[at : at + LARGEST_BATCH], asyncio.get_running_loop().create_future(), now)
+            for at in range(0, len(items), LARGEST_BATCH)
+        ]
+        self._parcels.extend(parcels)
+        self.waiting += len(items)
+        if self._at_work is None:
+            self._at_work = asyncio.create_task(self._work())
+        done = await asyncio.gather(*(parcel.done for parcel in parcels))
+        return [outcome for outcomes in done for outcome in outcomes]
+
+    async def close(self) -> None:
+        """Take no more, and finish what was taken."""
+        self._closed = True
+        if self._at_work is not None:
+            await self._at_work
+
+    def _check_room(self, count: int, now: float) -> None:
+        if self._closed:
+            raise Problem("draining", "the service is shutting down")
+        # A large request that finds nobody before it is let in.
+        if self.waiting and self.waiting + count > MOST_WAITING:
+            raise Problem("busy", f"{self.waiting} items are waiting already")
+        if self._parcels and now - self._parcels[0].since > LONGEST_WAIT_SECONDS:
+            raise Problem("busy", f"others have been waiting for {LONGEST_WAIT_SECONDS:g} s")
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while batch := self._next_batch():
+                items = [item for parcel in batch for item in parcel.items]
+                started = time.monotonic()
+                try:
+                    outcomes = await loop.run_in_executor(self._threads, self._try_twice, items)
+                except Exception as error:
+                    for parcel in batch:
+                        if not parcel.done.done():
+                            parcel.done.set_exception(error)
+                else:
+                    self._deliver(batch, outcomes)
+                self._observe(len(items), time.monotonic() - started)
+        finally:
+            self._at_work = None
+
+    def _next_batch(self) -> list[Parcel[Item, Outcome]]:
+        """As many parcels as fit, without those of requests that were cancelled."""
+        batch: list[Parcel[Item, Outcome]] = []
+        size = 0
+        while self._parcels:
+            parcel = self._parcels[0]
+            if not parcel.done.cancelled():
+                if size + len(parcel.items) > LARGEST_BATCH:
+                    break
+                batch.append(parcel)
+                size += len(parcel.items)
+            self.waiting -= len(parcel.items)
+            self._parcels.popleft()
+        return batch
+
+    def _try_twice(self, items: list[Item]) -> Sequence[Outcome | Exception]:
+        started = time.monotonic()
+        try:
+            return self._act(items)
+        except self._broken:
+            if time.monotonic() - started > PROMPT_SECONDS:
+                raise
+            return self._act(items)
+
+    def _deliver(
+        self, batch: list[Parcel[Item, Outcome]], outcomes: Sequence[Outcome | Exception]
+    ) -> None:
+        at = 0
+        for parcel in batch:
+            end = at + len(parcel.items)
+            if not parcel.done.done():  # else its request was cancelled meanwhile
+                parcel.done.set_result(outcomes[at:end])
+            at = end
+
+
+WRITERS = 32  # transactions at a time, of different experiments
+READERS = 4
+READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
+SCANNERS = 2  # of whole logs, for as long as it takes
+TICK_SECONDS = 1.0
+DOUBT_SECONDS = 1.0  # between two looks at whether an experiment is still the same
+PROBE_SECONDS = 2.0  # that the store has to show that it can be used
+PROBE_LASTS_SECONDS = 1.0  # and for how long that is known
+ENDING_SECONDS = 1.0  # for batches under way when the service ends: nobody waits for them any more
+
+T = TypeVar("T")
+Asked = tuple[str, str | None, Mapping[str, Any] | None]  # id, unit, context
+Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, metrics, key
+
+
+class Running:
+    """An open experiment with its batches.
+
+    Args:
+        experiment: The experiment.
+        threads: Where its transactions run.
+        metrics: Where they are counted.
+    """
+
+    def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
+        self.experiment, self.stale = experiment, False
+        self.changing = asyncio.Lock()  # one change of configuration at a time
+        self._doubted = -math.inf  # when a refused decision last raised a doubt
+        self.deciding: Batcher[Asked, Decision] = Batcher(
+            self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
+        )
+        self.rewarding: Batcher[Sent, bool] = Batcher(
+            self._reward, ConnectionLost, threads, partial(metrics.observe_batch, "reward")
+        )
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        await asyncio.gather(self.deciding.close(), self.rewarding.close())
+
+    def ask(self, question: Callable[[Experiment], T]) -> T:
+        """What the experiment answers.
+
+        After its store has failed it is opened again: the store may have been restored, or the
+        experiment deleted.
+        """
+        try:
+            return question(self.experiment)
+        except StoreError:
+            self.stale = True
+            raise
+
+    def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
+        ids, units, contexts = map(list, zip(*asked, strict=True))
+        found = self.ask(lambda experiment: experiment.decide_each(units, ids, contexts))
+        if any(type(one) in (ValueError, TypeError) for one in found):
+            self._doubt()
+        return found
+
+    def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
+        return self.ask(lambda experiment: experiment.reward_each(sent))
+
+    def _doubt(self) -> None:
+        """Open the experiment again, but not with every bad request: somebody may have deleted it
+        and created another one of that name, with other features."""
+        now = time.monotonic()
+        if now - self._doubted >= DOUBT_SECONDS:
+            self._doubted, self.stale = now, True
+
+
+class Service:
+    """What requests are answered from.
+
+    Args:
+        store: The database. If it is read-only, nothing is written, not even by the clock.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.draining = store, False
+        self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
+        self.readings, self.chronicles = Readings(), Chronicles()
+        self._running: dict[str, Running] = {}
+        self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
+        self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
+        self._ticking: asyncio.Task[None] | None = None
+        self._prober = ThreadPoolExecutor(1, thread_name_prefix="varts-probe")
+        self._probe: asyncio.Future[Any] | None = None
+        self._ready, self._probed = False, -math.inf
+
+    async def start(self) -> None:
+        """Begin to settle what is overdue."""
+        if not self.store.read_only:
+            self._ticking = asyncio.create_task(self._tick())
+
+    async def close(self) -> None:
+        """Finish what is under way, and give the store back."""
+        self.draining = True
+        if self._ticking is not None:
+            self._ticking.cancel()
+        await asyncio.gather(self.jobs.close(), self.readings.close())
+        closing = [asyncio.ensure_future(one.close()) for one in self._running.values()]
+        if closing:
+            await asyncio.wait(closing, timeout=ENDING_SECONDS)
+        for pool in (self._batches, self._readers, self._scanners, self._writer, self._prober):
+            pool.shutdown(wait=False, cancel_futures=True)
+        self.store.close()
+
+    async def running(self, name: str) -> Running:
+        """The experiment of this name; raises UnknownExperiment."""
+        running = self._running.get(name)
+        if running is not None and not running.stale:
+            return running
+        try:
+            experiment = await self.read(self._open, name)
+        except UnknownExperiment:
+            self._running.pop(name, None)
+            raise
+        running = self._running.get(name)  # another request may have been faster
+        if running is None:
+            running = self._running[name] = Running(experiment, self._batches, self.metrics)
+        elif running.stale:
+            running.experiment, running.stale = experiment, False
+        return running
+
+    def _open(self, name: str) -> Experiment:
+        try:
+            return Experiment(name, self.store)
+        except UnknownExperiment:  # whose words name the store
+            raise UnknownExperiment(f"unknown experiment {name!r}") from None
+
+    async def look(
+        self, name: str, question: Callable[[Experiment], T], scanning: bool = False
+    ) -> T:
+        """What an experiment answers to a question that reads a little; `scanning` if it reads the
+        whole log. Raises UnknownExperiment."""
+        running = await self.running(name)
+        return await (self.scan if scanning else self.read)(running.ask, question)
+
+    async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
+        """What an experiment returns when it is changed; raises UnknownExperiment."""
+        running = await self.running(name)
+        return await self.write(running.ask, act)
+
+    def drop(self, name: str) -> None:
+        """Forget an experiment that was deleted."""
+        self._running.pop(name, None)
+        self.standings.drop(name)
+
+    async def read(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that reads a little."""
+        work = self._run(self._readers, function, *arguments)
+        try:
+            return await asyncio.wait_for(work, READING_SECONDS)
+        except TimeoutError:
+            detail = f"the store has not answered for {READING_SECONDS:g} s"
+            raise Problem("busy", detail) from None
+
+    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that reads a whole log."""
+        return await self._run(self._scanners, function, *arguments)
+
+    async def write(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function returns that changes something, beside decisions and rewards."""
+        return await self._run(self._writer, function, *arguments)
+
+    async def is_ready(self) -> bool:
+        """Whether the store can be used; asked at most once per second, by one thread."""
+        if time.monotonic() - self._probed >= PROBE_LASTS_SECONDS:
+            if self._probe is None or self._probe.done():
+                self._probe = self._run(self._prober, self.store.has, "")
+            try:
+                await asyncio.wait_for(asyncio.shield(self._probe), PROBE_SECONDS)
+                self._ready = True
+            except (StoreError, TimeoutError):
+                self._ready = False
+            self._probed = time.monotonic()
+        return self._ready
+
+    def count_waiting(self) -> None:
+        """Bring the metrics up to date."""
+        queues = [(one.deciding.waiting, one.rewarding.waiting) for one in self._running.values()]
+        for verb, waiting in zip(("decide", "reward"), zip(*queues, strict=True), strict=False):
+            self.metrics.waiting.labels(verb).set(sum(waiting))
+
+    def _run(
+        self, pool: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any
+    ) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(pool, function, *arguments)
+
+    async def _tick(self) -> None:
+        """Settle the overdue decisions of open experiments, so that nobody's request has to."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            for name, running in list(self._running.items()):
+                if running.experiment.options.window is None:
+                    continue
+                try:
+                    await self.change(name, lambda experiment: experiment.settle())
+                except UnknownExperiment:  # deleted by somebody else
+                    continue
+                except StoreError as error:
+                    tell("overdue decisions were not settled", logging.WARNING, error=str(error))
+                except Exception as error:  # the next tick may do better
+                    tell_error("overdue decisions were not settled", error)

@@ -1,0 +1,157 @@
+"""Hills: where a mean may lie, a row each, with the interval below it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from varts._text import decimal, places_for
+from varts._validation import Floats
+from varts.beliefs import Belief
+from varts.serve.web.charts.chart import Chart, Table
+from varts.serve.web.charts.scale import Scale, number_ticks, span
+from varts.serve.web.charts.svg import (
+    HEIGHT,
+    across,
+    area,
+    bottom_axis,
+    drawing,
+    element,
+    escaped,
+    label,
+    path,
+    points,
+    short,
+)
+
+ROW, TALLEST_ROW = 44.0, 66.0  # the height of a row, with many and with few of them
+ROOM_BELOW = 12.0  # a hill, for its interval
+NAMES = 98.0  # the width of the column of names
+LETTERS = 13  # of a name that fit into it
+POINTS = 120  # of a curve
+ROOM_BESIDE = 0.3  # of the widest interval, on both sides
+
+
+class Hill(NamedTuple):
+    """A distribution to draw: one arm's column of a belief."""
+
+    name: str
+    colour: str  # a class
+    belief: Belief
+    column: int
+    level: float  # of the interval below it
+    hint: str  # what the pointer is told
+
+    def interval(self) -> tuple[float, float]:
+        """The ends of its interval."""
+        low, high = self.belief.interval(self.level)
+        return float(low[self.column]), float(high[self.column])
+
+    def middle(self) -> float:
+        """Its median."""
+        return float(self.belief.quantile(0.5)[self.column])
+
+
+def draw_hills(key: str, title: str, axis: str, hills: Sequence[Hill]) -> str:
+    """Hills above each other on one axis, all of the same height; nothing if none can be drawn."""
+    ends = [hill.interval() for hill in hills]
+    drawable = [all(map(math.isfinite, end)) for end in ends]
+    if not any(drawable):
+        return ""
+    low, high = span((x for end in ends for x in end), pad=ROOM_BESIDE)
+    x = across(low, high, NAMES)
+    row = min(max((HEIGHT - 46) / len(hills), ROW), TALLEST_ROW)
+    y = 8 + row * len(hills)
+    parts = bottom_axis(x, number_ticks(low, high), axis, y, 4.0)
+    for i, (hill, end, there) in enumerate(zip(hills, ends, drawable, strict=True)):
+        base = 4 + row * (i + 1) - ROOM_BELOW
+        drawn = [
+            element("title", escaped(hill.hint)),
+            label(short(hill.name, LETTERS), NAMES - 8, base, "row-name", "end"),
+            *(_hill(hill, end, x, base, row - ROOM_BELOW) if there else ()),
+        ]
+        parts.append(element("g", *drawn, class_=hill.colour))
+    return drawing(key, title, parts, y + 38)
+
+
+def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float, height: float) -> list[str]:
+    grid = np.linspace(x.low, x.high, POINTS)
+    # What lies between two points of the grid would be missed: put some where the hill is.
+    own = np.linspace(ends[0], ends[1], POINTS // 2)
+    grid = np.unique(np.concatenate([grid, own]))
+    shape = _shape(hill.belief.density(grid)[:, hill.column])
+    top = points(x, Scale(0.0, 1.0, base, base - height), grid, shape)
+    middle = x(hill.middle())
+    return [
+        area(top, [(top[0][0], base), (top[-1][0], base)], "hill"),
+        path(top, "hill-line"),
+        element("line", class_="interval", x1=x(ends[0]), x2=x(ends[1]), y1=base + 4, y2=base + 4),
+        element("circle", class_="dot", cx=middle, cy=base + 4, r=3.4),
+    ]
+
+
+def _shape(density: Floats) -> Floats:
+    """Of a hill whose top is at 1."""
+    top = density.max(initial=0.0)
+    return density / top if 0 < top < math.inf else np.zeros_like(density)
+
+
+def density_chart(
+    arms: Sequence[str],
+    belief: Belief | None,
+    colours: dict[str, str],
+    level: float,
+    unknown: Sequence[str] = (),
+) -> Chart:
+    """What each arm earns: where its mean may lie, given its rewards.
+
+    Args:
+        arms: The arms that something is known of.
+        belief: What is known of their means.
+        colours: The classes of those to draw.
+        level: Of the intervals.
+        unknown: The arms of which too little is known.
+    """
+    key, title = "means", "What each arm earns"
+    if belief is None:
+        return Chart(key, title, "", "Nothing can be said of any arm's mean yet.")
+    low, high = belief.interval(level)
+    middle = belief.quantile(0.5)
+    places = places_for(high - low)
+    cells = [
+        [arm, *(decimal(float(v[i]), places) for v in (low, middle, high))]
+        for i, arm in enumerate(arms)
+    ]
+    percent = f"{100 * level:g} %"
+    table = Table(f"Where each arm's mean lies, {percent}", ["Arm", "From", "Middle", "To"], cells)
+    drawn = [i for i, arm in enumerate(arms) if arm in colours]
+    hills = [
+        Hill(
+            arms[i],
+            colours[arms[i]],
+            belief,
+            i,
+            level,
+            f"{arms[i]}: {cells[i][1]} to {cells[i][3]}",
+        )
+        for i in drawn
+    ]
+    said = [f"An arm's mean lies in its bar with a chance of {percent}; the dot is the middle."]
+    if len(drawn) < len(arms):
+        said.append(f"Drawn: {len(drawn)} of {len(arms)} arms, those with the most traffic.")
+    if unknown:
+        said.append(f"Too few rewards to say anything of {_listed(unknown)}.")
+    axis = "mean reward"
+    return Chart(key, title, draw_hills(key, title, axis, hills), " ".join(said), table)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some names; of many, how many.
+
+    >>> _listed(["a", "b"]), _listed(list("abcdef"))
+    ('a, b', '6 arms')
+    """
+    return ", ".join(names) if len(names) <= 5 else f"{len(names)} arms"

@@ -1,0 +1,75 @@
+"""The page that says what an experiment will cost, before it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from varts.serve.auth import Actor
+from varts.serve.web.charts import Band, Chart, Table, regret_chart
+from varts.serve.web.create import picture_of
+from varts.serve.web.forms import USUAL_HORIZON, Sent, count_arms
+from varts.serve.web.render import REFRESH_SECONDS, render
+
+if TYPE_CHECKING:
+    from varts.planning.result import Plan
+
+EXAMPLE = {"arms": "3", "horizon": USUAL_HORIZON, "goal": "max"}
+
+
+def page(
+    viewer: Actor,
+    sent: Sent | None = None,
+    *,
+    error: str | None = None,
+    done: float | None = None,
+    stage: str | None = None,
+    found: Plan | None = None,
+) -> str:
+    """The form of a plan, and the plan if there is one.
+
+    Args:
+        viewer: Who asks.
+        sent: What was typed.
+        error: Why it was refused, in a sentence.
+        done: How much of what is being done is done, from 0 to 1, while the plan is made.
+        stage: What that is.
+        found: The plan.
+    """
+    from varts.planning.text import plan_headline, plan_sections
+
+    typed = EXAMPLE if sent is None else {**EXAMPLE, **sent, "arms": str(count_arms(sent))}
+    sections = [] if found is None else plan_sections(found)
+    return render(
+        "plan.html",
+        viewer=viewer,
+        typed=typed,
+        error=error,
+        picture=picture_of(typed),
+        done=done,
+        stage=stage,
+        refresh=REFRESH_SECONDS if done is not None and found is None else None,
+        found=found,
+        headline=None if found is None else plan_headline(found),
+        chart=None if found is None else _regret(found),
+        sections=[
+            (Table(one.title, _heads(one.rows[0]), one.rows[1:]) if one.rows else None, one.below)
+            for one in sections
+        ],
+    )
+
+
+def _heads(titles: list[str]) -> list[str]:
+    return [title[:1].upper() + title[1:] for title in titles]
+
+
+def _regret(found: Plan) -> Chart:
+    """The curves of the policies, in the order of the plan's first table."""
+    bands = {}
+    for policy in found.table["policy"]:
+        own = found.curves.filter(pl.col("policy") == policy)
+        columns = (own[name].to_numpy() for name in ("regret", "regret_low", "regret_high"))
+        bands[policy] = Band(*columns)
+        rounds = own["round"].to_numpy().astype(float)
+    return regret_chart(rounds, bands)
