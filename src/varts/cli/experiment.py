@@ -43,7 +43,6 @@ from varts.cli.experiment_flags import (
     Url,
     Why,
     is_absent,
-    is_service,
     open_experiment,
     open_store,
     state_of,
@@ -71,6 +70,7 @@ from varts.live.experiment import open_experiment as open_in_store
 from varts.live.options import read_context
 from varts.live.report.report import ARMS_SHOWN
 from varts.live.report.text import option_text, status
+from varts.opening import is_service
 
 EXAMPLES = """\
 Examples:

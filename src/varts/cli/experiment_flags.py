@@ -18,6 +18,7 @@ from varts.live.experiment import open_experiment as open_in_store
 from varts.live.options import TYPED_OPTIONS, parse_features, typed_none
 from varts.live.report.text import option_text
 from varts.live.store.url import file_of, read_url, without_options
+from varts.opening import is_service
 
 STORE = "sqlite:///varts.db"
 DEADLINE = "30s"  # of a call to a service
@@ -111,11 +112,6 @@ else:
     )
 OptionFlags = Annotated[Flags, Parameter(name="*")]
 NO_OPTIONS = Flags()
-
-
-def is_service(url: str) -> bool:
-    """Whether a store is the address of a service."""
-    return url.partition(":")[0].lower() in ("http", "https")
 
 
 def open_store(url: str, create: bool = False) -> Store:
