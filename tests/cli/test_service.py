@@ -56,7 +56,9 @@ def test_every_verb_works_on_a_service(at, call, service, tmp_path):  # noqa: F8
     assert len(lines(at("history", "price", "--points", "2", "--json"))) == 6
     assert "time (UTC)" in at("history", "price", "--points", "2")
     assert at("decision", "price", "v1").splitlines()[0] == "id\tv1"
-    assert at("amend", "price", "v1", "4", ids[0], "5", "--why", "typed wrong").count("applied") == 2
+    assert (
+        at("amend", "price", "v1", "4", ids[0], "5", "--why", "typed wrong").count("applied") == 2
+    )
     assert at("void", "price", ids[1], "--why", "our own test") == f"applied\t{ids[1]}\n"
     assert at("add-arm", "price", "18") == "price: 18 added; 4 arms\n"
     assert at("pause-arm", "price", "18") == "price: 18 paused; 3 arms in play\n"
