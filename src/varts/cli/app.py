@@ -188,7 +188,13 @@ def run(arguments: list[str]) -> None:
     as_json = asks_for_json(arguments)
     try:
         with _notes_on_stderr(as_json):
-            app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
+            app(
+                arguments,
+                exit_on_error=False,
+                print_error=False,
+                help_on_error=False,
+                result_action="return_value",
+            )
             sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
     except cyclopts.CycloptsError as error:
         fail("usage", _usage(error), as_json)

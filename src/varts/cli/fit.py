@@ -204,4 +204,4 @@ def _format(value: float) -> str:
 def _print_example() -> None:
     from varts.fitting.history import example_history
 
-    example_history().write_csv(sys.stdout)
+    sys.stdout.write(example_history().write_csv())
