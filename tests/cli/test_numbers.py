@@ -90,7 +90,7 @@ def test_wrong_formats_are_one_sentence(call, folder):
     (folder / "log.ndjson").write_text('{"experiment": "x", "arm": "a", "reward": 1}\n')
     refused(call("fit", "log.ndjson", "--decimal", ","), "must be left out for a NDJSON file")
     write_log(folder / "log.csv", [], encoding="utf-16")
-    refused(call(*fit), "give its encoding, such as utf-16")
+    refused(call(*fit), "if it is text in another encoding, give it, such as utf-16")
 
 
 def test_files_in_a_folder_are_named(call, folder):

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from varts._progress import Progress, show_progress
-from varts._text import printable, unquote_formulas
+from varts._text import unquote_formulas
 from varts._text_format import check_format
 from varts._validation import unknown
 from varts.checks.decisions import check_decisions
@@ -18,7 +18,7 @@ from varts.checks.tally import Tally
 from varts.fitting.aggregate import FINITE, parse_names, select_rewards
 from varts.fitting.cells import check_numbers, is_text, parse_numbers
 from varts.fitting.columns import Columns
-from varts.fitting.sources import Source, Table, find_tables
+from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 ROWS_PER_BATCH = 100_000
 TRUE_WORDS = ("true", "1", "yes")
@@ -85,8 +85,7 @@ def check(
                 ):
                     tally.add(batch)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            reason = printable(str(error).splitlines()[0])
-            raise ValueError(f"the log cannot be read: {reason}") from None
+            raise unreadable("the log", error) from None
     return summarise(sources[0].name if isinstance(log, (str, os.PathLike)) else "log", tally)
 
 

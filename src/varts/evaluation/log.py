@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from varts._text import printable
 from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, unknown
 from varts.checks.log import read_column
@@ -29,7 +28,7 @@ from varts.fitting.contexts import (
     select_contexts,
 )
 from varts.fitting.rewards import take_experiment
-from varts.fitting.sources import Source, Table, find_tables
+from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 WINNER = "winner"  # the reason of decisions after the end
 NUMBERS = ("version", "settled_version")
@@ -59,8 +58,7 @@ def read_decisions(
         ]
         table = pl.concat([one.collect() for one in tables], how="diagonal")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = printable(str(error).splitlines()[0])
-        raise ValueError(f"the log cannot be read: {reason}") from None
+        raise unreadable("the log", error) from None
     if "experiment" in table.columns:
         table = take_experiment(table, only)
     elif only is not None:

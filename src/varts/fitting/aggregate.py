@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from varts._text import printable
 from varts._validation import abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
 from varts.fitting.cells import check_numbers, parse_numbers, parse_text
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
 from varts.fitting.contexts import ContextTally
 from varts.fitting.sample import RewardSample
-from varts.fitting.sources import Source
+from varts.fitting.sources import Source, unreadable
 
 ROWS_PER_BATCH = 250_000  # like the order of rows, it shows in the last digits of the result
 COUNTS = ("rows", "reward missing", "reward not finite")
@@ -35,8 +34,8 @@ class Aggregate:
 def describe_left_out(left_out: Mapping[str, int], rows: int, word: str | None = None) -> str:
     """How many rows could not be used, and why; empty if all could.
 
-    >>> describe_left_out({"reward missing": 2, "reward not a number": 1}, 1000, "1,5")
-    "left out: 3 of 1,000 rows (1 reward not a number, such as '1,5', 2 reward missing)"
+    >>> describe_left_out({"reward missing": 2, "reward not a number": 1}, 1000, "pending")
+    "left out: 3 of 1,000 rows (1 reward not a number, such as 'pending', 2 reward missing)"
     """
     if not left_out:
         return ""
@@ -47,8 +46,8 @@ def describe_left_out(left_out: Mapping[str, int], rows: int, word: str | None =
 def describe_words(left_out: Mapping[str, int], word: str | None) -> str:
     """How many rewards are no numbers, for those to see first who read what was made of the others.
 
-    >>> describe_words({"reward missing": 2, "reward not a number": 3}, "1,5")
-    "3 rewards are not numbers, such as '1,5', and were left out"
+    >>> describe_words({"reward missing": 2, "reward not a number": 3}, "pending")
+    "3 rewards are not numbers, such as 'pending', and were left out"
     """
     count = left_out.get(WORD, 0)
     if not count:
@@ -84,8 +83,7 @@ def reduce_table(
             check_numbers(source, ["n", "mean", "m2" if "m2" in schema else "sd"])
             return _reduce_statistics(source, schema, columns, parse_names(columns, schema, csv))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = printable(str(error).splitlines()[0])
-        raise ValueError(f"the history cannot be read: {reason}") from None
+        raise unreadable("the history", error) from None
     lacking = unknown("column", columns.reward, schema.names())
     raise ValueError(f"{lacking} (for the reward; or n, mean and sd or m2)")
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from varts._text import printable
 from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
 from varts.fitting.aggregate import check_keys, parse_names
 from varts.fitting.cells import check_numbers, parse_numbers
 from varts.fitting.columns import KEYS, Columns
-from varts.fitting.sources import Source, Table, find_tables
+from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 EXPERIMENTS_LISTED = 20  # in a sentence
 REASONS = (
@@ -108,8 +107,7 @@ def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -
         word = pl.when(value.is_null()).then(pl.col("given").cast(pl.String))
         return rows.select(*columns.keys, "value", lost=lost, word=word).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = printable(str(error).splitlines()[0])
-        raise ValueError(f"the log cannot be read: {reason}") from None
+        raise unreadable("the log", error) from None
 
 
 def take_experiment(rows: pl.DataFrame, only: str | None) -> pl.DataFrame:

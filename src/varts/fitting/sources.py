@@ -124,6 +124,13 @@ def _in_utf_8(file: Path, encoding: str) -> Path:
     return place
 
 
+def unreadable(what: str, error: BaseException) -> ValueError:
+    """Return the error for a table that polars can't read."""
+    reason = printable(str(error).splitlines()[0])
+    hint = "; give the encoding of its files, such as latin-1" if "utf-8" in reason else ""
+    return ValueError(f"{what} cannot be read: {reason}{hint}")
+
+
 def _find_files(path: str) -> list[Path]:
     if not path.strip():  # Path("") would be the current folder
         raise ValueError(f"history must be a file, folder or pattern, got {path!r}")
@@ -208,7 +215,7 @@ def _read_header(file: Path, name: str, form: str, separator: str) -> tuple[str,
         raise ValueError(f"{name} must be a {form} file, got: {reason}") from None
     if not all(column.isprintable() for column in schema):
         raise ValueError(
-            f"{name} must be a {form} file in UTF-8, got binary data, or text in another encoding: "
-            "give its encoding, such as utf-16"
+            f"{name} must be a {form} file, got binary data; if it is text in another encoding, "
+            "give it, such as utf-16"
         )
     return tuple(f"{column} {dtype}" for column, dtype in schema.items())
