@@ -33,7 +33,7 @@ class TextFormat(NamedTuple):
     """How files are written; `check_format` makes one.
 
     Args:
-        separator: What stands between the cells of a CSV file; None finds it.
+        separator: The separator of the cells of a CSV file; None detects it.
         decimal: The decimal mark of numbers, a point or a comma.
         encoding: The encoding of text, as Python calls it.
     """
@@ -78,7 +78,7 @@ def check_format(separator: Any = None, decimal: Any = None, encoding: Any = Non
 
 
 def check_separator(separator: Any) -> str:
-    """One character between cells; a tab may be written as a word.
+    """Validate a separator: one character; a tab may be written as a word.
 
     >>> check_separator(";"), check_separator("tab")
     (';', '\\t')
@@ -97,7 +97,7 @@ def check_separator(separator: Any) -> str:
 
 
 def find_separator(header: str) -> str:
-    r"""The separator that makes the most columns of a file's first line; a comma if none does.
+    r"""Return the separator that makes the most columns of a first line; a comma if none does.
 
     >>> find_separator("experiment;arm;reward, in euros")
     ';'
@@ -108,7 +108,7 @@ def find_separator(header: str) -> str:
 
 
 def split_line(line: str, separator: str) -> list[str]:
-    """The cells of one line."""
+    """Return the cells of one line."""
     return next(csv.reader([line], delimiter=separator), [])
 
 
@@ -138,7 +138,7 @@ def is_like_a_number(text: str) -> bool:
 
 
 def refuse_number(what: str, cell: str, place: str, decimal: str, other_fits: bool) -> str:
-    """The sentence for a cell that is like a number, but not one with this decimal mark.
+    """Return the sentence for a cell that looks like a number and can't be read as one.
 
     Args:
         what: The column, and where it is.

@@ -68,7 +68,7 @@ KINDS = {
 
 
 def kind_of(error: BaseException) -> str:
-    """What kind of failure an exception is; most wrong values are plain ValueErrors."""
+    """Return the kind of failure of an exception; most wrong values are plain ValueErrors."""
     names = (one.__name__ for one in type(error).__mro__)
     return next((KINDS[name] for name in names if name in KINDS), "usage")
 
@@ -107,7 +107,7 @@ TOKEN_HELP = "Tokens of `varts serve`: new, list, revoke."
 
 
 class Screen(Console):
-    """A console that leaves a closed pipe to `run`, as print does; rich would exit with 1."""
+    """A console that raises when a pipe is closed, as print does; rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
         raise

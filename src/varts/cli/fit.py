@@ -18,7 +18,7 @@ GROUPS_SHOWN = 20
 
 
 def level_of(prior: Any) -> Any:
-    """The prior of the mean at the center, where there are features."""
+    """Return the prior of the mean at the center, if there are features."""
     return prior.level() if isinstance(prior, varts.LinearNormalGamma) else prior
 
 
@@ -58,20 +58,20 @@ def fit(
     history
         The file, folder or pattern.
     out
-        Where to write the prior's JSON, for `varts plan`, `varts bound` and study files.
+        The JSON file to write the prior to, for `varts plan`, `varts bound` and study files.
     method
         likelihood (every arm counts), or moments (the paper's, arms with 6 rewards or more).
     features
-        What rewards may depend on: columns such as country,visits (those that hold numbers alone
-        are numbers, the others categories), or a JSON file that describes them.
+        The features that rewards may depend on: columns such as country,visits, or a JSON file that
+        describes them. A column that has only numbers is a number, any other a category.
     group_column
         One prior for each value of this column; name the arm's column for one prior per arm.
     per_group
         With --group-column: one mu per group and the rest pooled (the default without features), or
         all numbers per group (the only way with features).
     held_out
-        Try the prior on arms that were held out, VarTS with it against VarTS without one; with
-        features, how well it foresees their rewards.
+        Try the prior on held-out arms: VarTS with the prior against VarTS without one; with
+        features, how well it predicts their rewards.
     goal
         For that trial: max if a higher reward is better, min if a lower one is.
     horizon
@@ -116,7 +116,7 @@ def fit(
         print_json(json.loads(made.to_json()))
         return
     words = describe_words(made.diagnostics.left_out, made.diagnostics.word)
-    if words:  # before all that was made of the others
+    if words:  # first, so that nobody overlooks it
         say(words, "")
     show(_tabulate_groups(made) if made.groups else _tabulate_shared(made))
     if made.features is not None:

@@ -36,12 +36,12 @@ def parse_integer(name: str, text: str) -> int:
 
 
 def _convert_integer(kind: Any, tokens: Any) -> int:
-    """How cyclopts is to read a `Whole`: by itself it would round 1.5 to 2."""
+    """Convert the text of a `Whole`; cyclopts itself would round 1.5 to 2."""
     return parse_integer(typed_name(tokens[0]), tokens[0].value)
 
 
 def _convert_path(kind: Any, tokens: Any) -> Path:
-    """How cyclopts is to read a `FilePath`: an empty text would be the current folder."""
+    """Convert the text of a `FilePath`; an empty text would be the current folder."""
     if not tokens[0].value.strip():
         raise ValueError(f"{typed_name(tokens[0])} must be a path, got {tokens[0].value!r}")
     return Path(tokens[0].value)
@@ -56,7 +56,7 @@ FilePath = Annotated[Path, Parameter(converter=_convert_path)]
 
 
 def prior_file(text: str) -> Path | None:
-    """The JSON file of a prior, if the text is not its numbers."""
+    """Return the JSON file of a prior, if the text isn't its numbers."""
     return Path(text) if text.strip() and ("=" not in text or Path(text).exists()) else None
 
 
@@ -82,7 +82,8 @@ Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is sta
 
 
 def read_lines(flags: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
-    """Return what was typed, or the lines of a file; a flag for each of thousands takes minutes."""
+    """Return the values that were typed, or the lines of a file. Cyclopts takes minutes to parse
+    thousands of flags."""
     if file is None:
         return typed
     if typed is not None:
@@ -92,7 +93,7 @@ def read_lines(flags: str, typed: list[str] | None, file: Path | None) -> list[s
 
 
 def read_arm_groups(file: Path | None) -> dict[str, str] | None:
-    """Return the group of each arm, if a file says so."""
+    """Return the group of each arm, if there is a file of groups."""
     from varts.priors import read_groups
 
     return None if file is None else read_groups(file)
@@ -128,7 +129,7 @@ class TextFlags:
     Parameters
     ----------
     separator
-        What separates the cells of a CSV file, such as ; or tab; detected by default.
+        The separator of the cells of a CSV file, such as ; or tab; detected by default.
     decimal
         The decimal mark of numbers in a CSV file: a point or a comma. Never guessed: a file with
         numbers that don't fit is refused.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TargetFlags:
-    """A way of deciding.
+    """A policy to evaluate.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class TargetFlags:
     shares
         Shares of the arms that add up to 1, such as 9=0.2,12=0.8.
     floor
-        Decide as logged, with this share for every arm in play on top.
+        Decide as in the log, with at least this share for every arm in play.
     against
-        Compare with always playing this arm; without it, with what was collected.
+        Compare with always playing this arm; by default with the rewards in the log.
     """
 
     always: str | None = None
@@ -43,7 +43,7 @@ class TargetFlags:
     against: str | None = None
 
     def ways(self) -> dict[str, bool]:
-        """Which of them were asked for, by flag."""
+        """Return which of them were given, by flag."""
         return {
             "--always": self.always is not None,
             "--even": self.even,
@@ -52,7 +52,7 @@ class TargetFlags:
         }
 
     def check(self) -> None:
-        """Refuse none, or several."""
+        """Refuse a call with none of them, or with several."""
         *most, last = self.ways()
         given = [flag for flag, asked in self.ways().items() if asked]
         if len(given) != 1:
@@ -62,7 +62,7 @@ class TargetFlags:
             )
 
     def policy(self) -> Target:
-        """The one that was asked for."""
+        """Return the policy."""
         self.check()
         if self.always is not None:
             return varts.always(self.always)
@@ -71,7 +71,7 @@ class TargetFlags:
         return varts.EvenSplit() if self.floor is None else varts.with_floor(self.floor)
 
     def compared(self) -> Target | None:
-        """What it is compared with."""
+        """Return the policy to compare with."""
         return None if self.against is None else varts.always(self.against)
 
 
@@ -81,16 +81,17 @@ NO_TARGET = TargetFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ContextFlags(TargetFlags):
-    """A way of deciding, which may depend on the context.
+    """A policy to evaluate, which may depend on the context.
 
     Parameters
     ----------
     greedy
-        Play the arm that the belief in this JSON file expects most of for the unit.
+        Play the arm with the best expected reward for the unit, by the posterior in this JSON file.
     thompson
-        Play every arm as often as the belief in this JSON file has it the best for the unit.
+        Play each arm with its probability of being best for the unit, by the posterior in this JSON
+        file.
     goal
-        For these two: max if a higher reward is better, min if a lower one is.
+        With --greedy and --thompson: max if a higher reward is better, min if a lower one is.
     """
 
     greedy: FilePath | None = None
@@ -158,11 +159,11 @@ def evaluate(
     features: str | None = None,
     as_json: Json = False,
 ) -> None:
-    """Say what another way of deciding would have earned, from the log of one experiment.
+    """Estimate what another policy would have earned, from the log of one experiment.
 
     The log is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern, with a row per
-    decision and the probability that its arm had; `varts experiment export` writes one. The log of
-    another system needs rows in the order of their decisions, or a column time.
+    decision and the probability of its arm; `varts experiment export` writes one. The log of
+    another system needs rows in the order of the decisions, or a column time.
 
     Example: varts evaluate log.parquet --always 12
 
@@ -178,7 +179,7 @@ def evaluate(
     level
         Confidence of the intervals.
     only
-        The experiment to take, if the log has several.
+        The experiment to use, if the log has several.
     probability_column
         The column of the chosen arm's probability.
     unit_column
@@ -211,9 +212,9 @@ def check(
     """Check a log: do its rewards suit the model, and is every decision accounted for?
 
     The log is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern, with a row per
-    decision or reward in the order of time; `varts experiment export` writes one. It may be larger
-    than memory. Of the columns id, unit, probability, estimated, reason, time and settled_time it
-    looks at what it finds.
+    decision or reward in order of time; `varts experiment export` writes one. It may be larger than
+    memory. The columns id, unit, probability, estimated, reason, time and settled_time are checked,
+    too, if they exist.
 
     Example: varts check log.parquet
 

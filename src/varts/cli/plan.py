@@ -1,4 +1,4 @@
-"""Before an experiment, on the command line: plan."""
+"""Plan an experiment on the command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from varts.cli.flags import (
     read_lines,
 )
 
-NEARLY_ALL = 0.95  # of the experiments: one in 20 takes longer to be certain
+NEARLY_ALL = 0.95  # of the experiments; one in 20 takes longer
 
 
 def plan(
@@ -61,10 +61,10 @@ def plan(
     as_json: Json = False,
     threads: Whole | None = None,
 ) -> None:
-    """What to expect of an experiment before it starts, simulated from its prior.
+    """Simulate an experiment from its prior, to see what to expect before it starts.
 
-    Prints regret and reward of VarTS, other policies and an even split, how sure one may be of the
-    best arm and when, the paper's bound, and what a wrong prior would cost.
+    Prints the regret and reward of VarTS, other policies and an even split, how soon P(best) gets
+    high, the paper's bound, and the cost of a wrong prior.
 
     Example: varts plan prior.json --arms 10 --horizon 2000 --out plan
 
@@ -82,19 +82,19 @@ def plan(
     ----------
     prior
         A prior's JSON file (`varts fit` writes one), or its numbers:
-        mu=..,kappa=..,alpha=..,beta=..; may be left out with --from-history.
+        mu=..,kappa=..,alpha=..,beta=... You can leave it out with --from-history.
     from_history
-        A log (as varts fit takes it, one row per reward): also plan on its rewards as they are, and
-        say where the prior's answer differs. The arms are those of the log; without a prior, it is
-        fitted to the log.
+        A log, in the same form as for varts fit, with one row per reward. Also simulates with its
+        rewards as they are, and reports where the prior's answer differs. The arms are those of the
+        log. Without a prior, one is fitted to the log.
     only
-        With --from-history: the experiment to take, if the log has several; a prior that is
-        fitted is fitted to all.
+        With --from-history: the experiment to use, if the log has several. The prior is fitted to
+        all of them.
     arms
-        The number of arms, or their names with commas between; not needed when the prior has an
-        entry per arm.
+        The number of arms, or their names separated by commas. Not needed if the prior has an entry
+        per arm.
     arm
-        The name of an arm, which may have a comma in it; one flag for each arm.
+        The name of an arm, which may contain a comma. Repeat the flag for each arm.
     arms_file
         A file with the name of an arm on each line; - is standard input.
     horizon
@@ -102,39 +102,40 @@ def plan(
     goal
         max if a higher reward is better, min if a lower one is.
     drift
-        Also compare half-lives for arms that change: steps=2000 if their means are drawn anew about
-        every 2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they
-        wander by 0.02 a round.
+        Also compare half-lives for arms that change: steps=2000 if their means jump about every
+        2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they change by
+        about 0.02 per round.
     contexts
-        A table of contexts, with a column per feature, for a prior with features: is it worth to
-        choose arms by context, and from how many rounds on? Answers that and nothing else.
+        A table of contexts with a column per feature, for a prior with features. Answers one
+        question and nothing else: is it worth choosing arms by context, and after how many rounds?
     features
-        With --contexts: what a context has, as varts fit takes it; by default as the prior's file
-        says.
+        With --contexts: the features, in the same form as for varts fit. By default those in the
+        prior's file.
     aim
         best also compares how soon an even split, VarTS, T3C and Sequential Halving find the best
-        arm, how often they are wrong, and what they cost until then.
+        arm, how often they are wrong, and how much that costs.
     error
-        With --aim best: the chance of ever naming an arm that is not the best; 0.05 by default.
+        With --aim best: the probability of ever naming a wrong arm; 0.05 by default.
     until_loss
-        Also find the round from which on VarTS loses less than this per round on average.
+        Also find the round after which VarTS loses less than this per round on average.
     until_sure
         Also find the rounds until P(best) of some arm reaches this, for VarTS and an even split.
     until_error
-        Also find the rounds until one arm is the best for certain, with at most this error however
-        often one looks, in --share and in 19 of 20 experiments, for VarTS and an even split.
+        Also find the rounds until all arms but one are ruled out, in --share and in 19 of 20
+        experiments, for VarTS and an even split. The probability of a wrong arm is at most this, no
+        matter how often you look.
     share
-        With --until-sure and --until-error: the share of experiments that have to get there.
+        With --until-sure and --until-error: the share of experiments that must get there.
     limit
         The most rounds that --aim best, --until-loss, --until-sure and --until-error simulate.
     runs
-        How many experiments to simulate.
+        The number of experiments to simulate.
     followed
-        In how many of them P(best) is followed; by default 240, fewer with more than 100 arms.
+        The number of them whose P(best) is followed; by default 240, fewer with over 100 arms.
     seed
-        Same seed, same numbers, on any number of threads.
+        The same seed gives the same numbers, on any number of threads.
     out
-        Folder for the tables, the figure and plan.json; nothing is written without it.
+        A folder for the tables, the figure and plan.json. Without it, nothing is written.
     threads
         Threads to use; all cores by default.
     """
@@ -208,7 +209,7 @@ def plan(
         print_json({**body, "rounds_needed": [asdict(one) for one in needed]})
     else:
         words = "" if rewards is None else describe_words(rewards.left_out, rewards.word)
-        if words:  # before all that was made of the others
+        if words:  # first, so that nobody overlooks it
             say(words, "")
         say(*str(made).split("\n"))
         if needed:
@@ -229,7 +230,7 @@ def _plan_context(
     sizes: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """What choosing by context is worth, for a prior with features."""
+    """Plan with contexts, for a prior with features."""
     from varts.fitting.contexts import find_contexts
 
     if prior is None:
@@ -268,12 +269,12 @@ def _read_sources(
 
 
 def _read_prior(text: str) -> Any:
-    """A file as its path: the notes of a fit stand in it beside the prior."""
+    """Return a file as its path, because it has the notes of the fit, too."""
     return prior_file(text) or parse_prior(text)
 
 
 def _parse_arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:
-    """The number of arms, or their names: a text that reads as a number is one."""
+    """Return the number of arms, or their names."""
     listed = read_lines("--arm and --arms-file", typed, file)
     if text is None:
         return listed

@@ -1,4 +1,4 @@
-"""What the cells of a table hold: numbers, and names."""
+"""The cells of a table: numbers and names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # words that stand for
 
 
 def parse_numbers(name: str, dtype: pl.DataType, decimal: str = ".") -> tuple[pl.Expr, pl.Expr]:
-    """A column as it is, null where nothing is given; and as numbers, null where it has none."""
+    """Return a column as it is, null where nothing is given; and as numbers, null where it has
+    none."""
     column = pl.col(name)
     if is_text(dtype):
         text = column.cast(pl.String).str.strip_chars()
@@ -72,7 +73,7 @@ def _describe_misread(source: Source, name: str, wrong: pl.Expr) -> str:
 
 
 def parse_text(column: pl.Expr, name: str, dtype: pl.DataType, csv: bool) -> pl.Expr:
-    """A column as text; an empty cell, or a NaN, is missing."""
+    """Return a column as text; an empty cell, or a NaN, is missing."""
     if dtype.is_nested():
         raise ValueError(f"column {name!r} must hold names, got {dtype}")
     if dtype.is_float():

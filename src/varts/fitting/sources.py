@@ -156,7 +156,7 @@ def _format(path: Path) -> str | None:
 
 
 def _find_separator(file: Path, form: str) -> str:
-    """What its first line says."""
+    """Detect the separator in the first line of a file."""
     if form != "CSV":
         return "\t" if form == "TSV" else ""
     try:
@@ -205,7 +205,7 @@ def _check_lines(file: Path) -> None:
 
 
 def _read_header(file: Path, name: str, form: str, separator: str) -> tuple[str, ...]:
-    """What two files must share to be scanned as one; errors call the file by its name."""
+    """Return what two files must share to be scanned as one. Errors name the file `name`."""
     if form != "Parquet":
         _check_lines(file)
     try:

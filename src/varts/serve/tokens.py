@@ -212,7 +212,6 @@ def revoke_token(path: Path, name: str) -> None:
         UnknownTokenName: The file has no token of this name.
         Refused: It is the only one.
     """
-    path = path.resolve()  # replace the file, not a link to it
     content = path.read_bytes()
     before = _parse_tokens(content, path)
     names = [token.name for token in before]
@@ -232,7 +231,7 @@ def revoke_token(path: Path, name: str) -> None:
     if not as_hoped:  # an array in one line, or a header inside a text: legal, and nobody writes it
         raise ValueError(f"the entry of {name} in {path} can't be removed safely; edit the file")
     owner = path.stat()
-    with replacing(path) as part:
+    with replacing(path.resolve()) as part:  # the file itself, not a link to it
         part.write_bytes(left)
         os.chown(part, owner.st_uid, owner.st_gid)  # or a service of another user can't read it
         if path.read_bytes() != content:
