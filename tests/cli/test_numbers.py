@@ -93,6 +93,15 @@ def test_wrong_formats_are_one_sentence(call, folder):
     refused(call(*fit), "if it is text in another encoding, give it, such as utf-16")
 
 
+def test_ndjson_has_its_own_decimal_mark(call, price, folder):
+    (folder / "r.ndjson").write_text('{"id": "v0", "reward": "1,5"}\n')
+    answer = call("experiment", "reward", "price", "--file", "r.ndjson")
+    refused(answer, "'1,5' in line 1; write all numbers of the column the same way")
+    rows = [{"experiment": i % 3, "arm": "ab"[i % 2], "reward": "1,5"} for i in range(9)]
+    (folder / "log.ndjson").write_text("\n".join(map(json.dumps, rows)))
+    refused(call("fit", "log.ndjson"), "write all numbers of the column the same way")
+
+
 def test_files_in_a_folder_are_named(call, folder):
     (folder / "logs").mkdir()
     write_log(folder / "logs" / "may.csv", [])

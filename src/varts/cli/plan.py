@@ -158,6 +158,9 @@ def plan(
         for flag, value in wrong.items():
             if value is not None:
                 raise ValueError(f"--{flag} must be left out with --contexts, got both")
+        for flag in log.typed():
+            if flag.endswith("-column"):
+                raise ValueError(f"{flag} must be left out with --contexts, got both")
         sizes = {"horizon": horizon, "runs": runs, "seed": seed, "threads": threads}
         _plan_context(prior, contexts, features, log, names, goal, sizes, as_json)
         return

@@ -107,13 +107,13 @@ def record_file(
 def check_numbers(file: Path, columns: ColumnNames, lines: Iterable[Line], decimal: str) -> None:
     """Refuse a file with a number that can't be read, and say what to do."""
     wrong: tuple[str, str, int] | None = None
-    other_fits = True
+    other_fits = _format(file) != "NDJSON"  # JSON has its own decimal mark
     for line in lines:
         for name, value in line.numbers(columns):
             if isinstance(value, str) and is_like_a_number(value):
                 wrong = wrong or (name, value, line.number)
                 other_fits = other_fits and parse_number(value, _other(decimal)) is not None
-            elif isinstance(value, float):  # it was text, too, but only this mark reads it
+            elif isinstance(value, float):  # only this mark reads 12.5, both read 12
                 other_fits = other_fits and value.is_integer()
     if wrong is not None:
         raise ValueError(_refusal(file, *wrong, decimal, other_fits))
