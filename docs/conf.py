@@ -108,7 +108,7 @@ def add_commands(app: Sphinx, page: str, source: list[str]) -> None:
     """Every command with its flags, from the command line itself."""
     if page == "command-line":
         text = load_commands().generate_docs()
-        source[0] += "\n" + text[text.index("**Commands**") :]
+        source[0] += "\n" + text[text.index("**Before an experiment**") :]
 
 
 CODE = re.compile(r"(``.+?``|`[^`]+`)")

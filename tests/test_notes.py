@@ -25,7 +25,7 @@ STOP_RULE = "live/report/rules.py"
 WRITERS = {  # by file, beside the functions that have "note" in their names
     "checks/rewards.py": {"describe_trend"},
     "checks/tally.py": {"_disorder"},
-    "cli/experiment_text.py": {"_advice"},
+    "cli/report.py": {"_advice"},
     "context/text.py": {"_why_not"},
     "evaluation/evaluate.py": {"_refuse_blindness"},
     "fitting/aggregate.py": {"describe_words"},
@@ -174,7 +174,7 @@ def test_the_page_has_every_sentence(said):
 def test_sentences_come_from_everywhere(said):
     """Or the test above would pass for want of anything to look for."""
     assert set(said.values()) >= {
-        "checks/decisions.py", "checks/rewards.py", "checks/tally.py", "cli/experiment_text.py",
+        "checks/decisions.py", "checks/rewards.py", "checks/tally.py", "cli/report.py",
         "evaluation/evaluate.py", "fitting/estimators.py", "fitting/fit.py", "fitting/notes.py",
         "fitting/unit.py", "live/report/rules.py", "planning/notes.py", "planning/recorded.py",
         "priors/matching.py", "simulation/engine/kernel_cache.py",

@@ -25,9 +25,9 @@ def log(tmp_path):
     return table
 
 
-def refused(answer, *words):
-    code, out, err = answer
-    assert (code, out) == (2, "")
+def refused(answer, *words, code=2):
+    got, out, err = answer
+    assert (got, out) == (code, "")
     assert err.startswith("varts: ") and err.count("\n") == 1
     for word in words:
         assert word in err
@@ -38,7 +38,7 @@ def test_it_prints_every_check_with_its_verdict(call, log):
     assert (code, err) == (0, "")
     assert out == str(varts.check("log.csv")) + "\n"
     assert out.startswith("log.csv: 1 warning and 3 notes in 11 checks\n")
-    by_shop = call("check", "log.csv", "--experiment", "shop")[1]
+    by_shop = call("check", "log.csv", "--experiment-column", "shop")[1]
     assert "'x/" in by_shop or "4 arms" in by_shop
     assert call("check", "log.csv", "--one-experiment")[1] == out
 
@@ -54,11 +54,13 @@ def test_json_is_one_object(call, log):
 
 def test_mistakes_are_one_sentence(call, log, tmp_path):
     refused(call("check"), "check needs LOG; see varts check --help")
-    refused(call("check", "gone.csv"), "gone.csv: no such file")
+    refused(call("check", "gone.csv"), "gone.csv: no such file", code=4)
     refused(call("check", ""), "history must be a file, folder or pattern, got ''")
-    refused(call("check", "log.csv", "--arm", "colour"), "unknown column 'colour'", "known: shop")
-    refused(call("check", "log.csv", "--reward", "sale"), "unknown column 'sale'")
-    refused(call("check", "log.csv", "--experiment", "day"), "unknown column 'day'")
+    refused(
+        call("check", "log.csv", "--arm-column", "colour"), "unknown column 'colour'", "known: shop"
+    )
+    refused(call("check", "log.csv", "--reward-column", "sale"), "unknown column 'sale'")
+    refused(call("check", "log.csv", "--experiment-column", "day"), "unknown column 'day'")
     refused(call("check", "log.csv", "more.csv"), "unexpected argument 'more.csv'")
     refused(call("check", "log.csv", "--colour"), "--colour")
     (tmp_path / "log.txt").write_text("arm,reward\n")
@@ -77,7 +79,7 @@ def test_a_terminal_obeys_no_name_in_the_log(call, log):
         code, out, err = call("check", f"{name}.csv", *words)
         assert code == 0 and r"far\u001b[2J\u009b\u202eout[red]" in out
         assert (out + err).replace("\n", "").isprintable()
-    code, _, err = call("check", f"{name}.csv", "--arm", name)
+    code, _, err = call("check", f"{name}.csv", "--arm-column", name)
     assert code == 2 and err.removesuffix("\n").isprintable()
 
 
@@ -100,9 +102,12 @@ def test_the_checks_of_an_experiment(call):
     ]
     body = json.loads(call("experiment", "check", "price", "--json")[1])
     assert [one["name"] for one in body["checks"]] == [one.name for one in right]
-    refused(call("experiment", "check", "prize"), "unknown experiment 'prize'", "did you mean")
+    refused(
+        call("experiment", "check", "prize"), "unknown experiment 'prize'", "did you mean", code=4
+    )
     refused(call("experiment", "check"), "needs NAME")
     refused(
         call("experiment", "check", "price", "--store", "sqlite:///gone.db"),
         "gone.db doesn't exist",
+        code=4,
     )

@@ -117,10 +117,10 @@ def contents():
         return list(database.iterdump())
 
 
-def refused(answer, *words):
-    """Exit code 2, nothing on stdout and one sentence on stderr that has the words."""
-    code, out, err = answer
-    assert (code, out) == (2, "")
+def refused(answer, *words, code=2):
+    """This exit code, nothing on stdout and one sentence on stderr that has the words."""
+    got, out, err = answer
+    assert (got, out) == (code, "")
     assert err.startswith("varts: ") and err.count("\n") == 1 and err.endswith("\n")
     assert "Traceback" not in err
     for word in words:
@@ -156,9 +156,7 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
     out = done(verb, "--help")
     assert f"Example: varts experiment {verb}" in out
     assert "--store" in out and "VARTS_STORE" in out
-    asking = ("decide", "reward", "report", "history", "verify", "check", "evaluate", "list")
-    others = ("amend", "void", "changes", "decision", "ages")
-    assert ("--json" in out) == (verb in (*asking, *others))
+    assert "--json" in out
 
 
 def test_the_guide_shows_every_verb():
@@ -202,6 +200,8 @@ EXAMPLES = {
     ),
     "rules": ("1", 1, []),
     "control": ("b", "b", []),
+    "owner": ("the shop team", "the shop team", []),
+    "hypothesis": ("b sells more", "b sells more", []),
 }
 BESIDE = {
     "missing": {"window": 60.0},
@@ -325,7 +325,9 @@ def test_a_prior_file_for_named_arms_is_taken_by_name(call, done, tmp_path):
     assert err.startswith("varts: note: the prior has no entry for the arm 'new', which gets")
     assert stored(done, "one")["options"]["prior"]["mu"] == [30, 20, 10]
     assert "already exists" in call(*same, "prior.json")[1]
-    refused(call(*same, "mu=1,kappa=1,alpha=2,beta=5"), "prior of the experiment", "configure")
+    refused(
+        call(*same, "mu=1,kappa=1,alpha=2,beta=5"), "prior of the experiment", "configure", code=5
+    )
     refused(call("add-arm", "one", "late"), "prior must be given")
     err = call("add-arm", "one", "late", "--prior", "prior.json")[2]
     assert "no entry for the arm 'late'" in err
@@ -370,9 +372,15 @@ def test_create_again_is_harmless_and_another_option_is_refused(call, done, pric
     before = stored(done)
     assert "already exists, unchanged" in done("create", price, "9", "12", "15")
     assert "already exists, unchanged" in done("create", price, "--seed", "1", "--floor", "0")
-    refused(call("create", price, "9", "12", "15", "--floor", "0.1"), "floor", "0.1", "configure")
-    refused(call("create", price, "9", "12"), "arms", "9, 12, 15", "got 9, 12")
-    refused(call("create", price, "9", "12", "15", "--seed", "2"), "seed", "got another")
+    refused(
+        call("create", price, "9", "12", "15", "--floor", "0.1"),
+        "floor",
+        "0.1",
+        "configure",
+        code=5,
+    )
+    refused(call("create", price, "9", "12"), "arms", "9, 12, 15", "got 9, 12", code=5)
+    refused(call("create", price, "9", "12", "15", "--seed", "2"), "seed", "got another", code=5)
     assert stored(done) == before
 
 
@@ -441,16 +449,19 @@ def test_several_units_get_a_line_each_and_ids_may_be_your_own(call, done, price
 def test_many_ids_come_from_a_file_or_standard_input(call, done, price, monkeypatch):
     names = [f"visit {i}" for i in range(2000)]
     Path("ids.txt").write_text("\n".join(names))
-    told = done("decide", price, "--ids", "ids.txt")
-    assert [line.split("\t")[1] for line in told.splitlines()] == names
     Path("units.txt").write_text("".join(f"unit {i}\n" for i in range(2000)))
+    told = done("decide", price, "--ids-file", "ids.txt", "--units-file", "units.txt")
+    assert [line.split("\t")[1] for line in told.splitlines()] == names
+    assert done("decide", price, "--ids-file", "ids.txt") == told
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(names)))
-    assert done("decide", price, "--ids", "-", "--units", "units.txt") == told
-    refused(call("decide", price, "--ids", "ids.txt", "--id", "x"), "--id", "--ids", "both")
-    refused(call("decide", price, "--ids", "none.txt"), "none.txt")
-    refused(call("decide", price, "--ids", "ids.txt", "--unit", "a"), "ids", "one per unit")
+    assert done("decide", price, "--ids-file", "-", "--units-file", "units.txt") == told
+    refused(
+        call("decide", price, "--ids-file", "ids.txt", "--id", "x"), "--id", "--ids-file", "both"
+    )
+    refused(call("decide", price, "--ids-file", "none.txt"), "none.txt", code=4)
+    refused(call("decide", price, "--ids-file", "ids.txt", "--unit", "a"), "ids", "one per unit")
     Path("ids.txt").write_text("")
-    assert done("decide", price, "--ids", "ids.txt") == ""
+    assert done("decide", price, "--ids-file", "ids.txt") == ""
 
 
 def test_a_sticky_unit_keeps_its_arm(done):
@@ -463,8 +474,8 @@ def test_reward_prints_applied_then_duplicate(call, done, price):
     done("decide", price, "--id", "v1", "--id", "v2", "--id", "v3")
     assert done("reward", price, "v1", "11.70") == "applied\tv1\n"
     assert done("reward", price, "v1", "11.7", "v2", "-3") == "duplicate\tv1\napplied\tv2\n"
-    refused(call("reward", price, "v1", "12"), "'v1'", "11.7", "12.0")
-    refused(call("reward", price, "v3", "1", "nobody", "2"), "unknown decision 'nobody'")
+    refused(call("reward", price, "v1", "12"), "'v1'", "11.7", "12.0", code=5)
+    refused(call("reward", price, "v3", "1", "nobody", "2"), "unknown decision 'nobody'", code=4)
     assert stored(done)["rewards"] == 2  # v3 was not counted either
 
 
@@ -658,14 +669,14 @@ def test_a_terminal_obeys_no_name(call, done, monkeypatch):
         (0, "export", exp, f"{HOSTILE}.csv", "--store", url),
         (0, "verify", exp, "--store", url),
         (0, "stop", exp, "--winner", arm, "--store", url),
-        (2, "report", HOSTILE, "--store", url),
-        (2, "pause-arm", exp, HOSTILE, "--store", url),
-        (2, "reward", exp, HOSTILE, "1", "--store", url),
-        (2, "create", exp, HOSTILE, "--store", url),
+        (4, "report", HOSTILE, "--store", url),
+        (4, "pause-arm", exp, HOSTILE, "--store", url),
+        (4, "reward", exp, HOSTILE, "1", "--store", url),
+        (5, "create", exp, HOSTILE, "--store", url),
         (2, "create", exp, arm, "--floor", HOSTILE, "--store", url),
-        (2, "create", exp, arm, "--prior", HOSTILE, "--store", url),
-        (2, "export", exp, f"{HOSTILE}/log.csv", "--store", url),
-        (2, "list", "--store", f"sqlite:///gone/{HOSTILE}.db"),
+        (4, "create", exp, arm, "--prior", HOSTILE, "--store", url),
+        (4, "export", exp, f"{HOSTILE}/log.csv", "--store", url),
+        (4, "list", "--store", f"sqlite:///gone/{HOSTILE}.db"),
         (2, HOSTILE),
     ]
     shown = []
@@ -770,7 +781,7 @@ def test_verify_repairs_what_could_not_even_be_opened(call, done, price):
     with closing(sqlite3.connect("varts.db")) as store, store:
         store.execute("UPDATE varts_experiments SET config = 'x'")
         store.execute("DELETE FROM varts_statistics")
-    refused(call("report", price), "verify --repair restores it from the log")
+    refused(call("report", price), "verify --repair restores it from the log", code=6)
     first, *_, last = done("verify", price, "--repair").splitlines()
     assert first == "repaired: the configuration could not be read"
     assert last == "3 decisions, 3 rewards: the statistics agree with the log"
@@ -791,7 +802,7 @@ def test_arms_come_pause_and_come_back(call, done, price):
     assert done("resume-arm", price, "18") == "price: 18 resumed; 4 arms in play\n"
     told = done("decide", price, *(word for i in range(60, 120) for word in ("--id", i)))
     assert {line.split("\t")[0] for line in told.splitlines()} == {"9", "12", "15", "18"}
-    refused(call("pause-arm", price, "99"), "unknown arm '99'", "9, 12, 15, 18")
+    refused(call("pause-arm", price, "99"), "unknown arm '99'", "9, 12, 15, 18", code=4)
 
 
 def test_stop_with_a_winner_serves_it(done, price):
@@ -805,7 +816,7 @@ def test_stop_with_a_winner_serves_it(done, price):
 
 def test_stop_without_a_winner_refuses(call, done, price):
     assert done("stop", price) == "price: stopped\n"
-    refused(call("decide", price), "stopped")
+    refused(call("decide", price), "stopped", code=3)
 
 
 # ------------------------------------------------------------------------------ the store
@@ -816,13 +827,13 @@ def test_the_store_comes_from_the_environment_unless_given(call, done, monkeypat
     assert "sqlite:///mine.db" in done("create", "one", "a", "b")
     done("create", "two", "a", "b", "--store", "sqlite:///other.db")
     assert [one["name"] for one in lines(done("list", "--json"))] == ["one"]
-    refused(call("report", "two"), "unknown experiment 'two'", "known: one")
+    refused(call("report", "two"), "unknown experiment 'two'", "known: one", code=4)
     assert {path.name for path in Path().glob("*.db")} == {"mine.db", "other.db"}
 
 
 def test_a_password_is_never_shown(call, done, monkeypatch):
     url = "postgresql://me:sesame@127.0.0.1:1/varts"
-    refused(call("list", "--store", url), "127.0.0.1")
+    refused(call("list", "--store", url), "127.0.0.1", code=6)
     monkeypatch.setenv("VARTS_STORE", url)
     shown = [call("list"), call("create", "x", "a", "b"), call("list", "--help")]
     assert not any("sesame" in text for _, out, err in shown for text in (out, err))
@@ -844,9 +855,11 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
         words = ["--floor", "0.1"] if verb in ("configure", "evaluate") else words
         if verb != "create":
             name = [] if words is None else ["price"]
-            refused(call(verb, *name, *(words or [])), "sqlite:///varts.db", "doesn't exist")
+            answer = call(verb, *name, *(words or []))
+            refused(answer, "sqlite:///varts.db", "doesn't exist", code=4)
     for url in ("sqlite+pysqlite:///varts.db", "sqlite:///varts.db?timeout=5"):
-        refused(call("decide", "price", "--store", url), url.partition("?")[0], "doesn't exist")
+        answer = call("decide", "price", "--store", url)
+        refused(answer, url.partition("?")[0], "doesn't exist", code=4)
     refused(call("create", "price", "a", "b", "--floor", "2"), "floor")
     refused(call("create", "price", "a", "b", "--floor", "0.6"), "floor", "1/2")
     assert list(Path().iterdir()) == []
@@ -863,7 +876,6 @@ def test_a_missing_driver_is_one_sentence(call, monkeypatch):
 WRONG = [
     (["crate", "x", "a", "b"], ["crate", "create"]),
     (["create"], ["NAME"]),
-    (["create", "new"], ["unknown experiment 'new'", "arms"]),
     (["create", " ", "a", "b"], ["name", "' '"]),
     (["create", "new", "a", "a"], ["arms", "'a' twice"]),
     (["create", "new", "a", ""], ["arm", "''"]),
@@ -877,12 +889,10 @@ WRONG = [
     ),
     (["create", "new", "a", "b", "--store", "nonsense"], ["store", "URL"]),
     (["create", "new", "a", "b", "--store", "mysql://h/d"], ["store", "mysql"]),
-    (["create", "new", "a", "b", "--store", "sqlite:///no/such/x.db"], ["no/such/x.db"]),
     (["create", "new", "a", "b", "--goal", "up"], ["goal", "'up'", "max, min"]),
     (["create", "new", "a", "b", "--policy", "vart"], ["'vart'", "'VarTS'"]),
     (["create", "new", "a", "b", "--policy", "UCB-V,zta=1"], ["'zta'", "'zeta'"]),
     (["create", "new", "a", "b", "--policy", "UCB-V,zeta"], ["policy", "'UCB-V,zeta'"]),
-    (["create", "new", "a", "b", "--prior", "none.json"], ["none.json"]),
     (["create", "new", "a", "b", "--prior", "mu=1"], ["kappa"]),
     (["create", "new", "a", "b", "--prior", "mu=1,kappa=x"], ["mu=1,kappa=x"]),
     (["create", "new", "a", "b", "--prior", "mu=1,sigma=1"], ["NormalGamma", "Normal"]),
@@ -904,12 +914,10 @@ WRONG = [
     (["create", "new", "a", "b", "--seed", "-1"], ["seed", "-1"]),
     (["create", "new", "a", "b", "--floor"], ["--floor"]),
     (["decide"], ["NAME"]),
-    (["decide", "pirce"], ["'pirce'", "'price'"]),
     (["decide", "price", "--unit", ""], ["unit", "''"]),
     (["decide", "price", "--id", "x" * 300], ["id", "255"]),
     (["reward", "price"], ["pairs", "0 words"]),
     (["reward", "price", "v1"], ["pairs", "1 words"]),
-    (["reward", "price", "nobody", "1"], ["unknown decision 'nobody'", "'price'"]),
     (["reward", "price", "v1", "much"], ["reward", "finite", "'much'"]),
     (["reward", "price", "v1", "nan"], ["reward", "finite", "nan"]),
     (["reward", "price", "v1", "-inf"], ["reward", "finite", "-inf"]),
@@ -918,15 +926,32 @@ WRONG = [
     (["report", "price", "--level", "high"], ["--level", "high"]),
     (["export", "price"], ["FILE"]),
     (["export", "price", "log.xlsx"], [".parquet", "log.xlsx"]),
-    (["export", "price", "no/such/log.csv"], ["no/such/log.csv"]),
-    (["pause-arm", "price", "99"], ["unknown arm '99'"]),
     (["add-arm", "price", "18", "--prior", "mu=1,kappa=1,alpha=1,beta=1"], ["prior", "left out"]),
     (["configure", "price"], ["option"]),
     (["configure", "price", "--floor", "0.5"], ["floor", "1/3"]),
     (["configure", "price", "--goal", "min"], ["goal", "must stay 'max'"]),
     (["configure", "price", "--policy", "Bernoulli-TS"], ["policy", "VarTS", "Bernoulli-TS"]),
-    (["stop", "price", "--winner", "99"], ["unknown arm '99'"]),
 ]
+# What is wrong is not the call, but what it is about.
+OTHERS = [
+    (4, ["create", "new"], ["unknown experiment 'new'", "arms"]),
+    (6, ["create", "new", "a", "b", "--store", "sqlite:///no/such/x.db"], ["no/such/x.db"]),
+    (4, ["create", "new", "a", "b", "--prior", "none.json"], ["none.json"]),
+    (5, ["create", "price", "9", "12"], ["arms must be those of the experiment"]),
+    (5, ["create", "price", "9", "12", "15", "--floor", "0.1"], ["floor", "configure"]),
+    (4, ["decide", "pirce"], ["'pirce'", "'price'"]),
+    (4, ["reward", "price", "nobody", "1"], ["unknown decision 'nobody'", "'price'"]),
+    (4, ["export", "price", "no/such/log.csv"], ["no/such/log.csv"]),
+    (4, ["pause-arm", "price", "99"], ["unknown arm '99'"]),
+    (4, ["stop", "price", "--winner", "99"], ["unknown arm '99'"]),
+]
+
+
+@pytest.mark.parametrize(("code", "arguments", "words"), OTHERS)
+def test_every_kind_of_failure_has_its_exit_code(call, price, code, arguments, words):
+    before = contents()
+    refused(call(*arguments), *words, code=code)
+    assert contents() == before
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=lambda one: " ".join(one)[:60])
@@ -939,19 +964,19 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(call, price, arguments, w
 def test_pausing_the_last_arm_is_refused(call, done):
     done("create", "one", "a", "b")
     done("pause-arm", "one", "a")
-    refused(call("pause-arm", "one", "b"), "one arm must stay in play")
+    refused(call("pause-arm", "one", "b"), "one arm must stay in play", code=3)
 
 
 def test_a_file_that_is_no_database(call):
     Path("varts.db").write_text("these are not the bytes of a database" * 100)
-    refused(call("list"), "varts.db")
+    refused(call("list"), "varts.db", code=6)
 
 
 def test_a_full_disk_is_one_sentence(call, done, price):
     play(done, [1.0] * 3)
     for kind in ("parquet", "csv", "ndjson"):
         Path(f"log.{kind}").symlink_to("/dev/full")
-        refused(call("export", price, f"log.{kind}"), "No space left")
+        refused(call("export", price, f"log.{kind}"), "No space left", code=6)
 
 
 def test_the_advice_to_stop_can_be_run(done, monkeypatch):

@@ -34,7 +34,7 @@ def test_contexts_are_typed_as_values_or_as_json(done, mug, tmp_path):  # noqa: 
     done("decide", mug, "--id", "d1", "--context", "country=NL,visits=3")
     done("decide", mug, "--id", "d2", "--context", '{"country": "a,b"}')
     (tmp_path / "some").write_text('country=BE, visits=1\n{"visits": 2}\ncountry=BE,visits=\n')
-    assert len(done("decide", mug, "--contexts", "some").splitlines()) == 3
+    assert len(done("decide", mug, "--contexts-file", "some").splitlines()) == 3
     with varts.open(mug) as exp:
         assert exp.decision("d1").context == {"country": "NL", "visits": 3.0}
         assert exp.decision("d2").context == {"country": "a,b"}

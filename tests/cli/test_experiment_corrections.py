@@ -37,8 +37,8 @@ def test_amend_says_what_was_new(call, done, shop):  # noqa: F811
     assert lines(done("amend", shop, "v0", "7", "--json")) == [{"id": "v0", "applied": False}]
     assert decision("v0").reward == 7.0
     assert (changes()[-1].by, changes()[-1].why) == ("ann", "typed wrong")
-    refused(call("amend", shop, "v2", "1"), "'v2' has no reward yet")
-    refused(call("amend", shop, "v9", "1"), "unknown decision 'v9'")
+    refused(call("amend", shop, "v2", "1"), "'v2' has no reward yet", code=4)
+    refused(call("amend", shop, "v9", "1"), "unknown decision 'v9'", code=4)
     refused(call("amend", shop, "v0"), "rewards must be pairs, ID VALUE, got 1 words")
     refused(call("amend", shop, "v0", "much"), "reward must be a finite number, got 'much'")
 
@@ -53,7 +53,7 @@ def test_changes_and_decisions_are_told(call, done, shop):  # noqa: F811
     shown = dict(line.split("\t") for line in done("decision", shop, "v0").splitlines())
     assert (shown["reward"], shown["settled"], shown["corrections"]) == ("7.0", "reward", "1")
     assert lines(done("decision", shop, "v1", "--json"))[0]["settled"] is None
-    refused(call("decision", shop, "v9"), "unknown decision 'v9'")
+    refused(call("decision", shop, "v9"), "unknown decision 'v9'", code=4)
 
 
 def test_void_and_amend_again(call, done, shop):  # noqa: F811
@@ -115,7 +115,7 @@ def test_a_clip_range_says_whom_it_holds_for(done, shop):  # noqa: F811
 
 def test_restart_goes_on(call, done, shop):  # noqa: F811
     done("stop", shop, "--winner", "a")
-    refused(call("stop", shop), "winner must be given: everybody gets 'a'")
+    refused(call("stop", shop), "winner must be given: everybody gets 'a'", code=3)
     assert done("restart", shop) == "shop: running\n"
     assert stored(done, shop)["status"] == "running"
 

@@ -9,6 +9,8 @@ from matplotlib import image
 
 import varts
 
+COLUMN_FLAGS = ("--experiment-column", "--arm-column", "--reward-column")
+
 
 @pytest.fixture
 def log(tmp_path):
@@ -28,9 +30,9 @@ def log(tmp_path):
     return table
 
 
-def refused(answer, *names):
-    code, out, err = answer
-    assert (code, out) == (2, "")
+def refused(answer, *names, code=2):
+    got, out, err = answer
+    assert (got, out) == (code, "")
     assert err.startswith("varts: ") and err.count("\n") == 1
     for name in names:
         assert name in err
@@ -66,7 +68,7 @@ def test_it_writes_a_prior_that_other_commands_read(call, log, tmp_path):
 
 
 def test_groups_have_a_row_each(call, log, tmp_path):
-    code, out, err = call("fit", "log.csv", "--group", "arm", "-o", "prior.json")
+    code, out, err = call("fit", "log.csv", "--group-column", "arm", "-o", "prior.json")
     assert (code, err) == (0, "")
     fit = varts.fit_prior(log, groups="arm")
     lines = [line.split() for line in out.splitlines()[:5]]
@@ -77,7 +79,7 @@ def test_groups_have_a_row_each(call, log, tmp_path):
     body = json.loads((tmp_path / "prior.json").read_text())
     assert body["arms"] == ["a", "b", "c"] and body["others"]["mu"] == pytest.approx(fit.shared.mu)
     assert call("bound", "prior.json", "--horizon", 100)[0] == 0
-    every = call("fit", "log.csv", "--group", "arm", "--per-group", "all")[1]
+    every = call("fit", "log.csv", "--group-column", "arm", "--per-group", "all")[1]
     assert len({line.split()[5] for line in every.splitlines()[1:4]}) > 1  # an alpha each
 
 
@@ -88,14 +90,22 @@ def test_many_groups_are_cut_short(call, tmp_path):
         {"arm": arm, "reward": rng.standard_normal(600) + arm, "day": np.arange(600) % 4}
     )
     table.write_parquet(tmp_path / "log.parquet")
-    out = call("fit", "log.parquet", "--experiment", "day", "--group", "arm")[1]
+    out = call("fit", "log.parquet", "--experiment-column", "day", "--group-column", "arm")[1]
     assert "and 10 more" in out
 
 
 def test_columns_methods_and_files(call, log, tmp_path):
     renamed = log.rename({"arm": "colour", "reward": "sales"}).drop("experiment")
     renamed.write_parquet(tmp_path / "sales.parquet")
-    options = ["--one-experiment", "--arm", "colour", "--reward", "sales", "--method", "moments"]
+    options = [
+        "--one-experiment",
+        "--arm-column",
+        "colour",
+        "--reward-column",
+        "sales",
+        "--method",
+        "moments",
+    ]
     code, out, err = call("fit", "sales.parquet", *options)
     assert (code, err) == (0, "") and "moments of 3 arms" in out and "1 experiment\n" in out
     (tmp_path / "logs").mkdir()
@@ -114,7 +124,7 @@ def test_the_example_can_be_fitted(call, tmp_path):
 def test_help_names_every_option(call):
     code, out, _ = call("fit", "--help")
     assert code == 0 and "Example" in out
-    for word in ("HISTORY", "--out", "--method", "--experiment", "--arm", "--reward", "--group"):
+    for word in ("HISTORY", "--out", "--method", "--group-column", *COLUMN_FLAGS):
         assert word in out
     for word in ("--per-group", "--plot", "--one-experiment", "--example"):
         assert word in out
@@ -123,12 +133,14 @@ def test_help_names_every_option(call):
 
 def test_mistakes_are_one_sentence(call, log, tmp_path):
     refused(call("fit"), "history must be a file", "--example")
-    refused(call("fit", "gone.csv"), "gone.csv: no such file")
+    refused(call("fit", "gone.csv"), "gone.csv: no such file", code=4)
     refused(
-        call("fit", "log.csv", "--arm", "colour"), "unknown column 'colour'", "known: experiment"
+        call("fit", "log.csv", "--arm-column", "colour"),
+        "unknown column 'colour'",
+        "known: experiment",
     )
     refused(call("fit", "log.csv", "--method", "guess"), "guess")
-    refused(call("fit", "log.csv", "--group", "arm", "--method", "moments"), "likelihood")
+    refused(call("fit", "log.csv", "--group-column", "arm", "--method", "moments"), "likelihood")
     (tmp_path / "few.csv").write_text("experiment,arm,reward\n1,a,1\n1,a,2\n")
     refused(call("fit", "few.csv"), "at least 2 arms, got 1")
     (tmp_path / "words.csv").write_text("experiment,arm,reward\n1,a,yes\n1,b,no\n")
@@ -161,7 +173,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(call, tmp_path):
         {"experiment": np.arange(80) % 8, "arm": arm, "reward": rng.normal(size=80)}
     )
     table.write_csv(tmp_path / "log.csv")
-    code, out, _ = call("fit", "log.csv", "--group", "arm")
+    code, out, _ = call("fit", "log.csv", "--group-column", "arm")
     assert code == 0 and "[red]" in out and "[/b]" in out
 
 
@@ -172,11 +184,11 @@ def test_a_terminal_obeys_no_name_in_the_history(call, log):
     table = pl.concat([log.cast({"experiment": pl.String}), odd])
     table.write_csv(f"{name}.csv")
     written = r"far\u001b[2J\u009b\u202eout"
-    for words in (["--group", "arm", "--plot", "a.svg"], [], ["-o", f"{name}.json"]):
+    for words in (["--group-column", "arm", "--plot", "a.svg"], [], ["-o", f"{name}.json"]):
         code, out, err = call("fit", f"{name}.csv", *words)
         assert code == 0 and written in out
         assert (out + err).replace("\n", "").isprintable()
-    for words in (["--arm", name], ["--experiment", name], [f"{name}.parquet"]):
+    for words in (["--arm-column", name], ["--experiment-column", name]):
         code, out, err = call("fit", f"{name}.csv", *words)
         assert code == 2 and err.removesuffix("\n").isprintable()
 
@@ -211,7 +223,7 @@ def test_features_are_columns_or_a_file(call, contexts, tmp_path):
     again = call(*asked, "prior.json", "-o", "again.json")  # the features of a fit
     assert again[0] == 0
     assert varts.LinearNormalGamma.load(tmp_path / "again.json") == saved
-    code, out, err = call(*asked, "visits", "--group", "arm")
+    code, out, err = call(*asked, "visits", "--group-column", "arm")
     assert (code, err) == (0, "")
     assert "(any other)" in out and "visits" in out
 
@@ -224,6 +236,6 @@ def test_features_that_are_mistaken(call, contexts, tmp_path):
     refused(call(*asked, "visits,"), "--features must be like country,visits, got 'visits,'")
     refused(call(*asked, "list.json"), "list.json: features must be like")
     refused(call(*asked, "text.json"), "text.json: features must be JSON")
-    refused(call(*asked, "none.json"), "none.json")
+    refused(call(*asked, "none.json"), "none.json", code=4)
     refused(call(*asked, "visits", "--plot", "a.png"), "--plot must be left out with --features")
     refused(call(*asked, "visits", "--per-group", "mu"), "per_group must be 'all'")

@@ -59,7 +59,7 @@ def test_a_picture_beside_json(call, frame, tmp_path):
 def test_mistakes_are_one_sentence(call, frame, tmp_path):
     history = "experiment", "history", "price"
     refused(call("experiment", "history"), "experiment history needs NAME")
-    refused(call("experiment", "history", "prise"), "unknown experiment 'prise'")
+    refused(call("experiment", "history", "prise"), "unknown experiment 'prise'", code=4)
     refused(call(*history, "--points", "0"), "points must be a whole number >= 1, got 0")
     refused(call(*history, "--points", "many"), "--points must be a whole number, got 'many'")
     refused(call(*history, "--every", "soon"), "every must be seconds or a time like 30m")

@@ -246,11 +246,15 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         (("--from-history", "words.csv"), "the log must have a usable reward, got 2 reward not a"),
         ((NUMBERS, "--arms", 2, "--only", "may"), "--only must be given together with --from-hist"),
         ((NUMBERS, "--reward-column", "x"), "--reward-column must be given together with --from"),
+        (
+            (NUMBERS, "--contexts", "log.csv", "--arm-column", "x"),
+            "--arm-column must be left out with --contexts, got both",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(plan, file, log, arguments, words):
     code, out, err = plan(*arguments)
-    assert (code, out) == (2, "")
+    assert (code, out) == (4 if "no such file" in words else 2, "")
     assert err.startswith("varts: ") and err.count("\n") == 1 and words in err
 
 

@@ -15,7 +15,6 @@ COMMANDS = {
     "check": ["check", "log.csv"],
     "plan": ["plan", "--from-history", "log.csv", "--only=0", "--runs=8", "--horizon=20"],
 }
-COLUMN = {"fit": "--reward", "check": "--reward", "plan": "--reward-column"}
 
 
 @pytest.fixture
@@ -47,20 +46,20 @@ def test_semicolons_are_recognised(run, command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_words_are_reported_first(run, command):
-    words = ["0;a;1,5", "0;b;two", "0;b;n/a", "0;a;1,5"]
+    words = ["0;a;none yet", "0;b;two", "0;b;n/a", "0;a;none yet"]
     code, said, _ = run([*ROWS, *words], COMMANDS[command])
     assert code == 0
     first = said[1] if command == "check" else said[0]  # below the name of the log
     if command == "check":
         assert first.split(maxsplit=2)[:2] == ["rows", "warning"]
-        assert first.endswith("3 rows left out: 3 reward not a number, such as '1,5'")
+        assert first.endswith("3 rows left out: 3 reward not a number, such as 'none yet'")
     else:
-        assert first == "3 rewards are not numbers, such as '1,5', and were left out"
+        assert first == "3 rewards are not numbers, such as 'none yet', and were left out"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_misspelt_column_gets_a_suggestion(run, command):
-    code, said, err = run(ROWS, [*COMMANDS[command], COLUMN[command], "Rewards"])
+    code, said, err = run(ROWS, [*COMMANDS[command], "--reward-column", "Rewards"])
     assert (code, said) == (2, [])
     assert err.startswith("varts: unknown column 'Rewards'; did you mean 'reward'? known: ")
     assert err.count("\n") == 1

@@ -459,6 +459,8 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path):
     refusal(tmp_path / "empty.csv", "empty.csv must be a CSV file")
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
     refusal(tmp_path / "binary.csv", "binary.csv must be a CSV file, got binary data")
+    (tmp_path / "latin.csv").write_bytes("experiment,arm,reward\n1,é,2\n".encode("latin-1"))
+    refusal(tmp_path / "latin.csv", "give the encoding of its files, such as latin-1")
     (tmp_path / "ragged.csv").write_text("experiment,arm,reward\n1,a\n1,b,2,3,4\n")
     refusal(tmp_path / "ragged.csv", "the history cannot be read: ")
 
@@ -536,7 +538,7 @@ def test_a_separator_may_be_given(tmp_path):
 
 
 def test_a_reward_that_is_a_word_is_kept_as_an_example(tmp_path):
-    words = pl.Series("reward", ["1", "n/a", "3,5", "inf", "much", None, "2"])
+    words = pl.Series("reward", ["1", "n/a", "soon", "inf", "much", None, "2"])
     log = LOG.with_columns(words)
     log.write_csv(tmp_path / "log.csv")
     for source in (log, tmp_path / "log.csv"):
@@ -544,11 +546,11 @@ def test_a_reward_that_is_a_word_is_kept_as_an_example(tmp_path):
         assert found.left_out == {
             "reward missing": 2, "reward not a number": 2, "reward not finite": 1,
         }  # fmt: skip
-        assert found.word == "3,5"
+        assert found.word == "soon"
         lost = describe_left_out(found.left_out, found.rows, found.word)
-        assert lost.startswith("left out: 5 of 7 rows (2 reward not a number, such as '3,5', 2 ")
+        assert lost.startswith("left out: 5 of 7 rows (2 reward not a number, such as 'soon', 2 ")
         assert describe_words(found.left_out, found.word) == (
-            "2 rewards are not numbers, such as '3,5', and were left out"
+            "2 rewards are not numbers, such as 'soon', and were left out"
         )
     assert read_history(LOG).word is None
     assert describe_words(read_history(LOG).left_out, None) == ""

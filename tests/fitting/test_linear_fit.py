@@ -15,6 +15,7 @@ from varts.fitting.columns import Columns
 from varts.fitting.contexts import encode_contexts, read_contexts, select_contexts
 from varts.fitting.history import read_history
 from varts.fitting.linear_likelihood import Shape, evidence_terms, weak_linear_penalty
+from varts.fitting.sources import Source
 
 TRUTH = varts.LinearNormalGamma(
     0.5, 2, 4, 4, slopes=[1.0, -0.5], precision=[4.0, 40.0], center=[0.0, 5.0]
@@ -64,7 +65,7 @@ ROWS = [
 def test_columns_are_encoded_as_contexts_are():
     """Against `Features.encode`, one context at a time."""
     table = pl.DataFrame(ROWS)
-    read = table.select(**select_contexts(DESCRIBED, table.schema, False))
+    read = table.select(**select_contexts(DESCRIBED, Source("rows", table.lazy())))
     assert read["context lost"].null_count() == len(ROWS)
     assert (encode_contexts(DESCRIBED, read) == DESCRIBED.encode_many(ROWS)).all()
     assert read_contexts(DESCRIBED, read) == [DESCRIBED.check(row) for row in ROWS]
@@ -75,7 +76,7 @@ def test_so_are_the_words_of_a_csv_file(tmp_path):
         tmp_path / "rows.csv"
     )
     table = pl.read_csv(tmp_path / "rows.csv", infer_schema=False)
-    read = table.select(**select_contexts(DESCRIBED, table.schema, True))
+    read = table.select(**select_contexts(DESCRIBED, Source("rows", table.lazy(), csv=True)))
     assert (encode_contexts(DESCRIBED, read) == DESCRIBED.encode_many(ROWS)).all()
 
 

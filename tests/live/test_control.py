@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from varts.client.reading import read_report
 
 import varts
 from tests.seeds import fresh
 from varts.beliefs import StudentT
-from varts.cli.experiment_text import show_report
+from varts.cli.report import show_report
 from varts.live import Report
 from varts.live.report.control import Control, difference, lift
 from varts.live.report.text import control_cells, control_titles

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import varts
 from tests.tiers import examples
 from varts import ArmStats, NormalGamma
-from varts.cli.experiment_text import show_report
+from varts.cli.report import show_report
 from varts.live.core.effective import Effective
 from varts.live.core.state import State
 from varts.live.report.report import ARMS_SHOWN, report_of

@@ -273,7 +273,7 @@ def torment(
         supervisor.stop()
     misfortunes.expected[0] += 1  # the last one
     if "crash_both" in counts:  # as often as it was started in vain
-        misfortunes.expected[2] = supervisor.codes[2]
+        misfortunes.expected[6] = supervisor.codes[6]
     if supervisor.codes != misfortunes.expected:
         ledger.problems.append(
             f"exit codes were {supervisor.codes}, expected {misfortunes.expected}"

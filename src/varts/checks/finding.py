@@ -142,8 +142,8 @@ def plural(count: float, word: str) -> str:
 def list_reasons(left_out: Mapping[str, int], word: str | None = None) -> str:
     """The numbers of rows left out, by reason; rewards that are not numbers come first.
 
-    >>> list_reasons({"arm missing": 1200, "reward not a number": 3}, "1,5")
-    "3 reward not a number, such as '1,5', 1,200 arm missing"
+    >>> list_reasons({"arm missing": 1200, "reward not a number": 3}, "pending")
+    "3 reward not a number, such as 'pending', 1,200 arm missing"
     """
     shown = "" if word is None else f", such as {abbreviate(word)}"
     reasons = sorted(left_out, key=lambda reason: reason != WORD)

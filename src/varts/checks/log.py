@@ -8,16 +8,17 @@ from typing import Any
 import polars as pl
 
 from varts._progress import Progress, show_progress
-from varts._text import printable, unquote_formulas
+from varts._text import unquote_formulas
+from varts._text_format import check_format
 from varts._validation import unknown
 from varts.checks.decisions import check_decisions
 from varts.checks.finding import ROWS, Checks
 from varts.checks.rewards import check_rewards
 from varts.checks.tally import Tally
 from varts.fitting.aggregate import FINITE, parse_names, select_rewards
-from varts.fitting.cells import is_text, parse_numbers
+from varts.fitting.cells import check_numbers, is_text, parse_numbers
 from varts.fitting.columns import Columns
-from varts.fitting.sources import Source, Table, find_tables
+from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 ROWS_PER_BATCH = 100_000
 TRUE_WORDS = ("true", "1", "yes")
@@ -31,6 +32,8 @@ def check(
     arm: str = "arm",
     reward: str = "reward",
     separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
     progress: bool | Progress | None = None,
 ) -> Checks:
     """Check whether the rewards of a log suit the model, and whether its decisions are sound.
@@ -48,6 +51,9 @@ def check(
         arm: The column that names the arm.
         reward: The column of rewards; null means no reward.
         separator: The separator of CSV files; detected by default.
+        decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written
+            differently are refused, not guessed.
+        encoding: The encoding of CSV files, such as "latin-1"; UTF-8 by default.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
 
     Returns:
@@ -62,7 +68,7 @@ def check(
     uses that, and VarTS needs tails=True to be as careful when 1 is rare
     """
     with show_progress(progress) as shown:
-        sources = find_tables(log, separator)
+        sources = find_tables(log, check_format(separator, decimal, encoding))
         try:
             tables = [_select(source, experiment, arm, reward) for source in sources]
             times = [
@@ -79,8 +85,7 @@ def check(
                 ):
                     tally.add(batch)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            reason = printable(str(error).splitlines()[0])
-            raise ValueError(f"the log cannot be read: {reason}") from None
+            raise unreadable("the log", error) from None
     return summarise(sources[0].name if isinstance(log, (str, os.PathLike)) else "log", tally)
 
 
@@ -109,15 +114,17 @@ def _select(source: Source, experiment: str | None, arm: str, reward: str) -> pl
         for name in OPTIONAL
         if name in schema
         and name not in (arm, reward, own)
-        and (made := read_column(name, schema[name], source.csv)) is not None
+        and (made := read_column(name, schema[name], source)) is not None
     }
-    table = source.table.select(**columns.select_keys(), **select_rewards(reward, schema), **more)
+    check_numbers(source, [reward, *({"probability"} & set(more))])
+    rewards = select_rewards(reward, schema, source.decimal)
+    table = source.table.select(**columns.select_keys(), **rewards, **more)
     table = table.with_columns(*parse_names(columns, schema, source.csv), *FINITE)
     return table if own is not None else table.with_columns(experiment=pl.lit(""))
 
 
 def read_column(
-    name: str, dtype: pl.DataType, csv: bool, called: str | None = None
+    name: str, dtype: pl.DataType, source: Source, called: str | None = None
 ) -> pl.Expr | None:
     """An optional column as the tally needs it; None if its type doesn't fit.
 
@@ -129,7 +136,7 @@ def read_column(
             return None
         text = column.cast(pl.String)
         if is_text(dtype):
-            text = unquote_formulas(text) if csv else text
+            text = unquote_formulas(text) if source.csv else text
             text = pl.when(text != "").then(text)
         return text
     if name in ("time", "settled_time"):
@@ -141,7 +148,7 @@ def read_column(
             return column.cast(pl.String).str.to_lowercase().is_in(TRUE_WORDS)
         return column == 1 if dtype.is_numeric() else None
     if is_text(dtype) or dtype.is_numeric():
-        return parse_numbers(called or name, dtype)[1]
+        return parse_numbers(called or name, dtype, source.decimal)[1]
     return None
 
 

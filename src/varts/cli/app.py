@@ -1,142 +1,243 @@
-"""What every command shares: the app itself, how it prints, how it fails.
-
-A mistake is one sentence on stderr and exit code 2; Ctrl-C is exit code 130.
-"""
+"""The command `varts`: its commands in workflow order, how they print, and how they fail."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import cyclopts
-from cyclopts import App, Parameter
+from cyclopts import App, Group
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import varts
 from varts._text import printable
-from varts._validation import KernelCacheWarning, UnknownArmsWarning, integer
+from varts._validation import KernelCacheWarning, UnknownArmsWarning
+from varts.cli.flags import typed_name
 
-if TYPE_CHECKING:
-    from varts.priors import Prior
-
-
-def parse_integer(name: str, text: str) -> int:
-    """Read a whole number; 1e6 is one, 1.5 is not.
-
-    >>> parse_integer("--runs", "1e6")
-    1000000
-    """
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return integer(name, float(text))
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
+# ------------------------------------------------------------------------------ exit codes
 
 
-def _convert_integer(kind: Any, tokens: Any) -> int:
-    """How cyclopts is to read a `Whole`: by itself it would round 1.5 to 2."""
-    return parse_integer(_name(tokens[0]), tokens[0].value)
+class Exit(NamedTuple):
+    """How a command can end: its exit code, what `--json` calls it, and what it means."""
+
+    code: int
+    kind: str
+    meaning: str
 
 
-def _convert_path(kind: Any, tokens: Any) -> Path:
-    """How cyclopts is to read a `FilePath`: an empty text would be the current folder."""
-    if not tokens[0].value.strip():
-        raise ValueError(f"{_name(tokens[0])} must be a path, got {tokens[0].value!r}")
-    return Path(tokens[0].value)
+EXITS = (
+    Exit(0, "ok", "done"),
+    Exit(1, "findings", "verify found differences, or a line of a file was refused"),
+    Exit(2, "usage", "a command, a flag or a value is wrong"),
+    Exit(3, "refused", "the state of the experiment doesn't allow this"),
+    Exit(4, "not-found", "no such experiment, arm, decision, token, store or file"),
+    Exit(5, "conflict", "somebody else was first, or it exists and is different"),
+    Exit(6, "unavailable", "the store, service or file can't be used right now"),
+    Exit(7, "not-allowed", "your token or your user account may not do this"),
+    Exit(130, "interrupted", "you pressed Ctrl-C"),
+)
+CODES = {one.kind: one.code for one in EXITS}
+# By the names of the classes: a mistake in `varts fit` must not import the database.
+KINDS = {
+    "ExperimentStopped": "refused",
+    "ExpiredDecision": "refused",
+    "Refused": "refused",
+    "UnknownExperiment": "not-found",
+    "UnknownArm": "not-found",
+    "UnknownDecision": "not-found",
+    "UnknownTokenName": "not-found",
+    "FileNotFoundError": "not-found",
+    "Changed": "conflict",
+    "DecisionConflict": "conflict",
+    "Differs": "conflict",
+    "RewardConflict": "conflict",
+    "PermissionError": "not-allowed",
+    "IsADirectoryError": "usage",
+    "NotADirectoryError": "usage",
+    "OSError": "unavailable",
+}
 
 
-def _name(token: Any) -> str:
-    return token.keyword or "the argument"
+def kind_of(error: BaseException) -> str:
+    """Return the kind of failure of an exception; most wrong values are plain ValueErrors."""
+    names = (one.__name__ for one in type(error).__mro__)
+    return next((KINDS[name] for name in names if name in KINDS), "usage")
 
 
-Whole = Annotated[int, Parameter(converter=_convert_integer)]
-FilePath = Annotated[Path, Parameter(converter=_convert_path)]
+def exit_table() -> list[str]:
+    """The exit codes, a line each."""
+    return [f"{one.code:>3}  {one.kind:<12} {one.meaning}" for one in EXITS]
+
+
+# ------------------------------------------------------------------------------ the commands
 
 EXAMPLES = """\
 Examples:
 
-    varts reproduce                      the paper's figures and claims
-    varts reproduce --figure 1 --runs 200 --out quick
-    varts simulate --example > study.toml
-    varts simulate study.toml            a study of your own
     varts fit history.csv -o prior.json  a prior from past experiments
-    varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
     varts plan prior.json --arms 10      what to expect before you start
+    varts experiment --help              live: decide, reward, report
+    varts serve                          the same over HTTP
     varts check log.parquet              do the rewards suit the model?
     varts evaluate log.csv --always 12   what would that have earned?
     varts policies                       every algorithm with its options
-    varts experiment --help              live: decide, reward, report
-    varts serve                          the same over HTTP
+    varts simulate --example > study.toml
+    varts simulate study.toml            a study of your own
+    varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
+    varts reproduce                      the paper's figures and claims
+    varts completion bash                complete commands and flags with Tab
+
+Exit codes:
+
 """
 
 
+EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a database or behind a service."
+SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
+TOKEN_HELP = "Tokens of `varts serve`: new, list, revoke."
+
+
 class Screen(Console):
-    """A console that leaves a closed pipe to `run`, as print does; rich would exit with 1."""
+    """A console that raises when a pipe is closed, as print does; rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
         raise
 
 
+FLAGS = Group("Flags", sort_key=100)  # --help and --version, below the commands
+
 app = App(
     console=Screen(),
     name="varts",
     help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
-    help_epilogue=EXAMPLES,
+    help_epilogue=EXAMPLES + "\n".join(f"    {line}" for line in exit_table()),
     help_format="plaintext",
+    group_commands=FLAGS,
     version=varts.__version__,
     suppress_keyboard_interrupt=False,
 )
 
 
-# Loaded when it is asked for: the database takes longer to import than all the rest.
-EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a file or on PostgreSQL."
-app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMENT_HELP)
-SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
-app.command("varts.cli.serve:serve", name="serve", help=SERVE_HELP)
-app.command("varts.cli.serve:token", name="token", help="Tokens of `varts serve`.")
+def describe(command: Any) -> str:
+    """Return the docstring of a command up to its parameters, with a line per paragraph.
 
-# A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
+    The terminal wraps the lines, however narrow it is.
+    """
+    text = (inspect.getdoc(command) or "").partition("\nParameters\n")[0]
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n"))
+
+
+# By the titles of groups: the name of a command, the command or its import path, its help.
+Commands = Mapping[str, Sequence[tuple[str, Any, str | None]]]
+
+
+def add_commands(to: App, groups: Commands) -> None:
+    """Add commands to an app, in this order.
+
+    A command that is an import path is loaded when somebody asks for it, and needs a help of its
+    own.
+    """
+    for place, (title, commands) in enumerate(groups.items()):
+        group = Group(title, sort_key=place)
+        for order, (name, command, text) in enumerate(commands):
+            given = {"help": text}
+            if text is None:  # a function; its epilogue would be that of the group
+                given = {"help": describe(command), "help_epilogue": ""}
+            to.command(command, name=name, group=group, sort_key=order, **given)
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script that completes commands and flags with Tab.
+
+    Example: varts completion bash > ~/.local/share/bash-completion/completions/varts
+
+    Example: varts completion zsh > ~/.zfunc/_varts
+
+    Example: varts completion fish > ~/.config/fish/completions/varts.fish
+
+    Parameters
+    ----------
+    shell
+        The shell that reads the script: bash, zsh or fish.
+    """
+    sys.stdout.write(app.generate_completion(shell=shell))
+
+
+# ------------------------------------------------------------------------------ running
+
 NOTES = (KernelCacheWarning, UnknownArmsWarning)
-MISTAKES = (ValueError, TypeError, OSError, ImportError, ArithmeticError, MemoryError)
+# A wrong value or type, a file or a connection, a missing package, numbers that don't converge, and
+# a verb that a service doesn't have.
+MISTAKES = (
+    *(ValueError, TypeError, OSError, ImportError),
+    *(ArithmeticError, MemoryError, NotImplementedError),
+)
 
 
-def run(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 0, or 2 for a mistake in the call."""
+def run(arguments: list[str]) -> None:
+    """Run the command line. A failure is one line on stderr and one of the codes of `EXITS`."""
+    as_json = asks_for_json(arguments)
     try:
-        with _notes_on_stderr():
-            app(arguments, exit_on_error=False, print_error=False, help_on_error=False)
+        with _notes_on_stderr(as_json):
+            app(
+                arguments,
+                exit_on_error=False,
+                print_error=False,
+                help_on_error=False,
+                result_action="return_value",
+            )
+            sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
     except cyclopts.CycloptsError as error:
-        fail(_usage(error))
+        fail("usage", _usage(error), as_json)
     except BrokenPipeError:  # `varts policies | head`: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MISTAKES as error:
-        fail(_sentence(error))
+        fail(kind_of(error), _sentence(error), as_json)
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether a call has the flag --json; it is needed before the call is understood.
+
+    >>> asks_for_json(["plan", "--json"]), asks_for_json(["plan", "--", "--json"])
+    (True, False)
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]
+
+
+def fail(kind: str, sentence: str, as_json: bool = False) -> NoReturn:
+    """Print what went wrong and exit with the code of its kind."""
+    message = " ".join(sentence.split())
+    if as_json:
+        line = json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False)
+    else:
+        line = f"varts: {message}"
+    complain(line)
+    sys.exit(CODES[kind])
 
 
 @contextmanager
-def _notes_on_stderr() -> Iterator[None]:
-    """Print what the library warns of, each sentence once: a command may match a prior twice."""
-    said: set[str] = set()
+def _notes_on_stderr(as_json: bool) -> Iterator[None]:
+    """Print the library's warnings, each sentence once: a command may match a prior twice."""
+    seen: set[str] = set()
     usual = warnings.showwarning
 
     def show_note(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if not issubclass(category, NOTES):
             usual(message, category, *where)
-        elif str(message) not in said:
-            said.add(str(message))
-            print(printable(f"varts: note: {message}"), file=sys.stderr)
+        elif str(message) not in seen:
+            seen.add(str(message))
+            note = json.dumps({"note": str(message)}, ensure_ascii=False)
+            complain(note if as_json else f"varts: note: {message}")
 
     with warnings.catch_warnings():  # puts `showwarning` back, too
         for category in NOTES:
@@ -145,88 +246,32 @@ def _notes_on_stderr() -> Iterator[None]:
         yield
 
 
-def prior_file(text: str) -> Path | None:
-    """The JSON file of a prior, if the text is not its numbers."""
-    return Path(text) if text.strip() and ("=" not in text or Path(text).exists()) else None
-
-
-def parse_prior(text: str) -> Prior:
-    """Read a prior from a JSON file, or from its numbers: mu=..,kappa=..,alpha=..,beta=.."""
-    from varts.priors import prior_from
-
-    file = prior_file(text)
-    if file is not None:
-        return prior_from(file)
-    names, _, values = zip(*(part.partition("=") for part in text.split(",")), strict=True)
-    try:
-        numbers = [float(value) for value in values]
-    except ValueError:
-        raise ValueError(f"prior must be numbers like mu=0,kappa=1, got {text!r}") from None
-    fields = dict(zip(map(str.strip, names), numbers, strict=True))
-    if len(fields) < len(names):
-        raise ValueError(f"prior must give every number once, got {text!r}")
-    return prior_from(fields)
-
-
-Lines = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a lone - is standard input
-
-
-def read_lines(flags: str, typed: list[str] | None, file: Path | None) -> list[str] | None:
-    """Return what was typed, or the lines of a file; a flag for each of thousands takes minutes."""
-    if file is None:
-        return typed
-    if typed is not None:
-        raise ValueError(f"{flags} must not be given together, got both")
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    return text.splitlines()
-
-
-def read_arm_groups(file: Path | None) -> dict[str, str] | None:
-    """Return the group of each arm, if a file says so."""
-    from varts.priors import read_groups
-
-    return None if file is None else read_groups(file)
-
-
-ArmGroups = Annotated[
-    Path | None,
-    Parameter(
-        name="--arm-groups",
-        metavar="FILE.csv",
-        help="The group of each arm, for a prior by group: two columns, the arm and its group, "
-        "below a line with their names.",
-    ),
-]
-
-
-Json = Annotated[
-    bool,
-    Parameter(name="--json", negative=(), show_default=False, help="One JSON object a line."),
-]
-
-
-Separator = Annotated[
-    str | None,
-    Parameter(
-        allow_leading_hyphen=True,
-        help="What stands between the cells of a CSV file, such as ; or tab; found by default.",
-    ),
-]
+# ------------------------------------------------------------------------------ printing
 
 
 def say(*lines: str) -> None:
-    """Print lines; what is in them that a terminal would obey is written out."""
+    """Print lines. A terminal shows control characters in them and doesn't obey them."""
     for line in lines:
         print(printable(line))
 
 
+def say_columns(*cells: str) -> None:
+    """Print one line of cells with tabs between them."""
+    print("\t".join(map(printable, cells)))
+
+
+def complain(line: str) -> None:
+    """Print a line to stderr."""
+    print(printable(line), file=sys.stderr)
+
+
 def print_json(body: dict[str, Any]) -> None:
-    """One line for scripts."""
+    """Print one JSON object on a line of its own."""
     say(json.dumps(_plain(body), ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: no infinity, no NaN."""
+    """Return a value that JSON has: infinity and NaN become null."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -235,7 +280,7 @@ def _plain(value: Any) -> Any:
 
 
 def cell(text: str) -> str:
-    """Text for a cell of a table: all of it is shown, and none of it obeyed."""
+    """Return text for a cell of a table, with markup and control characters written out."""
     return escape(printable(text))
 
 
@@ -249,14 +294,17 @@ def show(table: Table, uncut: bool = False) -> None:
     console.print(table)
 
 
+# ------------------------------------------------------------------------------ sentences
+
+
 def _usage(error: cyclopts.CycloptsError) -> str:
-    """What cyclopts says about a call, in our words where its own are hard to read."""
+    """Return the message of cyclopts about a call, in our words where its own are hard to read."""
     command = " ".join(error.command_chain or ())
     see = f"see varts {command} --help"
     if isinstance(error, cyclopts.CoercionError) and error.msg is not None:
         return str(error.msg)
     if isinstance(error, cyclopts.CoercionError) and error.target_type is float and error.token:
-        return f"{_name(error.token)} must be a number, got {error.token.value!r}"
+        return f"{typed_name(error.token)} must be a number, got {error.token.value!r}"
     if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument {error.unused_tokens[0]!r}; {see}"
     if isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:
@@ -267,15 +315,9 @@ def _usage(error: cyclopts.CycloptsError) -> str:
     return str(error)
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
     if isinstance(error, MemoryError):
         return str(error) or "there is not enough memory for this"
     return str(error) or type(error).__name__
-
-
-def fail(sentence: str) -> None:
-    """Say what is wrong and exit with 2."""
-    print(printable(f"varts: {' '.join(sentence.split())}"), file=sys.stderr)
-    sys.exit(2)

@@ -7,56 +7,70 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.table import Table
 
 import varts
-from varts._text import printable
-from varts._validation import integer
+from varts._intervals import CONFIDENCE
+from varts._validation import check_file, integer
+from varts.checks.finding import duration
 from varts.cli.app import (
     EXPERIMENT_HELP,
-    ArmGroups,
-    Json,
-    Lines,
-    Separator,
-    Whole,
+    FLAGS,
+    add_commands,
     cell,
+    complain,
     print_json,
-    read_arm_groups,
-    read_lines,
     say,
+    say_columns,
     show,
 )
-from varts.cli.experiment_audit import ages, changes, check, decision, evaluate, verify
-from varts.cli.experiment_changes import (
-    add_arm,
-    configure,
-    pause_arm,
-    restart,
-    resume_arm,
-    stop,
+from varts.cli.experiment_flags import (
+    DEADLINE,
+    LONG_DEADLINE,
+    NO_OPTIONS,
+    STORE,
+    By,
+    Name,
+    OptionFlags,
+    Url,
+    Why,
+    is_absent,
+    open_experiment,
+    open_store,
+    state_of,
 )
-from varts.cli.experiment_corrections import (
-    amend,
-    delete,
-    forget_unit,
-    read_metrics,
-    reward_typed,
-    void,
+from varts.cli.flags import (
+    AS_USUAL,
+    ArmGroups,
+    FilePath,
+    Json,
+    Lines,
+    TextFlags,
+    Whole,
+    parse_prior,
+    read_arm_groups,
+    read_lines,
 )
-from varts.cli.experiment_flags import NO_OPTIONS, STORE, Name, OptionFlags, Url
-from varts.cli.experiment_history import history
-from varts.cli.experiment_store import is_absent, open_experiment, open_store
-from varts.cli.experiment_text import show_report
-from varts.cli.reward_file import ColumnNames, open_lines, record_file
+from varts.cli.log import NO_TARGET, TargetFlags, tell
+from varts.cli.report import counted, show_history, show_report
+from varts.cli.reward_file import ColumnNames, read_number, record_file
+from varts.live import Experiment, UnknownExperiment
+from varts.live.audit.ages import STEPS
+from varts.live.audit.verify import repair_caches
+from varts.live.core.state import State
+from varts.live.experiment import open_experiment as open_in_store
 from varts.live.options import read_context
 from varts.live.report.report import ARMS_SHOWN
-from varts.live.report.text import status
+from varts.live.report.text import option_text, status
+from varts.opening import is_service
 
 EXAMPLES = """\
 Examples:
@@ -70,22 +84,45 @@ Examples:
     varts experiment stop price --winner 12
 
 The store is --store, or the environment variable VARTS_STORE, or sqlite:///varts.db.
+The address of a service is a store, too: --store https://varts.example.com, with a
+token in VARTS_TOKEN.
 """
 
 experiment = App(
     name="experiment",
     help=EXPERIMENT_HELP,
     help_epilogue=EXAMPLES,
+    group_commands=FLAGS,
 )
-for command in (
-    *(history, changes, decision, check, ages, evaluate, verify),
-    *(amend, void, add_arm, pause_arm, resume_arm, configure, stop, restart),
-    *(forget_unit, delete),
-):
-    experiment.command(command, help_epilogue="")
 
 
-@experiment.command(help_epilogue="")
+def summarize(name: str, state: State) -> dict[str, Any]:
+    """Return an experiment as `--json` shows it in a list and after a change."""
+    config = state.config
+    return {
+        "name": name,
+        "status": status(state),
+        "version": state.version,
+        "rewards": counted(state),
+        "epoch": config.epoch,
+        "arms": list(config.arms),
+        "paused": [config.arms[i] for i in sorted(config.paused)],
+        "options": config.options.to_json(),
+    }
+
+
+def show_change(exp: Experiment, sentence: Callable[[State], str], as_json: bool) -> None:
+    """Print what an experiment is like after a change."""
+    state = state_of(exp)
+    if as_json:
+        print_json(summarize(exp.name, state))
+    else:
+        say(f"{exp.name}: {sentence(state)}")
+
+
+# ------------------------------------------------------------------------------ run
+
+
 def create(
     name: Name,
     /,
@@ -94,6 +131,7 @@ def create(
     arm_groups: ArmGroups = None,
     options: OptionFlags = NO_OPTIONS,
     seed: Whole | None = None,
+    as_json: Json = False,
     store: Url = STORE,
 ) -> None:
     """Create an experiment. If it exists already, arms and options must be the same.
@@ -117,15 +155,32 @@ def create(
     given = options.given() | {"groups": read_arm_groups(arm_groups), "seed": seed}
     names = read_lines("names of arms and --arms-file", list(arms) or None, arms_file)
     if names and is_absent(store):  # try it in memory first, so that a mistake leaves no file
-        varts.open(name, names, store="memory://", **given)
-    with closing(open_store(store, create=True)) as place:
-        before = place.has(name)
-        made = varts.open(name, names, store=place, **given)
+        open_in_store(name, names, store="memory://", **given)
+    made: Any
+    if is_service(store):
+        before, where = is_there(name, store), store
+        made = varts.open(name, names, store=store, deadline=DEADLINE, **given)
+    else:
+        place = open_store(store, create=True)
+        before, where = place.has(name), place.name
+        made = open_in_store(name, names, store=place, **given)
+    with made:
+        if as_json:
+            print_json({"created": not before, **summarize(name, state_of(made))})
+            return
         what = "already exists, unchanged" if before else "created"
-        say(f"{name}: {what}; {len(made.arms)} arms in {place.name}")
+        say(f"{name}: {what}; {len(made.arms)} arms in {where}")
 
 
-@experiment.command(help_epilogue="")
+def is_there(name: str, service: str) -> bool:
+    """Whether a service has an experiment of this name."""
+    try:
+        open_experiment(name, service).close()
+    except UnknownExperiment:
+        return False
+    return True
+
+
 def decide(
     name: Name,
     /,
@@ -133,9 +188,9 @@ def decide(
     unit: Annotated[list[str] | None, Parameter(negative=())] = None,
     id: Annotated[list[str] | None, Parameter(negative=())] = None,
     context: Annotated[list[str] | None, Parameter(negative=())] = None,
-    units: Lines | None = None,
-    ids: Lines | None = None,
-    contexts: Lines | None = None,
+    units_file: Lines | None = None,
+    ids_file: Lines | None = None,
+    contexts_file: Lines | None = None,
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
@@ -147,38 +202,40 @@ def decide(
 
     Example: varts experiment decide price --unit user-42 --context country=NL,visits=3
 
-    Example: seq 1000 | varts experiment decide price --ids -
+    Example: varts experiment decide price --units-file users.txt
+
+    Example: seq 1000 | varts experiment decide price --ids-file -
 
     Parameters
     ----------
     unit
-        The user or session that the decision is for. Repeat the flag for several decisions, which
-        are written together or not at all.
+        The user or session that the decision is for. Repeat the flag for several decisions. A
+        database makes all of them or none, a service up to 1,000 at a time.
     id
         Your own id for the decision, one per unit. The same id gets the same decision again.
     context
         The features of the unit, if the experiment has features: NAME=VALUE,NAME=VALUE, or a JSON
         object; one per unit. An empty value counts as missing.
-    units
+    units_file
         A file with one unit per line; - is standard input.
-    ids
+    ids_file
         A file with one id per line; - is standard input.
-    contexts
+    contexts_file
         A file with one context per line; - is standard input.
     """
-    who, own = read_lines("--unit and --units", unit, units), read_lines("--id and --ids", id, ids)
-    known = read_lines("--context and --contexts", context, contexts)
+    who = read_lines("--unit and --units-file", unit, units_file)
+    own = read_lines("--id and --ids-file", id, ids_file)
+    known = read_lines("--context and --contexts-file", context, contexts_file)
     with open_experiment(name, store) as exp:
         asked = None if known is None else [read_context(one, exp.features) for one in known]
         alone = who is None and own is None and asked is None
-        for decision in exp.decide_many(1 if alone else who, own, asked):
+        for made in exp.decide_many(1 if alone else who, own, asked):
             if as_json:
-                print_json(decision._asdict())
+                print_json(made._asdict())
             else:
-                print(f"{printable(decision.arm)}\t{printable(decision.id)}")
+                say_columns(made.arm, made.id)
 
 
-@experiment.command(help_epilogue="")
 def reward(
     name: Name,
     /,
@@ -189,15 +246,17 @@ def reward(
     id_column: str | None = None,
     reward_column: str | None = None,
     key_column: str | None = None,
-    separator: Separator = None,
+    text: TextFlags = AS_USUAL,
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
     """Record rewards. Prints `applied`, or `duplicate` for a reward that was recorded before.
 
-    Rewards on the command line are recorded together: if one is refused, none is recorded. In a
-    file, each line is recorded by itself, and once, no matter how often you send the file. If lines
-    are refused, the first ones are listed on standard error, and the exit code is 1.
+    Rewards on the command line are recorded together: if one is refused, a database records none,
+    and a service records the others. In a file, each line is recorded by itself, and once, no
+    matter how often you send the file. If lines are refused, the first ones are listed on standard
+    error, and the exit code is 1. A file with a number that can't be read, such as 12,5 without
+    --decimal , is refused before anything is recorded.
 
     Example: varts experiment reward price visit-1 11.70
 
@@ -231,10 +290,10 @@ def reward(
         With --file: the column of rewards; "reward" by default.
     """
     if file is None:
-        given = {"--id-column": id_column, "--reward-column": reward_column}
-        for flag, value in {**given, "--key-column": key_column, "--separator": separator}.items():
+        given = {"id-column": id_column, "reward-column": reward_column, "key-column": key_column}
+        for flag, value in {**given, **text.given()}.items():
             if value is not None:
-                raise ValueError(f"{flag} must be given together with --file, got it alone")
+                raise ValueError(f"--{flag} must be given together with --file, got it alone")
         reward_typed(name, rewards, read_metrics(metric), key, as_json, store)
         return
     for flag, typed in (("rewards", rewards), ("--metric", metric), ("--key", key)):
@@ -244,19 +303,17 @@ def reward(
         columns = ColumnNames(
             id_column or "id", reward_column or "reward", key_column, exp.options.metrics
         )
-        with open_lines(file, columns, separator) as lines:
-            outcome = record_file(exp, lines)
+        outcome = record_file(exp, file, columns, text.checked())
     if as_json:
         print_json(asdict(outcome))
     else:
         say(str(outcome))
         for line in outcome.complaints():
-            print(printable(line), file=sys.stderr)
+            complain(line)
     if outcome.refused:
         sys.exit(1)
 
 
-@experiment.command(help_epilogue="")
 def report(
     name: Name,
     /,
@@ -290,11 +347,11 @@ def report(
             print_json(found.to_dict())
             return
         typed = store not in (STORE, os.environ.get("VARTS_STORE"))
-        show_report(found, ["--store", exp.store.address] if typed else [], top)
+        address = exp.store.address if isinstance(exp, Experiment) else store
+        show_report(found, ["--store", address] if typed else [], top)
 
 
-@experiment.command(help_epilogue="")
-def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
+def export(name: Name, file: Path, /, *, as_json: Json = False, store: Url = STORE) -> None:
     """Write the log to a file, with a row per decision and its reward.
 
     Example: varts experiment export price log.parquet
@@ -304,11 +361,19 @@ def export(name: Name, file: Path, /, *, store: Url = STORE) -> None:
     file
         The file to write; its name ends in .parquet, .csv or .ndjson.
     """
-    with open_experiment(name, store) as exp:
-        say(f"{exp.export(file, progress=None):,} decisions written to {file}")
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
+        count = exp.export(file, **bar(exp))
+    if as_json:
+        print_json({"name": name, "decisions": count, "file": str(file)})
+    else:
+        say(f"{count:,} decisions written to {file}")
 
 
-@experiment.command(name="list", help_epilogue="")
+def bar(exp: Experiment) -> dict[str, Any]:
+    """Return the argument that shows progress on a terminal; a service has no progress to show."""
+    return {"progress": None} if isinstance(exp, Experiment) else {}
+
+
 def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
     """List the experiments in a store; with --json, also their arms and options.
 
@@ -319,25 +384,643 @@ def list_experiments(*, as_json: Json = False, store: Url = STORE) -> None:
         table.add_column(title, justify="right")
     table.add_column("policy")
     table.add_column("status")
-    with closing(open_store(store)) as place:
-        states = place.states()
-        for name, state in states.items():
-            config = state.config
-            if as_json:
-                body = {"name": name, "status": status(state), "version": state.version}
-                changing = {"rewards": state.counted, "epoch": config.epoch}
-                paused = [config.arms[i] for i in sorted(config.paused)]
-                arms = {"arms": list(config.arms), "paused": paused}
-                print_json({**body, **changing, **arms, "options": config.options.to_json()})
-            table.add_row(
-                cell(name),
-                str(len(config.arms)),
-                f"{state.counted:,}",
-                str(config.epoch),
-                cell(config.options.policy["label"]),
-                cell(status(state)),
-            )
+    where, states = find_states(store)
+    for name, state in states.items():
+        if as_json:
+            print_json(summarize(name, state))
+        table.add_row(
+            cell(name),
+            str(len(state.config.arms)),
+            f"{counted(state):,}",
+            str(state.config.epoch),
+            cell(state.config.options.policy["label"]),
+            cell(status(state)),
+        )
     if states and not as_json:
         show(table, uncut=True)
     elif not as_json:
-        say(f"no experiments in {place.name}")
+        say(f"no experiments in {where}")
+
+
+def find_states(url: str) -> tuple[str, dict[str, State]]:
+    """Return the name of a store, and the states of its experiments by name."""
+    if not is_service(url):
+        with closing(open_store(url)) as place:
+            return place.name, place.states()
+    from varts.client import list_experiments
+
+    states = {}
+    for one in list_experiments(url):
+        with suppress(UnknownExperiment), open_experiment(one["name"], url) as exp:  # or deleted
+            states[exp.name] = state_of(exp)
+    return url, states
+
+
+TABLE_POINTS = 10  # checkpoints in a table, by default
+
+
+def history(
+    name: Name,
+    /,
+    *,
+    points: Whole | None = None,
+    every_rewards: Whole | None = None,
+    every: Annotated[
+        str | None, Parameter(metavar="SECONDS|30m|1h|1d", allow_leading_hyphen=True)
+    ] = None,
+    level: float = CONFIDENCE,
+    plot: FilePath | None = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Show the experiment over time: a row per checkpoint and arm, or a picture.
+
+    Example: varts experiment history price --every 1d
+
+    Example: varts experiment history price --plot price.png
+
+    Parameters
+    ----------
+    points
+        Number of checkpoints, evenly spaced by rewards (10; 50 with --plot or --json).
+    every_rewards
+        Number of rewards between two checkpoints, instead of --points.
+    every
+        Time between two checkpoints, instead of --points: 1h is every full hour, 1d is midnight
+        UTC.
+    level
+        Probability of the credible intervals.
+    plot
+        Draw traffic, P(best), rewards and beliefs into this file (.png, .svg or .pdf).
+    """
+    if plot is not None:  # check the name before the work, not after it
+        from varts.plotting import FIGURE_SUFFIXES
+
+        check_file("plot", plot, FIGURE_SUFFIXES)
+    if points is None and every_rewards is None and every is None and not (plot or as_json):
+        points = TABLE_POINTS
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
+        found = exp.history(points, every_rewards=every_rewards, every=every, level=level)
+    if plot is not None:
+        found.plot(plot)
+    if as_json:
+        for row in found.frame.iter_rows(named=True):
+            print_json({**row, "time": row["time"].isoformat()})
+    elif plot is not None:
+        say(f"written to {plot}")
+    else:
+        show_history(found)
+
+
+MOST_CHANGES = 10_000  # in one call
+TENTH = STEPS // 10  # of the window
+
+
+def changes(name: Name, /, *, after: Whole = 0, as_json: Json = False, store: Url = STORE) -> None:
+    """List the changes and corrections of an experiment, with who made them and why.
+
+    Example: varts experiment changes price
+
+    Parameters
+    ----------
+    after
+        Only list changes after this version.
+    """
+    with open_experiment(name, store) as exp:
+        for one in exp.changes(after=after, limit=MOST_CHANGES):
+            if as_json:
+                print_json({**one._asdict(), "time": one.time.isoformat()})
+                continue
+            note = [f"by {one.by}"] if one.by else []
+            note += [one.why] if one.why else []
+            words = "; ".join([one.kind, *note])
+            say_columns(str(one.version), f"{one.time:%Y-%m-%d %H:%M:%S}", words)
+
+
+def decision(name: Name, id: str, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Show one decision with its current reward.
+
+    Example: varts experiment decision price visit-1
+
+    Parameters
+    ----------
+    id
+        The id of the decision.
+    """
+    with open_experiment(name, store) as exp:
+        found = exp.decision(id)._asdict()
+    found["time"] = found["time"].isoformat(sep=" ", timespec="seconds")
+    if as_json:
+        print_json(found)
+        return
+    for field, value in found.items():
+        if value is not None and value != {}:
+            say_columns(field, str(value))
+
+
+def check(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Check whether rewards and decisions are what the model expects.
+
+    Example: varts experiment check price
+    """
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
+        found = exp.check(**bar(exp))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(*str(found).split("\n"))
+
+
+def ages(name: Name, /, *, as_json: Json = False, store: Url = STORE) -> None:
+    """Show how old decisions are when their rewards arrive, to choose the window.
+
+    A shorter window learns faster and captures less of the reward.
+
+    Example: varts experiment ages price
+    """
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
+        rows = exp.reward_by_age().to_dicts()
+    if as_json:
+        print_json({"ages": rows})
+        return
+    say_columns("age", "share of the reward that had arrived")
+    for row in rows[TENTH - 1 :: TENTH]:
+        share = "-" if row["share"] is None else f"{row['share']:.1%}"
+        say_columns(duration(row["age"]), share)
+
+
+def evaluate(
+    name: Name,
+    /,
+    *,
+    target: TargetFlags = NO_TARGET,
+    level: float = CONFIDENCE,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Estimate from the log what another policy would have earned per decision.
+
+    Example: varts experiment evaluate price --always 12
+
+    Example: varts experiment evaluate price --shares 9=0.2,12=0.8 --against 15
+
+    Parameters
+    ----------
+    level
+        Confidence of the intervals.
+    """
+    policy, against = target.policy(), target.compared()
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
+        tell(exp.evaluate(policy, against, level), as_json)
+
+
+def verify(
+    name: Name,
+    /,
+    *,
+    replay: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    repair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Compare the stored statistics with the log. The exit code is 1 if they differ.
+
+    Example: varts experiment verify price --replay
+
+    Parameters
+    ----------
+    replay
+        Also make every decision again, and compare.
+    repair
+        If they differ, rebuild statistics and configuration from the log, and record the repair in
+        the log.
+    """
+    if is_service(store):
+        raise ValueError(
+            "verify needs the database: a service doesn't offer it; run it with the store of the "
+            "service, such as --store sqlite:///varts.db"
+        )
+    repaired = []
+    if repair:  # first, because a damaged experiment may not open
+        with closing(open_store(store)) as place:
+            repaired = repair_caches(name, place)
+    with open_experiment(name, store) as exp:
+        found = exp.verify(replay=replay, progress=None)
+    found.repaired = repaired
+    if as_json:
+        counts = {what: getattr(found, what) for what in ("decisions", "rewards", "replayed")}
+        print_json(
+            {
+                "ok": found.ok,
+                **counts,
+                "found": found.found,
+                "problems": found.problems,
+                "repaired": repaired,
+            }
+        )
+    else:
+        say(*str(found).split("\n"))
+    if not found.ok:
+        sys.exit(1)
+
+
+def add_arm(
+    name: Name,
+    arm: str,
+    /,
+    *,
+    prior: str | None = None,
+    arm_groups: ArmGroups = None,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Add an arm to a running experiment.
+
+    Example: varts experiment add-arm price 18 --prior mu=12,kappa=16,alpha=11,beta=640
+
+    Parameters
+    ----------
+    arm
+        The name of the new arm.
+    prior
+        Its prior, a file or numbers as for create. Required if every arm has its own prior.
+    """
+    with open_experiment(name, store) as exp:
+        made = None if prior is None else parse_prior(prior)
+        exp.add_arm(arm, made, read_arm_groups(arm_groups), by=by, why=why)
+        show_change(exp, lambda now: f"{arm} added; {len(now.config.arms)} arms", as_json)
+
+
+def pause_arm(
+    name: Name,
+    arm: str,
+    /,
+    *,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Take an arm out of play. Rewards of its earlier decisions still count.
+
+    Example: varts experiment pause-arm price 15
+
+    Parameters
+    ----------
+    arm
+        The name of the arm.
+    """
+    with open_experiment(name, store) as exp:
+        exp.pause_arm(arm, by=by, why=why)
+        show_change(exp, lambda now: f"{arm} paused; {in_play(now)}", as_json)
+
+
+def resume_arm(
+    name: Name,
+    arm: str,
+    /,
+    *,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Put a paused arm back into play.
+
+    Example: varts experiment resume-arm price 15
+
+    Parameters
+    ----------
+    arm
+        The name of the arm.
+    """
+    with open_experiment(name, store) as exp:
+        exp.resume_arm(arm, by=by, why=why)
+        show_change(exp, lambda now: f"{arm} resumed; {in_play(now)}", as_json)
+
+
+def in_play(state: State) -> str:
+    return f"{len(state.config.active)} arms in play"
+
+
+def configure(
+    name: Name,
+    /,
+    *,
+    arm_groups: ArmGroups = None,
+    recount: Annotated[bool, Parameter(negative=())] = False,
+    by: By = None,
+    why: Why = None,
+    options: OptionFlags = NO_OPTIONS,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Change options from now on, and start a new epoch. Other options stay as they are.
+
+    Defaults are in parentheses. The value `none` sets an option to its default.
+
+    Example: varts experiment configure price --floor 0.02 --half-life none
+
+    Example: varts experiment configure price --clip 0,100 --recount
+
+    Parameters
+    ----------
+    recount
+        Also apply the new clip range to the rewards so far.
+    """
+    given = options.given()
+    if not given:
+        raise ValueError("configure needs an option to change, such as --floor 0.02")
+    with open_experiment(name, store) as exp:
+        groups = read_arm_groups(arm_groups)
+        exp.configure(**given, groups=groups, recount=recount, by=by, why=why)
+
+        def changed(now: State) -> str:
+            values = now.config.options.to_json()
+            texts = (f"{option} {option_text(values[option])}" for option in given)
+            return f"{', '.join(texts)}; epoch {now.config.epoch}"
+
+        show_change(exp, changed, as_json)
+        if "clip" in given and not recount and not as_json and state_of(exp).rewards:
+            say("rewards so far are counted as before; --recount applies the new clip to them")
+
+
+def stop(
+    name: Name,
+    /,
+    *,
+    winner: str | None = None,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Stop an experiment. From now on everybody gets the winner, or nobody gets a decision.
+
+    Rewards of earlier decisions still count. `restart` continues the experiment.
+
+    Example: varts experiment stop price --winner 12
+
+    Parameters
+    ----------
+    winner
+        The arm that everybody gets. Without a winner, decide refuses from now on.
+    """
+    with open_experiment(name, store) as exp:
+        exp.stop(winner, by=by, why=why)
+        show_change(exp, status, as_json)
+
+
+def restart(
+    name: Name,
+    /,
+    *,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Continue a stopped experiment with everything it has learned.
+
+    Example: varts experiment restart price --why "a new season"
+    """
+    with open_experiment(name, store) as exp:
+        exp.restart(by=by, why=why)
+        show_change(exp, status, as_json)
+
+
+def amend(
+    name: Name,
+    /,
+    *rewards: str,
+    metric: Annotated[list[str] | None, Parameter(negative=())] = None,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Replace rewards: in a database all of them or none, behind a service one after another.
+
+    Prints `applied`, or `duplicate` for a reward that has this value already. The statistics come
+    out exactly as if the reward had been right the first time.
+
+    Example: varts experiment amend price visit-1 10.70 --why "typed wrong"
+
+    Parameters
+    ----------
+    rewards
+        The id of a decision and its total reward, for any number of decisions: ID VALUE ID VALUE
+        ...
+    metric
+        A new value of a metric, as NAME=VALUE, if you amend a single reward. Other metrics stay as
+        they are.
+    """
+    pairs, metrics = read_pairs(rewards), read_metrics(metric)
+    if len(pairs) > 1 and metrics:
+        raise ValueError(f"--metric must be given with a single reward, got {len(pairs)}")
+    with open_experiment(name, store) as exp:
+        if isinstance(exp, Experiment):
+            given = [(id, value, metrics) for id, value in pairs]
+            applied: Iterable[bool] = exp.amend_many(given, by=by, why=why)
+        else:
+            applied = (exp.amend(id, value, by=by, why=why, **metrics) for id, value in pairs)
+        print_applied([id for id, _ in pairs], applied, as_json)
+
+
+def void(
+    name: Name,
+    /,
+    *ids: str,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Remove rewards of tests or bots, as if they had never arrived.
+
+    In a database all of them or none, behind a service one after another.
+
+    Prints `applied`, or `duplicate` for a reward that was voided before. `amend` gives the decision
+    a reward again.
+
+    Example: varts experiment void price visit-7 visit-8 --why "our own test"
+
+    Parameters
+    ----------
+    ids
+        The ids of the decisions.
+    """
+    if not ids:
+        raise ValueError("ids must be given, got none")
+    with open_experiment(name, store) as exp:
+        applied: Iterable[bool] = (
+            exp.void_many(ids, by=by, why=why)
+            if isinstance(exp, Experiment)
+            else (exp.void(id, by=by, why=why) for id in ids)
+        )
+        print_applied(ids, applied, as_json)
+
+
+def forget_unit(
+    name: Name,
+    unit: str,
+    /,
+    *,
+    keep_numbers: Annotated[bool, Parameter(negative=())] = False,
+    by: By = None,
+    why: Why = None,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Remove the name of a unit, such as a person, and its contexts from the log for good.
+
+    Its rewards are kept. The name stays in your own ids, in exported files and in backups.
+
+    Example: varts experiment forget-unit price user-42 --why "asked us to"
+
+    Parameters
+    ----------
+    unit
+        The unit as you gave it to decide.
+    keep_numbers
+        In an experiment with features: keep the numbers that its contexts were converted to, so
+        that nothing is unlearned.
+    """
+    with open_experiment(name, store) as exp:
+        count = exp.forget_unit(unit, keep_numbers=keep_numbers, by=by, why=why)
+        what = "decision now has" if count == 1 else "decisions now have"
+        if as_json:
+            print_json({"name": name, "decisions": count})
+            return
+        say(f"{name}: {count:,} {what} a random name")
+
+
+def delete(
+    name: Name,
+    /,
+    *,
+    confirm: str | None = None,
+    export: Path | None = None,
+    no_export: Annotated[bool, Parameter(negative=())] = False,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Delete an experiment, after writing its log to a file.
+
+    Example: varts experiment delete price --confirm price
+
+    Parameters
+    ----------
+    confirm
+        Repeat the name to confirm. You can't undo this.
+    export
+        The file for the log; NAME-DATE.parquet by default.
+    no_export
+        Don't write the log to a file.
+    """
+    if confirm != name:
+        typed = "none" if confirm is None else repr(confirm)
+        raise ValueError(f"--confirm must be {name}, the experiment to delete, got {typed}")
+    if no_export and export is not None:
+        raise ValueError("--export and --no-export must not be given together, got both")
+    file = None if no_export else export or Path(f"{name}-{date.today():%Y-%m-%d}.parquet")
+    if file is not None and file.exists():
+        raise ValueError(f"--export must be a new file, got {str(file)!r}, which exists")
+    with open_experiment(name, store, LONG_DEADLINE) as exp:
+        count = exp.delete(confirm, export=file)
+        if as_json:
+            print_json(
+                {"name": name, "decisions": count, "file": None if file is None else str(file)}
+            )
+            return
+        where = "" if file is None else f"; its log is in {file}"
+        what = "decision" if count == 1 else "decisions"
+        say(f"{name}: deleted, with {count:,} {what}{where}")
+
+
+def read_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
+    """Read ids and rewards from the command line."""
+    if not words or len(words) % 2:
+        raise ValueError(f"rewards must be pairs, ID VALUE, got {len(words)} words")
+    return list(zip(words[::2], map(read_number, words[1::2]), strict=True))
+
+
+def read_metrics(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Read metrics from the command line.
+
+    >>> read_metrics(["latency=0.31"])
+    {'latency': 0.31}
+    """
+    pairs = [text.partition("=") for text in texts or ()]
+    for name, between, _ in pairs:
+        if not name or not between:
+            raise ValueError(f"--metric must be NAME=VALUE, got {name!r}")
+    return {name: read_number(value) for name, _, value in pairs}
+
+
+def print_applied(ids: Sequence[str], applied: Iterable[bool], as_json: bool) -> None:
+    """Print a line per decision: whether the call changed anything."""
+    for id, new in zip(ids, applied, strict=True):
+        if as_json:
+            print_json({"id": id, "applied": new})
+        else:
+            say_columns("applied" if new else "duplicate", id)
+
+
+def reward_typed(
+    name: str,
+    rewards: Sequence[str],
+    metrics: dict[str, Any],
+    key: str | None,
+    as_json: bool,
+    store: str,
+) -> None:
+    """Record rewards from the command line, all or none."""
+    pairs = read_pairs(rewards)
+    if len(pairs) > 1 and (metrics or key is not None):
+        raise ValueError(f"--metric and --key must be given with a single reward, got {len(pairs)}")
+    with open_experiment(name, store) as exp:
+        given = [(id, value, metrics, key) for id, value in pairs]
+        print_applied([id for id, _ in pairs], exp.reward_many(given), as_json)
+
+
+add_commands(
+    experiment,
+    {
+        "Run": [
+            ("create", create, None),
+            ("list", list_experiments, None),
+            ("decide", decide, None),
+            ("reward", reward, None),
+            ("report", report, None),
+        ],
+        "Look closer": [
+            ("history", history, None),
+            ("check", check, None),
+            ("ages", ages, None),
+            ("evaluate", evaluate, None),
+            ("decision", decision, None),
+            ("changes", changes, None),
+        ],
+        "Change": [
+            ("add-arm", add_arm, None),
+            ("pause-arm", pause_arm, None),
+            ("resume-arm", resume_arm, None),
+            ("configure", configure, None),
+            ("stop", stop, None),
+            ("restart", restart, None),
+        ],
+        "Correct": [
+            ("amend", amend, None),
+            ("void", void, None),
+            ("forget-unit", forget_unit, None),
+        ],
+        "Keep": [
+            ("export", export, None),
+            ("verify", verify, None),
+            ("delete", delete, None),
+        ],
+    },
+)

@@ -1,19 +1,28 @@
-"""The flags of `varts experiment`. Those for options are built from `varts.live.Options`."""
+"""The flags of `varts experiment`, and the store that they name. The flags for options are built
+from `varts.live.Options`."""
 
 from __future__ import annotations
 
 from dataclasses import fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
-from varts.cli.app import parse_prior, prior_file
-from varts.live import Options
+import varts
+from varts._validation import unknown
+from varts.cli.flags import parse_prior, prior_file
+from varts.live import Experiment, Options, Store, UnknownExperiment
+from varts.live.core.state import State
+from varts.live.experiment import open_experiment as open_in_store
 from varts.live.options import TYPED_OPTIONS, parse_features, typed_none
 from varts.live.report.text import option_text
+from varts.live.store.url import file_of, read_url, without_options
+from varts.opening import is_service
 
 STORE = "sqlite:///varts.db"
+DEADLINE = "30s"  # of a call to a service
+LONG_DEADLINE = "30m"  # of one that reads the whole log
 
 Name = Annotated[str, Parameter(help="The name of the experiment.")]
 Url = Annotated[
@@ -22,12 +31,16 @@ Url = Annotated[
         name="--store",
         metavar="URL",
         env_var="VARTS_STORE",
-        help="sqlite:///FILE or postgresql://USER@HOST/NAME.",
+        help="sqlite:///FILE, postgresql://USER@HOST/NAME, or the address of a service, "
+        "https://HOST, with the token in VARTS_TOKEN.",
     ),
 ]
 
 
-By = Annotated[str | None, Parameter(help="Who does this; kept in the log.")]
+By = Annotated[
+    str | None,
+    Parameter(help="Who does this; kept in the log. A service uses the name of your token."),
+]
 Why = Annotated[str | None, Parameter(help="The reason; kept in the log.")]
 
 
@@ -99,3 +112,41 @@ else:
     )
 OptionFlags = Annotated[Flags, Parameter(name="*")]
 NO_OPTIONS = Flags()
+
+
+def open_store(url: str, create: bool = False) -> Store:
+    """Open a database; raise FileNotFoundError if it doesn't exist, unless it may be created."""
+    if not create and is_absent(url):
+        name = without_options(read_url(url))
+        raise FileNotFoundError(f"store {name} doesn't exist; varts experiment create makes it")
+    store = Store(url)
+    if store.memory:
+        raise ValueError(f"store must outlast this command, got {store.name}")
+    return store
+
+
+def is_absent(url: str) -> bool:
+    """Whether the URL is that of a file that doesn't exist."""
+    file = None if is_service(url) else file_of(read_url(url))
+    return file is not None and not file.exists()
+
+
+def open_experiment(name: str, url: str, deadline: str = DEADLINE) -> Experiment:
+    """Open an existing experiment, in a database or behind a service.
+
+    Behind a service it is a RemoteExperiment, which has the same verbs. Only then is the client
+    imported. The deadline is how long a call to a service may take.
+    """
+    if is_service(url):
+        return cast("Experiment", varts.open(name, store=url, deadline=deadline))
+    store = open_store(url)
+    names = store.names()
+    if names and name not in names:
+        raise UnknownExperiment(unknown("experiment", name, names))
+    return open_in_store(name, store=store)
+
+
+def state_of(exp: Experiment) -> State:
+    """Return the state of an experiment as of the last call: configuration, version and so on."""
+    either: Any = exp
+    return either.state if isinstance(exp, Experiment) else either.look()  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated, Any, Literal
 
@@ -10,36 +11,33 @@ from rich.table import Table
 
 import varts
 from varts._validation import check_file
-from varts.cli.app import FilePath, Separator, app, cell, say, show
-from varts.cli.features import read_features
+from varts.cli.app import cell, print_json, say, show
+from varts.cli.flags import USUAL_LOG, FilePath, Json, LogFlags, OneExperiment, read_features
 
 GROUPS_SHOWN = 20
 
 
 def level_of(prior: Any) -> Any:
-    """The prior of the mean at the center, where there are features."""
+    """Return the prior of the mean at the center, if there are features."""
     return prior.level() if isinstance(prior, varts.LinearNormalGamma) else prior
 
 
-@app.command(help_epilogue="")
 def fit(
     history: str | None = None,
     *,
     out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
     method: Literal["likelihood", "moments"] = "likelihood",
-    experiment: str = "experiment",
-    one_experiment: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    arm: str = "arm",
-    reward: str = "reward",
+    log: LogFlags = USUAL_LOG,
+    one_experiment: OneExperiment = False,
     features: str | None = None,
-    group: str | None = None,
+    group_column: str | None = None,
     per_group: Literal["mu", "all"] | None = None,
-    separator: Separator = None,
     held_out: bool = True,
     goal: Literal["max", "min"] = "max",
     horizon: int | None = None,
     plot: FilePath | None = None,
     example: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Estimate a prior from the logs of past experiments.
 
@@ -50,7 +48,8 @@ def fit(
     Example: varts fit history.csv -o prior.json --plot prior.png
 
     Example: varts fit --example > flights.csv &&
-    varts fit flights.csv --experiment route --arm slot --reward early --group slot
+    varts fit flights.csv --experiment-column route --arm-column slot
+    --reward-column early --group-column slot
 
     Example: varts fit history.csv --features country,visits -o prior.json
 
@@ -59,28 +58,20 @@ def fit(
     history
         The file, folder or pattern.
     out
-        Where to write the prior's JSON, for `varts plan`, `varts bound` and study files.
+        The JSON file to write the prior to, for `varts plan`, `varts bound` and study files.
     method
         likelihood (every arm counts), or moments (the paper's, arms with 6 rewards or more).
-    experiment
-        The column that names the experiment.
-    one_experiment
-        There is only one experiment, and no such column.
-    arm
-        The column that names the arm.
-    reward
-        The column of rewards.
     features
-        What rewards may depend on: columns such as country,visits (those that hold numbers alone
-        are numbers, the others categories), or a JSON file that describes them.
-    group
+        The features that rewards may depend on: columns such as country,visits, or a JSON file that
+        describes them. A column that has only numbers is a number, any other a category.
+    group_column
         One prior for each value of this column; name the arm's column for one prior per arm.
     per_group
-        With --group: one mu per group and the rest pooled (the default without features), or all
-        numbers per group (the only way with features).
+        With --group-column: one mu per group and the rest pooled (the default without features), or
+        all numbers per group (the only way with features).
     held_out
-        Try the prior on arms that were held out, VarTS with it against VarTS without one; with
-        features, how well it foresees their rewards.
+        Try the prior on held-out arms: VarTS with the prior against VarTS without one; with
+        features, how well it predicts their rewards.
     goal
         For that trial: max if a higher reward is better, min if a lower one is.
     horizon
@@ -108,15 +99,12 @@ def fit(
         history,
         features=None if features is None else read_features(features),
         method=method,
-        groups=group,
+        groups=group_column,
         per_group=per_group,
-        experiment=None if one_experiment else experiment,
-        arm=arm,
-        reward=reward,
         held_out=held_out,
         goal=goal,
         horizon=horizon,
-        separator=separator,
+        **(log.named() | ({"experiment": None} if one_experiment else {})),
     )
     if out is not None:  # files first: `varts fit ... | head` writes them too
         made.save(out)
@@ -124,8 +112,11 @@ def fit(
         drawing, axes = plotting.figure(3, height=3.4)
         made.plot(axes)
         plotting.save_figure(drawing, plot)
+    if as_json:
+        print_json(json.loads(made.to_json()))
+        return
     words = describe_words(made.diagnostics.left_out, made.diagnostics.word)
-    if words:  # before all that was made of the others
+    if words:  # first, so that nobody overlooks it
         say(words, "")
     show(_tabulate_groups(made) if made.groups else _tabulate_shared(made))
     if made.features is not None:
@@ -213,4 +204,4 @@ def _format(value: float) -> str:
 def _print_example() -> None:
     from varts.fitting.history import example_history
 
-    example_history().write_csv(sys.stdout)
+    sys.stdout.write(example_history().write_csv())

@@ -1,4 +1,4 @@
-"""Before an experiment, on the command line: plan."""
+"""Plan an experiment on the command line."""
 
 from __future__ import annotations
 
@@ -12,35 +12,32 @@ from cyclopts import Parameter
 import varts
 from varts._progress import show_progress
 from varts._validation import integer, make_folder, real
-from varts.cli.app import (
+from varts.cli.app import print_json, say
+from varts.cli.flags import (
+    USUAL_LOG,
     ArmGroups,
     FilePath,
+    Json,
     Lines,
-    Separator,
+    LogFlags,
     Whole,
-    app,
     parse_integer,
     parse_prior,
     prior_file,
     read_arm_groups,
+    read_features,
     read_lines,
-    say,
 )
-from varts.cli.features import read_features
 
-NEARLY_ALL = 0.95  # of the experiments: one in 20 takes longer to be certain
+NEARLY_ALL = 0.95  # of the experiments; one in 20 takes longer
 
 
-@app.command(help_epilogue="")
 def plan(
     prior: str | None = None,
     *,
     from_history: str | None = None,
     only: str | None = None,
-    experiment_column: str | None = None,
-    arm_column: str = "arm",
-    reward_column: str = "reward",
-    separator: Separator = None,
+    log: LogFlags = USUAL_LOG,
     arms: str | None = None,
     arm: Annotated[list[str] | None, Parameter(negative=())] = None,
     arms_file: Lines | None = None,
@@ -61,13 +58,13 @@ def plan(
     followed: Whole | None = None,
     seed: Whole = 0,
     out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
-    to_json: Annotated[bool, Parameter(name="--json", negative=(), show_default=False)] = False,
+    as_json: Json = False,
     threads: Whole | None = None,
 ) -> None:
-    """What to expect of an experiment before it starts, simulated from its prior.
+    """Simulate an experiment from its prior, to see what to expect before it starts.
 
-    Prints regret and reward of VarTS, other policies and an even split, how sure one may be of the
-    best arm and when, the paper's bound, and what a wrong prior would cost.
+    Prints the regret and reward of VarTS, other policies and an even split, how soon P(best) gets
+    high, the paper's bound, and the cost of a wrong prior.
 
     Example: varts plan prior.json --arms 10 --horizon 2000 --out plan
 
@@ -85,25 +82,19 @@ def plan(
     ----------
     prior
         A prior's JSON file (`varts fit` writes one), or its numbers:
-        mu=..,kappa=..,alpha=..,beta=..; may be left out with --from-history.
+        mu=..,kappa=..,alpha=..,beta=... You can leave it out with --from-history.
     from_history
-        A log (as varts fit takes it, one row per reward): also plan on its rewards as they are, and
-        say where the prior's answer differs. The arms are those of the log; without a prior, it is
-        fitted to the log.
+        A log, in the same form as for varts fit, with one row per reward. Also simulates with its
+        rewards as they are, and reports where the prior's answer differs. The arms are those of the
+        log. Without a prior, one is fitted to the log.
     only
-        With --from-history: the experiment to take, if the log has several; a prior that is
-        fitted is fitted to all.
-    experiment_column
-        With --from-history: the column that names the experiment; "experiment" if there is one.
-    arm_column
-        With --from-history: the column that names the arm.
-    reward_column
-        With --from-history: the column of rewards.
+        With --from-history: the experiment to use, if the log has several. The prior is fitted to
+        all of them.
     arms
-        The number of arms, or their names with commas between; not needed when the prior has an
-        entry per arm.
+        The number of arms, or their names separated by commas. Not needed if the prior has an entry
+        per arm.
     arm
-        The name of an arm, which may have a comma in it; one flag for each arm.
+        The name of an arm, which may contain a comma. Repeat the flag for each arm.
     arms_file
         A file with the name of an arm on each line; - is standard input.
     horizon
@@ -111,41 +102,40 @@ def plan(
     goal
         max if a higher reward is better, min if a lower one is.
     drift
-        Also compare half-lives for arms that change: steps=2000 if their means are drawn anew about
-        every 2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they
-        wander by 0.02 a round.
+        Also compare half-lives for arms that change: steps=2000 if their means jump about every
+        2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they change by
+        about 0.02 per round.
     contexts
-        A table of contexts, with a column per feature, for a prior with features: is it worth to
-        choose arms by context, and from how many rounds on? Answers that and nothing else.
+        A table of contexts with a column per feature, for a prior with features. Answers one
+        question and nothing else: is it worth choosing arms by context, and after how many rounds?
     features
-        With --contexts: what a context has, as varts fit takes it; by default as the prior's file
-        says.
+        With --contexts: the features, in the same form as for varts fit. By default those in the
+        prior's file.
     aim
         best also compares how soon an even split, VarTS, T3C and Sequential Halving find the best
-        arm, how often they are wrong, and what they cost until then.
+        arm, how often they are wrong, and how much that costs.
     error
-        With --aim best: the chance of ever naming an arm that is not the best; 0.05 by default.
+        With --aim best: the probability of ever naming a wrong arm; 0.05 by default.
     until_loss
-        Also find the round from which on VarTS loses less than this per round on average.
+        Also find the round after which VarTS loses less than this per round on average.
     until_sure
         Also find the rounds until P(best) of some arm reaches this, for VarTS and an even split.
     until_error
-        Also find the rounds until one arm is the best for certain, with at most this error however
-        often one looks, in --share and in 19 of 20 experiments, for VarTS and an even split.
+        Also find the rounds until all arms but one are ruled out, in --share and in 19 of 20
+        experiments, for VarTS and an even split. The probability of a wrong arm is at most this, no
+        matter how often you look.
     share
-        With --until-sure and --until-error: the share of experiments that have to get there.
+        With --until-sure and --until-error: the share of experiments that must get there.
     limit
         The most rounds that --aim best, --until-loss, --until-sure and --until-error simulate.
     runs
-        How many experiments to simulate.
+        The number of experiments to simulate.
     followed
-        In how many of them P(best) is followed; by default 240, fewer with more than 100 arms.
+        The number of them whose P(best) is followed; by default 240, fewer with over 100 arms.
     seed
-        Same seed, same numbers, on any number of threads.
+        The same seed gives the same numbers, on any number of threads.
     out
-        Folder for the tables, the figure and plan.json; nothing is written without it.
-    to_json
-        Print JSON instead of text.
+        A folder for the tables, the figure and plan.json. Without it, nothing is written.
     threads
         Threads to use; all cores by default.
     """
@@ -168,13 +158,15 @@ def plan(
         for flag, value in wrong.items():
             if value is not None:
                 raise ValueError(f"--{flag} must be left out with --contexts, got both")
+        for flag in log.typed():
+            if flag.endswith("-column"):
+                raise ValueError(f"{flag} must be left out with --contexts, got both")
         sizes = {"horizon": horizon, "runs": runs, "seed": seed, "threads": threads}
-        _plan_context(prior, contexts, features, names, goal, sizes, to_json)
+        _plan_context(prior, contexts, features, log, names, goal, sizes, as_json)
         return
     if features is not None:
         raise ValueError("--features must be given together with --contexts, got it alone")
-    columns = {"experiment": experiment_column, "arm": arm_column, "reward": reward_column}
-    source, rewards = _read_sources(prior, from_history, only, columns, separator)
+    source, rewards = _read_sources(prior, from_history, only, log)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
@@ -212,19 +204,22 @@ def plan(
                     needed.append(found)
                     if found.rounds is None:  # nor will more experiments get there
                         break
-    if to_json:
+    if as_json:
         body: dict[str, Any] = json.loads(made.to_json())
-        print(json.dumps({**body, "rounds_needed": [asdict(one) for one in needed]}))
+        if rewards is not None:
+            left_out = {"rows": rewards.rows, "left_out": rewards.left_out}
+            body["history"] = {**left_out, "not_a_number": rewards.word}
+        print_json({**body, "rounds_needed": [asdict(one) for one in needed]})
     else:
         words = "" if rewards is None else describe_words(rewards.left_out, rewards.word)
-        if words:  # before all that was made of the others
+        if words:  # first, so that nobody overlooks it
             say(words, "")
         say(*str(made).split("\n"))
         if needed:
             say("", "how many rounds it takes", *(f"  {one}" for one in needed))
     if out is not None:
         files = made.save(out)
-        if not to_json:
+        if not as_json:
             say("", f"written: {' '.join(str(path) for path in files)}")
 
 
@@ -232,12 +227,13 @@ def _plan_context(
     prior: str | None,
     contexts: str,
     features: str | None,
+    log: LogFlags,
     arms: Any,
     goal: str,
     sizes: dict[str, Any],
-    to_json: bool,
+    as_json: bool,
 ) -> None:
-    """What choosing by context is worth, for a prior with features."""
+    """Plan with contexts, for a prior with features."""
     from varts.fitting.contexts import find_contexts
 
     if prior is None:
@@ -246,50 +242,42 @@ def _plan_context(
     described = prior if features is None else features
     if features is None and not str(prior).lower().endswith(".json"):
         raise ValueError("--features must be given with a prior that is not a file, got none")
-    found, rows = find_contexts(contexts, read_features(described))
+    found, rows = find_contexts(contexts, read_features(described), log.checked())
     with show_progress(True) as bar:
         made = varts.plan_context(
             given, rows, arms, features=found, goal=goal, progress=bar, **sizes
         )
-    print(made.to_json()) if to_json else say(*str(made).split("\n"))
+    if as_json:
+        print_json(json.loads(made.to_json()))
+    else:
+        say(*str(made).split("\n"))
 
 
 def _read_sources(
-    prior: str | None,
-    log: str | None,
-    only: str | None,
-    columns: dict[str, Any],
-    separator: str | None,
+    prior: str | None, history: str | None, only: str | None, log: LogFlags
 ) -> tuple[Any, varts.EmpiricalBandit | None]:
     """The prior and the recorded rewards, at least one of them."""
-    if log is None:
-        given = [f"--{name}-column" for name, value in columns.items() if value not in (None, name)]
-        given += [
-            flag
-            for flag, value in (("--only", only), ("--separator", separator))
-            if value is not None
-        ]
-        for flag in given:
+    if history is None:
+        for flag in [*log.typed(), *(["--only"] if only is not None else [])]:
             raise ValueError(f"{flag} must be given together with --from-history, got it alone")
         if prior is None:
             raise ValueError("prior must be given, or a log with --from-history, got neither")
         return _read_prior(prior), None
-    rewards = varts.EmpiricalBandit(log, only=only, separator=separator, **columns)
+    rewards = varts.EmpiricalBandit(history, only=only, **log.named())
     if prior is not None:
         return _read_prior(prior), rewards
     if only is None:
         return None, rewards
-    columns["experiment"] = columns["experiment"] or "experiment"
-    return varts.fit_prior(log, progress=False, separator=separator, **columns), rewards
+    return varts.fit_prior(history, progress=False, **log.named()), rewards
 
 
 def _read_prior(text: str) -> Any:
-    """A file as its path: the notes of a fit stand in it beside the prior."""
+    """Return a file as its path, because it has the notes of the fit, too."""
     return prior_file(text) or parse_prior(text)
 
 
 def _parse_arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:
-    """The number of arms, or their names: a text that reads as a number is one."""
+    """Return the number of arms, or their names."""
     listed = read_lines("--arm and --arms-file", typed, file)
     if text is None:
         return listed

@@ -1,6 +1,8 @@
 """A file of rewards for `varts experiment reward`: read line by line, recorded in batches.
 
-A line that cannot be used is refused by itself, with its number; the others count.
+A line that can't be used is refused by itself, with its number; the others count. A number in
+another format, such as 12,5 among 12.5, refuses the whole file: the numbers that can be read may be
+wrong, too.
 """
 
 from __future__ import annotations
@@ -11,14 +13,23 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from varts._separators import check_separator, find_separator
 from varts._text import unquote_formula
+from varts._text_format import (
+    MARKS,
+    PLAIN,
+    UTF_8,
+    TextFormat,
+    find_separator,
+    is_like_a_number,
+    parse_number,
+    refuse_number,
+)
 from varts._validation import abbreviate, unknown
 from varts.live import Experiment
 
@@ -29,7 +40,7 @@ STANDARD_INPUT = "-"
 
 
 class Line(NamedTuple):
-    """A reward as a file has it; `problem` says why it cannot be one."""
+    """A reward in a file; `problem` says why it can't be used."""
 
     number: int
     id: Any = None
@@ -38,19 +49,24 @@ class Line(NamedTuple):
     key: Any = None
     problem: str | None = None
 
+    def numbers(self, columns: ColumnNames) -> Iterator[tuple[str, Any]]:
+        """Its numbers, each with its column."""
+        yield columns.reward, self.reward
+        yield from self.metrics.items()
+
 
 class ColumnNames(NamedTuple):
-    """Where a file has what; `key` is None unless its rewards are parts."""
+    """The columns of a file; `key` is None unless its rewards are parts."""
 
     id: str
     reward: str
     key: str | None
-    metrics: Sequence[str]  # as many of these as it has
+    metrics: Sequence[str]  # those of them that the file has
 
 
 @dataclass
 class Outcome:
-    """What came of the lines of a file."""
+    """The outcome of all lines of a file."""
 
     applied: int = 0
     duplicates: int = 0
@@ -73,8 +89,60 @@ class Outcome:
         return [*lines, f"and {more:,} more"] if more else lines
 
 
-def record_file(exp: Experiment, lines: Iterable[Line]) -> Outcome:
-    """Record the rewards of all lines that can be used, each once."""
+def record_file(
+    exp: Experiment, file: Path, columns: ColumnNames, text: TextFormat = PLAIN
+) -> Outcome:
+    """Record the rewards of a file, each once.
+
+    A regular file is read twice, so that it is refused before anything is recorded. A stream is
+    refused at the first number in another format; what came before is recorded.
+    """
+    if file.is_file():
+        with open_lines(file, columns, text) as lines:
+            check_numbers(file, columns, lines, text.decimal)
+    with open_lines(file, columns, text) as lines:
+        return record_lines(exp, _checked(file, columns, lines, text.decimal))
+
+
+def check_numbers(file: Path, columns: ColumnNames, lines: Iterable[Line], decimal: str) -> None:
+    """Refuse a file with a number that can't be read, and say what to do."""
+    wrong: tuple[str, str, int] | None = None
+    other_fits = _format(file) != "NDJSON"  # JSON has its own decimal mark
+    for line in lines:
+        for name, value in line.numbers(columns):
+            if isinstance(value, str) and is_like_a_number(value):
+                wrong = wrong or (name, value, line.number)
+                other_fits = other_fits and parse_number(value, _other(decimal)) is not None
+            elif isinstance(value, float):  # only this mark reads 12.5, both read 12
+                other_fits = other_fits and value.is_integer()
+    if wrong is not None:
+        raise ValueError(_refusal(file, *wrong, decimal, other_fits))
+
+
+def _checked(
+    file: Path, columns: ColumnNames, lines: Iterable[Line], decimal: str
+) -> Iterator[Line]:
+    """Yield lines until one has a number that can't be read."""
+    for line in lines:
+        for name, value in line.numbers(columns):
+            if isinstance(value, str) and is_like_a_number(value):
+                before = "; batches before this line are recorded, and lines count only once"
+                raise ValueError(_refusal(file, name, value, line.number, decimal, False) + before)
+        yield line
+
+
+def _refusal(file: Path, name: str, value: str, number: int, decimal: str, other_fits: bool) -> str:
+    where = "standard input" if str(file) == STANDARD_INPUT else str(file)
+    what = f"column {name!r} of {where}"
+    return refuse_number(what, value, f"line {number:,}", decimal, other_fits)
+
+
+def _other(decimal: str) -> str:
+    return MARKS[decimal == "."]
+
+
+def record_lines(exp: Experiment, lines: Iterable[Line]) -> Outcome:
+    """Record the rewards of all lines that can be used."""
     outcome, rest = Outcome(), iter(lines)
     while batch := list(islice(rest, LINES_PER_BATCH)):
         usable = [line for line in batch if line.problem is None]
@@ -92,31 +160,29 @@ def record_file(exp: Experiment, lines: Iterable[Line]) -> Outcome:
 
 
 @contextmanager
-def open_lines(file: Path, columns: ColumnNames, separator: str | None) -> Iterator[Iterator[Line]]:
-    """The lines of a CSV, TSV or NDJSON file; - is standard input, whose format shows."""
-    separator = None if separator is None else check_separator(separator)
+def open_lines(file: Path, columns: ColumnNames, text: TextFormat) -> Iterator[Iterator[Line]]:
+    """Open a CSV, TSV or NDJSON file and read its lines; - is standard input, of either format."""
     form = None if str(file) == STANDARD_INPUT else _format(file)
-    with _open_text(file) as text:
-        first = text.readline()
+    with _open_text(file, text.encoding) as opened:
+        first = opened.readline()
         if not first.strip():
             raise ValueError("--file must begin with a line of column names or an object, got none")
         if form is None:
             form = "NDJSON" if first.lstrip().startswith("{") else "CSV"
-        if form == "NDJSON" and separator is not None:
-            raise ValueError(f"--separator must be left out for NDJSON, got {separator!r}")
+        if form == "NDJSON" and text._replace(encoding=PLAIN.encoding) != PLAIN:
+            flag = "--separator" if text.separator is not None else "--decimal"
+            raise ValueError(f"{flag} must be left out for NDJSON, which has its own")
         if form == "NDJSON":
-            yield _read_objects(chain([first], text), columns)
+            yield _read_objects(chain([first], opened), columns)
             return
-        between = separator or ("\t" if form == "TSV" else find_separator(first))
-        yield _read_cells(chain([first], text), between, columns)
+        between = text.separator or ("\t" if form == "TSV" else find_separator(first))
+        yield _read_cells(chain([first], opened), between, columns, text.decimal)
 
 
-def read_number(text: Any) -> Any:
-    """A reward that was typed, as a number; a word stays one, to be refused as any other value."""
-    if isinstance(text, str):
-        with suppress(ValueError):
-            return float(text)
-    return text
+def read_number(text: Any, decimal: str = ".") -> Any:
+    """Return the number that was typed; a word stays a word, to be refused like any other value."""
+    number = parse_number(text, decimal) if isinstance(text, str) else None
+    return text if number is None else number
 
 
 def _format(file: Path) -> str:
@@ -128,22 +194,32 @@ def _format(file: Path) -> str:
 
 
 @contextmanager
-def _open_text(file: Path) -> Iterator[TextIO]:
-    """Bytes that are no UTF-8 are kept apart, so that only the lines they are on are refused."""
-    how: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
-    if str(file) == STANDARD_INPUT:
-        text = io.TextIOWrapper(sys.stdin.buffer, **how)
-        yield text
-        text.detach()  # or it would close standard input, which is not ours
-    elif file.name.lower().endswith(".gz"):
-        with gzip.open(file, "rt", **how) as text:
+def _open_text(file: Path, encoding: str) -> Iterator[TextIO]:
+    """Open a file as text.
+
+    Bytes that aren't UTF-8 are kept apart, so that only their lines are refused.
+    """
+    how: dict[str, Any] = {"encoding": encoding, "newline": ""}
+    if encoding == UTF_8:
+        how = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
+    try:
+        if str(file) == STANDARD_INPUT:
+            text = io.TextIOWrapper(sys.stdin.buffer, **how)
             yield text
-    else:
-        with file.open(**how) as text:
-            yield text
+            text.detach()  # or it would close standard input, which is not ours
+        elif file.name.lower().endswith(".gz"):
+            with gzip.open(file, "rt", **how) as text:
+                yield text
+        else:
+            with file.open(**how) as text:
+                yield text
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} must be text in the encoding {encoding}, got: {error}") from None
 
 
-def _read_cells(text: Iterable[str], separator: str, columns: ColumnNames) -> Iterator[Line]:
+def _read_cells(
+    text: Iterable[str], separator: str, columns: ColumnNames, decimal: str
+) -> Iterator[Line]:
     rows = csv.reader(text, delimiter=separator, strict=True)
     try:
         header = [name.strip() for name in next(rows, [])]
@@ -168,11 +244,11 @@ def _read_cells(text: Iterable[str], separator: str, columns: ColumnNames) -> It
             yield Line(
                 rows.line_num,
                 unquote_formula(row[at]),
-                read_number(row[to].strip()),
-                {name: read_number(text) for name, text in cells.items() if text},
+                read_number(row[to].strip(), decimal),
+                {name: read_number(text, decimal) for name, text in cells.items() if text},
                 None if part is None else unquote_formula(row[part]),
             )
-        elif row:  # an empty line is none
+        elif row:  # an empty line doesn't count
             problem = f"line must have {len(header)} cells, as the first has, got {len(row)}"
             yield Line(rows.line_num, problem=problem)
 

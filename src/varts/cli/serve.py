@@ -1,18 +1,14 @@
-"""The HTTP service on the command line: serve, token."""
+"""The HTTP service on the command line: serve."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from varts._validation import real
-from varts.cli.app import FilePath, Whole
 from varts.cli.experiment_flags import STORE, Url
-from varts.live.arguments import seconds
+from varts.cli.flags import FilePath, Whole
 
 NOTES = """\
 One process is enough: requests that arrive together share a transaction, and
@@ -29,16 +25,7 @@ Examples:
     varts serve --host 0.0.0.0 --token-file tokens.toml --store-file store-url \\
         --public-url https://varts.example.com --log json
 """
-EXAMPLES = """\
-Examples:
-
-    varts token new shop --scopes decide,reward >> tokens.toml
-    varts token new board --scopes read --expires 90d >> tokens.toml
-    varts token new page --scopes decide --public \\
-        --origin https://shop.example >> tokens.toml
-"""
 serve = App(name="serve", help_epilogue=NOTES)
-token = App(name="token", help_epilogue=EXAMPLES)
 MISSING = "varts serve needs the extra serve: pip install 'varts[serve]'"
 
 
@@ -176,58 +163,3 @@ def serve_store(
                 webhook_state=webhook_state,
             )
         )
-
-
-@token.command
-def new(
-    name: str,
-    /,
-    *,
-    scopes: str,
-    experiments: str = "*",
-    expires: str | None = None,
-    rate: float | None = None,
-    public: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    origin: Annotated[list[str] | None, Parameter(negative=())] = None,
-) -> None:
-    """Make a token: its entry for the token file on standard output, itself on standard error.
-
-    The file has a hash of it; the token itself is shown this once.
-
-    Parameters
-    ----------
-    name
-        What logs call it.
-    scopes
-        Some of read, decide, reward and admin, with commas; admin has all of them.
-    experiments
-        Patterns of the experiments that it is for, with commas.
-    expires
-        When it ends, such as 90d.
-    rate
-        How many requests a second it may make (10,000; a public one 10 from each address).
-    public
-        It will be in a web page: it decides with ids that the service makes, and rewards with the
-        receipts of those decisions.
-    origin
-        A site whose pages may use it, such as https://shop.example; may be repeated.
-    """
-    from varts.serve.tokens import new_token
-
-    options: dict[str, object] = {"experiments": _split(experiments), "public": public}
-    if expires is not None:
-        lasts = real("expires", seconds("expires", expires), above=0, at_most=1e10)
-        now = datetime.now(UTC).replace(microsecond=0)
-        options["expires"] = now + timedelta(seconds=lasts)
-    if rate is not None:
-        options["rate"] = rate
-    if origin is not None:
-        options["origins"] = tuple(origin)
-    secret, made = new_token(name, _split(scopes), **options)
-    print(made.to_toml())
-    sys.stdout.flush()
-    print(f"varts: token {secret}", file=sys.stderr)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ import varts
 from varts._files import write_csv
 from varts._validation import make_folder, unknown
 from varts.cli import stop
-from varts.cli.app import FilePath, Whole, app, cell, parse_prior, say, show
+from varts.cli.app import cell, print_json, say, show
+from varts.cli.flags import FilePath, Json, Whole, parse_prior
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from varts.simulation.sweep import Setting
 
 
-@app.command(help_epilogue="")
 def reproduce(
     *,
     figure: Literal["1", "2", "all"] = "all",
@@ -34,6 +35,7 @@ def reproduce(
     out: Annotated[FilePath, Parameter(name=["--out", "-o"])] = Path("results"),
     threads: Whole | None = None,
     bound: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Regenerate the paper's figures 1 and 2 and check its claims.
 
@@ -63,6 +65,12 @@ def reproduce(
     made = varts.paper.reproduce.reproduce(
         figure, runs, horizon, seed, out, threads, bound, progress=True
     )
+    if as_json:
+        for claim in made.claims:
+            print_json({"verdict": claim.verdict, "where": claim.where, "claim": claim.text})
+        if made.interrupted:
+            stop("the files hold the runs that were complete", as_json)
+        return
     table = Table("verdict", "where", "claim", box=None, pad_edge=False)
     for claim in made.claims:
         colour = "green" if claim.reproduced else "yellow"
@@ -73,7 +81,6 @@ def reproduce(
         stop("the files hold the runs that were complete")
 
 
-@app.command(help_epilogue="")
 def simulate(
     study: FilePath | None = None,
     *,
@@ -85,6 +92,7 @@ def simulate(
     threads: Whole | None = None,
     scheduler: str | None = None,
     against: str | None = None,
+    as_json: Json = False,
 ) -> None:
     """Run a study described in a TOML file and write its table, curves and figure.
 
@@ -118,7 +126,7 @@ def simulate(
     from varts.simulation import study_file
 
     if example:
-        print(study_file.EXAMPLE, end="")
+        sys.stdout.write(study_file.EXAMPLE)
         return
     if study is None:
         raise ValueError("study must be a TOML file, got none; --example prints one to start from")
@@ -136,12 +144,14 @@ def simulate(
     with _cluster(scheduler) as client:
         options = {"threads": threads, "progress": True, "executor": client}
         if settings[0].values:
-            _show_sweep(settings, folder, against, options)
+            _show_sweep(settings, folder, against, options, as_json)
         else:
-            _show_study(settings[0], folder, against, options)
+            _show_study(settings[0], folder, against, options, as_json)
 
 
-def _show_study(asked: Setting, folder: Path, against: str | None, options: Any) -> None:
+def _show_study(
+    asked: Setting, folder: Path, against: str | None, options: Any, as_json: bool
+) -> None:
     """Play one study, write its files and print its table."""
     from varts import plotting
     from varts.fitting.aggregate import describe_left_out
@@ -155,15 +165,20 @@ def _show_study(asked: Setting, folder: Path, against: str | None, options: Any)
     made, (ax,) = plotting.figure(height=3.6, width=5.6)
     result.plot(ax, title=f"{problem!r}, {result.runs} runs")
     plotting.save(made, folder / "regret")
-    show(_table(summary, [], against or result.labels[0]))
-    say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
-    if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
-        say(describe_left_out(problem.left_out, problem.rows, problem.word))
+    if as_json:
+        _print_rows(summary)
+    else:
+        show(_table(summary, [], against or result.labels[0]))
+        say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
+        if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
+            say(describe_left_out(problem.left_out, problem.rows, problem.word))
     if result.interrupted:
-        stop("the results are of the runs that were complete")
+        stop("the results are of the runs that were complete", as_json)
 
 
-def _show_sweep(settings: list[Setting], folder: Path, against: str | None, options: Any) -> None:
+def _show_sweep(
+    settings: list[Setting], folder: Path, against: str | None, options: Any, as_json: bool
+) -> None:
     """Play a study for every setting, keep them, and print one table."""
     from varts.simulation.sweep import play_settings
 
@@ -172,10 +187,20 @@ def _show_sweep(settings: list[Setting], folder: Path, against: str | None, opti
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
     first = against or result.studies[0].labels[0]
-    show(_table(summary, list(settings[0].values), first))
-    say("", f"{len(result)} settings; written to {folder}")
+    if as_json:
+        _print_rows(summary)
+    else:
+        show(_table(summary, list(settings[0].values), first))
+        say("", f"{len(result)} settings; written to {folder}")
     if result.interrupted:
-        stop(f"{len(result)} of {result.asked} settings are complete; the same command goes on")
+        done = f"{len(result)} of {result.asked} settings are complete; the same command goes on"
+        stop(done, as_json)
+
+
+def _print_rows(table: pl.DataFrame) -> None:
+    """Print a table as JSON, a line per row."""
+    for row in table.iter_rows(named=True):
+        print_json(row)
 
 
 def _table(summary: pl.DataFrame, axes: list[str], first: str) -> Table:
@@ -201,7 +226,6 @@ def _table(summary: pl.DataFrame, axes: list[str], first: str) -> Table:
     return table
 
 
-@app.command(help_epilogue="")
 def bound(
     prior: str,
     *,
@@ -209,6 +233,7 @@ def bound(
     arms: Whole | None = None,
     sigma: float | None = None,
     delta: float | None = None,
+    as_json: Json = False,
 ) -> None:
     """The paper's regret bounds: Theorem 2 (needs alpha > 1), or 1 for known variances.
 
@@ -235,18 +260,24 @@ def bound(
         if sigma is None:
             raise ValueError("sigma must be given with a Normal prior (Theorem 1), got none")
         value = varts.bounds.theorem1(made, sigma, horizon, delta)
+        if as_json:
+            print_json({"theorem": 1, "regret": value, "horizon": horizon, "arms": made.K})
+            return
         say(f"Theorem 1: regret <= {value:.2f} after {horizon} rounds, {made.K} arms")
         return
     if sigma is not None:
         raise ValueError(f"sigma must be left out with a NormalGamma prior, got {sigma}")
     value = varts.bounds.theorem2(made, horizon, delta)
     corrected = varts.bounds.theorem2(made, horizon, delta, corrected=True)
+    if as_json:
+        values = {"regret": value, "corrected": corrected}
+        print_json({"theorem": 2, **values, "horizon": horizon, "arms": made.K})
+        return
     say(f"Theorem 2: regret <= {value:.2f} after {horizon} rounds, {made.K} arms (as printed)")
     say(f"           regret <= {corrected:.2f} with the proof's lost factor restored")
 
 
-@app.command(help_epilogue="")
-def policies() -> None:
+def policies(*, as_json: Json = False) -> None:
     """List every policy: its label, its options with their defaults, and what it is.
 
     Example: varts policies
@@ -260,8 +291,12 @@ def policies() -> None:
             for name, option in options_of(kind).items()
         ]
         first = (inspect.getdoc(kind) or "").partition("\n")[0]
+        if as_json:
+            print_json({"label": label, "options": options, "what": first})
+            continue
         table.add_row(label, ", ".join(options) or "-", first)
-    show(table)
+    if not as_json:
+        show(table)
 
 
 def _cluster(scheduler: str | None) -> Any:

@@ -8,6 +8,7 @@ connection, blocking or in an event loop.
 
 from varts.client.errors import MalformedResponse, NotAllowed, UnknownToken
 from varts.client.experiment import AsyncExperiment, RemoteExperiment, open_async
+from varts.client.listing import list_experiments
 
 __all__ = [
     "AsyncExperiment",
@@ -15,5 +16,6 @@ __all__ = [
     "NotAllowed",
     "RemoteExperiment",
     "UnknownToken",
+    "list_experiments",
     "open_async",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 
 from varts._intervals import CONFIDENCE
+from varts._text_format import check_format
 from varts._validation import Floats, real
 from varts.anytime import burn_in
 from varts.checks.decisions import NOTED_MISSING, SMALL_PROBABILITY
@@ -44,8 +45,13 @@ def evaluate(
     reward: str | None = None,
     probability: str = "probability",
     unit: str = "unit",
+    experiment: str | None = None,
+    only: str | None = None,
     chances: Mapping[str, str] | None = None,
     features: FeaturesLike | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> Evaluation:
     """Estimate what another policy would have earned, from the log of one experiment.
 
@@ -67,9 +73,15 @@ def evaluate(
         reward: The column of rewards; by default `value` if it exists, else `reward`.
         probability: The column of the chosen arm's probability.
         unit: The column that names the unit (user, session) of a decision, if there is one.
+        experiment: The column that names the experiment; by default `experiment`, if it exists.
+        only: In a log of several experiments: the experiment to use.
         chances: For every arm the column of its probability, if the log has them all.
         features: The columns of the contexts: a `Features`, kinds by name, or the names of columns.
             The doubly robust estimate then uses a regression per arm.
+        separator: The separator of CSV files; detected by default.
+        decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written
+            differently are refused, not guessed.
+        encoding: The encoding of CSV files, such as "latin-1"; UTF-8 by default.
 
     Returns:
         The estimates, the means of all arms, and notes on what makes them doubtful. `print` it.
@@ -91,8 +103,11 @@ def evaluate(
         reward=reward,
         probability=probability,
         unit=unit,
+        experiment=experiment,
+        only=only,
         chances=chances,
         features=features,
+        text=check_format(separator, decimal, encoding),
     )
     return evaluate_decisions(name, decisions, policy, against, level)
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from varts._text import printable
+from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, unknown
 from varts.checks.log import read_column
 from varts.checks.tally import FALLBACK
 from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
 from varts.features import Features
 from varts.fitting.aggregate import parse_names, select_rewards
-from varts.fitting.cells import is_text, parse_numbers
+from varts.fitting.cells import check_numbers, is_text, parse_numbers, parse_text
 from varts.fitting.columns import Columns
 from varts.fitting.contexts import (
     LOST,
@@ -27,7 +27,8 @@ from varts.fitting.contexts import (
     read_contexts,
     select_contexts,
 )
-from varts.fitting.sources import Source, Table, find_tables
+from varts.fitting.rewards import take_experiment
+from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 WINNER = "winner"  # the reason of decisions after the end
 NUMBERS = ("version", "settled_version")
@@ -41,24 +42,27 @@ def read_decisions(
     reward: str | None = None,
     probability: str = "probability",
     unit: str = "unit",
+    experiment: str | None = None,
+    only: str | None = None,
     chances: Mapping[str, str] | None = None,
     features: FeaturesLike | None = None,
+    text: TextFormat = PLAIN,
 ) -> Decisions:
     """Read the decisions of a log; see `evaluate` for the arguments."""
-    sources = find_tables(log)
+    sources = find_tables(log, text)
     try:
         found = None if features is None else find_features(features, sources)
         tables = [
-            _select(source, arm, reward, probability, unit, chances or {}, found)
+            _select(source, arm, reward, probability, unit, experiment, chances or {}, found)
             for source in sources
         ]
         table = pl.concat([one.collect() for one in tables], how="diagonal")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = printable(str(error).splitlines()[0])
-        raise ValueError(f"the log cannot be read: {reason}") from None
-    if "experiment" in table.columns and table["experiment"].n_unique() > 1:
-        count = table["experiment"].n_unique()
-        raise ValueError(f"log must be of one experiment, got {count}; filter it first")
+        raise unreadable("the log", error) from None
+    if "experiment" in table.columns:
+        table = take_experiment(table, only)
+    elif only is not None:
+        raise ValueError(f"only must be left out for a log without experiments, got {only!r}")
     return make_decisions(table, None if chances is None else list(chances), found)
 
 
@@ -189,6 +193,7 @@ def _select(
     reward: str | None,
     probability: str,
     unit: str,
+    experiment: str | None,
     chances: Mapping[str, str],
     features: Features | None,
 ) -> pl.LazyFrame:
@@ -199,25 +204,35 @@ def _select(
     needed = [("arm", arm), ("reward", reward), ("probability", probability)]
     if unit != "unit":
         needed.append(("unit", unit))
+    if experiment is not None:
+        needed.append(("experiment", experiment))
     for ours, theirs in (*needed, *(("probability of an arm", one) for one in chances.values())):
         if theirs not in schema:
             raise ValueError(f"{unknown('column', theirs, schema.names())} (for the {ours})")
     columns = Columns(None, arm, reward)
-    more: dict[str, Any] = {"probability": parse_numbers(probability, schema[probability])[1]}
+    check_numbers(source, [reward, probability, *chances.values()])
+    decimal = source.decimal
+    more: dict[str, Any] = {
+        "probability": parse_numbers(probability, schema[probability], decimal)[1]
+    }
     for name in OPTIONAL:
         theirs = unit if name == "unit" else name
         if theirs in schema:
-            read = read_column(name, schema[theirs], source.csv, theirs)
+            read = read_column(name, schema[theirs], source, theirs)
             more |= {} if read is None else {name: read}
     for name in (name for name in NUMBERS if name in schema):
         more[name] = parse_numbers(name, schema[name])[1]
-    for name in ("reason", "settled", "experiment"):
+    for name in ("reason", "settled"):
         if name in schema and is_text(schema[name]):
             text = pl.col(name).cast(pl.String)
             more[name] = pl.when(text != "").then(text)
+    named = experiment or "experiment"
+    if named in schema:
+        more["experiment"] = parse_text(pl.col(named), named, schema[named], source.csv)
     for i, column in enumerate(chances.values()):
-        more[f"chance_{i}"] = parse_numbers(column, schema[column])[1]
+        more[f"chance_{i}"] = parse_numbers(column, schema[column], decimal)[1]
     if features is not None:
-        more |= select_contexts(features, schema, source.csv)
-    table = source.table.select(**columns.select_keys(), **select_rewards(reward, schema), **more)
+        more |= select_contexts(features, source)
+    rewards = select_rewards(reward, schema, decimal)
+    table = source.table.select(**columns.select_keys(), **rewards, **more)
     return table.with_columns(*parse_names(columns, schema, source.csv))

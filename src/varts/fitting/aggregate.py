@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from varts._text import printable
 from varts._validation import abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
-from varts.fitting.cells import parse_numbers, parse_text
+from varts.fitting.cells import check_numbers, parse_numbers, parse_text
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
 from varts.fitting.contexts import ContextTally
 from varts.fitting.sample import RewardSample
+from varts.fitting.sources import Source, unreadable
 
 ROWS_PER_BATCH = 250_000  # like the order of rows, it shows in the last digits of the result
 COUNTS = ("rows", "reward missing", "reward not finite")
@@ -34,8 +34,8 @@ class Aggregate:
 def describe_left_out(left_out: Mapping[str, int], rows: int, word: str | None = None) -> str:
     """How many rows could not be used, and why; empty if all could.
 
-    >>> describe_left_out({"reward missing": 2, "reward not a number": 1}, 1000, "1,5")
-    "left out: 3 of 1,000 rows (1 reward not a number, such as '1,5', 2 reward missing)"
+    >>> describe_left_out({"reward missing": 2, "reward not a number": 1}, 1000, "pending")
+    "left out: 3 of 1,000 rows (1 reward not a number, such as 'pending', 2 reward missing)"
     """
     if not left_out:
         return ""
@@ -46,8 +46,8 @@ def describe_left_out(left_out: Mapping[str, int], rows: int, word: str | None =
 def describe_words(left_out: Mapping[str, int], word: str | None) -> str:
     """How many rewards are no numbers, for those to see first who read what was made of the others.
 
-    >>> describe_words({"reward missing": 2, "reward not a number": 3}, "1,5")
-    "3 rewards are not numbers, such as '1,5', and were left out"
+    >>> describe_words({"reward missing": 2, "reward not a number": 3}, "pending")
+    "3 rewards are not numbers, such as 'pending', and were left out"
     """
     count = left_out.get(WORD, 0)
     if not count:
@@ -58,38 +58,38 @@ def describe_words(left_out: Mapping[str, int], word: str | None) -> str:
 
 
 def reduce_table(
-    table: pl.LazyFrame,
-    columns: Columns,
-    csv: bool = False,
-    contexts: ContextTally | None = None,
+    source: Source, columns: Columns, contexts: ContextTally | None = None
 ) -> Aggregate:
-    """One pass over a table of rewards, or of statistics that were aggregated before; with `csv`,
-    names lose the ' that `quote_formulas` puts before a formula. `contexts` takes the features of
-    every reward, where there are any."""
+    """Reduce a table of rewards, or of statistics that were aggregated before.
+
+    `contexts` takes the features of every reward, where there are any.
+    """
+    table, csv = source.table, source.csv
     try:
         schema = table.collect_schema()
         check_keys(schema, columns)
         if columns.reward in schema:
             names = parse_names(columns, schema, csv)
             if contexts is not None:
-                contexts.open(schema, csv)
-            return _reduce_rewards(table, schema, columns, names, contexts)
+                contexts.open(source)
+            check_numbers(source, [columns.reward])
+            return _reduce_rewards(source, schema, columns, names, contexts)
         if contexts is not None:
             raise ValueError(
                 f"{unknown('column', columns.reward, schema.names())} (for the reward: features "
                 "need a row per reward)"
             )
         if {"n", "mean"} <= set(schema) and {"sd", "m2"} & set(schema):
-            return _reduce_statistics(table, schema, columns, parse_names(columns, schema, csv))
+            check_numbers(source, ["n", "mean", "m2" if "m2" in schema else "sd"])
+            return _reduce_statistics(source, schema, columns, parse_names(columns, schema, csv))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = printable(str(error).splitlines()[0])
-        raise ValueError(f"the history cannot be read: {reason}") from None
+        raise unreadable("the history", error) from None
     lacking = unknown("column", columns.reward, schema.names())
     raise ValueError(f"{lacking} (for the reward; or n, mean and sd or m2)")
 
 
 def _reduce_rewards(
-    table: pl.LazyFrame,
+    source: Source,
     schema: pl.Schema,
     columns: Columns,
     names: list[pl.Expr],
@@ -103,7 +103,8 @@ def _reduce_rewards(
     mean, an arm of equal rewards has no spread at all, and the other arms' rewards do not matter.
     """
     more = {} if contexts is None else contexts.columns
-    rows = table.select(**columns.select_keys(), **select_rewards(columns.reward, schema), **more)
+    rewards = select_rewards(columns.reward, schema, source.decimal)
+    rows = source.table.select(**columns.select_keys(), **rewards, **more)
     rows = rows.with_columns(FINITE)
     keys = list(columns.keys)
     batches: list[pl.DataFrame] = []
@@ -143,9 +144,9 @@ def find_word(rows: pl.LazyFrame) -> str | None:
     return found.item() if found.height else None
 
 
-def select_rewards(name: str, schema: pl.Schema) -> dict[str, pl.Expr]:
+def select_rewards(name: str, schema: pl.Schema, decimal: str = ".") -> dict[str, pl.Expr]:
     """A column of rewards as it is, null where nothing is given, and as numbers."""
-    given, number = parse_numbers(name, schema[name])
+    given, number = parse_numbers(name, schema[name], decimal)
     return {"given": given, "value": number}
 
 
@@ -180,11 +181,13 @@ def reduce_batch(batch: pl.DataFrame, keys: list[str], *more: pl.Expr) -> pl.Dat
 
 
 def _reduce_statistics(
-    table: pl.LazyFrame, schema: pl.Schema, columns: Columns, names: list[pl.Expr]
+    source: Source, schema: pl.Schema, columns: Columns, names: list[pl.Expr]
 ) -> Aggregate:
     """Tables of statistics are small: they are read at once."""
     spread = "m2" if "m2" in schema else "sd"
-    numbers = {name: parse_numbers(name, schema[name])[1] for name in ("n", "mean", spread)}
+    numbers = {
+        name: parse_numbers(name, schema[name], source.decimal)[1] for name in ("n", "mean", spread)
+    }
     n, wide = pl.col("n"), pl.col(spread)
     finite = {name: pl.col(name).is_finite().fill_null(False) for name in numbers}
     reason = (
@@ -198,7 +201,7 @@ def _reduce_statistics(
         .then(pl.lit(f"{spread} not a number from 0"))
     )
     m2 = wide if spread == "m2" else wide**2 * (n - 1)
-    table = table.select(**columns.select_keys(), **numbers).with_columns(
+    table = source.table.select(**columns.select_keys(), **numbers).with_columns(
         *names,
         rows=pl.lit(1),
         reason=reason,

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, abbreviate, unknown
 from varts.features import LARGEST_NUMBER, MISSING, NUMBER, Features, features_from
-from varts.fitting.cells import is_text, parse_numbers, parse_text
+from varts.fitting.cells import check_numbers, is_text, parse_numbers, parse_text
 from varts.fitting.sources import Source, find_tables
 from varts.linear_stats import LinearStats, merged_products, row_moments
 
@@ -54,7 +55,8 @@ def _read_cells(source: Source, names: Sequence[str]) -> pl.DataFrame:
     made = []
     for name in names:
         if is_text(schema[name]):
-            given, number = parse_numbers(name, schema[name])
+            check_numbers(source, [name])
+            given, number = parse_numbers(name, schema[name], source.decimal)
             text = parse_text(pl.col(name), name, schema[name], source.csv)
             both = table.select(given=given, number=number, text=text)
             numeric = both["number"].null_count() == both["given"].null_count() < both.height
@@ -70,20 +72,22 @@ def _words(name: str, values: pl.Series) -> pl.Series:
     return pl.Series(name, [None if value is None else str(value) for value in values])
 
 
-def select_contexts(features: Features, schema: pl.Schema, csv: bool) -> dict[str, pl.Expr]:
+def select_contexts(features: Features, source: Source) -> dict[str, pl.Expr]:
     """The columns of the features, parsed, and why a row's context cannot be used; null if it can.
 
     Their names cannot be those of other columns of a history or a log.
     """
     columns: dict[str, pl.Expr] = {}
     reasons = []
+    schema = source.table.collect_schema()
+    check_numbers(source, [name for name, kind in features.kinds.items() if kind == NUMBER])
     for name, kind in features.kinds.items():
         _check_column(schema, name)
         dtype = schema[name]
         if kind != NUMBER:
-            columns[_column(name)] = _category(name, dtype, csv).fill_null(MISSING)
+            columns[_column(name)] = _category(name, dtype, source.csv).fill_null(MISSING)
             continue
-        given, number = parse_numbers(name, dtype)
+        given, number = parse_numbers(name, dtype, source.decimal)
         if dtype.is_float():
             given, number = given.fill_nan(None), number.fill_nan(None)
         columns[_column(name)] = number
@@ -144,15 +148,15 @@ def read_contexts(features: Features, table: pl.DataFrame) -> list[dict[str, flo
 
 
 def find_contexts(
-    table: Any, features: FeaturesLike
+    table: Any, features: FeaturesLike, text: TextFormat = PLAIN
 ) -> tuple[Features, list[dict[str, float | str]]]:
     """The contexts of a file or a data frame, and what they have; rows without one are left out."""
-    sources = find_tables(table)
+    sources = find_tables(table, text)
     described = find_features(features, sources)
     found: list[dict[str, float | str]] = []
     lost = Counter[str]()
     for source in sources:
-        columns = select_contexts(described, source.table.collect_schema(), source.csv)
+        columns = select_contexts(described, source)
         rows = source.table.select(**columns).head(ROWS_DESCRIBED).collect(engine="streaming")
         lost.update(rows[LOST].drop_nulls().to_list())
         found += read_contexts(described, rows.filter(pl.col(LOST).is_null()))
@@ -175,9 +179,9 @@ class ContextTally:
         self.left_out = Counter[str]()
         self.arms: dict[tuple[Any, ...], tuple[Any, Floats, Floats]] = {}
 
-    def open(self, schema: pl.Schema, csv: bool) -> None:
+    def open(self, source: Source) -> None:
         """Take the next table."""
-        self.columns = select_contexts(self.features, schema, csv)
+        self.columns = select_contexts(self.features, source)
 
     def add(self, batch: pl.DataFrame, keys: list[str], names: list[pl.Expr]) -> pl.DataFrame:
         """Add a batch with `columns`, and return its rows whose contexts can be used."""

@@ -53,6 +53,8 @@ def fit_prior(
     horizon: int | None = None,
     progress: bool | Progress | None = None,
     separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> FittedPrior:
     """Estimate the prior that the arms of past experiments were drawn from.
 
@@ -83,6 +85,9 @@ def fit_prior(
             20,000 rounds are not played.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
         separator: What stands between the cells of CSV files; found by default.
+        decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written
+            differently are refused, not guessed.
+        encoding: The encoding of CSV files, such as "latin-1"; UTF-8 by default.
 
     Returns:
         The prior, its standard errors, and how well it fits the history.
@@ -120,7 +125,7 @@ def fit_prior(
     own = None if group is None else (group, group == arm)
     columns = Columns(experiment, arm, reward, group)
     with show_progress(progress) as shown:
-        read = read_history(history, columns, shown, separator, features)
+        read = read_history(history, columns, shown, separator, features, decimal, encoding)
         fitted: dict[str, Any]
         if features is None:
             estimator = _Estimator(method, per_group, own)

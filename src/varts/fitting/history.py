@@ -11,6 +11,7 @@ from typing import TypeAlias
 import polars as pl
 
 from varts._progress import Progress, show_progress
+from varts._text_format import check_format
 from varts.features import Features, features_from
 from varts.fitting.aggregate import merge_rows, reduce_table
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
@@ -91,6 +92,8 @@ def read_history(
     progress: bool | Progress | None = False,
     separator: str | None = None,
     features: FeaturesLike | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> History:
     """Reduce the logs of past experiments to arm statistics, in one pass.
 
@@ -106,6 +109,9 @@ def read_history(
         features: What the rewards may depend on: a `Features`, kinds by name such as
             `{"country": ["NL", "BE"], "visits": "number"}`, or the names of columns, which are
             then described from their first million rows. It needs a row per reward.
+        decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written
+            differently are refused, not guessed.
+        encoding: The encoding of CSV files, such as "latin-1"; UTF-8 by default.
 
     >>> log = pl.DataFrame({"experiment": ["x"] * 5, "arm": list("aabbb"),
     ...                     "reward": [1.0, 3.0, 2.0, None, float("inf")]})
@@ -119,14 +125,14 @@ def read_history(
     if isinstance(history, History):  # read once, fit often
         _check_features(history, features)
         return _regroup(history, columns)
-    sources = find_tables(history, separator)
+    sources = find_tables(history, check_format(separator, decimal, encoding))
     found = None if features is None else find_features(features, sources)
     contexts = None if found is None else ContextTally(found)
     with show_progress(progress) as shown:
         tables = []
         for source in sources:
             shown.stage(f"reading {source.name}")
-            tables.append(reduce_table(source.table, columns, source.csv, contexts))
+            tables.append(reduce_table(source, columns, contexts))
     left_out = sum((table.left_out for table in tables), Counter[str]())
     if contexts is not None:
         left_out += contexts.left_out

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from varts._text import printable
+from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
 from varts.fitting.aggregate import check_keys, parse_names
-from varts.fitting.cells import parse_numbers
+from varts.fitting.cells import check_numbers, parse_numbers
 from varts.fitting.columns import KEYS, Columns
-from varts.fitting.sources import Source, Table, find_tables
+from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 EXPERIMENTS_LISTED = 20  # in a sentence
 REASONS = (
@@ -46,7 +46,7 @@ def read_rewards(
     only: str | None = None,
     arm: str = "arm",
     reward: str = "reward",
-    separator: str | None = None,
+    text: TextFormat = PLAIN,
 ) -> RecordedRewards:
     """Read the rewards of one experiment; they must fit into memory.
 
@@ -57,7 +57,7 @@ def read_rewards(
         only: The experiment to take, if there are several.
         arm: The column that names the arm.
         reward: The column of rewards.
-        separator: What stands between the cells of CSV files; found by default.
+        text: How files are written.
 
     >>> log = pl.DataFrame({"arm": ["b", "a", "b"], "reward": ["1.5", "2", "three"]})
     >>> read = read_rewards(log)
@@ -65,11 +65,11 @@ def read_rewards(
     ({'a': array([2.]), 'b': array([1.5])}, {'reward not a number': 1})
     """
     rows = pl.concat(
-        [_read_table(source, experiment, arm, reward) for source in find_tables(log, separator)],
+        [_read_table(source, experiment, arm, reward) for source in find_tables(log, text)],
         how="diagonal",
     )
     if "experiment" in rows.columns:
-        rows = _take_experiment(rows, only)
+        rows = take_experiment(rows, only)
     elif only is not None:
         raise ValueError(f"only must be left out for a log without experiments, got {only!r}")
     counts = Counter[str](rows["lost"].drop_nulls().to_list())
@@ -94,7 +94,8 @@ def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -
         check_keys(schema, columns)
         if reward not in schema:
             raise ValueError(f"{unknown('column', reward, schema.names())} (for the reward)")
-        given, number = parse_numbers(reward, schema[reward])
+        check_numbers(source, [reward])
+        given, number = parse_numbers(reward, schema[reward], source.decimal)
         names = parse_names(columns, schema, source.csv)
         rows = source.table.select(given=given, value=number, **columns.select_keys())
         rows = rows.with_columns(names)
@@ -106,12 +107,11 @@ def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -
         word = pl.when(value.is_null()).then(pl.col("given").cast(pl.String))
         return rows.select(*columns.keys, "value", lost=lost, word=word).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = printable(str(error).splitlines()[0])
-        raise ValueError(f"the log cannot be read: {reason}") from None
+        raise unreadable("the log", error) from None
 
 
-def _take_experiment(rows: pl.DataFrame, only: str | None) -> pl.DataFrame:
-    """The rows of one experiment."""
+def take_experiment(rows: pl.DataFrame, only: str | None) -> pl.DataFrame:
+    """The rows of one experiment: the only one, or the one that `only` names."""
     found = sorted(rows["experiment"].drop_nulls().unique().to_list())
     if only is None:
         if len(found) > 1:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from varts._text_format import TextFormat, check_format
 from varts._validation import Floats, abbreviate, reals, unknown
 from varts.priors import NormalGamma
 from varts.priors.matching import arm_names
@@ -40,6 +41,9 @@ class EmpiricalBandit(Problem):
         arm: In a log: the column that names the arm.
         reward: In a log: the column of rewards.
         separator: In a CSV file: the separator of cells; detected by default.
+        decimal: In a CSV file: the decimal mark of numbers, "." or ",". Numbers that are written
+            differently are refused, not guessed.
+        encoding: In a CSV file: its encoding, such as "latin-1"; UTF-8 by default.
 
     Attributes:
         rows: How many rows of a log were read; the number of rewards otherwise.
@@ -65,9 +69,11 @@ class EmpiricalBandit(Problem):
         arm: str = "arm",
         reward: str = "reward",
         separator: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
     ) -> None:
         columns = {"experiment": experiment, "only": only, "arm": arm, "reward": reward}
-        read = _read(table, **columns, separator=separator)
+        read = _read(table, check_format(separator, decimal, encoding), **columns)
         given, self.rows, self.left_out, self.word = read
         self.names = arm_names(given) if isinstance(given, Mapping) else None
         named = given.items() if isinstance(given, Mapping) else enumerate(given)
@@ -179,7 +185,7 @@ class EmpiricalBandit(Problem):
 
 
 def _read(
-    table: Any, experiment: str | None, only: str | None, **columns: Any
+    table: Any, text: TextFormat, experiment: str | None, only: str | None, **columns: Any
 ) -> tuple[Mapping[str, Any] | Sequence[Any], int, dict[str, int], str | None]:
     """Return the rewards of each arm, how many rows of a log were read and left out, and a reward
     that is not a number."""
@@ -187,7 +193,7 @@ def _read(
     if is_path or hasattr(type(table), "columns"):  # `hasattr` on a LazyFrame itself would read it
         from varts.fitting.rewards import read_rewards
 
-        read = read_rewards(table, experiment=experiment, only=only, **columns)
+        read = read_rewards(table, experiment=experiment, only=only, text=text, **columns)
         return read.arms, read.rows, read.left_out, read.word
     if not isinstance(table, (Mapping, Sequence, np.ndarray)) or isinstance(table, bytes):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Other ways of deciding on the command line: evaluate, and `varts experiment evaluate`."""
+"""Logs on the command line: check, evaluate."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cyclopts import Parameter
 
 import varts
 from varts._intervals import CONFIDENCE
-from varts.cli.app import FilePath, Json, app, print_json, say
-from varts.cli.features import read_features
+from varts.cli.app import print_json, say
+from varts.cli.flags import USUAL_LOG, FilePath, Json, LogFlags, OneExperiment, read_features
 
 if TYPE_CHECKING:
     from varts.evaluation import Evaluation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TargetFlags:
-    """A way of deciding.
+    """A policy to evaluate.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class TargetFlags:
     shares
         Shares of the arms that add up to 1, such as 9=0.2,12=0.8.
     floor
-        Decide as logged, with this share for every arm in play on top.
+        Decide as in the log, with at least this share for every arm in play.
     against
-        Compare with always playing this arm; without it, with what was collected.
+        Compare with always playing this arm; by default with the rewards in the log.
     """
 
     always: str | None = None
@@ -43,7 +43,7 @@ class TargetFlags:
     against: str | None = None
 
     def ways(self) -> dict[str, bool]:
-        """Which of them were asked for, by flag."""
+        """Return which of them were given, by flag."""
         return {
             "--always": self.always is not None,
             "--even": self.even,
@@ -52,7 +52,7 @@ class TargetFlags:
         }
 
     def check(self) -> None:
-        """Refuse none, or several."""
+        """Refuse a call with none of them, or with several."""
         *most, last = self.ways()
         given = [flag for flag, asked in self.ways().items() if asked]
         if len(given) != 1:
@@ -62,7 +62,7 @@ class TargetFlags:
             )
 
     def policy(self) -> Target:
-        """The one that was asked for."""
+        """Return the policy."""
         self.check()
         if self.always is not None:
             return varts.always(self.always)
@@ -71,7 +71,7 @@ class TargetFlags:
         return varts.EvenSplit() if self.floor is None else varts.with_floor(self.floor)
 
     def compared(self) -> Target | None:
-        """What it is compared with."""
+        """Return the policy to compare with."""
         return None if self.against is None else varts.always(self.against)
 
 
@@ -81,16 +81,17 @@ NO_TARGET = TargetFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ContextFlags(TargetFlags):
-    """A way of deciding, which may depend on the context.
+    """A policy to evaluate, which may depend on the context.
 
     Parameters
     ----------
     greedy
-        Play the arm that the belief in this JSON file expects most of for the unit.
+        Play the arm with the best expected reward for the unit, by the posterior in this JSON file.
     thompson
-        Play every arm as often as the belief in this JSON file has it the best for the unit.
+        Play each arm with its probability of being best for the unit, by the posterior in this JSON
+        file.
     goal
-        For these two: max if a higher reward is better, min if a lower one is.
+        With --greedy and --thompson: max if a higher reward is better, min if a lower one is.
     """
 
     greedy: FilePath | None = None
@@ -145,29 +146,29 @@ def tell(found: Evaluation, as_json: bool) -> None:
         say(*str(found).split("\n"))
 
 
-@app.command(help_epilogue="")
 def evaluate(
     log: str,
     /,
     *,
     target: ContextFlags = NO_CONTEXT,
     level: float = CONFIDENCE,
-    arm: str = "arm",
-    reward: str | None = None,
-    probability: str = "probability",
-    unit: str = "unit",
+    only: str | None = None,
+    columns: LogFlags = USUAL_LOG,
+    probability_column: str = "probability",
+    unit_column: str = "unit",
     features: str | None = None,
     as_json: Json = False,
 ) -> None:
-    """Say what another way of deciding would have earned, from the log of one experiment.
+    """Estimate what another policy would have earned, from the log of one experiment.
 
     The log is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern, with a row per
-    decision and the probability that its arm had; `varts experiment export` writes one. The log of
-    another system needs rows in the order of their decisions, or a column time.
+    decision and the probability of its arm; `varts experiment export` writes one. The log of
+    another system needs rows in the order of the decisions, or a column time.
 
     Example: varts evaluate log.parquet --always 12
 
-    Example: varts evaluate log.csv --shares 9=0.2,12=0.8 --reward revenue --probability propensity
+    Example: varts evaluate log.csv --shares 9=0.2,12=0.8 --reward-column revenue
+    --probability-column propensity
 
     Example: varts evaluate log.csv --features country,visits --greedy belief.json
 
@@ -176,15 +177,13 @@ def evaluate(
     log
         The file, folder or pattern.
     level
-        Of the intervals.
-    arm
-        The column that names the arm.
-    reward
-        The column of rewards; `value` where there is one, else `reward`.
-    probability
+        Confidence of the intervals.
+    only
+        The experiment to use, if the log has several.
+    probability_column
         The column of the chosen arm's probability.
-    unit
-        The column that names who a decision was for.
+    unit_column
+        The column that names the unit (user, session) of a decision.
     features
         The columns of the contexts, such as country,visits, or a JSON file that describes them.
     """
@@ -193,10 +192,42 @@ def evaluate(
         target.policy(),
         against=target.compared(),
         level=level,
-        arm=arm,
-        reward=reward,
-        probability=probability,
-        unit=unit,
+        only=only,
+        probability=probability_column,
+        unit=unit_column,
         features=None if features is None else read_features(features),
+        **columns.named(),
     )
     tell(found, as_json)
+
+
+def check(
+    log: str,
+    /,
+    *,
+    columns: LogFlags = USUAL_LOG,
+    one_experiment: OneExperiment = False,
+    as_json: Json = False,
+) -> None:
+    """Check a log: do its rewards suit the model, and is every decision accounted for?
+
+    The log is a CSV, TSV, Parquet or NDJSON file, a folder of them or a pattern, with a row per
+    decision or reward in order of time; `varts experiment export` writes one. It may be larger than
+    memory. The columns id, unit, probability, estimated, reason, time and settled_time are checked,
+    too, if they exist.
+
+    Example: varts check log.parquet
+
+    Example: varts check sales.csv --arm-column colour --reward-column revenue --json
+
+    Parameters
+    ----------
+    log
+        The file, folder or pattern.
+    """
+    alone = {"experiment": None} if one_experiment else {}
+    found = varts.check(log, **(columns.named() | alone))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(*str(found).split("\n"))

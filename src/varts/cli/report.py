@@ -1,4 +1,4 @@
-"""The report of a live experiment on a terminal."""
+"""The report and the history of a live experiment on a terminal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from rich.table import Table
 
-from varts._text import printable
-from varts.cli.app import say
+from varts._text import decimal, places_for, printable
+from varts.cli.app import cell, say, show
 from varts.context.text import by_context_text
 from varts.live.report.report import and_more
 from varts.live.report.text import (
@@ -23,7 +24,16 @@ from varts.live.report.text import (
 )
 
 if TYPE_CHECKING:
-    from varts.live import Report
+    from varts.live import History, Report
+    from varts.live.core.state import State
+
+
+def counted(state: State) -> int:
+    """Return how many rewards the statistics have. A service sends only the number of rewards."""
+    try:
+        return state.counted
+    except NotImplementedError:
+        return state.rewards
 
 
 def show_report(found: Report, store_flag: list[str], top: int) -> None:
@@ -32,7 +42,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     label = state.config.options.policy["label"]
     goal = "maximize" if found.goal == "max" else "minimize"
     say(
-        f"{found.name}: {label}, goal: {goal}, {state.counted:,} rewards, "
+        f"{found.name}: {label}, goal: {goal}, {counted(state):,} rewards, "
         f"{ranking['pending'].sum():,} pending, epoch {state.config.epoch}, {status(state)}"
     )
     intervals, rows = interval_titles(found), arm_cells(found, top)
@@ -47,8 +57,7 @@ def show_report(found: Report, store_flag: list[str], top: int) -> None:
     say(_advice(found, store_flag))
     say(*found.sentences)
     if found.context is not None:
-        print()
-        print(by_context_text(found.context))
+        say("", *by_context_text(found.context).split("\n"))
 
 
 def _show_control(found: Report, arms: list[str]) -> None:
@@ -85,7 +94,7 @@ def show_aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             one + gap if place == 0 else gap + one
             for place, (one, gap) in enumerate(zip(line, gaps, strict=True))
         )
-        print("  ".join([first, *others]).rstrip())
+        say("  ".join([first, *others]).rstrip())
 
 
 def _advice(found: Report, store_flag: list[str]) -> str:
@@ -98,3 +107,36 @@ def _advice(found: Report, store_flag: list[str]) -> str:
     chosen = [f"--winner={winner}"] if winner.startswith("-") else ["--winner", winner]
     command = shlex.join(["varts", "experiment", "stop", found.name, *chosen, *store_flag])
     return f"{verdict}; to stop with this arm, run: {command}"
+
+
+def show_history(found: History) -> None:
+    frame = found.frame
+    wide = (frame["mean_high"] - frame["mean_low"]).drop_nulls().to_list()
+    places = places_for(wide or frame["mean"].drop_nulls().abs().to_list())
+    table = Table("time (UTC)", box=None, pad_edge=False)
+    table.add_column("rewards", justify="right")
+    table.add_column("arm")
+    interval = f"{100 * found.level:g} % interval"
+    titles = ("traffic", "n", "mean", "estimate", interval, "P(best)", "expected loss", "total")
+    for title in titles:
+        table.add_column(title, justify="right")
+    before = 0
+    for row in frame.iter_rows(named=True):
+        is_first = row["checkpoint"] != before
+        before = row["checkpoint"]
+        known = row["mean_low"] is not None
+        low, high = (decimal(row[end], places) for end in ("mean_low", "mean_high"))
+        table.add_row(
+            f"{row['time']:%Y-%m-%d %H:%M:%S}" if is_first else "",
+            f"{row['rewards']:,}" if is_first else "",
+            cell(row["arm"]),
+            "-" if row["traffic"] is None else f"{row['traffic']:.1%}",
+            f"{row['n']:,}",
+            decimal(row["mean"], places),
+            decimal(row["estimate"], places),
+            f"{low} to {high}" if known else "-",
+            "-" if row["p_best"] is None else f"{row['p_best']:.4f}",
+            "-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
+            f"{row['cumulative_reward']:,.6g}",
+        )
+    show(table, uncut=True)
