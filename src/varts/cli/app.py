@@ -106,6 +106,8 @@ app.command("varts.cli.experiment:experiment", name="experiment", help=EXPERIMEN
 SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
 app.command("varts.cli.serve:serve", name="serve", help=SERVE_HELP)
 app.command("varts.cli.serve:token", name="token", help="Tokens of `varts serve`.")
+STORE_HELP = "Copy or move experiments from one store to another."
+app.command("varts.cli.store:store", name="store", help=STORE_HELP)
 
 # A wrong value or type, a file or a connection, a missing package, numbers that do not converge.
 NOTES = (KernelCacheWarning, UnknownArmsWarning)

@@ -15,6 +15,7 @@
 from varts.live.audit.comparison import Verification
 from varts.live.audit.history import History
 from varts.live.audit.records import ChangeRecord, DecisionRecord
+from varts.live.copy import CopiedExperiment, copy_store, discard_copy
 from varts.live.decide import Decision
 from varts.live.errors import (
     Changed,
@@ -41,6 +42,7 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "ChangeRecord",
     "Changed",
     "ConnectionLost",
+    "CopiedExperiment",
     "Decision",
     "DecisionConflict",
     "DecisionRecord",
@@ -60,4 +62,6 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "UnknownDecision",
     "UnknownExperiment",
     "Verification",
+    "copy_store",
+    "discard_copy",
 ]

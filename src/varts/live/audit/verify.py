@@ -41,7 +41,7 @@ from varts.live.core.state import Config, State
 from varts.live.core.sums import NOT_SHARED, Sums
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.options import Options
-from varts.live.session import Write
+from varts.live.session import Session, Write
 from varts.live.store.log import Log
 from varts.live.store.store import Store
 
@@ -213,6 +213,24 @@ class AssignedFrom(NamedTuple):
     seq: int
     reason: str
     epoch: int
+
+
+def verify_experiment(session: Session, seed: int, replay: bool, shown: Progress) -> Verification:
+    """Compare an experiment's caches with its log, both as of one moment.
+
+    Args:
+        session: The experiment.
+        seed: What its decisions are drawn from.
+        replay: Whether to make every decision again.
+        shown: Shows the progress.
+    """
+    with session.reading(still=True) as transaction:
+        cached, _ = session.reload(transaction)
+        log = session.log(transaction)
+        traffic = transaction.traffic(), transaction.count_traffic()
+    found = verify(log, cached, seed, replay, shown, sum(traffic[1].decided.values()))
+    compare_traffic(*traffic, found)
+    return found
 
 
 def verify(
