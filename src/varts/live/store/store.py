@@ -383,7 +383,8 @@ class Store:
         if self.read_only:
             raise StoreError(
                 f"store {self.name} is read-only and was not written by this version of varts: "
-                "open a copy that you may write to"
+                "open it for writing, as varts experiment list does, to upgrade it, or open a copy "
+                "that you may write to"
             )
         with self.engine.transaction(write=True) as connection:
             if not self.sqlite:
