@@ -30,6 +30,7 @@ from tests.fixed_secrets import fix_secrets
 from tests.live.corrections import CorrectionConformance
 from tests.seeds import fresh
 from varts.live import (
+    DecisionConflict,
     ExperimentStopped,
     InvalidReward,
     RewardConflict,
@@ -249,9 +250,69 @@ class StoreConformance(CorrectionConformance):
         exp.configure(floor=0.2)
         for again in (exp, begin()):
             assert again.decide(unit="ann", id="d") == first
-            assert again.decide(unit="bob", id="d") == first  # the id decides, not the unit
+            assert again.decide(id="d") == first
         exp.stop()
         assert begin().decide(id="d") == first
+
+    def test_an_id_belongs_to_one_unit(self, begin):
+        exp = begin(hash_units=True)
+        first, nobody = exp.decide(unit="ann", id="d"), exp.decide(id="e")
+        for again in (exp, begin()):
+            with pytest.raises(DecisionConflict, match="'d' was made for another unit; use a new"):
+                again.decide(unit="bob", id="d")
+            with pytest.raises(DecisionConflict, match="'e' was made without a unit"):
+                again.decide(unit="bob", id="e")
+            with pytest.raises(DecisionConflict, match="'new' was made for another unit"):
+                again.decide_many(["ann", "bob"], ids=["new", "new"])
+            assert again.decide_many(["ann", None, None], ids=["d", "d", "e"]) == [
+                first,
+                first,
+                nobody,
+            ]
+        assert exp.report().frame["pending"].sum() == 2
+
+    def test_whose_decision_it_was_is_not_known_after_the_unit_is_forgotten(self, begin):
+        exp = begin()
+        first = exp.decide(unit="ann", id="d")
+        exp.forget_unit("ann")
+        assert exp.decide(unit="ann", id="d") == exp.decide(unit="bob", id="d") == first
+
+    def test_a_refused_decision_costs_the_others_nothing(self, begin):
+        exp = begin(sticky=True, features={"visits": "number"})
+        exp.decide("ann", "known", {"visits": 1})
+        asked = [
+            ("ann", "known", {"visits": 1}),
+            ("ann", "new", {"visits": 2}),
+            (None, "whose", {"visits": 2}),
+            ("ann", "odd", {"visit": 2}),
+            ("bob", "known", {"visits": 1}),
+            ("bob", "whose", {"visits": 3}),
+            ("", "blank", {"visits": 3}),
+            ("cyd", 5, {"visits": 3}),
+            ("cyd", "none", None),
+            ("new", "new", {"visits": 2}),
+            (None, "new", {"visits": 2}),
+        ]
+        kinds = ["known", "new", ValueError, ValueError, DecisionConflict, "whose", ValueError]
+        kinds += [TypeError, ValueError, DecisionConflict, "new"]
+        for again in (exp, begin()):
+            out = again.decide_each(*(list(column) for column in zip(*asked, strict=True)))
+            found = [type(one) if isinstance(one, Exception) else one.id for one in out]
+            assert found == kinds
+            kinds[2] = "whose"  # which is known from now on
+            assert out[1] == out[-1] and exp.decision("whose").unit == "bob"
+        with pytest.raises(ValueError, match=r"^unit must be given, because .* is sticky"):
+            exp.decide_many([None], ["whose else"], [{"visits": 2}])
+        assert exp.report().frame["pending"].sum() == 3
+        assert exp.verify(replay=True)
+        exp.stop()
+        for again in (exp, begin()):
+            out = again.decide_each(["ann", "dan"], ["known", "dan"], [{"visits": 1}] * 2)
+            assert out[0].id == "known" and isinstance(out[1], ExperimentStopped)
+        exp.stop("9")
+        out = begin().decide_each([None] * 2, contexts=[{"visits": 1}, {"visits": "x"}])
+        assert out[0].arm == "9" and isinstance(out[1], (TypeError, ValueError))
+        assert exp.decide_each([], contexts=[]) == []
 
     def test_ids_are_made_when_none_is_given(self, begin):
         exp = begin()
@@ -848,13 +909,34 @@ class StoreConformance(CorrectionConformance):
 
     # ------------------------------------------------------------------ many at once
 
+    def test_public_rewards_stay_within_clip(self, begin):
+        exp, other = begin(clip=(0.0, 20.0)), begin()
+        made = exp.decide_many(ids=["a", "b", "c", "d"])
+        assert exp.reward_each([("a", 1e308), ("b", -1e308)], public=True) == [True, True]
+        assert [exp.decision(id).reward for id in "ab"] == [20.0, 0.0]
+        assert exp.reward_each([("a", 1e308), ("b", -5.0)], public=True) == [False, False]
+        mixed = exp.reward_each([("c", 50.0), ("d", 50.0)], public=[True, False])
+        assert mixed == [True, True]
+        assert [exp.decision(id).reward for id in "cd"] == [20.0, 50.0]
+        more = [("a", 1.0, {}, "key"), ("a", 1.0, {"m": 1.0})]
+        for refused in exp.reward_each(more, public=True):
+            assert isinstance(refused, InvalidReward) and "a value alone" in str(refused)
+        made = exp.decide_many(ids=["e", "f"])
+        other.configure(clip=None)
+        public, private = exp.reward_each([(made[0].id, 1e308), ("f", 3.0)], public=[True, False])
+        assert isinstance(public, InvalidReward) and "option clip" in str(public)
+        assert private is True and exp.decision("e").reward is None
+        with pytest.raises(ValueError, match="public must be one flag per reward"):
+            exp.reward_each([("e", 1.0)], public=[])
+        assert exp.verify(replay=True)
+
     def test_a_race_for_the_same_ids_has_one_outcome(self, begin):
         ids = [f"d{i}" for i in range(25)]
         begin()
 
         def worker(number, exp):
             order = np.random.default_rng(number).permutation(ids).tolist()
-            made = {id: exp.decide(unit=f"u{number}", id=id) for id in order}
+            made = {id: exp.decide(unit=f"u{id}", id=id) for id in order}
             won = {}
             for id in order:
                 try:

@@ -18,6 +18,7 @@ from varts._text import printable
 from varts._validation import abbreviate, integer, unknown
 from varts.features import Features
 from varts.live.arguments import (
+    Duration,
     Rewards,
     check_arms,
     check_contexts,
@@ -289,11 +290,16 @@ class Experiment:
         checked = [Reward(*check_part(pair)) for pair in list_rewards(rewards)]
         return self._record(checked)
 
-    def reward_each(self, rewards: Rewards) -> list[bool | Exception]:
+    def reward_each(
+        self, rewards: Rewards, public: bool | Sequence[bool] = False
+    ) -> list[bool | Exception]:
         """Record several rewards in one transaction; a refused one doesn't affect the others.
 
         Args:
             rewards: As for `reward_many`.
+            public: Whether they come from people you don't know, such as visitors of a web page:
+                for all of them, or a flag for each. A public reward is recorded within `clip`, and
+                refused if the experiment has no `clip`.
 
         Returns:
             For each of them True if it is new, False if it was recorded before, or the error that
@@ -305,7 +311,13 @@ class Experiment:
         >>> exp.reward_each([("visit-1", 9.0), ("visit-3", 0.0), ("visit-2", 12.0)])
         [True, UnknownDecision("unknown decision 'visit-3' in experiment 'price'"), True]
         """
-        checked, outcomes = check_each(list_rewards(rewards), lambda one: Reward(*check_part(one)))
+        given = list(list_rewards(rewards))
+        flags = [public] * len(given) if isinstance(public, bool) else list(public)
+        if len(flags) != len(given):
+            raise ValueError(f"public must be one flag per reward ({len(given)}), got {len(flags)}")
+        checked, outcomes = check_each(
+            zip(given, flags, strict=True), lambda one: Reward(*check_part(one[0]), one[1])
+        )
         if not checked:
             return outcomes([])
         self._settle_some(len(checked))
@@ -502,7 +514,7 @@ class Experiment:
         points: int | None = None,
         *,
         every_rewards: int | None = None,
-        every: str | float | None = None,
+        every: Duration | None = None,
         level: float = CONFIDENCE,
         settle: bool = True,
     ) -> History:
@@ -513,7 +525,8 @@ class Experiment:
         Args:
             points: How many checkpoints, evenly spaced by rewards; 50 by default.
             every_rewards: Or how many rewards lie between two checkpoints.
-            every: Or how much time: seconds, or "30m", "1h", "1d" for full hours or midnight UTC.
+            every: Or how much time: seconds, a `timedelta`, or "30m", "1h", "1d" for full hours or
+                midnight UTC.
             level: The probability of the credible intervals.
             settle: As for `report`.
         """
@@ -783,7 +796,7 @@ class Experiment:
 
         def changed(config: Config) -> dict[str, Any]:
             given = match_priors(options, config.arms, groups)
-            return {"options": config.options.reconfigured(given).to_json()}
+            return {"options": config.options.reconfigured(given).stored()}
 
         self._change(CONFIGURE, changed, by, why, expected, recounted=recount)
 
@@ -917,7 +930,8 @@ def open_experiment(
         groups: The group of each arm, for a prior that was fitted by group.
         options: Options of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules,
+            owner, hypothesis.
 
     Raises:
         UnknownExperiment: There is no experiment of that name, and no arms to create it with.

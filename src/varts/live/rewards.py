@@ -42,12 +42,16 @@ REFUSALS = (UnknownDecision, RewardConflict, InvalidReward)
 
 
 class Reward(NamedTuple):
-    """A reward with its metrics; with a key, one part of a reward."""
+    """A reward with its metrics; with a key, one part of a reward.
+
+    Anybody can send a public one, so its value must stay within the option `clip`.
+    """
 
     id: str
     value: float
     metrics: Mapping[str, float] = {}
     key: str | None = None
+    public: bool = False
 
 
 class Correction(NamedTuple):
@@ -112,6 +116,8 @@ class _Recorder:
         """Record one item; True if it was new. A refused one leaves no trace."""
         if isinstance(item, Correction):
             return self.correct(item)
+        if item.public:
+            item = self._bounded(item)
         return self.reward(item) if item.key is None else self.add_part(item)
 
     def reward(self, item: Reward) -> bool:
@@ -197,6 +203,22 @@ class _Recorder:
         """Count the same reward by the present options."""
         entry = self._entries[id]
         self._correct(AMEND, self._decided[id], entry, id, entry.total, entry.metrics, {})
+
+    def _bounded(self, item: Reward) -> Reward:
+        """A public reward within the option `clip`, also in the log: nothing else bounds it."""
+        clip = self._write.state.config.options.clip
+        if clip is None:
+            raise InvalidReward(
+                f"experiment {self._session.name!r} takes public rewards only with the option "
+                "clip, which bounds them"
+            )
+        if item.metrics or item.key is not None:
+            raise InvalidReward(
+                f"public reward of decision {item.id!r} must be a value alone, "
+                "without metrics or a key"
+            )
+        low, high = clip
+        return item._replace(value=min(max(item.value, low), high))
 
     def _find(self, item: Reward | Correction) -> tuple[Any, Outcome | None]:
         row, metrics = self._decided.get(item.id), self._write.state.config.options.metrics
