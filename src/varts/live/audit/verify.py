@@ -100,6 +100,9 @@ class Replay:
     def make(self, decisions: Sequence[Made]) -> bool:
         """Make decisions again that saw the present state; False if one can't be made."""
         self.allocation = None
+        if self.state.config.options.sticky:
+            # PostgreSQL may have written a unit's later decisions before the one that set its arm.
+            decisions = sorted(decisions, key=lambda one: one.reason == STICKY)
         size = max(ARMS_TOGETHER // len(self.state.config.arms), 1)
         for first in range(0, len(decisions), size):
             some = decisions[first : first + size]
