@@ -85,6 +85,7 @@ def replay_decisions(log: Log, follower: Follower, out: Verification, shown: Pro
                 return
         done += len(page)
         shown.at(done)
+    replay.end_version()
 
 
 class Replay:
@@ -96,13 +97,14 @@ class Replay:
         self.lost_before = max(follower.log.repaired or 0, follower.log.erased or 0)
         self.allocation: Allocation | None = None  # of the present state
         self.assigned: dict[str | None, Made] = {}  # by sticky unit: the decision that set its arm
+        self.version, self.early = 0, list[Made]()  # of the present state: see `end_version`
 
     def make(self, decisions: Sequence[Made]) -> bool:
         """Make decisions again that saw the present state; False if one can't be made."""
         self.allocation = None
-        if self.state.config.options.sticky:
-            # PostgreSQL may have written a unit's later decisions before the one that set its arm.
-            decisions = sorted(decisions, key=lambda one: one.reason == STICKY)
+        if decisions[0].version != self.version:
+            self.end_version()
+            self.version = decisions[0].version
         size = max(ARMS_TOGETHER // len(self.state.config.arms), 1)
         for first in range(0, len(decisions), size):
             some = decisions[first : first + size]
@@ -120,13 +122,26 @@ class Replay:
                     said = describe(error)
                     self.out.add_problem(f"decision {decision.id!r} cannot be made again: {said}")
                     return False
-                self.out.replayed += 1
-                if not _is_same(decision, again):
-                    self.out.add_problem(
-                        f"decision {decision.id!r} chose arm {decision.arm} with probability "
-                        f"{decision.probability!r}; made again: {again}"
-                    )
+                if decision.reason == STICKY and not _is_same(decision, again):
+                    self.early.append(decision)
+                else:
+                    self._compare(decision, again)
         return True
+
+    def end_version(self) -> None:
+        """Compare sticky decisions that came before the one that set their unit's arm: PostgreSQL
+        has the decisions of a batch in the order of their ids."""
+        for decision in self.early:
+            self._compare(decision, self._made_again(decision, {}))
+        self.early.clear()
+
+    def _compare(self, decision: Made, again: tuple[int, float] | None) -> None:
+        self.out.replayed += 1
+        if not _is_same(decision, again):
+            self.out.add_problem(
+                f"decision {decision.id!r} chose arm {decision.arm} with probability "
+                f"{decision.probability!r}; made again: {again}"
+            )
 
     def _is_lost(self, decision: Made) -> bool:
         """Whether a decision can't be made again: a repair or a forgotten unit changed the
