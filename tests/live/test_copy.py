@@ -9,17 +9,19 @@ copy.
 import os
 import random
 import signal
+import sys
 import threading
 from contextlib import closing, contextmanager, suppress
 
 import pytest
+from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 import varts
 from tests.live import chaos
 from tests.live.diaries import contents, restore
 from tests.live.stores import refused
-from tests.live.test_experiment_sessions import KINDS, run
+from tests.live.test_experiment_sessions import KINDS, REWARDS, UNITS, WHO, run
 from tests.live.test_migrations import load
 from varts.live import Changed, Store, StoreError, UnknownExperiment, copy_store, discard_copy
 from varts.live import copy as copying
@@ -130,8 +132,20 @@ class Moving:
     where = None
 
     @precondition(lambda self: len(self.decisions) > 6)
-    @rule()
-    def move(self):
+    @rule(times=st.integers(1, 2))
+    def move(self, times):
+        for _ in range(times):
+            self.move_once()
+
+    @precondition(lambda self: len(self.decisions) > 6)
+    @rule(who=WHO, unit=UNITS, value=REWARDS)
+    def visit_and_move(self, who, unit, value):
+        """Often: hypothesis chooses among many rules."""
+        if not (self.stopped and self.winner is None):
+            self.meet(who, unit, value)
+        self.move_once()
+
+    def move_once(self):
         """The old processes are refused, and new ones go on."""
         source, target = self.urls[self.where["now"]], self.urls[1 - self.where["now"]]
         (done,) = copy_store(source, target, [self.name], move=True)
@@ -147,8 +161,9 @@ class Moving:
     def teardown(self):
         """A test copy, and a copy of that."""
         super().teardown()
-        if not self.processes:
+        if not self.processes or sys.exception() is not None:
             return
+        self.move_once()
         source = here = self.urls[self.where["now"]]
         for target in self.urls[2:]:
             copy_store(source, target, [self.name])
@@ -166,12 +181,13 @@ class Moving:
 
 
 @KINDS
-def test_random_sessions_move(kind, clock, postgres, tmp_path):
+@pytest.mark.parametrize("number", [0, pytest.param(2, marks=pytest.mark.full)])
+def test_random_sessions_move(kind, number, clock, postgres, tmp_path):
     urls = [f"sqlite:///{tmp_path}/a.db", postgres(), f"sqlite:///{tmp_path}/b.db", postgres()]
     stores, where = [Store(url, clock) for url in urls[:2]], {"now": 0, "moves": 0}
     moving = type("Moving", (Moving, kind), {"urls": urls, "where": where})
-    run(lambda: stores[where["now"]], [0, 1], clock, moving)
-    assert where["moves"] > 5
+    run(lambda: stores[where["now"]], [number], clock, moving)
+    assert where["moves"] >= 6
     for store in stores:
         store.close()
 
