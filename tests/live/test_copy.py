@@ -285,6 +285,17 @@ def test_an_experiment_that_was_copied_before_can_be_moved(two):
         assert exp.verify(replay=True)
 
 
+def test_what_was_deleted_after_a_move_comes_back_only_by_its_name(two):
+    source, target = two
+    copy_store(source, target, move=True)
+    rows = rows_of(target)
+    with varts.open("price", store=target) as exp:
+        exp.delete("price", export=None)
+    assert copy_store(source, target, move=True) == []
+    (done,) = copy_store(source, target, ["price"], move=True)
+    assert done.new and rows_of(target) == rows
+
+
 def test_a_store_is_not_moved_onto_itself(two, tmp_path):
     """Not even by another name."""
     source, _ = two
@@ -518,7 +529,7 @@ def test_a_copy_that_arrives_differently_is_not_put_into_use(two, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Transaction, "copy_rows", careless)
-        refused(lambda: copy_store(*two), "statistics", "differ", "run the copy again")
+        refused(lambda: copy_store(*two), "statistics", "differ", "copy it again")
     nobody_can_use(two[1])
     copy_store(*two)
     same(*two)

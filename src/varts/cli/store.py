@@ -86,6 +86,8 @@ def discard(
 ) -> None:
     """Delete an incomplete copy, or what is left of an experiment that was moved away.
 
+    Before you delete what is left, look at the experiment in the other store.
+
     Example: varts store discard price --confirm price
 
     Parameters

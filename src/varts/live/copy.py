@@ -1,19 +1,20 @@
 """Copy experiments from one store to another, or move them there.
 
-A copy begins with a row in the target that nobody may use (`seed_aside`). Then rows are appended, a
-page in a transaction, and the copy is put into use when it is complete and checked. Until then the
-name is taken, and an error says why. A copy that was interrupted continues with what the target
-doesn't have yet. The processes that try need no lock: each page is added only if the note that set
-the experiment aside still has the number of the process that adds it.
+A copy is an experiment that is set aside (`seed_aside`): no process can open or use it. Its rows
+are appended a page at a time, and it is put into use when it is complete and checked. Until then
+its name is taken, and an error says why. After an interruption, the next call appends what is
+missing.
+If two processes copy the same experiment, the second takes over: every transaction checks the
+number of the one that set the experiment aside.
 
 The log is copied as it is, in its order, and so are the caches, because decisions depend on the
-last bit of the statistics. Then the copy is compared with the source, and `verify` adds up its log
-and makes every decision again.
+last bit of the statistics. Then all rows are compared with the source, and `verify` adds up the log
+of the copy and makes every decision again.
 
 Copying locks nothing in the source and writes nothing there. If the source is used meanwhile, the
-rest is copied, and if it is still in use when everything is checked, that is an error. A move sets
-the experiment in the source aside at the end, in a transaction in which nobody decides. So at most
-one of both stores can be used at any time.
+rest is copied, too. If it is still in use when everything is checked, that is an error. A move ends
+by setting the experiment in the source aside, while no decision can be written, and only then puts
+the copy into use.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from varts.live.store.schema import (
 )
 from varts.live.store.store import Store, find_row
 from varts.live.store.transaction import (
+    Aside,
     ExperimentRow,
     Transaction,
     find_aside,
@@ -89,8 +91,8 @@ def copy_store(
     """Copy experiments from one store to another, or move them: SQLite to PostgreSQL, or back.
 
     A copy has the same log, the same statistics to the last bit, and makes the same decisions. It
-    can be used only when it is complete and verified. If this is interrupted, call it again: it
-    continues. Nobody may use the experiments meanwhile.
+    can be used only when it is complete and verified. Stop the processes that use the experiments
+    first. If the call is interrupted, repeat it: it continues.
 
     Args:
         source: The URL of the store that has the experiments.
@@ -127,6 +129,8 @@ def copy_store(
 def discard_copy(name: str, store: str, confirm: str) -> int:
     """Delete an incomplete copy, or what is left of an experiment that was moved away.
 
+    Before you delete what is left, open the experiment in the other store.
+
     Args:
         name: The experiment's name.
         store: The URL of the store that it is in.
@@ -136,8 +140,8 @@ def discard_copy(name: str, store: str, confirm: str) -> int:
         How many decisions it had.
 
     Raises:
-        UnknownExperiment: There is none of this name.
-        ValueError: It is an experiment that is in use.
+        UnknownExperiment: The store has no experiment of this name.
+        ValueError: The experiment is in use.
     """
     if confirm != check_text("name", name):
         raise ValueError(f"confirm must be the experiment's name, {name!r}, got {confirm!r}")
@@ -200,22 +204,24 @@ def _is_same_file(one: Any, other: Any) -> bool:
 def _choose(names: Iterable[str] | None, source: Store, target: Store, move: bool) -> list[str]:
     """The names of the experiments that are meant."""
     known = set(source.names())
-    if move:  # a move that was interrupted
-        for name in source.names_aside():
-            _, aside = source.find_aside(name)
-            if aside is not None and (aside.kind, aside.store) == (MOVED, target.address):
-                known.add(name)
-    if names is None:
-        return sorted(known)
+    aside = source.names_aside() if move else []
+    moved = {name for name in aside if _was_moved(source.find_aside(name)[1], target)}
+    if names is None:  # what was deleted in the target after a move must not come back
+        return sorted(known | {name for name in moved if target.find_aside(name)[0] is not None})
+    known |= moved
     chosen = set()
     for pattern in check_list("names", names):
         wanted = check_text("name", pattern)
         found = {wanted} if wanted in known else {n for n in known if fnmatchcase(n, wanted)}
         if not found:
-            source.find(wanted)  # explains why nobody may use it
+            source.find(wanted)  # raises if it is set aside
             raise UnknownExperiment(unknown("experiment", wanted, sorted(known)))
         chosen |= found
     return sorted(chosen)
+
+
+def _was_moved(aside: Aside | None, target: Store) -> bool:
+    return aside is not None and aside.kind == MOVED and aside.store == target.address
 
 
 # ------------------------------------------------------------------------------ one experiment
@@ -241,9 +247,9 @@ class _Copy:
         row, aside = source.find_aside(name)
         if row is None:
             raise UnknownExperiment(f"unknown experiment {name!r} in store {source.name}")
-        if aside is not None and (not move or (aside.kind, aside.store) != (MOVED, target.address)):
+        self.was_moved = _was_moved(aside, target)  # by a call that was interrupted, or is done
+        if aside is not None and not (move and self.was_moved):
             raise aside.explain(name)
-        self.was_moved = aside is not None  # by a call that was interrupted, or is done
         self.seed = row.seed if aside is None else seed_aside(row.seed)
         self.created = row.created
         self.here = Session(name, source, aside=self.was_moved)
@@ -255,18 +261,20 @@ class _Copy:
         if continued is None:
             return self._already_there()
         log = self._copy_all()
-        if self._difference(log) and continued:
-            # The source was restored, or a unit was forgotten, since the beginning of the copy.
-            self._delete()
-            self._begin()
-            log = self._copy_all()
         difference = self._difference(log)
         if difference is not None:
             self._refuse_if_used(log)
+        if difference is not None and continued:
+            # The source was restored, or a unit was forgotten, since the copy was begun.
+            self._delete()
+            self._begin()
+            log = self._copy_all()
+            difference = self._difference(log)
+        if difference is not None:
             raise StoreError(
                 f"the {difference} of experiment {self.name!r} differ between store "
-                f"{self.source.name} and its copy in store {self.target.name}, which nobody can "
-                "use; run the copy again"
+                f"{self.source.name} and its copy in store {self.target.name}, so the copy can't "
+                "be used; copy it again"
             )
         found = verify_experiment(self.there, self.seed, self.replay, self.bar)
         if not found.ok:

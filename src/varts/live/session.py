@@ -133,8 +133,8 @@ class Session:
     Args:
         name: The experiment's name.
         store: The store that it is in.
-        aside: Whether it may be one that nobody may use. Its `seed` is then not the one that its
-            decisions are drawn from; see `seed_aside`.
+        aside: Whether it may be set aside. Its `seed` is then not the one that its decisions are
+            drawn from; see `seed_aside`.
 
     Raises:
         UnknownExperiment: There is no experiment of this name.

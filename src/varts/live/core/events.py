@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 
 from varts.live.core.sums import Covariates
 
-# The kinds of events. Every log begins with CREATE, version 1. Only an experiment that nobody may
-# use has an event of version 0, which says why: it is an incomplete copy from another store
-# (COPYING), or what is left of an experiment that was moved to another store (MOVED). REWARD and
-# MISSING have a value for the statistics; EXPIRED settles a decision without one. ARRIVAL records a
-# reward, a part of it or a correction while the window of its decision is open; the statistics
-# count what the decision has earned when the window closes, by a REWARD. AMEND, VOID and PART
-# change the reward of a settled decision. REPAIR lists how the caches differed from the log. FORGET
-# means that a unit's name was removed from the log, ERASE that the features of its rewards were
-# removed, too. The others change the configuration.
+# The kinds of events. REWARD and MISSING have a value for the statistics; EXPIRED settles a
+# decision without one. ARRIVAL records a reward, a part of it or a correction while the window of
+# its decision is open; the statistics count what the decision has earned when the window closes, by
+# a REWARD. A fallback, which a client chose by itself, is EXPIRED from the beginning; its rewards
+# are ARRIVALs that never count. AMEND, VOID and PART change the reward of a settled decision.
+# REPAIR lists how the caches differed from the log. FORGET means that a unit's name was removed
+# from the log, ERASE that the features of its rewards were removed, too. The others change the
+# configuration.
 REWARD, MISSING, EXPIRED, ARRIVAL = "reward", "missing", "expired", "arrival"
 AMEND, VOID, PART = "amend", "void", "part"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
 CREATE, CONFIGURE, ADD_ARM = "create", "configure", "add-arm"
 PAUSE, RESUME, STOP, RESTART = "pause-arm", "resume-arm", "stop", "restart"
+# Logs begin with CREATE, version 1. Only an experiment that is set aside also has a version 0,
+# which says why it can't be used: it is an incomplete copy, or was moved to another store.
 COPYING, MOVED = "copying", "moved"
 CORRECTIONS = (AMEND, VOID, PART)
 REWARDLIKE = (REWARD, MISSING, EXPIRED)  # they settle a decision

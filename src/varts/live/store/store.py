@@ -254,7 +254,7 @@ class Store:
             return find_experiment(connection, name)
 
     def find_aside(self, name: str) -> tuple[ExperimentRow | None, Aside | None]:
-        """The row of an experiment, and why nobody may use it; None if they may.
+        """The row of an experiment, and why it is set aside, if it is.
 
         Args:
             name: The experiment's name.
@@ -263,13 +263,13 @@ class Store:
             return find_row(connection, name), find_aside(connection, name)
 
     def names_aside(self) -> list[str]:
-        """The names of the experiments that nobody may use."""
+        """The names of the experiments that are set aside."""
         with self._begun() as connection:
             return [name for (name,) in _rows(connection, NAMES_ASIDE)]
 
     def add_aside(self, row: ExperimentRow, source: str) -> bool:
-        """Add an experiment without a log, which nobody may use until it is a complete copy; False
-        if there is one of that name.
+        """Add an experiment without a log, set aside until it is a complete copy; False if there
+        is one of that name.
 
         Args:
             row: The experiment's row in the other store, with its seed.
@@ -359,7 +359,7 @@ class Store:
 
         Args:
             name: The experiment's name.
-            aside: Whether it may be one that nobody may use.
+            aside: Whether it may be set aside.
         """
         with self._begun() as connection:
             row = (find_row if aside else find_experiment)(connection, name)
@@ -431,7 +431,7 @@ def find_experiment(connection: Connection, name: str) -> ExperimentRow | None:
     """The row of an experiment; None if there is none of this name.
 
     Raises:
-        StoreError: Nobody may use it: it is an incomplete copy, or was moved to another store.
+        StoreError: It is set aside: an incomplete copy, or moved to another store.
     """
     row = find_row(connection, name)
     if row is not None and row.seed < 0:
@@ -442,7 +442,7 @@ def find_experiment(connection: Connection, name: str) -> ExperimentRow | None:
 
 
 def find_row(connection: Connection, name: str) -> ExperimentRow | None:
-    """The same, also if nobody may use it."""
+    """The same, also if it is set aside."""
     row = next(iter(_rows(connection, FIND, name=name)), None)
     return None if row is None else ExperimentRow._make(row)
 

@@ -204,11 +204,11 @@ class ExperimentRow(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """Why nobody may use an experiment: version 0 of its log.
+    """Why an experiment is set aside: version 0 of its log.
 
     Args:
         kind: COPYING or MOVED.
-        batch: The number of the transaction that wrote it. Who writes it again takes over the copy.
+        batch: The number of the transaction that set it aside.
         store: The address of the other store.
     """
 
@@ -335,7 +335,6 @@ _EXPERIMENTS = (
     "WHERE v.experiment = e.id AND v.version = e.revision) FROM varts_experiments AS e WHERE "
 )
 FIND = query(f"{_EXPERIMENTS}e.name = :name")
-# Of an experiment that nobody may use.
 WHY_ASIDE = query(
     "SELECT v.kind, v.batch, v.body FROM varts_experiments AS e JOIN varts_events AS v "
     "ON v.experiment = e.id AND v.version = 0 WHERE e.name = :name"
@@ -842,7 +841,7 @@ class Transaction:
             self.run(LOCK_OUT)
 
     def set_aside(self, seed: int, kind: str, store: str) -> int:
-        """Let nobody use the experiment; returns the number of this transaction.
+        """Keep every process from using the experiment; returns the number of this transaction.
 
         Args:
             seed: The experiment's seed.
@@ -856,7 +855,7 @@ class Transaction:
         return self.batch
 
     def put_into_use(self, seed: int) -> None:
-        """Let everybody use the experiment from now on."""
+        """Let processes use the experiment from now on."""
         self.run(DELETE_ASIDE)
         self.change_experiment(seed=seed)
 
@@ -1249,10 +1248,10 @@ DELETE_ASIDE = query("DELETE FROM varts_events WHERE experiment = :x AND version
 
 
 def seed_aside(seed: int) -> int:
-    """The seed of an experiment that nobody may use, and the other way round.
+    """The seed that is stored while an experiment is set aside, and the other way round.
 
-    Every process gives the seed with everything that it asks or writes. With another seed it finds
-    nothing, not even if it has had the experiment open since before.
+    Processes look up an experiment by its seed, too, whenever they read or write. With another seed
+    they find nothing, even if they have had the experiment open since before.
 
     >>> seed_aside(7), seed_aside(seed_aside(7))
     (-8, 7)
@@ -1266,7 +1265,7 @@ def lock_experiment(experiment: int) -> str:
 
 
 def find_aside(connection: Connection, name: str) -> Aside | None:
-    """Why nobody may use the experiment of this name; None if they may, or there is none."""
+    """Why the experiment of this name is set aside; None if it isn't, or doesn't exist."""
     text = WHY_ASIDE.sqlite if connection.sqlite else WHY_ASIDE.postgres
     row = connection.execute(text, {"name": name}).fetchone()
     return None if row is None else Aside(row[0], row[1], json.loads(row[2])["store"])
