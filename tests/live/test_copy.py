@@ -335,9 +335,15 @@ def test_no_password_is_shown(two, postgres):
     assert "geheim" not in str(error)
     with closing(Store(source)) as store:
         assert "geheim" not in str(contents(store))
-    with pytest.raises(StoreError) as caught:
-        copy_store(source, "postgresql://ann:geheim@127.0.0.1:1/varts?timeout=2")
-    assert "geheim" not in str(caught.value)
+    for url in (
+        "postgresql://ann:geheim@127.0.0.1:1/varts?timeout=2",
+        f"postgresql://ann:geheim@127.0.0.1:1/varts?timeout=2&application_name={'x' * 300}",
+        "postgresql:/ann:geheim@127.0.0.1:1/varts",
+    ):
+        for given in ((source, url), (url, source)):
+            with pytest.raises((StoreError, ValueError)) as caught:
+                copy_store(*given)
+            assert "geheim" not in str(caught.value)
 
 
 # ------------------------------------------------------------------------------ broken off
@@ -753,6 +759,8 @@ def test_memory_and_files_that_are_not_there_are_refused(two, tmp_path):
             "must be a file or on PostgreSQL, got a store in memory",
             error=ValueError,
         )
+    with pytest.raises(TypeError, match="source must be the URL of a store, got None"):
+        copy_store(None, target)
     missing = f"sqlite:///{tmp_path}/missing.db"
     refused(lambda: copy_store(missing, target), "missing.db doesn't exist")
     refused(lambda: discard_copy("price", missing, "price"), "missing.db doesn't exist")

@@ -27,7 +27,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from varts._progress import Progress, show_progress
-from varts._validation import unknown
+from varts._validation import abbreviate, unknown
 from varts.live.arguments import check_list, check_text
 from varts.live.audit.verify import verify_experiment
 from varts.live.core.events import COPYING, MOVED
@@ -192,7 +192,9 @@ def _check_exists(argument: str, url: str) -> None:
 
 
 def _check_outlasts(argument: str, url: str) -> None:
-    if in_memory(read_url(check_text(argument, url))):
+    if not isinstance(url, str):
+        raise TypeError(f"{argument} must be the URL of a store, got {abbreviate(url)}")
+    if in_memory(read_url(url)):
         raise ValueError(f"{argument} must be a file or on PostgreSQL, got a store in memory")
 
 

@@ -222,7 +222,7 @@ class Aside(NamedTuple):
             return StoreError(f"experiment {name!r} was moved to {self.store}; open it there")
         return StoreError(
             f"experiment {name!r} is an incomplete copy of the one in {self.store}; run "
-            "varts store copy again to complete it"
+            "varts store copy again to complete it, or varts store discard to delete it"
         )
 
 
