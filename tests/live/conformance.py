@@ -32,9 +32,11 @@ from tests.seeds import fresh
 from varts.live import (
     DecisionConflict,
     ExperimentStopped,
+    ExpiredDecision,
     InvalidReward,
     RewardConflict,
     StoreError,
+    UnknownArm,
     UnknownDecision,
     UnknownExperiment,
 )
@@ -935,6 +937,134 @@ class StoreConformance(CorrectionConformance):
             exp.reward_each([("e", 1.0)], public=[])
         assert exp.verify(replay=True)
 
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"window": 60, "missing": 0.0, "block": 1.0, "metrics": ["m"]},
+            {"sticky": True, "holdout": 0.5, "client_ids": True},
+            {"rules": 1, "half_life": 5.0},
+            {"features": {"visits": "number"}, "hash_units": True},
+        ],
+        ids=["plain", "windowed", "sticky", "rules 1", "features"],
+    )
+    def test_a_fallback_is_logged_and_counts_nowhere(self, begin, clock, tmp_path, options):
+        exp = begin(**options)
+        known = {"contexts": [{"visits": 1.0}] * 60} if "features" in options else {}
+        made = exp.decide_many([f"u{i % 7}" for i in range(60)], **known)
+        exp.reward_many([(d.id, float(ARMS.index(d.arm) + i % 5)) for i, d in enumerate(made)])
+        clock.advance(100)
+        before = exp.report()
+        context, checked = known and {"visits": 1.0}, str(exp.check())
+        chances = exp._session.allocation(exp.state).chances_for(context).tolist()
+        traffic, history = exp.store.activities([exp.name])[exp.name].traffic, exp.history(points=3)
+
+        items = [("f0", "9", "u1"), ("f1", "12", None), ("f2", "12", "new"), ("f2", "12", "new")]
+        found = exp.record_fallbacks([*items, ("f3", "13", None), ("f0", "12", "u1"), ("f4", 5)])
+        assert found[:4] == ["recorded", "recorded", "recorded", "duplicate"]
+        refused = [UnknownArm, DecisionConflict, ValueError]
+        assert [type(one) for one in found[4:]] == refused
+        assert begin().record_fallbacks(items[:1]) == ["duplicate"]
+        assert isinstance(exp.record_fallbacks([("f0", "9", "u2")])[0], DecisionConflict)
+        again = exp.decide(id="f0", **({"context": {"visits": 1}} if known else {}))
+        assert (again.arm, again.reason, again.probability) == ("9", "fallback", 1.0)
+
+        assert exp.reward_each([("f0", 500.0), ("f0", 500.0), ("f1", 1e9)]) == [True, False, True]
+        assert isinstance(exp.reward_each([("f0", 3.0)])[0], RewardConflict)
+        assert exp.amend("f1", 7.0) and exp.void("f0") and exp.amend("f0", 1.0)
+        assert exp.add_reward("f2", 1.0, "first") and exp.add_reward("f2", 2.0, "second")
+        clock.advance(100)
+        exp.settle()
+        records = [begin().decision(f"f{i}") for i in range(3)]
+        assert [one.reward for one in records] == [1.0, 7.0, 3.0]
+        assert {(one.settled, one.value, one.reason) for one in records} == {
+            ("expired", None, "fallback")
+        }
+        if exp.options.window is not None:
+            exp.record_fallbacks([("f5", "9", None)])
+            clock.advance(61)
+            with pytest.raises(ExpiredDecision):
+                exp.reward("f5", 1.0)
+
+        for process in (exp, begin()):
+            after = process.report()
+            assert after.frame.equals(before.frame) and after.state.rows == before.state.rows
+            allocation = process._session.allocation(process.state)
+            assert allocation.chances_for(context).tolist() == chances
+            assert exp.store.activities([exp.name])[exp.name].traffic == traffic
+        drop = ("time", "version")
+        assert exp.history(points=3).frame.drop(drop).equals(history.frame.drop(drop))
+        found = exp.verify(replay=True)
+        assert found and found.replayed == 60 and exp.verify(repair=True).repaired == []
+        assert str(exp.check()) == checked
+
+        exp.export(tmp_path / "log.parquet")
+        log = pl.read_parquet(tmp_path / "log.parquet").sort("id")
+        fallen = log.filter(pl.col("reason") == "fallback").head(3)
+        assert fallen["reward"].to_list() == [1.0, 7.0, 3.0]
+        assert fallen["value"].null_count() == 3 and set(fallen["settled"]) == {"expired"}
+        own = exp.evaluate(varts.always("12"))
+        assert own.value == pytest.approx(varts.evaluate(log, varts.always("12")).value)
+        assert exp.forget_unit("new") == 1 and exp.verify(replay=True)
+
+    def test_a_decision_that_nobody_saw_becomes_a_fallback(self, begin):
+        """The answer came too late, so the client played another arm."""
+        exp = begin()
+        made = exp.decide_many(["ann", "bob", "cyd"], ids=["a", "b", "c"])
+        exp.reward("c", 5.0)
+        played = {d.id: next(arm for arm in ARMS if arm != d.arm) for d in made}
+        found = exp.record_fallbacks([(id, arm, None) for id, arm in played.items()])
+        assert found[:2] == ["recorded", "recorded"] and isinstance(found[2], DecisionConflict)
+        assert exp.record_fallbacks([("a", played["a"], "ann")]) == ["duplicate"]
+        (refused,) = exp.record_fallbacks([("a", played["a"], "bob")])
+        assert isinstance(refused, DecisionConflict)
+        assert exp.reward_each([("a", 100.0), ("b", 100.0), ("b", 100.0)]) == [True, True, False]
+        report = exp.report()
+        assert report.frame["n"].sum() == 1 and report.frame["pending"].sum() == 0
+        assert exp.decision("a")[:2] == ("a", played["a"]) and exp.decision("a").reward == 100.0
+        assert (exp.decision("a").reason, exp.decision("b").settled) == ("fallback", "expired")
+        assert exp.verify(replay=True).replayed == 3
+
+    def test_older_versions_add_up_all_slots(self, begin):
+        """They don't know fallbacks, and count all rows of the log and of the counts alike."""
+        exp = begin()
+        exp.decide_many(5, ids=list("abcde"))
+        exp.record_fallbacks([("a", "9", None), ("f", "9", None), ("g", "12", None)])
+        exp.verify(repair=True)
+        for rebuild in (False, True):
+            with exp.store.writing(exp._session.id, lock=True) as transaction:
+                if rebuild:
+                    transaction.run(query("DELETE FROM varts_traffic WHERE experiment = :x"))
+            if rebuild:
+                assert len(exp.verify(repair=True).repaired) > 0
+            with exp._session.reading() as transaction:
+                counts = (
+                    "SELECT sum(decided), sum(settled) FROM varts_traffic WHERE experiment = :x"
+                )
+                assert [*map(int, transaction.run(query(counts)).fetchone())] == [7, 3]
+            assert exp.verify(replay=True)
+
+    def test_a_race_of_fallbacks_and_decisions_has_one_outcome(self, begin):
+        begin()
+
+        def worker(number, exp):
+            out = {}
+            for id in np.random.default_rng(number).permutation([f"d{i}" for i in range(20)]):
+                if number % 2:
+                    out[id] = exp.record_fallbacks([(id, "9", None)])[0]
+                else:
+                    out[id] = exp.decide(id=id)
+            return out
+
+        results = at_once(worker, [begin() for _ in range(4)])
+        exp = begin()
+        for i in range(20):
+            found = [out[f"d{i}"] for out in results[1::2]]
+            assert sorted(found) == ["duplicate", "recorded"]
+            assert exp.decision(f"d{i}").reason == "fallback"
+        report = exp.report()
+        assert report.frame["pending"].sum() == 0 and exp.verify(replay=True)
+
     def test_a_race_for_the_same_ids_has_one_outcome(self, begin):
         ids = [f"d{i}" for i in range(25)]
         begin()
@@ -1094,7 +1224,7 @@ class StoreConformance(CorrectionConformance):
             ({"kind": "foo"}, "unknown kind of event 'foo'"),
             ({"kind": CONFIGURE, "body": {}}, "it has no 'options'"),
             ({"kind": CONFIGURE, "body": {"options": [7]}}, "list"),
-            ({"kind": "pause-arm", "body": {"arm": "never"}}, "not in tuple"),
+            ({"kind": "pause-arm", "body": {"arm": "never"}}, "unknown arm 'never'"),
             ({"kind": "create", "body": {}}, "unknown kind of event 'create'"),
         ],
         ids=lambda one: one["kind"] if isinstance(one, dict) else "",

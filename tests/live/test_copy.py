@@ -23,7 +23,15 @@ from tests.live.diaries import contents, restore
 from tests.live.stores import refused
 from tests.live.test_experiment_sessions import KINDS, REWARDS, UNITS, WHO, run
 from tests.live.test_migrations import load
-from varts.live import Changed, Store, StoreError, UnknownExperiment, copy_store, discard_copy
+from varts.live import (
+    Changed,
+    Differs,
+    Store,
+    StoreError,
+    UnknownExperiment,
+    copy_store,
+    discard_copy,
+)
 from varts.live import copy as copying
 from varts.live.store import log, schema
 from varts.live.store.engine import Connection
@@ -73,6 +81,7 @@ def use(exp, prefix, count):
     exp.void(f"{prefix}2")
     exp.add_reward(f"{prefix}4", -1.25, "refund")
     exp.forget_unit("unit 4")
+    exp.record_fallbacks([(f"{prefix} fallback", "9", "unit 1"), (f"{prefix}3", "12", None)])
     exp.configure(clip=(0, 6), why="outliers")
     exp.pause_arm("15")
 
@@ -204,7 +213,7 @@ def test_a_copy_is_the_same(urls, options, small_pages):
     before = rows_of(source), rows_of(source, "banner"), rows_of(target, "other")
     done = copy_store(source, target, ["pr*"])
     assert [(one.name, one.decisions, one.replayed, one.moved, one.new) for one in done] == [
-        ("price", 40, 40, False, True)
+        ("price", 41, 40, False, True)  # one is a fallback, which nobody can make again
     ]
     same(source, target)
     assert before == (rows_of(source), rows_of(source, "banner"), rows_of(target, "other"))
@@ -237,7 +246,7 @@ def test_all_experiments_or_some(two):
 
 def test_a_policy_of_this_process_can_be_left_out_of_the_replay(two):
     (done,) = copy_store(*two, replay=False)
-    assert done.replayed == 0 and done.decisions == 40
+    assert done.replayed == 0 and done.decisions == 41
     same(*two)
 
 
@@ -683,7 +692,7 @@ def test_another_experiment_of_that_name_is_left_alone(two):
     make(target, seed=7)
     before = rows_of(target)
     refused(
-        lambda: copy_store(source, target), "already has another experiment 'price'", error=Changed
+        lambda: copy_store(source, target), "already has another experiment 'price'", error=Differs
     )
     assert rows_of(target) == before
 
@@ -692,7 +701,7 @@ def test_experiments_of_the_same_seed_are_not_taken_for_one(tmp_path):
     source, target = (f"sqlite:///{tmp_path}/{name}.db" for name in "ab")
     for url in (source, target):
         make(url, seed=1)
-    refused(lambda: copy_store(source, target), "another experiment", error=Changed)
+    refused(lambda: copy_store(source, target), "another experiment", error=Differs)
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -783,10 +792,10 @@ def test_what_a_copy_leaves_behind_can_be_deleted(two, monkeypatch):
         "unknown experiment 'prize'; did you mean 'price'?",
         error=UnknownExperiment,
     )
-    assert discard_copy("price", target, "price") == 40
+    assert discard_copy("price", target, "price") == 41
     make(target)  # the name is free
     copy_store(source, f"{target}.db", move=True)
-    assert discard_copy("price", source, "price") == 40
+    assert discard_copy("price", source, "price") == 41
     with closing(Store(source)) as store:
         found = contents(store)
     assert not any(found.values())

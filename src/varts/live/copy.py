@@ -31,7 +31,7 @@ from varts._validation import abbreviate, unknown
 from varts.live.arguments import check_list, check_text
 from varts.live.audit.verify import verify_experiment
 from varts.live.core.events import COPYING, MOVED
-from varts.live.errors import Changed, StoreError, UnknownExperiment
+from varts.live.errors import Changed, Differs, StoreError, UnknownExperiment
 from varts.live.session import Session
 from varts.live.store.log import Log
 from varts.live.store.schema import (
@@ -106,8 +106,8 @@ def copy_store(
 
     Raises:
         UnknownExperiment: The source has no such experiment.
-        Changed: An experiment was used while it was copied, or the target has another one of the
-            same name.
+        Changed: An experiment was used while it was copied, or since it was copied before.
+        Differs: The target has another experiment of the same name.
         StoreError: A store can't be used, or the source is damaged.
 
     >>> import tempfile, varts
@@ -286,7 +286,7 @@ class _Copy:
             )
         self._finish(log)
         return CopiedExperiment(
-            self.name, found.decisions, log.version, found.replayed, self.move, new=True
+            self.name, log.count_decisions(), log.version, found.replayed, self.move, new=True
         )
 
     # ------------------------------------------------------------------ beginning and end
@@ -304,7 +304,7 @@ class _Copy:
         seed = row.seed if aside is None else seed_aside(row.seed)
         same = (seed, row.created) == (self.seed, self.created)
         if not same and (aside is None or aside.kind == MOVED):
-            raise Changed(
+            raise Differs(
                 f"store {self.target.name} already has another experiment {self.name!r}; delete it "
                 "there first"
             )
@@ -324,9 +324,7 @@ class _Copy:
         return began
 
     def _already_there(self) -> CopiedExperiment:
-        with self.there.reading() as transaction:
-            decided = sum(transaction.count_traffic().decided.values())
-            version = Log(transaction, self.there.reading).version
+        copy = self._copied()
         if not self.was_moved:
             _, log = self._moment()
             if self._difference(log) is not None:
@@ -343,7 +341,9 @@ class _Copy:
                     raise ValueError(
                         f"target must be another store than the source, got {self.target.name}"
                     )
-        return CopiedExperiment(self.name, decided, version, 0, self.move, new=False)
+        return CopiedExperiment(
+            self.name, copy.count_decisions(), copy.version, 0, self.move, new=False
+        )
 
     def _finish(self, log: Log) -> None:
         """Put the copy into use; for a move, set the experiment in the source aside before."""
@@ -387,12 +387,9 @@ class _Copy:
 
     def _copy_log(self, log: Log) -> None:
         """Append what the copy doesn't have yet."""
-        with self.there.reading() as transaction:
-            done = sum(transaction.count_traffic().decided.values())
-            version = Log(transaction, self.there.reading).version
-        with self.here.reading() as transaction:
-            total = sum(transaction.traffic().decided.values()) + log.version
-        self.bar.stage(f"copying {self.name}", total)
+        copy = self._copied()
+        done, version = copy.count_decisions(), copy.version
+        self.bar.stage(f"copying {self.name}", log.count_decisions() + log.version)
         for page in log.numbered_pages(own_columns(decisions), done):
             self._add(decisions, (row[:-2] for row in page))
             done += len(page)
@@ -425,10 +422,14 @@ class _Copy:
             assert row is not None
             return row, self.here.log(transaction)
 
+    def _copied(self) -> Log:
+        """The log of the copy as it is now."""
+        with self.there.reading(still=True) as transaction:
+            return self.there.log(transaction)
+
     def _difference(self, log: Log) -> str | None:
         """The first thing in which copy and source differ."""
-        with self.there.reading(still=True) as transaction:
-            copy = self.there.log(transaction)
+        copy = self._copied()
         self.bar.stage(f"comparing {self.name}")
         if not _are_equal(map(_numbered, (log, copy))):
             return "decisions"

@@ -23,6 +23,7 @@ from varts.live.core.events import (
     VOID,
     Event,
     Outcome,
+    played_by_client,
 )
 from varts.live.errors import (
     ExpiredDecision,
@@ -103,10 +104,16 @@ class _Recorder:
         self._decided = write.decided(ids)
         self._features = features_marks(session.seed, write.state.config, self._decided.values())
         settled = transaction.settled(ids)
+        # Their rewards never count, and so are arrivals whatever the options.
+        self._fallbacks = {id for id, row in settled.items() if played_by_client(row) is not None}
+        for id in self._fallbacks:
+            del settled[id]
         # A decision that isn't settled has no corrections.
         corrections = transaction.corrections(list(settled)) if settled else {}
-        at_once = not write.state.config.options.settles_at_close
-        arrivals = {} if at_once else transaction.arrivals([id for id in ids if id not in settled])
+        waiting = list(self._fallbacks)
+        if write.state.config.options.settles_at_close:
+            waiting = [id for id in ids if id not in settled]
+        arrivals = transaction.arrivals(waiting) if waiting else {}
         self._entries = {id: Outcome(events) for id, events in arrivals.items()}
         for id, row in settled.items():
             self._entries[id] = Outcome([row, *corrections.get(id, ())])
@@ -247,7 +254,7 @@ class _Recorder:
         value, body = self._count(item.id, item.value), dict(part)
         if item.metrics:
             body["metrics"] = dict(item.metrics)
-        if config.options.settles_at_close:
+        if config.options.settles_at_close or item.id in self._fallbacks:
             write.apply(ARRIVAL, raw=item.value, arrives=item.id, body=body or None, about=row)
         else:
             body |= {**holdout_mark(session.seed, config, row), **self._features.get(item.id, {})}

@@ -32,10 +32,13 @@ from varts.live.store.transaction import (
     ALL_UNIT_REWARDS,
     BATCH,
     BOUNDS,
+    COUNT_DECISIONS,
     DISORDER,
     LATER,
+    LATER_TRAFFIC,
     LOOK_UP,
     NUMBERED,
+    NUMBERED_TRAFFIC,
     OF_DECISION,
     SEQS,
     SEQS_BY_VERSION,
@@ -106,6 +109,7 @@ class Log:
         order: str = "time",
         start: tuple[int, int] = (-1, -1),
         limit: int | None = None,
+        fallbacks: bool = True,
     ) -> Iterator[list[Any]]:
         """Decisions a page at a time, as plain tuples.
 
@@ -118,11 +122,13 @@ class Log:
             order: "time", or "version" for the version that a decision saw.
             start: Time and number of the decision after which to begin.
             limit: How many decisions at most.
+            fallbacks: Whether to include decisions that clients made by themselves.
         """
+        which = (LATER, NUMBERED) if fallbacks else (LATER_TRAFFIC, NUMBERED_TRAFFIC)
         if order == "version" and not self._versions_follow_times():
-            yield from self._sorted_pages(names, SEQS_BY_VERSION, "version")
+            yield from self._sorted_pages(names, which[1], SEQS_BY_VERSION, "version")
             return
-        query = page_of_decisions((*names, "time", "seq"), self.corrected, self.arrived, LATER)
+        query = page_of_decisions((*names, "time", "seq"), self.corrected, self.arrived, which[0])
         (after, seq), left = start, math.inf if limit is None else limit
         while left and (
             page := self._page(
@@ -143,27 +149,28 @@ class Log:
         return not self._page(DISORDER, last=self.seq, long=True)
 
     def numbered_pages(self, names: tuple[str, ...], skip: int = 0) -> Iterator[list[Any]]:
-        """Decisions in the order in which they were written, a page at a time, as
+        """All decisions in the order in which they were written, a page at a time, as
         `decision_pages` returns them.
 
         Args:
             names: Columns of `LoggedDecision`.
             skip: How many to leave out at the beginning.
         """
-        return self._sorted_pages(names, SEQS, "seq", skip)
+        return self._sorted_pages(names, NUMBERED, SEQS, "seq", skip)
 
     def _sorted_pages(
-        self, names: tuple[str, ...], seqs: Query, order: str, skip: int = 0
+        self, names: tuple[str, ...], which: Query, seqs: Query, order: str, skip: int = 0
     ) -> Iterator[list[Any]]:
         """Decisions in an order that no index of the experiment has, so their numbers are sorted
         first: a million take 8 MB."""
         rows = self._page(seqs, last=self.seq, long=True)
         numbers = np.fromiter(chain.from_iterable(rows), np.int64)[skip:]
         wanted = (*names, order, "seq")
-        query = page_of_decisions(wanted, self.corrected, self.arrived, NUMBERED)
+        query = page_of_decisions(wanted, self.corrected, self.arrived, which)
         for first in range(0, numbers.size, ROWS_PER_PAGE):
             given = json.dumps(numbers[first : first + ROWS_PER_PAGE].tolist())
-            yield self._page(query, given=given, version=self.version)
+            if page := self._page(query, given=given, version=self.version):
+                yield page
 
     def counting_events(self, version: int, arms: Sequence[int] | None) -> Iterator[Event]:
         """Events up to a version that count rewards, or that change how they count, in order."""
@@ -237,6 +244,10 @@ class Log:
         with self.reading() as transaction:
             now = Bounds._make(transaction.run(BOUNDS).fetchone())
         return (now.version, now.batch) == (self.version, self.batch)
+
+    def count_decisions(self) -> int:
+        """How many decisions there are, including those that clients made by themselves."""
+        return int(self._page(COUNT_DECISIONS, last=self.seq, long=True)[0][0])
 
     def count_settlements(self) -> tuple[int, int]:
         """How many events settle a decision, and how many decisions' rewards were corrected."""
