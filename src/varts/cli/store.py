@@ -68,11 +68,15 @@ def copy(
 
 
 def _sentence(one: CopiedExperiment) -> str:
-    counts = f"{one.decisions:,} decisions, {one.events:,} events"
+    counts = f"{_count(one.decisions, 'decision')}, {_count(one.events, 'event')}"
     if not one.new:
         return f"{one.name}: {counts}, {'moved' if one.moved else 'copied'} before"
     checked = "verified, every decision made again" if one.replayed else "verified"
     return f"{one.name}: {'moved' if one.moved else 'copied'} {counts}; {checked}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 @store.command
@@ -102,4 +106,4 @@ def discard(
     if as_json:
         print_json({"name": name, "decisions": count})
     else:
-        say(f"{name}: discarded, with {count:,} {'decision' if count == 1 else 'decisions'}")
+        say(f"{name}: discarded, with {_count(count, 'decision')}")

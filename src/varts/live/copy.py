@@ -3,9 +3,8 @@
 A copy is an experiment that is set aside (`seed_aside`): no process can open or use it. Its rows
 are appended a page at a time, and it is put into use when it is complete and checked. Until then
 its name is taken, and an error says why. After an interruption, the next call appends what is
-missing.
-If two processes copy the same experiment, the second takes over: every transaction checks the
-number of the one that set the experiment aside.
+missing. If two processes copy the same experiment, the second takes over: every transaction checks
+the number of the one that set the experiment aside.
 
 The log is copied as it is, in its order, and so are the caches, because decisions depend on the
 last bit of the statistics. Then all rows are compared with the source, and `verify` adds up the log
@@ -55,7 +54,9 @@ from varts.live.store.transaction import (
 from varts.live.store.url import file_of, in_memory, read_url, shown
 
 CACHES = (statistics, unit_rewards, traffic, units)
-CACHED = ("version", "revision", "rewards", "swept", "config")  # columns of an experiment's row
+# Columns of an experiment's row. `swept` may grow without an event, and only saves work.
+SAME = ("version", "revision", "rewards", "config")
+CACHED = (*SAME, "swept")
 MOST_ROUNDS = 5  # in which what is new in the source is copied, too
 
 
@@ -147,15 +148,16 @@ def discard_copy(name: str, store: str, confirm: str) -> int:
         raise ValueError(f"confirm must be the experiment's name, {name!r}, got {confirm!r}")
     _check_exists("store", store)
     with closing(Store(store)) as place:
-        row, _ = place.find_aside(name)
+        row, aside = place.find_aside(name)
         if row is None:
             raise UnknownExperiment(unknown("experiment", name, place.names_aside()))
+        if aside is None:
+            raise ValueError(
+                f"name must be that of an incomplete copy or of an experiment that was moved, got "
+                f"{name!r}, which is in use; Experiment.delete deletes it"
+            )
         with place.writing(row.id, lock=True) as transaction:
-            if find_aside(transaction.connection, name) is None:
-                raise ValueError(
-                    f"name must be that of an incomplete copy or of an experiment that was moved, "
-                    f"got {name!r}, which is in use; Experiment.delete deletes it"
-                )
+            transaction.head(name, row.seed, -1)  # refuses one that was put into use since
             return transaction.delete()
 
 
@@ -439,7 +441,7 @@ class _Copy:
             if _fingerprint(log, table) != _fingerprint(copy, table):
                 return table.name.removeprefix("varts_").replace("_", " ")
         rows = (self.source.find_aside(self.name)[0], self.target.find_aside(self.name)[0])
-        one, other = ([getattr(row, name) for name in CACHED] for row in rows)
+        one, other = ([getattr(row, name) for name in SAME] for row in rows)
         return None if one == other else "settings"
 
     def _refuse_if_used(self, log: Log) -> None:
