@@ -2,14 +2,16 @@
 
 `experiment` has the whole interface. Each call goes down from there:
 
-- `decide`, `rewards` and `settle` do the work of a call; `session` is what this process knows about
-  the experiment, and the only place that changes it;
+- `decide`, `fallbacks`, `rewards` and `settle` do the work of a call; `session` is what this
+  process knows about the experiment, and the only place that changes it;
 - `options` and `arguments` check what callers pass, and `errors` has what they get back;
 - `core` is the log's meaning without any I/O: events, the state that they add up to, the sums of
   rewards, and the arm that a state chooses;
 - `store` is the database: tables, migrations, connections, transactions and every query;
 - `report` turns a state into tables and sentences;
 - `audit` reads whole logs: verify and repair, history, export, evaluation.
+
+`copy` takes experiments from one store to another.
 """
 
 from varts.live.audit.comparison import Verification
