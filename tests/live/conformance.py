@@ -768,6 +768,11 @@ class StoreConformance(CorrectionConformance):
         twice = exp.decide_many(["new", "new", "newer"], ["t0", "t1", "t2"])
         assert twice[0].arm == twice[1].arm
         assert [d.reason == "sticky" for d in twice] == [False, True, False]
+        exp.decide_many(["fay"] * 3, ["z", "y", "x"])  # PostgreSQL writes them by their ids
+        assert exp.verify(replay=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("varts.live.store.log.ROWS_PER_PAGE", 1)
+            assert exp.verify(replay=True)
         assert exp.verify(replay=True)
 
     def test_a_sticky_experiment_needs_a_unit_for_every_new_decision(self, begin):

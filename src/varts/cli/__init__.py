@@ -33,6 +33,7 @@ def load_commands() -> App:
     from varts.cli.app import (
         EXPERIMENT_HELP,
         SERVE_HELP,
+        STORE_HELP,
         TOKEN_HELP,
         Commands,
         add_commands,
@@ -47,6 +48,7 @@ def load_commands() -> App:
             ("experiment", "varts.cli.experiment:experiment", EXPERIMENT_HELP),
             ("serve", "varts.cli.serve:serve", SERVE_HELP),
             ("token", "varts.cli.token:token", TOKEN_HELP),
+            ("store", "varts.cli.store:store", STORE_HELP),
         ],
         "Logs": [("check", log.check, None), ("evaluate", log.evaluate, None)],
         "Simulation": [

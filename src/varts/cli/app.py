@@ -104,6 +104,7 @@ Exit codes:
 EXPERIMENT_HELP = "Live experiments: decide, reward, report, on a database or behind a service."
 SERVE_HELP = "Serve the experiments of a store over HTTP: decide, reward, report."
 TOKEN_HELP = "Tokens of `varts serve`: new, list, revoke."
+STORE_HELP = "Copy or move experiments from one store to another."
 
 
 class Screen(Console):

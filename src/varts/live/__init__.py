@@ -10,11 +10,14 @@
 - `store` is the database: tables, migrations, connections, transactions and every query;
 - `report` turns a state into tables and sentences;
 - `audit` reads whole logs: verify and repair, history, export, evaluation.
+
+`copy` takes experiments from one store to another.
 """
 
 from varts.live.audit.comparison import Verification
 from varts.live.audit.history import History
 from varts.live.audit.records import ChangeRecord, DecisionRecord
+from varts.live.copy import CopiedExperiment, copy_store, discard_copy
 from varts.live.decide import Decision
 from varts.live.errors import (
     Changed,
@@ -43,6 +46,7 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "ChangeRecord",
     "Changed",
     "ConnectionLost",
+    "CopiedExperiment",
     "Decision",
     "DecisionConflict",
     "DecisionRecord",
@@ -64,4 +68,6 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "UnknownDecision",
     "UnknownExperiment",
     "Verification",
+    "copy_store",
+    "discard_copy",
 ]

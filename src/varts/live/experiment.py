@@ -35,7 +35,7 @@ from varts.live.arguments import (
     match_priors,
 )
 from varts.live.audit.ages import reward_by_age
-from varts.live.audit.comparison import Verification, compare_traffic
+from varts.live.audit.comparison import Verification
 from varts.live.audit.export import export_decisions
 from varts.live.audit.history import History, check_spacing, history
 from varts.live.audit.offline import check, evaluate
@@ -46,7 +46,7 @@ from varts.live.audit.records import (
     find_place,
     read_changes,
 )
-from varts.live.audit.verify import repair_caches, verify
+from varts.live.audit.verify import repair_caches, verify_experiment
 from varts.live.core.allocation import seed_for
 from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
 from varts.live.core.state import Config, State
@@ -691,14 +691,8 @@ class Experiment:
             StoreError: There is something to repair, but the log itself is damaged.
         """
         repaired = repair_caches(self.name, self.store) if repair else []
-        with self._session.reading(still=True) as transaction:
-            cached, _ = self._session.reload(transaction)
-            log = self._session.log(transaction)
-            traffic = transaction.traffic(), transaction.count_traffic()
         with show_progress(progress) as shown:
-            decided = sum(traffic[1].decided.values())
-            found = verify(log, cached, self._session.seed, replay, shown, decided)
-        compare_traffic(*traffic, found)
+            found = verify_experiment(self._session, self._session.seed, replay, shown)
         found.repaired = repaired
         return found
 

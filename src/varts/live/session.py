@@ -133,15 +133,17 @@ class Session:
     Args:
         name: The experiment's name.
         store: The store that it is in.
+        aside: Whether it may be set aside. Its `seed` is then not the one that its decisions are
+            drawn from; see `seed_aside`.
 
     Raises:
         UnknownExperiment: There is no experiment of this name.
     """
 
-    def __init__(self, name: str, store: Store) -> None:
+    def __init__(self, name: str, store: Store, aside: bool = False) -> None:
         self.name, self.store = name, store
         self._allocation: Allocation | None = None
-        with store.finding(name) as (row, transaction):
+        with store.finding(name, aside) as (row, transaction):
             if row is None:
                 raise UnknownExperiment(f"unknown experiment {name!r} in store {store.name}")
             self.id, self.seed = row.id, row.seed

@@ -42,7 +42,7 @@ from varts.live.core.state import Config, State
 from varts.live.core.sums import NOT_SHARED, Sums
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.options import Options
-from varts.live.session import Write
+from varts.live.session import Session, Write
 from varts.live.store.log import Log
 from varts.live.store.store import Store
 
@@ -86,6 +86,7 @@ def replay_decisions(log: Log, follower: Follower, out: Verification, shown: Pro
                 return
         done += len(page)
         shown.at(done)
+    replay.end_version()
 
 
 class Replay:
@@ -97,10 +98,14 @@ class Replay:
         self.lost_before = max(follower.log.repaired or 0, follower.log.erased or 0)
         self.allocation: Allocation | None = None  # of the present state
         self.assigned: dict[str | None, Made] = {}  # by sticky unit: the decision that set its arm
+        self.version, self.early = 0, list[Made]()  # of the present state: see `end_version`
 
     def make(self, decisions: Sequence[Made]) -> bool:
         """Make decisions again that saw the present state; False if one can't be made."""
         self.allocation = None
+        if decisions[0].version != self.version:
+            self.end_version()
+            self.version = decisions[0].version
         size = max(ARMS_TOGETHER // len(self.state.config.arms), 1)
         for first in range(0, len(decisions), size):
             some = decisions[first : first + size]
@@ -118,13 +123,26 @@ class Replay:
                     said = describe(error)
                     self.out.add_problem(f"decision {decision.id!r} cannot be made again: {said}")
                     return False
-                self.out.replayed += 1
-                if not _is_same(decision, again):
-                    self.out.add_problem(
-                        f"decision {decision.id!r} chose arm {decision.arm} with probability "
-                        f"{decision.probability!r}; made again: {again}"
-                    )
+                if decision.reason == STICKY and not _is_same(decision, again):
+                    self.early.append(decision)
+                else:
+                    self._compare(decision, again)
         return True
+
+    def end_version(self) -> None:
+        """Compare sticky decisions that came before the one that set their unit's arm: PostgreSQL
+        has the decisions of a batch in the order of their ids."""
+        for decision in self.early:
+            self._compare(decision, self._made_again(decision, {}))
+        self.early.clear()
+
+    def _compare(self, decision: Made, again: tuple[int, float] | None) -> None:
+        self.out.replayed += 1
+        if not _is_same(decision, again):
+            self.out.add_problem(
+                f"decision {decision.id!r} chose arm {decision.arm} with probability "
+                f"{decision.probability!r}; made again: {again}"
+            )
 
     def _is_lost(self, decision: Made) -> bool:
         """Whether a decision can't be made again: a repair or a forgotten unit changed the
@@ -218,6 +236,24 @@ class AssignedFrom(NamedTuple):
     seq: int
     reason: str
     epoch: int
+
+
+def verify_experiment(session: Session, seed: int, replay: bool, shown: Progress) -> Verification:
+    """Compare an experiment's caches with its log, both as of one moment.
+
+    Args:
+        session: The experiment.
+        seed: What its decisions are drawn from.
+        replay: Whether to make every decision again.
+        shown: Shows the progress.
+    """
+    with session.reading(still=True) as transaction:
+        cached, _ = session.reload(transaction)
+        log = session.log(transaction)
+        traffic = transaction.traffic(), transaction.count_traffic()
+    found = verify(log, cached, seed, replay, shown, sum(traffic[1].decided.values()))
+    compare_traffic(*traffic, found)
+    return found
 
 
 def verify(

@@ -21,6 +21,9 @@ AMEND, VOID, PART = "amend", "void", "part"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
 CREATE, CONFIGURE, ADD_ARM = "create", "configure", "add-arm"
 PAUSE, RESUME, STOP, RESTART = "pause-arm", "resume-arm", "stop", "restart"
+# Logs begin with CREATE, version 1. Only an experiment that is set aside also has a version 0,
+# which says why it can't be used: it is an incomplete copy, or was moved to another store.
+COPYING, MOVED = "copying", "moved"
 CORRECTIONS = (AMEND, VOID, PART)
 PLAYED, LOGGED = "fallback", "logged"  # in the body of what settles a fallback
 REWARDLIKE = (REWARD, MISSING, EXPIRED)  # they settle a decision

@@ -26,11 +26,13 @@ from varts.live.core.events import (
 )
 from varts.live.core.sums import UnitKey, UnitSums
 from varts.live.errors import StoreError
+from varts.live.store.schema import Table
 from varts.live.store.transaction import (
     AGES,
     ALL_UNIT_REWARDS,
     BATCH,
     BOUNDS,
+    COUNT_DECISIONS,
     DISORDER,
     LATER,
     LATER_TRAFFIC,
@@ -38,6 +40,7 @@ from varts.live.store.transaction import (
     NUMBERED,
     NUMBERED_TRAFFIC,
     OF_DECISION,
+    SEQS,
     SEQS_BY_VERSION,
     SETTLEMENTS,
     SPAN,
@@ -48,8 +51,10 @@ from varts.live.store.transaction import (
     Query,
     Transaction,
     check_schema,
+    own_columns,
     page_of_decisions,
     page_of_events,
+    page_of_rows,
     read_event,
 )
 
@@ -80,10 +85,12 @@ class Log:
         for page in self.event_pages():
             yield from map(read_event, page)
 
-    def event_pages(self, names: tuple[str, ...] = Event._fields) -> Iterator[list[Any]]:
-        """All events in order, a page at a time, as plain tuples of these columns, the first of
-        which is the version."""
-        return self._event_pages(page_of_events(self._needed(names)), self.version)
+    def event_pages(
+        self, names: tuple[str, ...] = Event._fields, after: int = 0
+    ) -> Iterator[list[Any]]:
+        """All events after a version in order, a page at a time, as plain tuples of these columns,
+        the first of which is the version."""
+        return self._event_pages(page_of_events(self._needed(names)), self.version, after)
 
     def _needed(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Leave out the columns of decisions if nothing counts by them."""
@@ -119,7 +126,7 @@ class Log:
         """
         which = (LATER, NUMBERED) if fallbacks else (LATER_TRAFFIC, NUMBERED_TRAFFIC)
         if order == "version" and not self._versions_follow_times():
-            yield from self._sorted_pages(names, which[1])
+            yield from self._sorted_pages(names, which[1], SEQS_BY_VERSION, "version")
             return
         query = page_of_decisions((*names, "time", "seq"), self.corrected, self.arrived, which[0])
         (after, seq), left = start, math.inf if limit is None else limit
@@ -141,12 +148,24 @@ class Log:
         a clock was set back."""
         return not self._page(DISORDER, last=self.seq, long=True)
 
-    def _sorted_pages(self, names: tuple[str, ...], which: Query) -> Iterator[list[Any]]:
-        """Decisions by version. No index has this order, so their numbers are sorted first: a
-        million take 8 MB."""
-        rows = self._page(SEQS_BY_VERSION, last=self.seq, long=True)
-        numbers = np.fromiter(chain.from_iterable(rows), np.int64)
-        wanted = (*names, "version", "seq")
+    def numbered_pages(self, names: tuple[str, ...], skip: int = 0) -> Iterator[list[Any]]:
+        """All decisions in the order in which they were written, a page at a time, as
+        `decision_pages` returns them.
+
+        Args:
+            names: Columns of `LoggedDecision`.
+            skip: How many to leave out at the beginning.
+        """
+        return self._sorted_pages(names, NUMBERED, SEQS, "seq", skip)
+
+    def _sorted_pages(
+        self, names: tuple[str, ...], which: Query, seqs: Query, order: str, skip: int = 0
+    ) -> Iterator[list[Any]]:
+        """Decisions in an order that no index of the experiment has, so their numbers are sorted
+        first: a million take 8 MB."""
+        rows = self._page(seqs, last=self.seq, long=True)
+        numbers = np.fromiter(chain.from_iterable(rows), np.int64)[skip:]
+        wanted = (*names, order, "seq")
         query = page_of_decisions(wanted, self.corrected, self.arrived, which)
         for first in range(0, numbers.size, ROWS_PER_PAGE):
             given = json.dumps(numbers[first : first + ROWS_PER_PAGE].tolist())
@@ -174,8 +193,7 @@ class Log:
         for page in self._event_pages(query, min(version, self.version)):
             yield from map(read_event, page)
 
-    def _event_pages(self, query: Query, last: int) -> Iterator[list[Any]]:
-        after = 0
+    def _event_pages(self, query: Query, last: int, after: int = 0) -> Iterator[list[Any]]:
         while page := self._page(query, after=after, last=last, limit=ROWS_PER_PAGE):
             yield page
             after = page[-1][0]
@@ -210,11 +228,26 @@ class Log:
             for unit, metric, arm, n, mean in page:
                 yield (metric, arm, unit), UnitSums(n, mean)
 
+    def cached_pages(self, table: Table) -> Iterator[list[Any]]:
+        """The rows of a cache as it is now, which may be later than this log, a page at a time, as
+        plain tuples of `own_columns`."""
+        names = own_columns(table)
+        page = self._page(page_of_rows(table, first=True), limit=ROWS_PER_PAGE)
+        while page:
+            yield page
+            after = dict(zip(names, page[-1], strict=True))
+            known = {name: after[name] for name in table.key if name in after}
+            page = self._page(page_of_rows(table, first=False), limit=ROWS_PER_PAGE, **known)
+
     def is_all(self) -> bool:
         """Whether nothing was written since."""
         with self.reading() as transaction:
             now = Bounds._make(transaction.run(BOUNDS).fetchone())
         return (now.version, now.batch) == (self.version, self.batch)
+
+    def count_decisions(self) -> int:
+        """How many decisions there are, including those that clients made by themselves."""
+        return int(self._page(COUNT_DECISIONS, last=self.seq, long=True)[0][0])
 
     def count_settlements(self) -> tuple[int, int]:
         """How many events settle a decision, and how many decisions' rewards were corrected."""

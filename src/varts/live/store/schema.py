@@ -69,7 +69,7 @@ experiments = Table(
     {
         "id": "SERIAL",
         "name": "VARCHAR",
-        "seed": "BIGINT",
+        "seed": "BIGINT",  # negative if it is set aside; see `seed_aside`
         "created": "BIGINT",
         "version": "BIGINT",  # of the last event
         "revision": "BIGINT",  # the version of the last change of configuration

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from varts._validation import abbreviate
-from varts.live.core.events import CREATE, Event, Key
+from varts.live.core.events import COPYING, CREATE, Event, Key
 from varts.live.core.state import Config, State
 from varts.live.core.sums import Sums, read_sums
 from varts.live.errors import StoreError
@@ -24,8 +24,10 @@ from varts.live.store.transaction import (
     FIND_SCHEMA,
     LAST_REWARDS,
     NAMES,
+    NAMES_ASIDE,
     STATISTICS,
     SUMMARIES,
+    Aside,
     ChangeRow,
     ExperimentRow,
     Query,
@@ -33,8 +35,10 @@ from varts.live.store.transaction import (
     Transaction,
     check_schema,
     create_experiment,
+    find_aside,
     lock_experiment,
     read_traffic,
+    seed_aside,
 )
 from varts.live.store.url import (
     absolute,
@@ -250,6 +254,40 @@ class Store:
         with self._begun() as connection:
             return find_experiment(connection, name)
 
+    def find_aside(self, name: str) -> tuple[ExperimentRow | None, Aside | None]:
+        """The row of an experiment, and why it is set aside, if it is.
+
+        Args:
+            name: The experiment's name.
+        """
+        with self._begun() as connection:
+            return find_row(connection, name), find_aside(connection, name)
+
+    def names_aside(self) -> list[str]:
+        """The names of the experiments that are set aside."""
+        with self._begun() as connection:
+            return [name for (name,) in _rows(connection, NAMES_ASIDE)]
+
+    def add_aside(self, row: ExperimentRow, source: str) -> bool:
+        """Add an experiment without a log, set aside until it is a complete copy; False if there
+        is one of that name.
+
+        Args:
+            row: The experiment's row in the other store, with its seed.
+            source: The address of that store.
+        """
+        same = {name: getattr(row, name) for name in ("name", "created", "config")}
+        begun = {**same, "seed": seed_aside(row.seed)}
+        begun |= dict.fromkeys(("version", "revision", "rewards", "swept"), 0)
+        with self._begun(write=True) as connection:
+            if not create_experiment(connection, begun):
+                return False
+            made = find_row(connection, row.name)
+            assert made is not None
+            transaction = Transaction(connection, made.id, self.name, self.clock)
+            transaction.set_aside(row.seed, COPYING, source)
+            return True
+
     def create(self, name: str, seed: int, config: dict[str, Any]) -> bool:
         """Add an experiment with its first event; False if there is one of that name.
 
@@ -261,7 +299,8 @@ class Store:
         row = {
             "name": name,
             "seed": seed,
-            "created": process_clock(),  # for people to read: nothing depends on it
+            # For people to read, and to tell experiments of one name and seed apart.
+            "created": process_clock(),
             "version": 1,
             "revision": 1,
             "rewards": 0,
@@ -314,14 +353,17 @@ class Store:
             yield Transaction(connection, experiment, self.name, self.clock)
 
     @contextmanager
-    def finding(self, name: str) -> Iterator[tuple[ExperimentRow | None, Transaction]]:
+    def finding(
+        self, name: str, aside: bool = False
+    ) -> Iterator[tuple[ExperimentRow | None, Transaction]]:
         """A transaction that sees one moment, with the row of an experiment, or None.
 
         Args:
             name: The experiment's name.
+            aside: Whether it may be set aside.
         """
         with self._begun() as connection:
-            row = find_experiment(connection, name)
+            row = (find_row if aside else find_experiment)(connection, name)
             yield row, Transaction(connection, row.id if row else 0, self.name, self.clock)
 
     @contextmanager
@@ -342,7 +384,8 @@ class Store:
         if self.read_only:
             raise StoreError(
                 f"store {self.name} is read-only and was not written by this version of varts: "
-                "open a copy that you may write to"
+                "open it for writing, as varts experiment list does, to upgrade it, or open a copy "
+                "that you may write to"
             )
         with self.engine.transaction(write=True) as connection:
             if not self.sqlite:
@@ -387,7 +430,21 @@ def _activities(connection: Connection, names: Collection[str]) -> dict[str, Act
 
 
 def find_experiment(connection: Connection, name: str) -> ExperimentRow | None:
-    """The row of an experiment; None if there is none of this name."""
+    """The row of an experiment; None if there is none of this name.
+
+    Raises:
+        StoreError: It is set aside: an incomplete copy, or moved to another store.
+    """
+    row = find_row(connection, name)
+    if row is not None and row.seed < 0:
+        aside = find_aside(connection, name)
+        assert aside is not None
+        raise aside.explain(name)
+    return row
+
+
+def find_row(connection: Connection, name: str) -> ExperimentRow | None:
+    """The same, also if it is set aside."""
     row = next(iter(_rows(connection, FIND, name=name)), None)
     return None if row is None else ExperimentRow._make(row)
 

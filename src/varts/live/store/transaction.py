@@ -27,6 +27,7 @@ from varts.live.core.events import (
     EXPIRED,
     LOGGED,
     MISSING,
+    MOVED,
     PART,
     PLAYED,
     REPAIR,
@@ -39,7 +40,7 @@ from varts.live.core.events import (
 from varts.live.core.state import State, tag_of
 from varts.live.core.sums import SUMS_COLUMNS, Sums, UnitKey, UnitSums, read_sums, stored_sums
 from varts.live.errors import StoreError
-from varts.live.store.engine import Clock, Connection
+from varts.live.store.engine import Clock, Connection, process_clock
 from varts.live.store.schema import (
     SCHEMA_VERSION,
     Table,
@@ -210,6 +211,29 @@ class ExperimentRow(NamedTuple):
         return tag_of(self.revision, self.configured)
 
 
+class Aside(NamedTuple):
+    """Why an experiment is set aside: version 0 of its log.
+
+    Args:
+        kind: COPYING or MOVED.
+        batch: The number of the transaction that set it aside.
+        store: The address of the other store.
+    """
+
+    kind: str
+    batch: int
+    store: str
+
+    def explain(self, name: str) -> StoreError:
+        """The error of an experiment of this name."""
+        if self.kind == MOVED:
+            return StoreError(f"experiment {name!r} was moved to {self.store}; open it there")
+        return StoreError(
+            f"experiment {name!r} is an incomplete copy of the one in {self.store}; run "
+            "varts store copy again to complete it, or varts store discard to delete it"
+        )
+
+
 class Head(NamedTuple):
     """An experiment at one moment, next to a version that the reader knew."""
 
@@ -321,6 +345,11 @@ _EXPERIMENTS = (
     "WHERE v.experiment = e.id AND v.version = e.revision) FROM varts_experiments AS e WHERE "
 )
 FIND = query(f"{_EXPERIMENTS}e.name = :name")
+WHY_ASIDE = query(
+    "SELECT v.kind, v.batch, v.body FROM varts_experiments AS e JOIN varts_events AS v "
+    "ON v.experiment = e.id AND v.version = 0 WHERE e.name = :name"
+)
+NAMES_ASIDE = query("SELECT name FROM varts_experiments WHERE seed < 0 ORDER BY name")
 # Whether the log still has the event that a decision was made after, with its batch number. It
 # doesn't if the experiment was deleted, or an older state of the store was restored.
 _SAME = (
@@ -477,9 +506,12 @@ UNITS = query(
     "LEFT JOIN varts_decisions AS d ON d.experiment = u.experiment AND d.id = u.decision "
     "WHERE u.experiment = :x AND u.unit > :after ORDER BY u.unit LIMIT :limit"
 )
-SEQS_BY_VERSION = query(
-    "SELECT seq FROM varts_decisions WHERE experiment = :x AND seq <= :last ORDER BY version, seq"
+_SEQS = "SELECT seq FROM varts_decisions WHERE experiment = :x AND seq <= :last ORDER BY "
+SEQS = query(f"{_SEQS}seq")
+COUNT_DECISIONS = query(
+    "SELECT count(*) FROM varts_decisions WHERE experiment = :x AND seq <= :last"
 )
+SEQS_BY_VERSION = query(f"{_SEQS}version, seq")
 DISORDER = query(  # a decision that saw an older version than the one before it
     "SELECT seq FROM (SELECT version, seq, "
     "lag(version) OVER (ORDER BY time, seq) AS version_before, "
@@ -512,9 +544,9 @@ COUNT_DECISIONS = query(
 
 # ---- all experiments of a store
 
-NAMES = query("SELECT name FROM varts_experiments ORDER BY name")
+NAMES = query("SELECT name FROM varts_experiments WHERE seed >= 0 ORDER BY name")
 # Names come after `after`, which is "" for all: no experiment has an empty name.
-_SOME = "e.name > :after ORDER BY e.name LIMIT :limit"
+_SOME = "e.name > :after AND e.seed >= 0 ORDER BY e.name LIMIT :limit"
 EXPERIMENTS = query(f"{_EXPERIMENTS}{_SOME}")
 _STATISTICS = (
     f"SELECT experiment, metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
@@ -545,7 +577,8 @@ ALL_TRAFFIC = Query(_ALL_TRAFFIC.format(_NAMED.sqlite), _ALL_TRAFFIC.format(_NAM
 SUMMARIES = query(
     "SELECT e.name, e.created, COALESCE(sum(t.decided - t.settled), 0) "
     "FROM varts_experiments AS e LEFT JOIN varts_traffic AS t ON t.experiment = e.id "
-    "WHERE e.name > :after GROUP BY e.id, e.name, e.created ORDER BY e.name LIMIT :limit"
+    "WHERE e.name > :after AND e.seed >= 0 "
+    "GROUP BY e.id, e.name, e.created ORDER BY e.name LIMIT :limit"
 )
 
 
@@ -665,6 +698,24 @@ NUMBERED = query(  # the decisions whose numbers are given
 LATER_TRAFFIC, NUMBERED_TRAFFIC = (
     Query(NO_FALLBACKS + one.sqlite, NO_FALLBACKS + one.postgres) for one in (LATER, NUMBERED)
 )
+
+
+def own_columns(table: Table) -> tuple[str, ...]:
+    """The columns that mean the same in every store."""
+    return tuple(name for name in table.columns if name not in ("experiment", "seq"))
+
+
+@cache
+def page_of_rows(table: Table, first: bool) -> Query:
+    """The next rows of an experiment by their key, or the first ones."""
+    types = table.types(sqlite=False)
+    keys = [name for name in table.key if name != "experiment"]
+    known = ", ".join(f"CAST(:{name} AS {types[name]})" for name in keys)
+    later = "" if first else f"AND ({_listed(keys)}) > ({known}) "
+    return query(
+        f"SELECT {_listed(own_columns(table))} FROM {table.name} WHERE experiment = :x {later}"
+        f"ORDER BY {_listed(keys)} LIMIT :limit"
+    )
 
 
 # Columns of an event that are those of its decision.
@@ -827,6 +878,42 @@ class Transaction:
         if not self.sqlite:
             self.run(LOCK_OUT)
 
+    def set_aside(self, seed: int, kind: str, store: str) -> int:
+        """Keep every process from using the experiment; returns the number of this transaction.
+
+        Args:
+            seed: The experiment's seed.
+            kind: COPYING or MOVED.
+            store: The address of the other store.
+        """
+        self.run(DELETE_ASIDE)
+        self.change_experiment(seed=seed_aside(seed))
+        now = process_clock()  # for people to read
+        self.add_events([Event(0, kind, now, batch=self.batch, body={"store": store})])
+        return self.batch
+
+    def put_into_use(self, seed: int) -> None:
+        """Let processes use the experiment from now on."""
+        self.run(DELETE_ASIDE)
+        self.change_experiment(seed=seed)
+
+    def change_experiment(self, **columns: Any) -> None:
+        """Change columns of the experiment's row."""
+        update = update_experiment(self.sqlite, tuple(columns))
+        self.connection.execute(update, (*columns.values(), self.experiment))
+
+    def copy_rows(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows as another store has them; see `own_columns`."""
+        names = ("experiment", *own_columns(table))
+        own = [(self.experiment, *row) for row in rows]
+        if self.sqlite:
+            if own:
+                self.connection.execute_many(insertion(True, table, names), own)
+            return
+        with self.connection.driver.copy(f"COPY {table.name} ({_listed(names)}) FROM STDIN") as to:
+            for row in own:
+                to.write_row(row)
+
     def head(self, name: str, seed: int, known: int) -> Head:
         """Where the experiment is, and what changed after version `known`: one statement, so that
         all of it is of one moment."""
@@ -838,6 +925,9 @@ class Transaction:
             else:
                 first = row
         if first is None:
+            aside = find_aside(self.connection, name)
+            if aside is not None:
+                raise aside.explain(name)
             raise StoreError(
                 f"experiment {name!r} in store {self.store} was deleted, or deleted and created "
                 "again; open it again"
@@ -877,8 +967,8 @@ class Transaction:
     def _save_units(self, state: State) -> None:
         """Write the rewards of the units that changed; of all units after a recount."""
         if state.recounted:
-            self._delete_from(statistics)
-            self._delete_from(unit_rewards)
+            self.delete_from(statistics)
+            self.delete_from(unit_rewards)
         if not state.touched_units:
             return
         rows = [
@@ -899,7 +989,7 @@ class Transaction:
     def replace_caches(self, state: State, assigned: Sequence[Mapping[str, Any]]) -> None:
         """Replace all caches: statistics, units, traffic, and the arms of sticky units."""
         for table in (traffic, statistics, unit_rewards, units):
-            self._delete_from(table)
+            self.delete_from(table)
         self.run(RECOUNT_TRAFFIC)
         if assigned:
             self.assign(assigned)
@@ -1155,8 +1245,8 @@ class Transaction:
         count = 0
         for alone in self._passes():
             for table in (units, statistics, unit_rewards, traffic, events) if alone else (events,):
-                self._delete_from(table)
-            count += self._delete_from(decisions)
+                self.delete_from(table)
+            count += self.delete_from(decisions)
         self.run(DELETE_EXPERIMENT)
         return count
 
@@ -1175,7 +1265,8 @@ class Transaction:
             self.lock_out()
         yield True
 
-    def _delete_from(self, table: Table) -> int:
+    def delete_from(self, table: Table) -> int:
+        """Delete the experiment's rows of this table; returns how many it had."""
         return int(self.run(query(f"DELETE FROM {table.name} WHERE experiment = :x")).rowcount)
 
     def _leave_no_trace(self) -> None:
@@ -1224,9 +1315,31 @@ REPLACE_BODY = query(
 DELETE_EXPERIMENT = query("DELETE FROM varts_experiments WHERE id = :x")
 
 
+DELETE_ASIDE = query("DELETE FROM varts_events WHERE experiment = :x AND version = 0")
+
+
+def seed_aside(seed: int) -> int:
+    """The seed that is stored while an experiment is set aside, and the other way round.
+
+    Processes look up an experiment by its seed, too, whenever they read or write. With another seed
+    they find nothing, even if they have had the experiment open since before.
+
+    >>> seed_aside(7), seed_aside(seed_aside(7))
+    (-8, 7)
+    """
+    return -1 - seed
+
+
 def lock_experiment(experiment: int) -> str:
     """PostgreSQL: lets nobody else change an experiment until the transaction ends."""
     return f"SELECT id FROM varts_experiments WHERE id = {experiment:d} FOR NO KEY UPDATE"
+
+
+def find_aside(connection: Connection, name: str) -> Aside | None:
+    """Why the experiment of this name is set aside; None if it isn't, or doesn't exist."""
+    text = WHY_ASIDE.sqlite if connection.sqlite else WHY_ASIDE.postgres
+    row = connection.execute(text, {"name": name}).fetchone()
+    return None if row is None else Aside(row[0], row[1], json.loads(row[2])["store"])
 
 
 def create_experiment(connection: Connection, row: Mapping[str, Any]) -> bool:
