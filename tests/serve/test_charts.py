@@ -24,8 +24,17 @@ from varts.serve.web.charts import (
     regret_chart,
     traffic_chart,
 )
-from varts.serve.web.charts.scale import Scale, number_ticks, span, spread_over, time_ticks
-from varts.serve.web.charts.svg import drawing, element, escaped, path
+from varts.serve.web.charts.svg import (
+    Scale,
+    drawing,
+    element,
+    escaped,
+    number_ticks,
+    path,
+    span,
+    spread_over,
+    time_ticks,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>\"'&\x1b\u202e"

@@ -49,7 +49,7 @@ from varts.serve.web import (
     what_if,
 )
 from varts.serve.web.changes import describe_changes
-from varts.serve.web.charts.course import Band, moment_text
+from varts.serve.web.charts.timeseries import Band, moment_text
 from varts.serve.web.forms import (
     FORMS,
     NAME_RULE,

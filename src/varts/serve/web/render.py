@@ -18,7 +18,7 @@ from varts._text import printable
 from varts.checks.finding import plural
 from varts.live.options import Options
 from varts.live.report.text import option_text
-from varts.serve.web.charts.course import moment_text
+from varts.serve.web.charts.timeseries import moment_text
 from varts.serve.web.forms import FLAGS, FORMS, LABELS, NAME_RULE, is_filled
 
 FOLDER = Path(__file__).parent
