@@ -10,7 +10,7 @@ import varts
 from tests.live.contexts import FEATURES, context, visit
 from tests.serve.clients import PAGE, Serving
 from tests.serve.scenes import NOW, READER
-from tests.serve.test_admission import log_in
+from tests.serve.test_auth import log_in
 from tests.serve.test_pages import checked, experiment_page
 from tests.serve.test_views import error_of, see, send
 from varts.context import text

@@ -10,7 +10,7 @@ import pytest
 
 import varts
 from tests.serve.clients import PAGE, Serving
-from tests.serve.test_admission import log_in
+from tests.serve.test_auth import log_in
 from varts.serve.auth import OPEN
 from varts.serve.routes import ENDPOINTS, PAGES
 from varts.serve.tokens import SCOPES, new_token

@@ -19,6 +19,7 @@ from varts.live.decide import Decision
 from varts.live.errors import (
     Changed,
     ConnectionLost,
+    DecisionConflict,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
@@ -41,6 +42,7 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "Changed",
     "ConnectionLost",
     "Decision",
+    "DecisionConflict",
     "DecisionRecord",
     "Experiment",
     "ExperimentStopped",

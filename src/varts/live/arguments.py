@@ -16,7 +16,7 @@ from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
 TEXT = f"text of 1 to {LONGEST_TEXT} characters"
-Item = TypeVar("Item")
+Item, Out = TypeVar("Item"), TypeVar("Out")
 # By decision id; or tuples of an id, a reward and optionally metrics and a key.
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -53,20 +53,33 @@ def check_list(name: str, values: Any) -> Iterable[Any]:
     return values
 
 
+def list_requests(
+    units: int | Sequence[str | None] | None,
+    ids: Iterable[str] | None,
+    contexts: Sequence[Mapping[str, Any] | None] | None,
+) -> tuple[Sequence[Any], list[Any] | None, list[Any] | None]:
+    """Return the unit, the id and the context of each decision, all unchecked. Ids and contexts are
+    None if the caller gave none."""
+    asked = None if contexts is None else list(check_list("contexts", contexts))
+    own = None if ids is None else list(check_list("ids", ids))
+    given = own if own is not None else asked
+    if units is None and given is not None:
+        units = [None] * len(given)
+    elif isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
+        units = [None] * integer("units", units, at_least=0)
+    for name, some in (("ids", own), ("contexts", asked)):
+        if some is not None and len(some) != len(units):
+            raise ValueError(f"{name} must be one per unit ({len(units)}), got {len(some)}")
+    return units, own, asked
+
+
 def check_units(
     units: int | Sequence[str | None] | None, ids: Iterable[str] | None, contexts: Any = None
 ) -> tuple[list[str | None], list[str] | None]:
     """Return the unit of each decision, and the ids if the caller gave any."""
-    if units is None and ids is None and contexts is not None:
-        units = len(contexts)
-    own = None if ids is None else [check_text("id", id) for id in check_list("ids", ids)]
-    if units is None and own is not None:
-        units = [None] * len(own)
-    elif isinstance(units, (str, bytes)) or not isinstance(units, Sequence):
-        units = [None] * integer("units", units, at_least=0)
-    if own is not None and len(own) != len(units):
-        raise ValueError(f"ids must be one per unit ({len(units)}), got {len(own)}")
-    return [None if unit is None else check_text("unit", unit) for unit in units], own
+    whom, own, _ = list_requests(units, ids, contexts)
+    checked = None if own is None else [check_text("id", id) for id in own]
+    return [None if unit is None else check_text("unit", unit) for unit in whom], checked
 
 
 def check_contexts(
@@ -80,9 +93,7 @@ def check_contexts(
                 f"got {abbreviate(next(one for one in contexts if one is not None))}"
             )
         return [None] * count
-    given = [None] * count if contexts is None else list(contexts)
-    if len(given) != count:
-        raise ValueError(f"contexts must be one per unit ({count}), got {len(given)}")
+    given = [None] * count if contexts is None else contexts
     if None in given:
         raise ValueError(f"context must be given, since experiment {name!r} has features, got none")
     checked = [features.check(one) for one in given]
@@ -118,24 +129,24 @@ def check_part(pair: Any) -> tuple[str, float, dict[str, float], str | None]:
 
 
 def check_each(
-    rewards: Iterable[Any], read: Callable[[Any], Item]
-) -> tuple[list[Item], Callable[[Sequence[bool | Exception]], list[bool | Exception]]]:
-    """Validate rewards one by one, so that an invalid one doesn't affect the others.
+    given: Iterable[Any], read: Callable[[Any], Item]
+) -> tuple[list[Item], Callable[[Sequence[Out | Exception]], list[Out | Exception]]]:
+    """Validate items one by one, so that an invalid one doesn't affect the others.
 
     Returns:
-        The valid rewards, and a function. The function takes their outcomes and returns the
-        outcomes of all rewards, in the given order, with an error for each invalid one.
+        The valid items, and a function. The function takes their outcomes and returns the outcomes
+        of all items, in the given order, with an error for each invalid one.
     """
     checked: list[Item] = []
     errors: list[Exception | None] = []
-    for one in rewards:
+    for one in given:
         try:
             checked.append(read(one))
             errors.append(None)
         except (TypeError, ValueError) as error:
             errors.append(error)
 
-    def outcomes(found: Sequence[bool | Exception]) -> list[bool | Exception]:
+    def outcomes(found: Sequence[Out | Exception]) -> list[Out | Exception]:
         rest = iter(found)
         return [next(rest) if error is None else error for error in errors]
 

@@ -31,6 +31,10 @@ class ExpiredDecision(UnknownDecision):
     """The reward window of the decision has passed."""
 
 
+class DecisionConflict(LiveError, ValueError):  # noqa: N818
+    """The id belongs to a decision for a different unit."""
+
+
 class RewardConflict(LiveError, ValueError):  # noqa: N818
     """The decision already has a different reward."""
 

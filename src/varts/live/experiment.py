@@ -29,6 +29,7 @@ from varts.live.arguments import (
     check_part,
     check_text,
     check_units,
+    list_requests,
     list_rewards,
     match_priors,
 )
@@ -40,15 +41,15 @@ from varts.live.audit.offline import check, evaluate
 from varts.live.audit.records import (
     ChangeRecord,
     DecisionRecord,
-    find_changes,
     find_decision,
     find_place,
+    read_changes,
 )
 from varts.live.audit.verify import repair_caches, verify
 from varts.live.core.allocation import seed_for
 from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
 from varts.live.core.state import Config, State
-from varts.live.decide import Decision, decide
+from varts.live.decide import Decision, decide, decide_each, stored_unit
 from varts.live.errors import Changed, StoreError, UnknownArm, UnknownExperiment
 from varts.live.options import GivenOptions, Options, check_flag, stored_prior
 from varts.live.report.report import Report, report_of
@@ -85,7 +86,7 @@ class Note(TypedDict, total=False):
 
     by: str | None
     why: str | None
-    expected: int | None
+    expected: int | str | None
 
 
 class Experiment:
@@ -130,6 +131,15 @@ class Experiment:
         return self.state.revision
 
     @property
+    def tag(self) -> str:
+        """Names the configuration, as of the last call: text that changes with every change of it.
+
+        No other experiment has it, not even a later one of the same name. `expected` of every
+        change accepts it.
+        """
+        return self.state.tag
+
+    @property
     def arms(self) -> list[str]:
         """The arms' names, paused ones included, as of the last call."""
         return list(self.state.config.arms)
@@ -160,6 +170,10 @@ class Experiment:
             context: What you know about the unit, by the names of the option `features`. Required
                 with features, refused without.
 
+        Raises:
+            DecisionConflict: The id belongs to a decision for a different unit.
+            ExperimentStopped: The experiment was stopped without a winner, and the id is new.
+
         >>> import varts
         >>> features = {"country": ["NL", "BE"], "visits": "number"}
         >>> exp = varts.open("price", ["9", "12"], store="memory://", features=features)
@@ -187,15 +201,62 @@ class Experiment:
             ids: One per unit; by default new ones.
             contexts: What you know about each unit, as for `decide`.
         """
-        if contexts is not None:
-            contexts = list(check_list("contexts", contexts))
-        whom, own = check_units(units, ids, contexts)
-        known = check_contexts(self.name, self.state.config.features, contexts, len(whom))
+        whom, own, asked = list_requests(units, ids, contexts)
+        checked = self._check_requests(whom, own, asked)
         if not whom:
             return []
-        if self.state.config.options.window is not None:
-            settle_some(self._session, beside=len(whom))
-        return decide(self._session, whom, own, known)
+        self._settle_some(len(whom))
+        return decide(self._session, *checked)
+
+    def decide_each(
+        self,
+        units: int | Sequence[str | None] | None = None,
+        ids: Iterable[str] | None = None,
+        contexts: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[Decision | Exception]:
+        """Make several decisions in one transaction; a refused one doesn't affect the others.
+
+        Args:
+            units: As for `decide_many`.
+            ids: As for `decide_many`.
+            contexts: As for `decide_many`.
+
+        Returns:
+            For each of them the decision, or the error that `decide` would have raised. A known id
+            gets its decision even if the experiment is stopped.
+
+        >>> import varts
+        >>> exp = varts.open("price", ["9", "12"], store="memory://")
+        >>> first, again = exp.decide_each(["anna", "bert"], ids=["visit-1", "visit-1"])
+        >>> again
+        DecisionConflict("decision 'visit-1' was made for another unit; use a new id for this one")
+        """
+        whom, own, asked = list_requests(units, ids, contexts)
+
+        def check_one(place: int) -> tuple[Any, Any, Any]:
+            (unit,), id, context = self._check_requests(
+                [whom[place]],
+                None if own is None else [own[place]],
+                None if asked is None else [asked[place]],
+            )
+            return unit, id and id[0], context[0]
+
+        checked, outcomes = check_each(range(len(whom)), check_one)
+        if not checked:
+            return outcomes([])
+        self._settle_some(len(checked))
+        good, names, known = (list(column) for column in zip(*checked, strict=True))
+        return outcomes(decide_each(self._session, good, None if own is None else names, known))
+
+    def _check_requests(
+        self, units: Sequence[Any], ids: Sequence[Any] | None, contexts: Sequence[Any] | None
+    ) -> tuple[list[str | None], list[str] | None, Sequence[dict[str, Any] | None]]:
+        """Validate the units, ids and contexts of decisions; units come back as the log has
+        them."""
+        whom, own = check_units(units, ids)
+        known = check_contexts(self.name, self.state.config.features, contexts, len(units))
+        stored = [None if unit is None else stored_unit(self._session, unit) for unit in whom]
+        return stored, own, known
 
     # ------------------------------------------------------------------ rewards
 
@@ -434,7 +495,7 @@ class Experiment:
         limit = integer("limit", limit, 1, LARGEST_VERSION)
         with self._session.reading() as transaction:
             self._session.catch_up(transaction)
-            return find_changes(transaction, after, limit)
+            return read_changes(transaction.changes(after, limit))
 
     def history(
         self,
@@ -674,8 +735,8 @@ class Experiment:
 
         Args:
             winner: The arm that everybody gets from now on. Without one, `decide` refuses.
-            note: `by`, who does it; `why`, the reason; `expected`, the `revision` that you saw: if
-                somebody has changed the configuration since, nothing is done.
+            note: `by`, who does it; `why`, the reason; `expected`, the `revision` or the `tag` that
+                you saw: if somebody has changed the configuration since, nothing is done.
 
         Raises:
             Changed: The configuration is not the expected one.
@@ -709,7 +770,7 @@ class Experiment:
         recount: bool = False,
         by: str | None = None,
         why: str | None = None,
-        expected: int | None = None,
+        expected: int | str | None = None,
         **options: Unpack[GivenOptions],
     ) -> None:
         """Change options from here on; a new epoch begins.
@@ -738,18 +799,21 @@ class Experiment:
         body_for: Callable[[Config], dict[str, Any]],
         by: str | None = None,
         why: str | None = None,
-        expected: int | None = None,
+        expected: int | str | None = None,
         recounted: bool = False,
     ) -> None:
         """Append an event of this kind, unless it would change nothing."""
         note = check_note(by, why)
-        if expected is not None:
+        if isinstance(expected, str):
+            expected = check_text("expected", expected)
+        elif expected is not None:
             expected = integer("expected", expected, 0)
         settle_all(self._session)  # by the options that the decisions were made under
         with self._session.changing() as write:
-            before, revision = write.state.config, write.state.revision
-            if expected is not None and expected != revision:
-                raise changed_since(self.name, expected, revision)
+            before = write.state.config
+            now = write.state.tag if isinstance(expected, str) else write.state.revision
+            if expected not in (None, now):
+                raise changed_since(self.name, expected, now)
             body = body_for(before)
             after = before.changed(kind, body)
             if after != before:
@@ -814,11 +878,10 @@ class Experiment:
         return delete(self._session, log)
 
 
-def changed_since(name: str, expected: int, revision: int) -> Changed:
+def changed_since(name: str, expected: int | str | None, now: int | str) -> Changed:
     """The error when somebody else changed the configuration first."""
     return Changed(
-        f"somebody else has changed experiment {name!r}: it is at revision {revision}, "
-        f"got {expected}"
+        f"somebody else has changed experiment {name!r}: it is at revision {now}, got {expected}"
     )
 
 

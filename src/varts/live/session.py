@@ -192,7 +192,15 @@ class Session:
         """The state, read from scratch."""
         head = transaction.head(self.name, self.seed, -1)
         config = self._read_config(head)
-        self.state = State(config, head.version, head.rewards, head.rows, head.batch, head.revision)
+        self.state = State(
+            config,
+            head.version,
+            head.rewards,
+            head.rows,
+            head.batch,
+            head.revision,
+            head.configured,
+        )
         return self.state, head
 
     def log(self, transaction: Transaction) -> Log:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from varts.live.core.events import AMEND, ARRIVAL, CORRECTIONS, VOID, Outcome
 from varts.live.errors import UnknownDecision
 from varts.live.store.engine import moment
-from varts.live.store.transaction import Transaction
+from varts.live.store.transaction import ChangeRow, Transaction
 
 
 class DecisionRecord(NamedTuple):
@@ -103,10 +104,10 @@ def find_place(transaction: Transaction, id: str) -> tuple[int, int]:
     return row.time, row.seq
 
 
-def find_changes(transaction: Transaction, after: int, limit: int) -> list[ChangeRecord]:
-    """The first changes after a version, oldest first."""
+def read_changes(rows: Iterable[ChangeRow]) -> list[ChangeRecord]:
+    """Changes, from their rows in the log."""
     out = []
-    for row in transaction.changes(after, limit):
+    for row in rows:
         body = json.loads(row.body or "{}")
         by, why = body.pop("by", None), body.pop("why", None)
         kind = row.kind

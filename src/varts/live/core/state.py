@@ -162,6 +162,7 @@ class State:
         rows: Sums by metric, arm and block. Only methods of this class may change them.
         batch: The batch number of the last event.
         revision: The version of the last change of configuration.
+        configured: The batch number of that change.
         touched: The rows that changed since the last copy.
         reconfigured: Whether the configuration changed since the last copy.
         stale: Rows that lost digits in a correction and must be rebuilt from the log.
@@ -178,6 +179,7 @@ class State:
     rows: dict[Key, Sums] = field(default_factory=dict)
     batch: int | None = field(default=None, compare=False)
     revision: int = 1
+    configured: int | None = field(default=None, compare=False)
     touched: set[Key] = field(default_factory=set, compare=False)
     reconfigured: bool = field(default=False, compare=False)
     stale: set[Key] = field(default_factory=set, compare=False)
@@ -199,7 +201,8 @@ class State:
     def created(cls, event: Event) -> State:
         """The state after the first event of a log."""
         choice("kind of event", event.kind, (CREATE,))
-        return cls(Config.from_json(event.body or {}), version=1, batch=event.batch)
+        config = Config.from_json(event.body or {})
+        return cls(config, version=1, batch=event.batch, configured=event.batch)
 
     def copy(self) -> State:
         """A state to change, with nothing marked as touched."""
@@ -210,11 +213,17 @@ class State:
             dict(self.rows),
             self.batch,
             self.revision,
+            self.configured,
             _merged=dict(self._merged),
             _older=dict(self._older),
             _blocks=None if self._blocks is None else dict(self._blocks),
             _cells=self._cells,
         )
+
+    @property
+    def tag(self) -> str:
+        """Names the configuration; see `tag_of`."""
+        return tag_of(self.revision, self.configured)
 
     def forget_units(self) -> None:
         """Keep no units in memory: the store has them."""
@@ -394,7 +403,7 @@ class State:
     def _reconfigure(self, event: Event) -> None:
         before = self.config
         self.config = before.changed(event.kind, event.body or {})
-        self.reconfigured, self.revision = True, event.version
+        self.reconfigured, self.revision, self.configured = True, event.version, event.batch
         if before.options.accounting != self.config.options.accounting:
             self.recount = True
         if before.options.half_life != self.config.options.half_life:
@@ -565,6 +574,20 @@ class State:
             counted = sums.line if with_features else sums
             counts[arm] = 0 if counted is None else counted.rewards
         return counts
+
+
+def tag_of(revision: int, batch: int | None) -> str:
+    """Text that no other configuration has, not even one of a later experiment of the same name, or
+    of a store that was restored.
+
+    Args:
+        revision: The version of the change that made it the configuration.
+        batch: The batch number of that event; None in a log of schema 0001.
+
+    >>> tag_of(17, 0x5EED)
+    '17-5eed'
+    """
+    return f"{revision}-{batch or 0:x}"
 
 
 class NewUnits(dict[UnitKey, UnitSums]):

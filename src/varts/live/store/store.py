@@ -26,6 +26,7 @@ from varts.live.store.transaction import (
     NAMES,
     STATISTICS,
     SUMMARIES,
+    ChangeRow,
     ExperimentRow,
     Query,
     Traffic,
@@ -47,6 +48,7 @@ from varts.live.store.url import (
 
 MIGRATION_LOCK_KEY = 0x7661727473  # "varts", for PostgreSQL's advisory lock
 MOST_ROWS = 2**62  # "no limit"
+MOST_CHANGES = 1000  # read at a time
 
 _memories: dict[str, Store] = {}
 
@@ -68,6 +70,27 @@ class Summary(NamedTuple):
 
     created: int
     pending: int
+
+
+class Glance(NamedTuple):
+    """What decides whether a page about an experiment has changed, all of one moment.
+
+    Args:
+        version: How many events its log has.
+        revision: The version of the last change of configuration.
+        tag: Names the configuration; see `Experiment.tag`.
+        created: When it was created.
+        activity: Its decisions, and the time of its last reward.
+        changes: Its first changes after a version; `varts.live.audit.records.read_changes` reads
+            them.
+    """
+
+    version: int
+    revision: int
+    tag: str
+    created: datetime
+    activity: Activity
+    changes: list[ChangeRow]
 
 
 class Store:
@@ -163,6 +186,7 @@ class Store:
                 row.rewards,
                 rows.get(row.id, {}),
                 revision=row.revision,
+                configured=row.configured,
             )
             for row in found
         }
@@ -173,15 +197,28 @@ class Store:
         Args:
             names: Names of experiments; unknown ones are left out.
         """
-        given = json.dumps(list(names))
-        found = {}
         with self._begun() as connection:
-            for name, time in _rows(connection, LAST_REWARDS, names=given):
-                found[name] = Activity(Traffic({}, {}), None if time is None else moment(time))
-            for name, arm, decided, settled in _rows(connection, ALL_TRAFFIC, names=given):
-                counts = found[name].traffic
-                counts.decided[arm], counts.settled[arm] = int(decided), int(settled)
-        return found
+            return _activities(connection, names)
+
+    def glance(self, name: str, after: int = 0, limit: int = MOST_CHANGES) -> Glance | None:
+        """Look at how far an experiment is, in one transaction; None if there is none of this name.
+
+        Args:
+            name: The experiment's name.
+            after: The version up to which you know its changes.
+            limit: How many later changes to return at most.
+        """
+        with self.finding(name) as (row, transaction):
+            if row is None:
+                return None
+            return Glance(
+                row.version,
+                row.revision,
+                row.tag,
+                moment(row.created),
+                _activities(transaction.connection, [name])[name],
+                transaction.changes(after, limit) if row.version > after else [],
+            )
 
     def summaries(self, after: str | None = None, limit: int | None = None) -> dict[str, Summary]:
         """When experiments were created and how many decisions wait for a reward, by name.
@@ -334,6 +371,17 @@ class Store:
         if found is None or found > SCHEMA_VERSION:
             check_schema(found, self.name)
         return found
+
+
+def _activities(connection: Connection, names: Collection[str]) -> dict[str, Activity]:
+    given = json.dumps(list(names))
+    found = {}
+    for name, time in _rows(connection, LAST_REWARDS, names=given):
+        found[name] = Activity(Traffic({}, {}), None if time is None else moment(time))
+    for name, arm, decided, settled in _rows(connection, ALL_TRAFFIC, names=given):
+        counts = found[name].traffic
+        counts.decided[arm], counts.settled[arm] = int(decided), int(settled)
+    return found
 
 
 def find_experiment(connection: Connection, name: str) -> ExperimentRow | None:

@@ -31,7 +31,7 @@ from varts.live.core.events import (
     Event,
     Key,
 )
-from varts.live.core.state import State
+from varts.live.core.state import State, tag_of
 from varts.live.core.sums import SUMS_COLUMNS, Sums, UnitKey, UnitSums, read_sums, stored_sums
 from varts.live.errors import StoreError
 from varts.live.store.engine import Clock, Connection
@@ -194,6 +194,12 @@ class ExperimentRow(NamedTuple):
     rewards: int
     swept: int
     config: str
+    configured: int | None  # the batch number of the last change of configuration
+
+    @property
+    def tag(self) -> str:
+        """Names the configuration; see `tag_of`."""
+        return tag_of(self.revision, self.configured)
 
 
 class Head(NamedTuple):
@@ -206,6 +212,7 @@ class Head(NamedTuple):
     batch: int | None  # of the last event
     known_batch: int | None  # of the event at the version that the reader knew
     revision: int  # the version of the last change of configuration
+    configured: int | None  # its batch number, if it changed after the known version
     config: str | None  # the configuration as JSON, if it changed after the known version
     rows: dict[Key, Sums]  # the statistics that changed after the known version
 
@@ -280,14 +287,15 @@ def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str 
 _NOTHING_OF_STATISTICS = ", ".join(["NULL"] * (3 + len(SUMS_COLUMNS)))
 _BATCH_AT = "(SELECT batch FROM varts_events WHERE experiment = :x AND version = {})"
 _MICROSECONDS = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+_IF_NEW = "CASE WHEN e.revision > CAST(:known AS BIGINT) THEN {} END"
 # One row of the experiment and one per statistic. Joined, each would repeat the configuration.
 _HEAD = (
     "SELECT {time}, e.version, e.rewards, e.swept, "
     f"{_BATCH_AT.format('e.version')}, {_BATCH_AT.format('CAST(:known AS BIGINT)')}, "
-    "e.revision, CASE WHEN e.revision > CAST(:known AS BIGINT) THEN e.config END, "
+    f"e.revision, {_IF_NEW.format(_BATCH_AT.format('e.revision'))}, {_IF_NEW.format('e.config')}, "
     f"({FIND_SCHEMA}), {_NOTHING_OF_STATISTICS} "
     "FROM varts_experiments AS e WHERE e.id = :x AND e.name = :name AND e.seed = :seed "
-    "UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+    f"UNION ALL SELECT {', '.join(['NULL'] * (len(Head._fields)))}, "
     f"metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
     "WHERE experiment = :x AND version > CAST(:known AS BIGINT)"
 )
@@ -298,7 +306,11 @@ LOCK_OUT = query(  # in the order in which a decision uses them, or there would 
     "SELECT 1",
     "LOCK TABLE varts_units, varts_decisions, varts_traffic IN SHARE ROW EXCLUSIVE MODE",
 )
-FIND = query(f"SELECT {_listed(ExperimentRow._fields)} FROM varts_experiments WHERE name = :name")
+_EXPERIMENTS = (
+    f"SELECT {_listed(ExperimentRow._fields[:-1], 'e.')}, (SELECT v.batch FROM varts_events AS v "
+    "WHERE v.experiment = e.id AND v.version = e.revision) FROM varts_experiments AS e WHERE "
+)
+FIND = query(f"{_EXPERIMENTS}e.name = :name")
 # Whether the log still has the event that a decision was made after, with its batch number. It
 # doesn't if the experiment was deleted, or an older state of the store was restored.
 _SAME = (
@@ -479,8 +491,8 @@ AGES = query(
 
 NAMES = query("SELECT name FROM varts_experiments ORDER BY name")
 # Names come after `after`, which is "" for all: no experiment has an empty name.
-_SOME = "name > :after ORDER BY name LIMIT :limit"
-EXPERIMENTS = query(f"SELECT {_listed(ExperimentRow._fields)} FROM varts_experiments WHERE {_SOME}")
+_SOME = "e.name > :after ORDER BY e.name LIMIT :limit"
+EXPERIMENTS = query(f"{_EXPERIMENTS}{_SOME}")
 _STATISTICS = (
     f"SELECT experiment, metric, arm, block, {_listed(SUMS_COLUMNS)} FROM varts_statistics "
     "WHERE experiment IN "
@@ -805,7 +817,7 @@ class Transaction:
         if state.reconfigured:
             # Events may follow the change, or it is a repair. All processes must name the same
             # revision.
-            state.revision = state.version
+            state.revision, state.configured = state.version, self.batch
             head |= {"revision": state.revision, "config": json.dumps(state.config.to_json())}
         if swept is not None:
             head["swept"] = swept
