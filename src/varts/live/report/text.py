@@ -88,8 +88,36 @@ def interval_titles(found: Report) -> tuple[str, str]:
     return f"{100 * found.level:g} % interval", f"{100 * (1 - found.error):g} % anytime"
 
 
-def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
-    """The table of a report, a row per arm, the best first; only `top` rows if given."""
+def percentage(share: float | None) -> str:
+    """A share or probability in percent. It is 0 % or 100 % only if it is exactly that.
+
+    >>> [percentage(x) for x in (0.5, 0.99964, 0.9999999, 0.0002, 1e-9, 1.0, None)]
+    ['50.0 %', '99.96 %', '> 99.99 %', '0.02 %', '< 0.01 %', '100 %', '-']
+    """
+    if share is None:
+        return "-"
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.0001 or share > 0.9999:
+        return "< 0.01 %" if share < 0.5 else "> 99.99 %"
+    places = 1 if 0.001 <= share <= 0.999 else 2
+    return f"{100 * share:.{places}f} %"
+
+
+def probability(share: float | None) -> str:
+    """A probability with four decimals, as on the command line; - for none."""
+    return "-" if share is None else f"{share:.4f}"
+
+
+def arm_cells(found: Report, top: int | None = None, percent: bool = False) -> list[ArmCells]:
+    """The table of a report, a row per arm, the best first.
+
+    Args:
+        found: The report.
+        top: How many rows to show; all by default.
+        percent: Whether to show probabilities in percent.
+    """
+    chance = percentage if percent else probability
     config = found.state.config
     paused = {config.arms[arm] for arm in config.paused}
     rows = (found.ranking if top is None else found.ranking.head(top)).to_dicts()
@@ -103,9 +131,9 @@ def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
             estimate=decimal(row["estimate"], places),
             interval=range_text(row["mean_low"], row["mean_high"], places),
             anytime=range_text(row["anytime_low"], row["anytime_high"], places),
-            p_best="-" if row["p_best"] is None else f"{row['p_best']:.4f}",
+            p_best=chance(row["p_best"]),
             expected_loss="-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
-            share=f"{row['share']:.1%}",
+            share=percentage(row["share"]) if percent else f"{row['share']:.1%}",
             pending=f"{row['pending']:,}",
         )
         for row in rows
@@ -124,8 +152,17 @@ def control_title(found: Report) -> str:
     return f"compared with {arm}, the control"
 
 
-def control_cells(found: Report, arms: list[str]) -> list[tuple[str, ...]]:
-    """The rows of the table of differences from the control, with these arms in this order."""
+def control_cells(
+    found: Report, arms: list[str], percent: bool = False
+) -> list[tuple[str, ...]]:
+    """The rows of the table of differences from the control.
+
+    Args:
+        found: The report.
+        arms: The arms to show, in this order.
+        percent: Whether to show probabilities in percent.
+    """
+    chance = percentage if percent else probability
     if found.control is None:
         return []
     rows = {one.arm: one for one in found.control.comparisons}
@@ -140,7 +177,7 @@ def control_cells(found: Report, arms: list[str]) -> list[tuple[str, ...]]:
             range_text(one.anytime_low, one.anytime_high, places),
             "-" if one.lift is None else f"{one.lift:+.1f} %",
             range_text(one.lift_low, one.lift_high, 1) + ("" if one.lift is None else " %"),
-            "-" if one.p_better is None else f"{one.p_better:.4f}",
+            chance(one.p_better),
         )
         for one in shown
     ]

@@ -154,11 +154,6 @@ def spread_over(count: int, most: int) -> list[int]:
     return [int(i) for i in np.linspace(0, count - 1, most).round()]
 
 
-def finite(values: Floats) -> list[float | None]:
-    """The numbers, None for those that are not."""
-    return [float(x) if math.isfinite(x) else None for x in values]
-
-
 # -------------------------------------------------------------------------------------- SVG as text
 
 WIDTH, HEIGHT = 460.0, 240.0  # in the unit of the drawing: it is as wide as its column
