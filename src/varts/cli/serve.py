@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from varts._validation import real
 from varts.cli.app import FilePath, Whole
 from varts.cli.experiment_flags import STORE, Url
-from varts.live.arguments import read_seconds
+from varts.live.arguments import seconds
 
 NOTES = """\
 One process is enough: requests that arrive together share a transaction, and
@@ -167,9 +167,9 @@ def new(
 
     options: dict[str, object] = {"experiments": _split(experiments), "public": public}
     if expires is not None:
-        seconds = real("expires", read_seconds("expires", expires), above=0, at_most=1e10)
+        lasts = real("expires", seconds("expires", expires), above=0, at_most=1e10)
         now = datetime.now(UTC).replace(microsecond=0)
-        options["expires"] = now + timedelta(seconds=seconds)
+        options["expires"] = now + timedelta(seconds=lasts)
     if rate is not None:
         options["rate"] = rate
     if origin is not None:

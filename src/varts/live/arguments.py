@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from varts._validation import abbreviate, integer, is_real, scalar
@@ -15,10 +16,10 @@ from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
-TEXT = f"text of 1 to {LONGEST_TEXT} characters"
 Item, Out = TypeVar("Item"), TypeVar("Out")
 # By decision id; or tuples of an id, a reward and optionally metrics and a key.
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
+Duration = float | str | timedelta  # seconds, or text such as `24h`
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -162,12 +163,12 @@ def check_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def check_text(name: str, value: Any) -> str:
+def check_text(name: str, value: Any, longest: int = LONGEST_TEXT) -> str:
     """Validate text that both databases can store."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be {TEXT}, got {abbreviate(value)}")
-    if not value or "\x00" in value or len(value) > LONGEST_TEXT:
-        raise ValueError(f"{name} must be {TEXT}, got {abbreviate(value)}")
+        raise TypeError(f"{name} must be {_text(longest)}, got {abbreviate(value)}")
+    if not value or "\x00" in value or len(value) > longest:
+        raise ValueError(f"{name} must be {_text(longest)}, got {abbreviate(value)}")
     if value.isascii():
         return value
     try:
@@ -178,18 +179,24 @@ def check_text(name: str, value: Any) -> str:
     return value
 
 
-def read_seconds(name: str, value: Any) -> float:
-    """Read a duration: a number of seconds, or text such as `30m`, `24h` or `7d`.
+def _text(longest: int) -> str:
+    return f"text of 1 to {longest} characters"
 
-    >>> read_seconds("window", 90), read_seconds("window", "1.5h")
-    (90.0, 5400.0)
+
+def seconds(name: str, value: Any) -> float:
+    """Read a duration: a number of seconds, a `timedelta`, or text such as `90s`, `24h` or `7d`.
+
+    >>> seconds("window", 90), seconds("window", "1.5h"), seconds("window", timedelta(days=7))
+    (90.0, 5400.0, 604800.0)
     """
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     rule = f"{name} must be seconds or a time like 30m, 24h or 7d, got {abbreviate(value)}"
     if isinstance(value, bool) or not (isinstance(value, str) or is_real(value)):
         raise TypeError(rule)
-    seconds = SECONDS_PER_UNIT.get(value[-1:].casefold()) if isinstance(value, str) else None
+    unit = SECONDS_PER_UNIT.get(value[-1:].casefold()) if isinstance(value, str) else None
     try:
-        return float(value) if seconds is None else seconds * float(value[:-1])
+        return float(value) if unit is None else unit * float(value[:-1])
     except (ValueError, OverflowError):
         raise ValueError(rule) from None
 

@@ -18,6 +18,7 @@ from varts._text import printable
 from varts._validation import abbreviate, integer, unknown
 from varts.features import Features
 from varts.live.arguments import (
+    Duration,
     Rewards,
     check_arms,
     check_contexts,
@@ -502,7 +503,7 @@ class Experiment:
         points: int | None = None,
         *,
         every_rewards: int | None = None,
-        every: str | float | None = None,
+        every: Duration | None = None,
         level: float = CONFIDENCE,
         settle: bool = True,
     ) -> History:
@@ -513,7 +514,8 @@ class Experiment:
         Args:
             points: How many checkpoints, evenly spaced by rewards; 50 by default.
             every_rewards: Or how many rewards lie between two checkpoints.
-            every: Or how much time: seconds, or "30m", "1h", "1d" for full hours or midnight UTC.
+            every: Or how much time: seconds, a `timedelta`, or "30m", "1h", "1d" for full hours or
+                midnight UTC.
             level: The probability of the credible intervals.
             settle: As for `report`.
         """
@@ -789,7 +791,7 @@ class Experiment:
 
         def changed(config: Config) -> dict[str, Any]:
             given = match_priors(options, config.arms, groups)
-            return {"options": config.options.reconfigured(given).to_json()}
+            return {"options": config.options.reconfigured(given).stored()}
 
         self._change(CONFIGURE, changed, by, why, expected, recounted=recount)
 
@@ -923,7 +925,8 @@ def open_experiment(
         groups: The group of each arm, for a prior that was fitted by group.
         options: Options of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules,
+            owner, hypothesis.
 
     Raises:
         UnknownExperiment: There is no experiment of that name, and no arms to create it with.

@@ -21,7 +21,7 @@ import numpy as np
 
 from varts._validation import abbreviate, choice, integer, real, unknown
 from varts.features import MISSING, NUMBER, Features, features_from
-from varts.live.arguments import check_text, read_seconds
+from varts.live.arguments import LONGEST_TEXT, Duration, check_text, seconds
 from varts.policies import (
     EBVarTS,
     Fading,
@@ -39,6 +39,8 @@ from varts.priors.own_arms import FEWEST_ARMS
 Guard = tuple[str, float]  # the side of the limit on which a mean should be, and the limit
 GUARD_SIGNS = {"below": "<", "above": ">"}  # as you type them
 LONGEST_WINDOW = 100 * 365.25 * 86400  # seconds: a century
+LATEST_OPTIONS = ("owner", "hypothesis")
+LONGEST_OWNER, LONGEST_HYPOTHESIS = 100, 2000  # characters
 CONTEXTUAL_POLICY = "LinearVarTS"  # of an experiment with features, unless you give another one
 FEATURES_VERSION = 1  # of the stored form of features
 AUTO, DAY = "auto", 86400.0
@@ -64,8 +66,8 @@ class GivenOptions(TypedDict, total=False):
     holdout: float
     sticky: bool
     clip: tuple[float, float] | list[float] | None
-    window: float | None
-    skew: float
+    window: Duration | None
+    skew: Duration
     missing: float | None
     half_life: float | None
     stop_p_best: float | None
@@ -77,10 +79,12 @@ class GivenOptions(TypedDict, total=False):
     guards: Mapping[str, Guard]
     features: Features | Mapping[str, Any] | None
     missing_metrics: Mapping[str, float]
-    block: float | str | None
+    block: Duration | None
     adjust: Features | Mapping[str, Any] | None
     rules: int
     control: str | None
+    owner: str | None
+    hypothesis: str | None
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ class Options:
             `configure` can switch them to 2.
         control: The arm that the report compares all others with: differences, percentages and the
             probability of being better.
+        owner: Who is responsible for the experiment: a person or a team.
+        hypothesis: What you expect, and why. It has no effect on decisions, and neither has owner.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}
@@ -161,6 +167,8 @@ class Options:
     adjust: Any = None
     rules: int = RULES[-1]
     control: str | None = None
+    owner: str | None = None
+    hypothesis: str | None = None
 
     #: Options that can't change, because everything in the log depends on them.
     FIXED: ClassVar[tuple[str, ...]] = ("goal", "hash_units", "features", "adjust")
@@ -210,8 +218,8 @@ class Options:
             holdout=real("holdout", asked.holdout, at_least=0, below=1),
             sticky=check_flag("sticky", asked.sticky),
             clip=check_range(asked.clip),
-            window=check_maybe("window", asked.window, above=0, at_most=LONGEST_WINDOW),
-            skew=real("skew", asked.skew, at_least=0, at_most=LONGEST_WINDOW),
+            window=check_window(asked.window),
+            skew=real("skew", seconds("skew", asked.skew), at_least=0, at_most=LONGEST_WINDOW),
             missing=check_maybe("missing", asked.missing),
             half_life=check_maybe("half_life", asked.half_life, above=0),
             stop_p_best=check_maybe("stop_p_best", asked.stop_p_best, above=0, below=1),
@@ -226,7 +234,9 @@ class Options:
             block=check_block(asked.block),
             adjust=stored_features(asked.adjust, asked.metrics),
             rules=integer("rules", asked.rules, RULES[0], RULES[-1]),
-            control=None if asked.control is None else check_text("control", asked.control),
+            control=check_words("control", asked.control),
+            owner=check_words("owner", asked.owner, LONGEST_OWNER),
+            hypothesis=check_words("hypothesis", asked.hypothesis, LONGEST_HYPOTHESIS),
         )
         made._check_combinations()
         # `build` refuses a prior that the policy doesn't accept.
@@ -267,8 +277,8 @@ class Options:
         """
         if self.rules == 1 or self.half_life is not None or self.features is not None:
             return None
-        seconds = DAY if self.block == AUTO else self.block
-        return None if seconds is None else round(float(seconds) * 1e6)
+        length = DAY if self.block == AUTO else self.block
+        return None if length is None else round(float(length) * 1e6)
 
     @property
     def counts_units(self) -> bool:
@@ -424,6 +434,15 @@ class Options:
         body: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return body
 
+    def stored(self) -> dict[str, Any]:
+        """`to_json` for the log, without the latest options if they aren't used: versions of varts
+        that don't know them can go on."""
+        return {
+            name: value
+            for name, value in self.to_json().items()
+            if value is not None or name not in LATEST_OPTIONS
+        }
+
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Options:
         """Build options from the result of `to_json`.
@@ -447,6 +466,18 @@ class Options:
 def check_maybe(name: str, value: Any, **limits: Any) -> float | None:
     """Validate a number that may be None."""
     return None if value is None else real(name, value, **limits)
+
+
+def check_words(name: str, value: Any, longest: int = LONGEST_TEXT) -> str | None:
+    """Validate text that may be None."""
+    return None if value is None else check_text(name, value, longest)
+
+
+def check_window(window: Any) -> float | None:
+    """Validate how long a reward may take to arrive; returns seconds."""
+    if window is None:
+        return None
+    return real("window", seconds("window", window), above=0, at_most=LONGEST_WINDOW)
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -504,8 +535,7 @@ def check_block(block: Any) -> float | str | None:
         return None
     if block == AUTO:
         return AUTO
-    seconds = read_seconds("block", block)
-    return real("block", seconds, at_least=1, at_most=LONGEST_WINDOW)
+    return real("block", seconds("block", block), at_least=1, at_most=LONGEST_WINDOW)
 
 
 def check_range(clip: Any) -> tuple[float, float] | None:
@@ -682,7 +712,7 @@ def _read_guards(name: str, text: str) -> dict[str, Guard]:
 
 
 def _read_block(name: str, text: str) -> float | str:
-    return AUTO if text.strip().lower() == AUTO else read_seconds(name, text)
+    return AUTO if text.strip().lower() == AUTO else seconds(name, text)
 
 
 def _read_metrics(name: str, text: str) -> dict[str, float]:
@@ -808,8 +838,8 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "floor": ("SHARE", _read_number),
     "holdout": ("SHARE", _read_number),
     "clip": ("LOW,HIGH", _read_range),
-    "window": ("SECONDS|30m|24h|7d", read_seconds),
-    "skew": ("SECONDS|30m|24h", read_seconds),
+    "window": ("SECONDS|30m|24h|7d", seconds),
+    "skew": ("SECONDS|30m|24h", seconds),
     "missing": ("REWARD", _read_number),
     "half_life": ("REWARDS", _read_number),
     "stop_p_best": ("P", _read_number),
@@ -823,4 +853,6 @@ TYPED_OPTIONS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "adjust": ("NAME=number|NAME=WORD/WORD", parse_features),
     "rules": ("1|2", _read_rules),
     "control": ("ARM", _read_text),
+    "owner": ("NAME", _read_text),
+    "hypothesis": ("TEXT", _read_text),
 }

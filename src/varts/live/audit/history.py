@@ -14,7 +14,7 @@ from scipy import special
 
 from varts._text import printable
 from varts._validation import Floats, check_file, integer, real
-from varts.live.arguments import read_seconds
+from varts.live.arguments import seconds
 from varts.live.audit.follower import Follower
 from varts.live.core.state import State
 from varts.live.errors import StoreError
@@ -87,8 +87,8 @@ def check_spacing(points: Any, every_rewards: Any, every: Any) -> Spacing:
             f"one of points, every_rewards and every must be given, got {' and '.join(names)}"
         )
     if every is not None:
-        seconds = real("every", read_seconds("every", every), above=0, at_most=1e10)
-        return Spacing("every", max(round(seconds * 1e6), 1))
+        apart = real("every", seconds("every", every), above=0, at_most=1e10)
+        return Spacing("every", max(round(apart * 1e6), 1))
     if every_rewards is not None:
         return Spacing("every_rewards", integer("every_rewards", every_rewards, at_least=1))
     return Spacing("points", integer("points", POINTS if points is None else points, at_least=1))

@@ -124,10 +124,10 @@ class Config:
         return self.arms.index(arm)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for the log."""
         return {
             "arms": list(self.arms),
-            "options": self.options.to_json(),
+            "options": self.options.stored(),
             "initial": self.initial,
             "epoch": self.epoch,
             "paused": sorted(self.paused),
