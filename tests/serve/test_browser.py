@@ -9,7 +9,7 @@ import pytest
 
 from tests.serve.browser import launch
 from tests.serve.scenes import ADMIN, NOW, shop
-from varts.serve.web import STATIC, create, experiment
+from varts.serve.web import STATIC, experiment, plan
 
 HOST = "http://varts.test"
 POLICY = (
@@ -57,7 +57,7 @@ class Site:
         if url.path == "/prior.svg":
             words = {name: values[0] for name, values in parse_qs(url.query).items()}
             try:
-                return route.fulfill(body=create.prior_svg(words), content_type="image/svg+xml")
+                return route.fulfill(body=plan.prior_svg(words), content_type="image/svg+xml")
             except ValueError:
                 return route.fulfill(status=400, body="")
         if request.headers.get("if-none-match") == self.tag:
@@ -172,7 +172,7 @@ def test_escape_closes_a_dialog(site, exp):
 
 
 def test_the_picture_follows_what_is_typed(site):
-    site.show(create.page(ADMIN))
+    site.show(plan.create_page(ADMIN))
     for name, value in (("mean", "12"), ("mean_sd", "2"), ("reward_sd", "8"), ("worth", "20")):
         site.page.fill(f"#create-{name}", value)
     site.wait(0.5)
@@ -203,7 +203,7 @@ def test_everything_works_without_script(browser, exp):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_wider_than_a_phone(browser, exp, scheme):
     site = Site(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    for html in (page_of(exp), create.page(ADMIN)):
+    for html in (page_of(exp), plan.create_page(ADMIN)):
         site.show(html)
         wide = site.page.evaluate("document.documentElement.scrollWidth")
         assert wide == 390

@@ -18,15 +18,12 @@ from varts.serve.web import (
     FORMS,
     STATIC,
     Viewer,
-    create,
     experiment,
     listing,
-    login,
     plan,
-    refusal,
     what_if,
 )
-from varts.serve.web.changes import describe_changes
+from varts.serve.web.experiment import describe_changes
 from varts.serve.web.forms import (
     FLAGS,
     GROUPS,
@@ -39,6 +36,7 @@ from varts.serve.web.forms import (
     typed_options,
 )
 from varts.serve.web.listing import Listed
+from varts.serve.web.render import login_page, refusal_page
 
 NASTY = "<script>alert(1)</script>"
 WORDS = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"}
@@ -413,7 +411,7 @@ def test_an_empty_list_shows_what_to_do():
 
 
 def test_the_form_of_a_new_experiment_has_the_fields_of_the_table():
-    page = checked(create.page(ADMIN))
+    page = checked(plan.create_page(ADMIN))
     names = next(form for form in page.forms if form["given"]["action"] == "/new")["names"]
     assert names == set(FORMS["create"].fields)
 
@@ -425,23 +423,23 @@ def test_every_option_is_on_the_form_or_has_a_reason_not_to_be():
 
 
 def test_a_prior_in_words_has_its_picture():
-    page = checked(create.page(ADMIN, {**WORDS, "knowledge": "words", "arms": "9\n12"}))
+    page = checked(plan.create_page(ADMIN, {**WORDS, "knowledge": "words", "arms": "9\n12"}))
     sentence = (
         "8 of 10 arms have a mean from 9.5 to 14.5; 9 of 10 single rewards lie from -1.5 to 25.5."
     )
     assert sentence in page.text
-    assert ElementTree.fromstring(create.prior_svg(WORDS))[0].text == sentence
-    assert "picture appears" in checked(create.page(ADMIN, {"mean": "12"})).text
-    assert "picture appears" in checked(create.page(ADMIN, {**WORDS, "worth": "-1"})).text
+    assert ElementTree.fromstring(plan.prior_svg(WORDS))[0].text == sentence
+    assert "picture appears" in checked(plan.create_page(ADMIN, {"mean": "12"})).text
+    assert "picture appears" in checked(plan.create_page(ADMIN, {**WORDS, "worth": "-1"})).text
     with pytest.raises(ValueError, match="mean must be a number, got 'x'"):
-        create.prior_svg({**WORDS, "mean": "x"})
+        plan.prior_svg({**WORDS, "mean": "x"})
     with pytest.raises(ValueError, match="worth must be finite and > 0, got -1"):
-        create.prior_svg({**WORDS, "worth": "-1"})
+        plan.prior_svg({**WORDS, "worth": "-1"})
 
 
 def test_what_was_typed_is_still_there_after_a_refusal():
     sent = {"name": NASTY, "arms": f"9\n{NASTY}", "goal": "min", "clip": "0,100", "sticky": "on"}
-    html = create.page(ADMIN, sent, "clip must be two numbers, low < high, got (1.0, 0.0)")
+    html = plan.create_page(ADMIN, sent, "clip must be two numbers, low < high, got (1.0, 0.0)")
     page = checked(html)
     assert "Clip must be two numbers" in page.text and NASTY in page.text
     assert 'value="min" checked' in html and 'value="0,100"' in html
@@ -598,12 +596,12 @@ def test_when_a_stop_rule_would_have_been_met():
 
 
 def test_login_and_refusals():
-    page = checked(login.page('/"><b>', "token must be one of this service's, got another"))
+    page = checked(login_page('/"><b>', "token must be one of this service's, got another"))
     assert {given["name"] for given in page.named("input")} == set(FORMS["login"].fields)
     assert page.named("input")[0]["value"] == '/"><b>'
     assert "Log out" not in page.text
-    checked(refusal.page(None, "Not found", "unknown experiment 'x'"))
-    checked(refusal.page(Viewer(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
+    checked(refusal_page(None, "Not found", "unknown experiment 'x'"))
+    checked(refusal_page(Viewer(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
 
 
 def test_scopes():

@@ -3,8 +3,8 @@
 The forecast plays the rest of the experiment many times on paper. Each time it draws the true means
 from what the report believes, lets the estimates wander towards them as rewards arrive, and notes
 when a rule is first met. Its range therefore contains both what is unknown about the arms and the
-luck of the rewards to come. Beliefs are taken as Gaussian, and arms keep their share of the traffic:
-it is a rough forecast, and `Forecast` says why there is none rather than give a thin one.
+luck of the rewards to come. It treats beliefs as Gaussian and shares of the traffic as constant, so
+the forecast is rough. With too little data there is none, and a few words say why.
 """
 
 from __future__ import annotations
@@ -187,9 +187,7 @@ def _reach(found: Report, arms: NDArray[np.int64], growth: Floats) -> Floats:
     """By step and pair of arms, the difference that rules one of them out for good."""
     seen = ReportingPolicy(found.state).seen
     some, (steps, K) = seen.take(arms), growth.shape
-    scaled = ArmStats(
-        (some.n * growth).ravel(), np.zeros(steps * K), (some.m2 * growth).ravel()
-    )
+    scaled = ArmStats((some.n * growth).ravel(), np.zeros(steps * K), (some.m2 * growth).ravel())
     error = found.error / max(seen.K - 1, 1)
     a = np.arange(steps * K).reshape(steps, K, 1)
     b = np.arange(steps * K).reshape(steps, 1, K)

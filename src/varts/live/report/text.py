@@ -152,9 +152,7 @@ def control_title(found: Report) -> str:
     return f"compared with {arm}, the control"
 
 
-def control_cells(
-    found: Report, arms: list[str], percent: bool = False
-) -> list[tuple[str, ...]]:
+def control_cells(found: Report, arms: list[str], percent: bool = False) -> list[tuple[str, ...]]:
     """The rows of the table of differences from the control.
 
     Args:

@@ -40,16 +40,13 @@ from varts.serve.web import (
     ANYBODY,
     STATIC,
     Viewer,
-    create,
     experiment,
     listing,
-    login,
     plan,
-    refusal,
     what_if,
 )
-from varts.serve.web.changes import describe_changes
 from varts.serve.web.charts.timeseries import Band, moment_text
+from varts.serve.web.experiment import describe_changes
 from varts.serve.web.forms import (
     FORMS,
     NAME_RULE,
@@ -62,7 +59,7 @@ from varts.serve.web.forms import (
     read_text,
 )
 from varts.serve.web.listing import Listed
-from varts.serve.web.render import ago, asset, experiment_path
+from varts.serve.web.render import ago, asset, experiment_path, login_page, refusal_page
 
 # ---------------------------------------------------------------------------- what all pages share
 
@@ -123,12 +120,12 @@ def refuse(problem: Problem, method: str, path: str) -> Reply:
         if method in ("GET", "HEAD"):
             return see(f"{LOGIN}?next={quote(own_path(path), safe='')}")
         said = "the session is over and nothing was changed; log in again"
-        return show(login.page(HOME, said), problem.kind.status, problem.headers)
+        return show(login_page(HOME, said), problem.kind.status, problem.headers)
     if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         back = own_path(path) if method in ("GET", "HEAD") else HOME
     else:
         back = HOME if path != HOME else LOGIN
-    page = refusal.page(None, problem.kind.title, problem.detail, back)
+    page = refusal_page(None, problem.kind.title, problem.detail, back)
     return show(page, problem.kind.status, problem.headers)
 
 
@@ -142,7 +139,7 @@ async def show_login(call: Call) -> Reply:
     if admission.tokens is None:
         return see(path)
     if "once" not in call.query:
-        return show(login.page(path))
+        return show(login_page(path))
     token = admission.sessions.spend_link(call.query["once"], admission.tokens)
     if token is None:
         raise Problem("forbidden", "the link was used before, or is none of this service")
@@ -157,9 +154,9 @@ async def log_in(call: Call) -> Reply:
         return see(path)
     token = admission.tokens.find(call.body.get("token", "").strip())
     if token is None or token.public:
-        return show(login.page(path, "this is no token that can log in"), 403)
+        return show(login_page(path, "this is no token that can log in"), 403)
     if not token.may("read"):
-        return show(login.page(path, f"the token {token.name} lacks the scope read"), 403)
+        return show(login_page(path, f"the token {token.name} lacks the scope read"), 403)
     return see(path, admission.sessions.header(token))
 
 
@@ -344,7 +341,7 @@ SVG = "image/svg+xml"
 
 async def show_form(call: Call) -> Reply:
     """The form for a new experiment."""
-    return show(create.page(viewer_of(call), call.query or None))
+    return show(plan.create_page(viewer_of(call), call.query or None))
 
 
 async def create_experiment(call: Call) -> Reply:
@@ -355,7 +352,7 @@ async def create_experiment(call: Call) -> Reply:
             raise ValueError(f"name must be one that the token is for, got {asked.name!r}")
         await call.service.write(_create, call.service.store, asked)
     except (ValueError, TypeError) as error:
-        return show(create.page(viewer_of(call), call.body, str(error)), 422)
+        return show(plan.create_page(viewer_of(call), call.body, str(error)), 422)
     tell_change(call, "create", None, asked.name)
     return see(experiment_path(asked.name))
 
@@ -374,7 +371,7 @@ def _create(store: Store, asked: NewExperiment) -> None:
 async def draw_prior(call: Call) -> Reply:
     """The picture of a prior in words."""
     try:
-        return Reply(create.prior_svg(call.query).encode(), media_type=SVG)
+        return Reply(plan.prior_svg(call.query).encode(), media_type=SVG)
     except (ValueError, TypeError) as error:
         raise Problem("invalid", str(error)) from None
 

@@ -1,18 +1,61 @@
-"""The page that says what an experiment will cost, before it starts."""
+"""Before an experiment starts: the form that creates it, and the plan of what it will cost."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from varts.serve.web.charts import Band, Chart, Table, regret_chart
-from varts.serve.web.create import picture_of
-from varts.serve.web.forms import USUAL_HORIZON, Sent, count_arms
+from varts.serve.web.charts import Band, Chart, Table, prior_chart, regret_chart
+from varts.serve.web.forms import GROUPS, USUAL_HORIZON, WORDS, Sent, count_arms, read_words
 from varts.serve.web.render import REFRESH_SECONDS, Viewer, render
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
+
+# --------------------------------------------------------------------------------- a new experiment
+
+NEW = {"knowledge": "nothing", "goal": "max", "hash_units": "on"}
+
+
+def create_page(viewer: Viewer, sent: Sent | None = None, error: str | None = None) -> str:
+    """The form for a new experiment.
+
+    Args:
+        viewer: Who asks.
+        sent: What was typed, if it was refused, or if another page has begun it.
+        error: Why it was refused, in a sentence.
+    """
+    typed = NEW if sent is None else sent
+    return render(
+        "create.html",
+        viewer=viewer,
+        typed=typed,
+        error=error,
+        groups=GROUPS,
+        picture=picture_of(typed),
+    )
+
+
+def prior_svg(sent: Sent) -> str:
+    """The picture of a prior in words, for GET /prior.svg; its title is the sentence.
+
+    Args:
+        sent: The fields mean, mean_sd, reward_sd and worth.
+    """
+    return prior_chart(read_words(sent)).svg
+
+
+def picture_of(typed: Sent) -> Chart | None:
+    """The picture, once all four words are numbers that make a prior."""
+    if all(typed.get(name) for name in WORDS):
+        with suppress(ValueError, TypeError):
+            return prior_chart(read_words(typed))
+    return None
+
+
+# ------------------------------------------------------------------------------------------- a plan
 
 EXAMPLE = {"arms": "3", "horizon": USUAL_HORIZON, "goal": "max"}
 

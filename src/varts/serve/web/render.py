@@ -164,3 +164,28 @@ _environment.globals.update(
     is_filled=is_filled,
     defaults={name: option_text(value) for name, value in asdict(Options()).items()},
 )
+
+
+# --------------------------------------------------------------------------- pages of two sentences
+
+
+def login_page(next_path: str = "/", error: str | None = None) -> str:
+    """The form for a token.
+
+    Args:
+        next_path: Where to go then, a path of this service.
+        error: Why the last token was refused, in a sentence.
+    """
+    return render("login.html", viewer=None, next_path=next_path, error=error)
+
+
+def refusal_page(viewer: Viewer | None, title: str, sentence: str, back: str = "/") -> str:
+    """Say what is wrong, and where to go on.
+
+    Args:
+        viewer: Who asks; None if that is not known.
+        title: In a few words, such as "Somebody was first".
+        sentence: What happened, and what to do.
+        back: The path of the page to go on from.
+    """
+    return render("refusal.html", viewer=viewer, title=title, said=sentence, back=back)
