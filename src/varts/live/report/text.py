@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from varts._text import decimal, places_for, range_text
 from varts.live.core.state import State
 from varts.live.options import GUARD_SIGNS, features_text
+from varts.live.report.control import Comparison
 from varts.live.report.report import Report
 
 
@@ -179,6 +180,51 @@ def control_cells(found: Report, arms: list[str], percent: bool = False) -> list
         )
         for one in shown
     ]
+
+
+def main_comparison(found: Report) -> Comparison | None:
+    """The comparison of the best arm that isn't the control; None without a control."""
+    if found.control is None:
+        return None
+    known = {one.arm: one for one in found.control.comparisons}
+    return next((known[arm] for arm in found.ranking["arm"] if arm in known), None)
+
+
+def lift_text(one: Comparison) -> str | None:
+    """A lift with its interval; None if there is none.
+
+    >>> lift_text(Comparison("b", 2.0, 1.0, 3.0, None, None, 50.0, 4.3, 115.7, 0.98))
+    '+50.0 % [4.3, 115.7]'
+    """
+    if one.lift is None or one.lift_low is None or one.lift_high is None:
+        return None
+    return f"{one.lift:+.1f} % [{one.lift_low:.1f}, {one.lift_high:.1f}]"
+
+
+def gain_text(found: Report) -> str | None:
+    """What learning has earned in total, with its interval; None while that isn't known."""
+    gain = found.gain
+    if gain is None or gain.total is None or gain.total_low is None or gain.total_high is None:
+        return None
+    places = max(places_for([gain.total_high - gain.total_low]) - 1, 0)
+    total, low, high = (
+        decimal(x, places, "+,") for x in (gain.total, gain.total_low, gain.total_high)
+    )
+    return f"{total} [{low}, {high}]"
+
+
+def amount(value: float | None) -> str:
+    """A sum of rewards: with cents if it is small.
+
+    >>> [amount(x) for x in (1234.5, 2345678.9, 0.00012, None)]
+    ['1,234.50', '2,345,679', '0.00012', '-']
+    """
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size >= 1e15 or 0 < size < 0.01:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if size >= 1e5 else f"{value:,.2f}"
 
 
 def metric_cells(found: Report, arms: list[str]) -> Iterator[MetricCells]:

@@ -57,9 +57,10 @@ from varts.serve.web.forms import (
     read_plan,
     read_target,
     read_text,
+    read_winner,
 )
 from varts.serve.web.listing import Listed
-from varts.serve.web.render import ago, asset, experiment_path, login_page, refusal_page
+from varts.serve.web.render import ago, asset, experiment_path, login_page, refusal_page, standalone
 
 # ---------------------------------------------------------------------------- what all pages share
 
@@ -169,7 +170,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 EXPERIMENTS_PER_PAGE = 100
-COLUMNS = ("time", "rewards", "arm", "p_best", "expected_loss", "traffic")  # that are drawn
+# What the page shows of a history.
+COLUMNS = (
+    *("time", "rewards", "arm", "p_best", "expected_loss", "traffic"),
+    *("n", "cumulative_reward", "nonzero"),
+)
 MOST_SHOWN = 200  # changes
 Asked = tuple[tuple[str, ...], int, Callable[[], Any], bool]
 # The list's rows, with what they were made from: a report takes milliseconds, and there are many.
@@ -181,16 +186,18 @@ _rows: WeakKeyDictionary[Store, dict[str, tuple[Any, Listed]]] = WeakKeyDictiona
 
 async def list_experiments(call: Call) -> Reply:
     """The experiments, and how far each is."""
-    after = call.query.get("after")
-    rows = await call.service.read(_list, call.service.store, call.caller.covers, after)
+    after, query = call.query.get("after"), read_text(call.query, "q")
+    rows = await call.service.read(_list, call.service.store, call.caller.covers, after, query)
     viewer, now = viewer_of(call), datetime.now(UTC)
     shown, more = rows[:EXPERIMENTS_PER_PAGE], len(rows) > EXPERIMENTS_PER_PAGE
-    tag = tag_of("list", viewer, shown, more, [ago(one.last_reward, now) for one in shown])
+    tag = tag_of("list", viewer, query, shown, more, [ago(one.last_reward, now) for one in shown])
     known = unchanged(call, tag)
-    return known or show(listing.page(viewer, shown, now, more), headers={"etag": tag})
+    return known or show(listing.page(viewer, shown, now, more, query), headers={"etag": tag})
 
 
-def _list(store: Store, covers: Callable[[str], bool], after: str | None) -> list[Listed]:
+def _list(
+    store: Store, covers: Callable[[str], bool], after: str | None, query: str
+) -> list[Listed]:
     """The rows of a page of the list, and one more if there is another page."""
     rows: list[Listed] = []
     kept = _rows.setdefault(store, {})
@@ -199,7 +206,12 @@ def _list(store: Store, covers: Callable[[str], bool], after: str | None) -> lis
         if not states:
             break
         after = list(states)[-1]
-        busy = store.activities([name for name in states if covers(name)])
+        asked = [
+            name
+            for name, state in states.items()
+            if covers(name) and listing.matches(name, state.config.options, query)
+        ]
+        busy = store.activities(asked)
         for name, activity in busy.items():
             # States, not their versions: the experiment may be another one of the same name.
             now = states[name], activity
@@ -272,6 +284,31 @@ async def _show(
 
     html = await service.read(draw)
     return show(html, status, {} if error else {"etag": tag})
+
+
+async def download(call: Call) -> Reply:
+    """Send the table of the arms as CSV, or a chart as SVG."""
+    service, name, file = call.service, call.path["name"], call.path["file"]
+    made = (await service.running(name)).experiment
+    key, _, suffix = file.rpartition(".")
+    if (key, suffix) == ("arms", "csv"):
+        found = await service.read(partial(made.report, settle=False))
+        body, kind = experiment.arms_csv(found), "text/csv; charset=utf-8"
+    else:
+        seen = await service.read(look, service, made)
+        history = await service.readings.ask(*history_of(made, seen.version))
+        curves, gain = (None, None) if history is None else history.value or (None, None)
+        found = await service.read(partial(made.report, settle=False))
+        by = call.query.get("by", "rewards")
+        charts = {one.key: one.svg for one in experiment.charts(found, curves, gain, by)}
+        if suffix != "svg" or not charts.get(key):
+            raise Problem("not-found", "there is no such file")
+        body, kind = standalone(charts[key]), SVG
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}-{file}",
+        "cache-control": "no-store",
+    }
+    return Reply(body.encode(), 200, headers, kind)
 
 
 def look(service: Service, made: Experiment) -> Seen:
@@ -382,7 +419,7 @@ FIRST = "somebody was first: the experiment was changed after this page was made
 
 
 def _stop(experiment: Experiment, sent: Sent, known: Note) -> None:
-    experiment.stop(sent.get("winner") or None, **known)
+    experiment.stop(read_winner(sent), **known)
 
 
 def _configure(experiment: Experiment, sent: Sent, known: Note) -> None:

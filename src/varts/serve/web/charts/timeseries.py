@@ -14,6 +14,7 @@ import numpy as np
 
 from varts._text import decimal, places_for
 from varts._validation import Floats
+from varts.live.report.text import percentage
 from varts.serve.web.charts.svg import (
     COLOURS,
     OTHERS,
@@ -76,7 +77,7 @@ class Course:
         """A checkpoint, in words."""
         if self.by == "rewards":
             return f"{self.rewards[i]:,.0f} rewards"
-        return moment_text(datetime.fromtimestamp(float(self.times[i]), UTC))
+        return f"{moment_text(datetime.fromtimestamp(float(self.times[i]), UTC))} UTC"
 
     def table(self, caption: str, columns: Mapping[str, Callable[[int], str]]) -> Table:
         """Some checkpoints, first and last among them, with the cells of each column."""
@@ -113,8 +114,7 @@ def moment_text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
-SHARES = [Tick(share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-CHANCES = [Tick(share, f"{share:g}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+SHARES = [Tick(share, f"{100 * share:g} %") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 def p_best_chart(
@@ -136,7 +136,7 @@ def p_best_chart(
     if not course.drawable or not known:
         return Chart(key, title, "", "Drawn once there are two moments to compare.")
     (x, parts), y = course.axis(), upward(0.0, 1.0)
-    parts += left_axis(y, CHANCES, x)
+    parts += left_axis(y, SHARES, x)
     drawn = [arm for arm in known if arm in colours]
     if enough is not None:
         at = y(enough)
@@ -144,16 +144,14 @@ def p_best_chart(
     for arm in drawn:
         line = points(x, y, course.places, p_best[arm])
         parts.append(path(line, f"line {colours[arm]}"))
-    columns = {arm: _cells(p_best[arm], "{:.4f}".format) for arm in drawn}
+    columns = {arm: _cells(p_best[arm], percentage) for arm in drawn}
     last = {arm: p_best[arm][-1] for arm in known if np.isfinite(p_best[arm][-1])}
     said = []
     if last:
         leader = max(last, key=lambda arm: last[arm])
-        said.append(
-            f"At the last checkpoint {leader} was best with a chance of {last[leader]:.4f}."
-        )
+        said.append(f"At the last checkpoint, P(best) of {leader} was {percentage(last[leader])}.")
     if enough is not None:
-        said.append(f"The dashed line is the stop rule's {enough:g}.")
+        said.append(f"The dashed line is the stop rule: {percentage(enough)}.")
     said += _left_out(len(drawn), len(p_best))
     return Chart(
         key,
@@ -188,14 +186,14 @@ def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[
         top = points(x, y, course.places, below)
         parts.append(area(top, points(x, y, course.places, bottom), f"layer {colour}"))
     parts += left_axis(y, SHARES, x)
-    columns = {arm: _cells(part, "{:.1%}".format) for arm, (_, part) in layers.items()}
+    columns = {arm: _cells(part, percentage) for arm, (_, part) in layers.items()}
     most = max(layers, key=lambda arm: layers[arm][1][-1])
     return Chart(
         key,
         title,
         drawing(key, title, [*parts, *course.strips(x, columns)]),
-        f"Of the latest decisions {layers[most][1][-1]:.1%} went to {most}.",
-        course.table("Share of the decisions since the moment drawn before", columns),
+        f"Of the latest decisions, {percentage(layers[most][1][-1])} went to {most}.",
+        course.table("Share of the decisions since the checkpoint before", columns),
         [(colour, arm) for arm, (colour, _) in layers.items()],
     )
 
@@ -246,9 +244,9 @@ def gain_chart(
     }
     now = [text(part[known][-1]) for part in gain]
     percent = f"{100 * level:g} %"
-    said = f"So far {now[0]} {word}; with a chance of {percent} it is {now[1]} to {now[2]}."
+    said = f"So far {now[0]} {word}; {percent} interval {now[1]} to {now[2]}."
     if gain.low[known][-1] <= 0 <= gain.high[known][-1]:
-        said += " It may be nothing."
+        said += " That may be nothing."
     return Chart(
         key,
         title,
