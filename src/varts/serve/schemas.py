@@ -167,6 +167,8 @@ _hints |= {
     "clip": tuple[float, float] | None,
     "features": dict[str, Any] | None,
     "adjust": dict[str, Any] | None,
+    **dict.fromkeys(("window", "block"), float | str | None),
+    "skew": float | str,
 }
 _options = [(name, hint | UnsetType, UNSET) for name, hint in _hints.items()]
 
