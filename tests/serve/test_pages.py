@@ -12,7 +12,7 @@ import pytest
 import varts
 from tests.serve.scenes import ADMIN, BUYS, NOW, READER, played, price_paid, shop
 from varts.live.options import Options
-from varts.live.report.text import arm_cells
+from varts.live.report.text import arm_cells, percentage
 from varts.serve.web import (
     ANYBODY,
     FORMS,
@@ -28,6 +28,7 @@ from varts.serve.web.forms import (
     FLAGS,
     GROUPS,
     LABELS,
+    NOT_CONFIGURED,
     SHOWN,
     read_new,
     read_options,
@@ -152,7 +153,7 @@ def test_the_page_of_an_experiment_shows_what_the_report_says(shop_scene):
     exp = shop_scene.exp
     found = exp.report()
     page = checked(experiment_page(*shop_scene, checks=exp.check()))
-    for row in arm_cells(found):
+    for row in arm_cells(found, percent=True):
         assert [cell for cell in (row.arm, *row[2:]) if cell not in page.text] == []
     assert found.because in page.text and found.certainty[1:] in page.text
     assert f"{found.state.rewards:,} rewards" in page.text
@@ -179,7 +180,7 @@ def test_buttons_are_for_admins(shop_scene):
 
 def test_confirmations_say_what_they_do(shop_scene):
     text = checked(experiment_page(*shop_scene)).text
-    assert "Only a restart undoes it." in text and "Resume undoes it." in text
+    assert "Only a restart undoes this." in text and "Resume undoes this." in text
 
 
 def test_a_met_stop_rule_offers_its_winner():
@@ -188,7 +189,7 @@ def test_a_met_stop_rule_offers_its_winner():
     assert found.stop and found.winner == "12"
     html = experiment_page(exp, history)
     assert "The stop rule is met" in html and "Stop with 12" in html
-    assert '<input type="hidden" name="winner" value="12">' in html
+    assert '<input type="hidden" name="winner" value="arm:12">' in html
 
 
 def test_what_is_said_of_the_gain_is_the_report_s_own(shop_scene):
@@ -326,11 +327,11 @@ def test_the_history_that_the_library_keeps_is_drawn(by):
     assert len([given for given in page.named("svg") if given.get("role") == "img"]) == 3
     last = frame.filter(pl.col("checkpoint") == frame["checkpoint"].max())
     best = last.sort("p_best", descending=True, nulls_last=True).row(0, named=True)
-    said = f"At the last checkpoint {best['arm']} was best with a chance of {best['p_best']:.4f}."
+    said = f"At the last checkpoint, P(best) of {best['arm']} was {percentage(best['p_best'])}."
     assert said in page.text
     table = re.search(r'id="chart-traffic".*?<tbody>(.*?)</tbody>', html, re.DOTALL)[1]
     first = re.findall(r"<td>(.*?)</td>", table)[:4]
-    assert first[3] == "0.0%" and first[0] != "0.0%"
+    assert first[3] == "0 %" and first[0] != "0 %"
 
 
 def test_a_refused_change_is_said_with_what_was_typed(shop_scene):
@@ -384,7 +385,7 @@ def test_the_list(shop_scene):
     ]
     page = checked(listing.page(ADMIN, rows, NOW))
     best = exp.report()
-    assert rows[0].best == best.best and f"{rows[0].p_best:.4f}" in page.text
+    assert rows[0].best == best.best and percentage(rows[0].p_best) in page.text
     total = best.gain.total
     assert f"{total:+,.0f} [" in page.text and "3 s ago" in page.text
     assert "too early" in page.text and "never" in page.text and NASTY in page.text
@@ -417,7 +418,7 @@ def test_the_form_of_a_new_experiment_has_the_fields_of_the_table():
 
 
 def test_every_option_is_on_the_form_or_has_a_reason_not_to_be():
-    assert set(SHOWN) == set(Options.descriptions()) - {"goal", "policy", "prior"}
+    assert set(SHOWN) == set(Options.descriptions()) - {"goal", "prior"}
     assert set(SHOWN) == set(LABELS) == {name for group in GROUPS for name in group.options}
     assert set(FLAGS) == {"sticky", "hash_units", "client_ids"}
 
@@ -429,8 +430,11 @@ def test_a_prior_in_words_has_its_picture():
     )
     assert sentence in page.text
     assert ElementTree.fromstring(plan.prior_svg(WORDS))[0].text == sentence
-    assert "picture appears" in checked(plan.create_page(ADMIN, {"mean": "12"})).text
-    assert "picture appears" in checked(plan.create_page(ADMIN, {**WORDS, "worth": "-1"})).text
+    assert "Fill in all four numbers" in checked(plan.create_page(ADMIN, {"mean": "12"})).text
+    assert (
+        "Fill in all four numbers"
+        in checked(plan.create_page(ADMIN, {**WORDS, "worth": "-1"})).text
+    )
     with pytest.raises(ValueError, match="mean must be a number, got 'x'"):
         plan.prior_svg({**WORDS, "mean": "x"})
     with pytest.raises(ValueError, match="worth must be finite and > 0, got -1"):
@@ -495,7 +499,7 @@ def test_options_survive_the_form_that_begins_with_them():
     options = Options.made(**given, **others, half_life=1e6 + 1, missing=-0.5)
     read = read_options(typed_options(options), "configure")
     assert Options().changed(read) == options
-    assert set(read) == {name for name in SHOWN if name not in Options.FIXED}
+    assert set(read) == {name for name in SHOWN if name not in NOT_CONFIGURED}
 
 
 @pytest.mark.parametrize(
@@ -587,7 +591,7 @@ def test_when_a_stop_rule_would_have_been_met():
     with pytest.raises(ValueError, match="one of stop_p_best and stop_loss must be given"):
         what_if.find_stop(history)
     page = checked(what_if.page(READER, "price", ["a"], asked_stop="P(best) of 0.9", met=met))
-    assert "first reached after 20 rewards, at 2026-11-16 13:00 UTC, by b (0.9)" in page.text
+    assert "first reached after 20 rewards, at 2026-11-16 13:00 UTC , by b (0.9)" in page.text
     page = checked(what_if.page(READER, "price", ["a"], asked_stop="P(best) of 0.95"))
     assert "was not reached" in page.text
 

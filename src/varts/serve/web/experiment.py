@@ -311,7 +311,8 @@ def _money(found: Report) -> list[Fact]:
     """The sum of all rewards, and what learning has added to it."""
     out, totals = [], _totals(found)
     if totals is not None:
-        more = f"the sum of {plural(found.state.counted, 'reward')} as they count"
+        clipped = "" if found.state.config.options.clip is None else ", clipped"
+        more = f"sum of {plural(found.state.counted, 'reward')}{clipped}"
         out.append(Fact("Total reward", amount(sum(totals.values())), more))
     gained = gain_text(found)
     if gained is not None and found.gain is not None:
@@ -362,23 +363,20 @@ def _outlook(found: Report, history: pl.DataFrame | None, now: datetime) -> str 
         return f"can't say yet when a stop rule will be met: {ahead}"
     most = f"more than {MOST_TIMES:g} times the rewards so far"
     if ahead.low is None:
-        return f"a rough forecast: until a stop rule is met, it may take {most}"
-    low = f"{_rounded(ahead.low):,}"
-    if ahead.high is None:
-        how = f"at least {low} more rewards, and perhaps {most}"
-    else:
-        how = f"{low} to {_rounded(ahead.high):,} more rewards"
+        return f"rough forecast: until a stop rule is met, it may take {most}"
     pace = None if history is None else recent_pace(history, now.timestamp())
-    if pace is None:
-        when = ""
+    lasts = "" if pace is None else f"at the pace of the last {duration(pace[1])}"
+    least = f"{_rounded(ahead.low):,}"
+    if ahead.high is None:
+        takes = "" if pace is None else f" ({lasts}, at least {duration(ahead.low / pace[0])})"
+        how = f"at least {least} more rewards{takes}, and perhaps {most}"
     else:
-        rate, seconds = pace
-        ends = [duration(end / rate) for end in (ahead.low, ahead.high) if end is not None]
-        takes = f"at least {ends[0]}" if len(ends) == 1 else " to ".join(dict.fromkeys(ends))
-        when = f"; at the pace of the last {duration(seconds)}, {takes}"
+        times = [] if pace is None else [duration(x / pace[0]) for x in (ahead.low, ahead.high)]
+        takes = f" ({lasts}, {' to '.join(dict.fromkeys(times))})" if times else ""
+        how = f"{least} to {_rounded(ahead.high):,} more rewards{takes}"
     return (
-        f"a rough forecast: until a stop rule is met, it takes {how}{when} "
-        f"(with {100 * LEVEL:g} % probability, if the arms keep their shares of the traffic)"
+        f"rough forecast: until a stop rule is met, {how}; that is an {100 * LEVEL:g} % range, and "
+        "assumes that arms keep their shares of the traffic"
     )
 
 
