@@ -20,9 +20,9 @@ import yaml
 from tests.serve.processes import serve
 from varts.cli.serve import serve as command
 from varts.live.store.postgres import MOST_CONNECTIONS
-from varts.serve import run, runtime
-from varts.serve.metrics import Metrics
+from varts.serve import runtime, server
 from varts.serve.settings import Settings
+from varts.serve.telemetry import Metrics
 from varts.serve.tokens import new_token
 
 ROOT = Path(__file__).parents[1]
@@ -38,7 +38,7 @@ def settings_of(tmp_path, monkeypatch):
 
     def parse(flags):
         found = []
-        monkeypatch.setattr(run, "serve", found.append)
+        monkeypatch.setattr(server, "serve", found.append)
         told = [re.sub(r"[^=]+/store-url", f"{tmp_path}/store-url", flag) for flag in flags]
         command(told, exit_on_error=False, print_error=False, result_action="return_value")
         return found[0]

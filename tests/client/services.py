@@ -9,9 +9,9 @@ import varts
 from varts.client import RemoteExperiment
 from varts.live import Experiment
 from varts.serve.app import make_app
-from varts.serve.auth import Admission, Sessions
-from varts.serve.run import configure, listen
+from varts.serve.auth import Auth, Sessions
 from varts.serve.runtime import Service
+from varts.serve.server import configure, listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token
 
@@ -24,7 +24,7 @@ class Running:
         self.token, operator = new_token("operator", ["admin"])
         self._tokens = [operator]
         self._settings = Settings(port=0, drain=1)
-        self.admission = Admission(Tokens(self._tokens), Sessions(secure=False))
+        self.admission = Auth(Tokens(self._tokens), Sessions(secure=False))
 
     def __enter__(self):
         self.service = Service(self.store)

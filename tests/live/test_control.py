@@ -15,8 +15,8 @@ from varts.cli.experiment_text import show_report
 from varts.client.reading import read_report
 from varts.live.report.control import Control, difference, lift
 from varts.live.report.text import control_cells, control_titles
+from varts.serve.web import Actor
 from varts.serve.web.experiment import page
-from varts.serve.web.render import Viewer
 
 ARMS = ["9", "12", "15"]
 GAPS = np.random.default_rng(3).normal(size=400)
@@ -237,7 +237,7 @@ def test_a_client_reads_the_same_report():
 
 
 def test_the_page_and_the_command_line_show_the_table(capsys):
-    viewer = Viewer("ann", ("read",))
+    viewer = Actor("ann", frozenset({"read"}))
     now = datetime(2026, 11, 18, tzinfo=UTC)
     for exp, there in ((played(), True), (played(control=None), False)):
         found = exp.report()

@@ -9,10 +9,10 @@ import httpx
 
 from varts.live.store.store import Store, open_store
 from varts.serve.app import make_app
-from varts.serve.auth import Admission, Sessions
-from varts.serve.logs import begin_logging
+from varts.serve.auth import Auth, Sessions
 from varts.serve.runtime import Service
 from varts.serve.settings import Settings
+from varts.serve.telemetry import begin_logging
 from varts.serve.tokens import Tokens, new_token
 
 PAGE = "https://shop.example"
@@ -27,7 +27,7 @@ class Serving:
         self.settings = Settings(store=url, no_auth=no_auth, **settings)
         read_only = self.settings.read_only
         self.service = Service(Store(url, read_only=True) if read_only else open_store(url))
-        self.admission = Admission(None if no_auth else known, Sessions(self.settings.is_secure))
+        self.admission = Auth(None if no_auth else known, Sessions(self.settings.is_secure))
         self.operator = operator
         self.lines = io.StringIO()
         begin_logging(style, self.lines)

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 import varts
-from varts.serve.web import Viewer
+from varts.serve.web import Actor
 from varts.serve.web.charts import Band
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-ADMIN = Viewer("operator", frozenset({"admin"}))
-READER = Viewer("finance", frozenset({"read"}))
+ADMIN = Actor("operator", frozenset({"admin"}))
+READER = Actor("finance", frozenset({"read"}))
 BUYS = {"9": 0.5, "12": 0.45, "15": 0.25}
 
 

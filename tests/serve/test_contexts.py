@@ -139,7 +139,7 @@ def test_decisions_of_many_share_transactions_and_keep_their_contexts(mug):
 
     statuses = [answer.status_code for answer in mug.wait(ask_all())]
     assert statuses == [422 if i % 5 == 4 else 200 for i in range(200)]
-    assert sum(batches) == 160 and len(batches) < 80
+    assert sum(batches) == 200 and len(batches) < 80
     exp = stored(mug)
     for i in (0, 1, 3, 107, 198):
         assert exp.decision(f"v{i}").context == exp.features.check(context(i))

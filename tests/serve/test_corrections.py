@@ -228,7 +228,7 @@ def test_a_page_may_send_a_value_alone(serving):
     ("error", "codes"), [(ConnectionLost, [200, 200]), (StoreError, [503, 503])]
 )
 def test_a_batch_is_tried_again_after_a_lost_connection_alone(price, monkeypatch, error, codes):
-    decide, reward, failing = Experiment.decide_many, Experiment.reward_each, {"d", "r"}
+    decide, reward, failing = Experiment.decide_each, Experiment.reward_each, {"d", "r"}
 
     def fail_once(which, method, *arguments):
         if which in failing:
@@ -236,7 +236,7 @@ def test_a_batch_is_tried_again_after_a_lost_connection_alone(price, monkeypatch
             raise error("lost")
         return method(*arguments)
 
-    monkeypatch.setattr(Experiment, "decide_many", lambda *a: fail_once("d", decide, *a))
+    monkeypatch.setattr(Experiment, "decide_each", lambda *a: fail_once("d", decide, *a))
     monkeypatch.setattr(Experiment, "reward_each", lambda *a: fail_once("r", reward, *a))
     path = f"{E}/decisions/a"
     found = [price.ask("PUT", path).status_code]

@@ -14,10 +14,9 @@ from tests.serve.scenes import ADMIN, BUYS, NOW, READER, played, price_paid, sho
 from varts.live.options import Options
 from varts.live.report.text import arm_cells, percentage
 from varts.serve.web import (
-    ANYBODY,
     FORMS,
     STATIC,
-    Viewer,
+    Actor,
     experiment,
     listing,
     plan,
@@ -309,7 +308,7 @@ def test_a_stopped_experiment_offers_a_restart_and_no_other_change(shop_scene):
 
 
 def test_a_service_without_tokens_has_nobody_to_log_out(shop_scene):
-    page = checked(experiment_page(*shop_scene, viewer=ANYBODY))
+    page = checked(experiment_page(*shop_scene, viewer=Actor(None, frozenset({"admin"}))))
     assert "Log out" not in page.text and "Stop…" in page.text and "New" in page.text
 
 
@@ -605,7 +604,7 @@ def test_login_and_refusals():
     assert page.named("input")[0]["value"] == '/"><b>'
     assert "Log out" not in page.text
     checked(refusal_page(None, "Not found", "unknown experiment 'x'"))
-    checked(refusal_page(Viewer(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
+    checked(refusal_page(Actor(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
 
 
 def test_scopes():

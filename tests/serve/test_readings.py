@@ -14,8 +14,8 @@ from varts.live.store.transaction import Traffic
 from varts.live.store.url import read_url
 from varts.serve import standings
 from varts.serve.api import analysis
-from varts.serve.metrics import MOST_ARMS_COUNTED
 from varts.serve.routes import ENDPOINTS
+from varts.serve.telemetry import MOST_ARMS_COUNTED
 from varts.serve.tokens import Tokens, new_token
 
 E = "/v1/experiments/price"

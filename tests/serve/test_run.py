@@ -15,7 +15,7 @@ import pytest
 import varts
 from tests.interpreter import python
 from tests.serve.processes import serve, wait_until
-from varts.serve.run import listen
+from varts.serve.server import listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import read_tokens
 
@@ -156,8 +156,8 @@ def test_a_unix_socket(tmp_path):
 # ------------------------------------------------------------------------------ bad clients
 
 HASTE = """
-from varts.serve import app, patience
-patience.HEADER_SECONDS = app.BODY_SECONDS = 0.5
+from varts.serve import app, server
+server.HEADER_SECONDS = app.BODY_SECONDS = 0.5
 """
 
 

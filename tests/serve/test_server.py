@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from varts.serve import app, patience, run
+from varts.serve import app, server
 from varts.serve.settings import Settings
 from varts.serve.tokens import new_token
 
@@ -35,9 +35,9 @@ def during(monkeypatch, capsys):
             os.kill(os.getpid(), signal.SIGTERM)
 
         failures, visitor = [], threading.Thread(target=come_and_go)
-        usual = run.say_address
-        monkeypatch.setattr(run, "say_address", say)
-        run.serve(settings)
+        usual = server.say_address
+        monkeypatch.setattr(server, "say_address", say)
+        server.serve(settings)
         visitor.join()
         if failures:
             raise failures[0]
@@ -98,7 +98,7 @@ def test_a_token_file_is_read_again_when_told(during, tmp_path):
 
 
 def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during, monkeypatch):
-    monkeypatch.setattr(patience, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
 
     def visit(address, printed):
@@ -138,7 +138,7 @@ def test_a_socket_with_a_path_is_for_this_user_and_goes_with_the_service(during,
         with httpx.Client(transport=transport) as http:
             assert http.get("http://localhost/readyz").json() == {"status": "ready"}
             taken = pytest.raises(OSError, match="cannot be listened on: address already in use")
-            with taken, run.listen(Settings(uds=path)):
+            with taken, server.listen(Settings(uds=path)):
                 pass
 
     during(Settings(store="memory://", uds=path, no_auth=True), visit)

@@ -103,14 +103,14 @@ def serve_store(
         that is gone afterwards, unless --store names one, which must have no experiments.
     """
     try:
-        from varts.serve import run
+        from varts.serve import server
     except ModuleNotFoundError as error:
         raise ImportError(f"{MISSING} ({error.name} is missing)") from None
     from varts.serve.settings import Settings
 
     url = store if store_file is None else store_file.read_text(encoding="utf-8").strip()
     with tempfile.TemporaryDirectory(prefix="varts-") as folder:
-        run.serve(
+        server.serve(
             Settings(
                 store=f"sqlite:///{folder}/demo.db" if demo and url == STORE else url,
                 host=host,

@@ -10,18 +10,25 @@ from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 
 from varts.serve.errors import Problem
-from varts.serve.security import SAFE_METHODS, check_origin
+from varts.serve.security import SAFE_METHODS, check_origin, is_navigation
 from varts.serve.tokens import Token, Tokens
 
-MOST_BUCKETS = 10_000  # full ones are forgotten beyond this
-BURST_SECONDS = 1.0  # a bucket holds what comes in this time, and at least one
+OPEN = "open"  # the scope of endpoints that need no token
+REFUSALS_PER_SECOND = 10.0  # of one address
+MOST_BUCKETS = 10_000  # beyond this, those that were used least recently are dropped
+BURST_SECONDS = 1.0  # a bucket holds as many items as come in this time, and at least one
+
+
+def capacity(rate: float) -> float:
+    """How many items a bucket holds."""
+    return max(rate * BURST_SECONDS, 1.0)
 
 
 class Rates:
-    """Buckets by whom they are for.
+    """Limits per second: a bucket for each caller, which fills with time.
 
     Args:
         clock: Tells the time in seconds.
@@ -39,19 +46,29 @@ class Rates:
         self._clock = clock
         self._buckets: dict[Hashable, tuple[float, float]] = {}  # what is in it, and since when
 
-    def wait(self, who: Hashable, rate: float) -> float:
-        """Take one out of somebody's bucket; if it is empty, the seconds until it is not."""
-        now, most = self._clock(), max(rate * BURST_SECONDS, 1.0)
+    def wait(self, who: Hashable, rate: float, items: int = 1) -> float:
+        """Take items out of a caller's bucket.
+
+        Args:
+            who: Whose bucket.
+            rate: How many items per second it gets.
+            items: How many to take; not more than its capacity.
+
+        Returns:
+            0 if there were enough of them. Otherwise none were taken, and it is the time in seconds
+            until there are enough.
+        """
+        now, most = self._clock(), capacity(rate)
         level, since = self._buckets.get(who, (most, now))
         level = min(most, level + (now - since) * rate)
-        short = max(1.0 - level, 0.0)
+        short = max(items - level, 0.0)
         if len(self._buckets) >= MOST_BUCKETS and who not in self._buckets:
             self._forget(now)
-        self._buckets[who] = (level if short else level - 1.0), now
+        self._buckets[who] = (level if short else level - items), now
         return short / rate
 
     def _forget(self, now: float) -> None:
-        """Let go of the older half: who comes back finds a full one, as after a while anyway."""
+        """Drop the half that was used least recently; these are likely to be full again."""
         by_age = sorted(self._buckets, key=lambda who: self._buckets[who][1])
         for who in by_age[: len(by_age) // 2]:
             del self._buckets[who]
@@ -61,10 +78,13 @@ SESSION_SECONDS = 12 * 3600
 
 
 class Sessions:
-    """Signs cookies and reads them.
+    """Browser sessions: a cookie that stands for a token.
+
+    A cookie names a token and is signed with a key that this process draws. A restart ends all
+    sessions, and removing a token from the file ends its own.
 
     Args:
-        secure: Whether browsers come by https; the cookie is then for that alone.
+        secure: Whether browsers use https; the cookie is then sent over https only.
     """
 
     def __init__(self, secure: bool) -> None:
@@ -115,72 +135,119 @@ class Sessions:
         return f"{start}; HttpOnly; SameSite=Lax{secure}"
 
 
-OPEN = "open"  # the scope of what needs no token
-REFUSALS_PER_SECOND = 10.0  # of one address
-
-
-class Caller(NamedTuple):
-    """Who is asking: the token they came with; None where none is asked for."""
-
-    token: Token | None
-
-    @property
-    def name(self) -> str | None:
-        """What logs call them."""
-        return None if self.token is None else self.token.name
-
-    def may(self, scope: str) -> bool:
-        """Whether they have this scope."""
-        return self.token is None or self.token.may(scope)
-
-    def covers(self, experiment: str) -> bool:
-        """Whether they may see this experiment."""
-        return self.token is None or self.token.covers(experiment)
-
-
-class Admission:
-    """Lets callers in, or tells them why not.
+class Actor(NamedTuple):
+    """Who is asking, and what they may do.
 
     Args:
-        tokens: Those that are let in; None lets in everybody.
-        sessions: Those of browsers.
+        name: That of their token; None if the service asks for none.
+        scopes: Of "read", "decide", "reward" and "admin"; the last one includes the others.
+        token: Their token, if they have one.
+        request: The id of their request, for the log.
+    """
+
+    name: str | None
+    scopes: frozenset[str]
+    token: Token | None = None
+    request: str = ""
+
+    def may(self, scope: str) -> bool:
+        """Whether they have a scope.
+
+        Args:
+            scope: One of the four.
+        """
+        return scope in self.scopes or "admin" in self.scopes
+
+    def covers(self, experiment: str) -> bool:
+        """Whether they may see an experiment.
+
+        Args:
+            experiment: Its name.
+        """
+        return self.token is None or self.token.covers(experiment)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether they are a web page that anybody can open."""
+        return self.token is not None and self.token.public
+
+    @property
+    def role(self) -> str:
+        """Their scopes in words."""
+        return "admin" if "admin" in self.scopes else ", ".join(sorted(self.scopes))
+
+
+ALL = frozenset({"admin"})
+NONE: frozenset[str] = frozenset()
+
+
+class Auth:
+    """Finds out who is asking, and refuses what they may not do.
+
+    Args:
+        tokens: The tokens that are accepted; None accepts everybody.
+        sessions: The sessions of browsers.
     """
 
     def __init__(self, tokens: Tokens | None, sessions: Sessions) -> None:
         self.tokens, self.sessions = tokens, sessions
         self._rates = Rates()
 
-    def admit(
-        self,
-        scope: str,
-        public: bool,
-        method: str,
-        headers: Headers,
-        address: str,
-        experiment: str | None,
-        note: Callable[[str | None], None],
-    ) -> Caller:
-        """The caller, if they may; `note` is told their name before anything is refused."""
+    def admit(self, request: Request, scope: str, public: bool, page: bool) -> Actor:
+        """Return the actor of a request, or raise a Problem.
+
+        The actor is noted in `request.state` before anything is refused, for the log.
+
+        Args:
+            request: The request, routed.
+            scope: What the endpoint needs.
+            public: Whether public tokens may use it.
+            page: Whether it is a page, which links of other sites may lead to.
+        """
+        headers, id = request.headers, request.state.request
         token, with_cookie = self._identify(headers)
-        note(None if token is None else token.name)
-        bearer = token is not None and not with_cookie
-        if method not in SAFE_METHODS and not bearer:
-            check_origin(headers, from_browser=with_cookie)
+        if token is not None:
+            actor = Actor(token.name, frozenset(token.scopes), token, id)
+        else:
+            actor = Actor(None, ALL if self.tokens is None else NONE, None, id)
+        request.state.actor = actor
+        safe = request.method in SAFE_METHODS
+        linked = scope == OPEN or (page and is_navigation(headers))
+        if (token is None or with_cookie) and not (safe and linked):
+            own = f"{request.scope['scheme']}://{headers.get('host', '')}"
+            check_origin(headers, own, must_say=with_cookie and not safe)
         if scope == OPEN or self.tokens is None:
-            return Caller(token)
+            return actor
         if token is None:
-            self._limit(("refused", address), REFUSALS_PER_SECOND)
+            self._limit(("refused", address_of(request)), REFUSALS_PER_SECOND)
             raise Problem(
                 "unauthorized", "a valid token is needed: Authorization: Bearer varts_..."
             )
-        self._limit((token.name, address if token.public else None), token.rate)
+        self._limit(self._bucket(request, token), token.rate)
         if token.public:
             self._check_public(token, public, headers)
-        elif not token.may(scope):
+        elif not actor.may(scope):
             raise Problem("forbidden", f"the token {token.name} lacks the scope {scope}")
+        experiment = request.path_params.get("name")
         if experiment is not None and not token.covers(experiment):
             raise Problem("forbidden", f"the token {token.name} is not for this experiment")
-        return Caller(token)
+        return actor
+
+    def spend(self, request: Request, items: int) -> None:
+        """Count decisions and rewards against the rate of the token; refuse those beyond it.
+
+        Args:
+            request: The request, with its actor.
+            items: How many there are. `admit` has counted the first one.
+        """
+        token: Token | None = request.state.actor.token
+        if token is None or items == 1:
+            return
+        most = capacity(token.rate)
+        if items > most:
+            detail = f"a batch must have at most {most:g} items with the token {token.name}"
+            raise Problem("too-large", f"{detail}, got {items}")
+        self._limit(self._bucket(request, token), token.rate, items - 1)
 
     def _identify(self, headers: Headers) -> tuple[Token | None, bool]:
         """The token of a request, and whether it came as a cookie."""
@@ -200,8 +267,24 @@ class Admission:
         if headers.get("origin") not in token.origins:
             raise Problem("forbidden", f"the token {token.name} is for other pages than this one")
 
-    def _limit(self, who: tuple[str, str | None], rate: float) -> None:
-        wait = self._rates.wait(who, rate)
+    def _bucket(self, request: Request, token: Token) -> tuple[str, str | None]:
+        """A public token has one for every address that uses it."""
+        return token.name, address_of(request) if token.public else None
+
+    def _limit(self, who: tuple[str, str | None], rate: float, items: int = 1) -> None:
+        wait = self._rates.wait(who, rate, items)
         if wait:
             after = {"retry-after": str(math.ceil(wait))}
-            raise Problem("too-many", f"at most {rate:g} requests a second are answered", after)
+            detail = f"the limit is {rate:g} requests, decisions or rewards per second"
+            raise Problem("too-many", detail, after)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from.
+
+    A Unix socket has no addresses. Only this user can connect to it, so whoever does is their
+    proxy, and the last address in X-Forwarded-For is the one that the proxy has seen.
+    """
+    if request.client is not None and request.client.host:
+        return request.client.host
+    return request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()

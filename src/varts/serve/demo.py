@@ -20,7 +20,7 @@ import numpy as np
 from varts.live import Experiment, ExperimentStopped, Store
 from varts.live.experiment import open_experiment
 from varts.priors import NormalGamma
-from varts.serve.logs import tell_error
+from varts.serve.telemetry import tell_error
 
 TICK_SECONDS = 0.5
 VISITORS = 8.0  # a second, in every experiment

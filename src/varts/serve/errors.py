@@ -1,17 +1,20 @@
-"""What goes wrong, as an answer (RFC 9457): one dictionary from classes of errors to kinds."""
+"""Problems: errors as answers (RFC 9457), with one table from the library's errors to them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 
 from varts.live.errors import (
     Changed,
+    DecisionConflict,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
+    LiveError,
     RewardConflict,
     StoreError,
     UnknownArm,
@@ -20,7 +23,7 @@ from varts.live.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = "1"  # after a refusal that says nothing about the request
+RETRY_SECONDS = "1"  # after a refusal that has nothing to do with the request
 
 
 class Kind(NamedTuple):
@@ -44,6 +47,7 @@ KINDS = {
     "too-slow": Kind(408, "Request too slow"),
     "differs": Kind(409, "Experiment differs"),
     "stopped": Kind(409, "Experiment stopped"),
+    "decision-conflict": Kind(409, "Decision conflict", "conflict"),
     "reward-conflict": Kind(409, "Reward conflict", "conflict"),
     "expired": Kind(410, "Decision expired", "expired"),
     "changed": Kind(412, "Somebody was first"),
@@ -60,30 +64,30 @@ KINDS = {
     "draining": Kind(503, "Shutting down"),
 }
 
-# The nearest class in an error's ancestry decides. What is in none of them is our own mistake.
+# The nearest class in an error's ancestry decides. An error that is none of them is a bug.
 ERRORS: dict[type[Exception], str] = {
     UnknownExperiment: "unknown-experiment",
     UnknownArm: "unknown-arm",
     UnknownDecision: "unknown-decision",
     ExpiredDecision: "expired",
+    DecisionConflict: "decision-conflict",
     RewardConflict: "reward-conflict",
     InvalidReward: "invalid-reward",
     Changed: "changed",
     ExperimentStopped: "stopped",
     StoreError: "store",
-    ValueError: "refused",
-    TypeError: "refused",
+    LiveError: "refused",
 }
 
-# What the text of these errors says is for the log: it names hosts, files or code.
+# The text of these errors is for the log only: it names hosts, files or code.
 SILENT = {
     "store": "the store cannot be used at the moment",
-    "internal": "something went wrong in the service; its log tells more",
+    "internal": "something went wrong in the service; look for this request id in its log",
 }
 
 
 class Problem(Exception):  # noqa: N818  the word of RFC 9457
-    """An answer that says why not.
+    """An answer that says why a request failed.
 
     Args:
         slug: One of `KINDS`.
@@ -92,13 +96,16 @@ class Problem(Exception):  # noqa: N818  the word of RFC 9457
     """
 
     def __init__(self, slug: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
+        super().__init__(slug, detail, headers)  # all of them, so that it can be pickled
         self.slug, self.detail, self.kind = slug, detail, KINDS[slug]
         self.headers = dict(headers or {})
         if self.kind.status in (429, 503):
             self.headers.setdefault("retry-after", RETRY_SECONDS)
         if self.kind.status == 401:
             self.headers.setdefault("www-authenticate", 'Bearer realm="varts"')
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 class ProblemBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,11 +118,45 @@ class ProblemBody(msgspec.Struct, frozen=True, kw_only=True):
     request: str
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn the library's complaints about arguments into problems.
+
+    The library raises a ValueError or a TypeError for an argument that it can't use. Outside of
+    such a block these are bugs, like any other error, and so are those that another package raises
+    inside of it.
+
+    >>> with refusing():
+    ...     from varts._validation import real
+    ...     real("floor", float("inf"))
+    Traceback (most recent call last):
+    ...
+    varts.serve.errors.Problem: floor must be finite, got inf
+    """
+    try:
+        yield
+    except (LiveError, Problem):
+        raise
+    except (ValueError, TypeError) as error:
+        if not _is_ours(error):
+            raise
+        raise Problem("refused", str(error)) from error
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether code of this package raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module: Any = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    return str(module).partition(".")[0] == "varts"
+
+
 def problem_of(error: BaseException) -> Problem:
     """The problem that an error is.
 
-    >>> problem_of(ValueError("floor must be finite, got inf")).kind
-    Kind(status=422, title='Refused', outcome='invalid')
+    >>> problem_of(ExperimentStopped("experiment 'price' is stopped")).kind
+    Kind(status=409, title='Experiment stopped', outcome='invalid')
     >>> problem_of(StoreError("lost the connection to postgresql://db.internal")).detail
     'the store cannot be used at the moment'
     """
@@ -123,6 +164,12 @@ def problem_of(error: BaseException) -> Problem:
         return error
     slug = next((ERRORS[one] for one in type(error).__mro__ if one in ERRORS), "internal")
     return Problem(slug, SILENT.get(slug) or str(error))
+
+
+def problem_of_item(error: Exception) -> Problem:
+    """The same for one item of a batch: the library returns the errors of arguments, too."""
+    slug = "refused" if type(error) in (ValueError, TypeError) else None
+    return problem_of(error) if slug is None else Problem(slug, str(error))
 
 
 def encode_problem(problem: Problem, request: str) -> bytes:

@@ -19,7 +19,7 @@ from typing import Any
 
 from varts._progress import Progress
 from varts.serve.errors import Problem
-from varts.serve.logs import tell
+from varts.serve.telemetry import tell
 
 LONGEST_SECONDS = 600.0
 MOST_KEPT = 20  # plans that are done

@@ -10,8 +10,8 @@ import msgspec
 
 import varts
 from varts.serve.auth import OPEN
-from varts.serve.calls import JSON
 from varts.serve.errors import KINDS, MEDIA_TYPE, ProblemBody
+from varts.serve.responses import JSON
 from varts.serve.routes import ENDPOINTS, Endpoint
 from varts.serve.schemas import Text
 

@@ -6,10 +6,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
 
 from varts.live.options import stored_prior
-from varts.serve.calls import Call, Reply
+from varts.serve.errors import refusing
 from varts.serve.jobs import Job
+from varts.serve.responses import JSONResponse
 from varts.serve.schemas import MOST_ARMS, Answer, Body, read_prior
 
 MOST_ROUNDS = 100_000
@@ -35,17 +38,18 @@ class PlanShown(Answer):
     detail: str | None
 
 
-async def start_plan(call: Call) -> Reply:
+async def start_plan(request: Request) -> Response:
     """Begin to make a plan: what to expect of an experiment before it starts."""
-    asked = msgspec.to_builtins(call.body)
-    asked["prior"] = stored_prior(read_prior(call.body.prior))
-    job = call.service.jobs.start(asked)
-    return Reply(_shown(job), 202, {"location": f"/v1/plans/{job.id}"})
+    asked = msgspec.to_builtins(request.state.body)
+    with refusing():
+        asked["prior"] = stored_prior(read_prior(request.state.body.prior))
+    job = request.app.state.service.jobs.start(asked)
+    return JSONResponse(_shown(job), 202, {"location": f"/v1/plans/{job.id}"})
 
 
-async def show_plan(call: Call) -> Reply:
+async def show_plan(request: Request) -> Response:
     """Show a plan, or that it is still being made."""
-    return Reply(_shown(call.service.jobs.find(call.path["id"])))
+    return JSONResponse(_shown(request.app.state.service.jobs.find(request.path_params["id"])))
 
 
 def _shown(job: Job) -> PlanShown:

@@ -1,5 +1,5 @@
-"""THE table of endpoints and pages: routes, scopes, the OpenAPI document and the tests are made of
-it."""
+"""The one table of endpoints and pages: routes, scopes, the OpenAPI document and many tests come
+from it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,40 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from varts._validation import choice
-from varts.serve import metrics, plans, schemas
+from varts.serve import plans, schemas, telemetry
 from varts.serve.api import analysis, decisions, experiments, health, ofrep
 from varts.serve.auth import OPEN
-from varts.serve.calls import JSON, Call, Reply
 from varts.serve.errors import KINDS
+from varts.serve.responses import JSON
 from varts.serve.tokens import SCOPES
 from varts.serve.web import FORMS, handlers
 from varts.serve.web.handlers import CHANGES, HTML, changing
 
-Handler = Callable[[Call], Awaitable[Reply]]
+Handler = Callable[[Request], Awaitable[Response]]
 FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One thing that can be asked for.
+    """A method of a path.
 
     Args:
         method: GET, PUT, POST, PATCH or DELETE.
-        path: With names in braces; one called `name` is an experiment's.
-        scope: What a token needs; OPEN if none is needed.
-        handler: What answers; the first line of its docstring describes it.
+        path: With names in braces; `name` is always an experiment's.
+        scope: What a token needs; OPEN if no token is needed.
+        handler: Answers requests that were admitted and read: `request.state` has the `actor`, and
+            the `body` and `query` of the types below. The first line of its docstring describes it.
         answers: What it sends, by status: a type that becomes JSON, or a media type.
-        body: The type of what is sent.
-        query: The type of what follows the path.
-        problems: What may go wrong with it in particular.
-        public: Whether public tokens may ask for it.
-        form: Whether the body is that of an HTML form.
-        page: Whether it is for browsers: what goes wrong is told as a page, too.
+        body: The type of the body.
+        query: The type of the query.
+        problems: The problems that only some endpoints have.
+        public: Whether public tokens may use it.
+        form: Whether the body comes from an HTML form.
+        page: Whether it is for browsers; then problems are pages, too.
     """
 
     method: str
@@ -61,23 +65,22 @@ class Endpoint:
 
     @property
     def summary(self) -> str:
-        """What it does, in a sentence."""
+        """What it does."""
         return (self.handler.__doc__ or "").partition("\n")[0]
 
     @property
     def media_type(self) -> str:
-        """That of the body."""
+        """The media type of the body."""
         return FORM if self.form else JSON
 
     @property
     def writes(self) -> bool:
-        """Whether it may change something in the store: what needs no more than to read, does
-        not."""
+        """Whether it may change something in the store."""
         return self.scope not in (OPEN, "read")
 
     @property
     def all_problems(self) -> list[str]:
-        """All that may go wrong with it."""
+        """All the problems that its answers may be."""
         found = [*self.problems, "misdirected", "method", "store", "busy", "internal"]
         if self.scope != OPEN:
             found += ["unauthorized", "forbidden", "too-many"]
@@ -93,9 +96,30 @@ class Endpoint:
 
 
 E = "/v1/experiments/{name}"
+STATIC_PATH = "/static"
 CHANGE = ("if-match", "changed", "refused")
 
 ENDPOINTS = (
+    # Routes are tried in this order, so the two that matter for speed come first.
+    Endpoint(
+        method="PUT",
+        path=E + "/decisions/{id}",
+        scope="decide",
+        handler=decisions.decide_one,
+        answers={200: schemas.DecisionMade},
+        body=schemas.DecisionAsked,
+        problems=("stopped", "refused"),
+    ),
+    Endpoint(
+        method="PUT",
+        path=E + "/decisions/{id}/reward",
+        scope="reward",
+        handler=decisions.reward_one,
+        answers={200: schemas.RewardResult},
+        body=schemas.RewardSent,
+        problems=("unknown-decision", "expired", "reward-conflict", "invalid-reward"),
+        public=True,
+    ),
     Endpoint(
         method="GET",
         path="/healthz",
@@ -115,7 +139,7 @@ ENDPOINTS = (
         path="/metrics",
         scope="read",
         handler=health.show_metrics,
-        answers={200: metrics.MEDIA_TYPE},
+        answers={200: telemetry.MEDIA_TYPE},
     ),
     Endpoint(
         method="GET",
@@ -195,15 +219,6 @@ ENDPOINTS = (
         problems=("refused",),
     ),
     Endpoint(
-        method="PUT",
-        path=E + "/decisions/{id}",
-        scope="decide",
-        handler=decisions.decide_one,
-        answers={200: schemas.DecisionMade},
-        body=schemas.DecisionAsked,
-        problems=("stopped", "refused"),
-    ),
-    Endpoint(
         method="GET",
         path=E + "/decisions/{id}",
         scope="read",
@@ -219,16 +234,6 @@ ENDPOINTS = (
         answers={200: schemas.DecisionsMade},
         body=schemas.DecisionsAsked,
         problems=("stopped", "refused"),
-        public=True,
-    ),
-    Endpoint(
-        method="PUT",
-        path=E + "/decisions/{id}/reward",
-        scope="reward",
-        handler=decisions.reward_one,
-        answers={200: schemas.RewardResult},
-        body=schemas.RewardSent,
-        problems=("unknown-decision", "expired", "reward-conflict", "invalid-reward"),
         public=True,
     ),
     Endpoint(
@@ -381,7 +386,6 @@ PAGES = (
     _page("/plan", "read", handlers.show_plan),
     _page("/login", OPEN, handlers.show_login),
     _page("/prior.svg", "read", handlers.draw_prior, handlers.SVG),
-    _page("/static/{file}", OPEN, handlers.send_file, "*/*"),
     _form("login", handlers.log_in),
     _form("logout", handlers.log_out),
     _form("create", handlers.create_experiment),

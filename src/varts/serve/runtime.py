@@ -1,10 +1,15 @@
 """What requests are answered from: open experiments with their batches, the threads that read and
-write, and the clock that settles overdue decisions."""
+write, and the clock that settles overdue decisions.
+
+Batches have no timer: whatever arrived while the last transaction ran goes into the next one, and a
+request alone is a batch of one, at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +20,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
 from varts.live.arguments import check_contexts
 from varts.serve.chronicles import Chronicles
-from varts.serve.errors import Problem
+from varts.serve.errors import Problem, refusing
 from varts.serve.jobs import Jobs
-from varts.serve.logs import tell, tell_error
-from varts.serve.metrics import Metrics
 from varts.serve.readings import Readings
 from varts.serve.standings import Standings
+from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
 MOST_WAITING = 2_000  # items; more are refused at once
@@ -155,6 +159,9 @@ READERS = 4
 READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
 SCANNERS = 2  # of whole logs, for as long as it takes
 TICK_SECONDS = 1.0
+DOUBT_SECONDS = 1.0  # between two looks at whether an experiment is still the same
+PROBE_SECONDS = 2.0  # that the store has to show that it can be used
+PROBE_LASTS_SECONDS = 1.0  # and for how long that is known
 ENDING_SECONDS = 1.0  # for batches under way when the service ends: nobody waits for them any more
 
 T = TypeVar("T")
@@ -163,10 +170,10 @@ Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, 
 
 
 class Running:
-    """An experiment that is open, with its queues.
+    """An open experiment with its batches.
 
     Args:
-        experiment: It.
+        experiment: The experiment.
         threads: Where its transactions run.
         metrics: Where they are counted.
     """
@@ -174,6 +181,8 @@ class Running:
     def __init__(self, experiment: Experiment, threads: Executor, metrics: Metrics) -> None:
         self.experiment, self.stale = experiment, False
         self.changing = asyncio.Lock()  # one change of configuration at a time
+        self.decided = metrics.decisions.labels(experiment.name)
+        self._doubted = -math.inf  # when a refused decision last raised a doubt
         self.deciding: Batcher[Asked, Decision] = Batcher(
             self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
         )
@@ -186,44 +195,51 @@ class Running:
         await asyncio.gather(self.deciding.close(), self.rewarding.close())
 
     def ask(self, question: Callable[[Experiment], T]) -> T:
-        """What the experiment answers. After its store has failed it is opened anew: it may have
-        been restored, or the experiment deleted by somebody else."""
+        """What the experiment answers.
+
+        After its store has failed it is opened again: the store may have been restored, or the
+        experiment deleted.
+        """
         try:
             return question(self.experiment)
         except StoreError:
             self.stale = True
             raise
 
-    def check_contexts(self, contexts: Sequence[Any]) -> list[dict[str, float | str] | None]:
-        """Contexts as they are stored; one that is wrong is refused before it meets the decisions
-        of others. By then the experiment may be another one of that name: the next one looks."""
+    def check_contexts(self, contexts: Sequence[Any]) -> None:
+        """Refuse a request with a wrong context before anything is decided: its client would not
+        learn the ids of the other decisions."""
         experiment = self.experiment
         try:
-            return check_contexts(experiment.name, experiment.features, contexts, len(contexts))
-        except (ValueError, TypeError):
-            self.stale = True
+            with refusing():
+                check_contexts(experiment.name, experiment.features, contexts, len(contexts))
+        except Problem:
+            self._doubt()
             raise
 
     def _decide(self, asked: list[Asked]) -> Sequence[Decision | Exception]:
-        """A decision for each; if one is refused, each is asked for by itself."""
-        try:
-            return self._decide_all(asked)
-        except (ValueError, TypeError) as error:
-            return [error] if len(asked) == 1 else [self._decide([one])[0] for one in asked]
-
-    def _decide_all(self, asked: list[Asked]) -> Sequence[Decision]:
         ids, units, contexts = map(list, zip(*asked, strict=True))
-        return self.ask(lambda experiment: experiment.decide_many(units, ids, contexts))
+        found = self.ask(lambda experiment: experiment.decide_each(units, ids, contexts))
+        if any(type(one) in (ValueError, TypeError) for one in found):
+            self._doubt()
+        return found
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
         return self.ask(lambda experiment: experiment.reward_each(sent))
+
+    def _doubt(self) -> None:
+        """Open the experiment again, but not with every bad request: somebody may have deleted it
+        and created another one of that name, with other features."""
+        now = time.monotonic()
+        if now - self._doubted >= DOUBT_SECONDS:
+            self._doubted, self.stale = now, True
 
 
 class Service:
     """What requests are answered from.
 
     Args:
-        store: The database; into one that is read-only nothing is written, not even by the clock.
+        store: The database. If it is read-only, nothing is written, not even by the clock.
     """
 
     def __init__(self, store: Store) -> None:
@@ -236,6 +252,9 @@ class Service:
         self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
         self._ticking: asyncio.Task[None] | None = None
+        self._prober = ThreadPoolExecutor(1, thread_name_prefix="varts-probe")
+        self._probe: asyncio.Future[Any] | None = None
+        self._ready, self._probed = False, -math.inf
 
     async def start(self) -> None:
         """Begin to settle what is overdue."""
@@ -251,7 +270,7 @@ class Service:
         closing = [asyncio.ensure_future(one.close()) for one in self._running.values()]
         if closing:
             await asyncio.wait(closing, timeout=ENDING_SECONDS)
-        for pool in (self._batches, self._readers, self._scanners, self._writer):
+        for pool in (self._batches, self._readers, self._scanners, self._writer, self._prober):
             pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -291,14 +310,10 @@ class Service:
         running = await self.running(name)
         return await self.write(running.ask, act)
 
-    async def delete(self, name: str, confirm: str) -> int:
-        """Delete an experiment; how many decisions it had."""
-        running = await self.running(name)
-        async with running.changing:
-            count: int = await self.write(running.ask, lambda one: one.delete(confirm, export=None))
-            self._running.pop(name, None)
-            self.standings.drop(name)
-        return count
+    def drop(self, name: str) -> None:
+        """Forget an experiment that was deleted."""
+        self._running.pop(name, None)
+        self.standings.drop(name)
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that reads a little."""
@@ -316,6 +331,19 @@ class Service:
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that changes something, beside decisions and rewards."""
         return await self._run(self._writer, function, *arguments)
+
+    async def is_ready(self) -> bool:
+        """Whether the store can be used; asked at most once per second, by one thread."""
+        if time.monotonic() - self._probed >= PROBE_LASTS_SECONDS:
+            if self._probe is None or self._probe.done():
+                self._probe = self._run(self._prober, self.store.has, "")
+            try:
+                await asyncio.wait_for(asyncio.shield(self._probe), PROBE_SECONDS)
+                self._ready = True
+            except (StoreError, TimeoutError):
+                self._ready = False
+            self._probed = time.monotonic()
+        return self._ready
 
     def count_waiting(self) -> None:
         """Bring the metrics up to date."""

@@ -1,8 +1,9 @@
-"""What every request passes first: the host it asked for, its origin, the headers of its answer.
+"""The outermost layer: which host a request asks for, which site it comes from, and the headers of
+every answer.
 
 A web page in an operator's browser must not be able to use the service behind their back. So a
-request must ask for a name of ours (or another site's name could be pointed at this machine), one
-that comes with a cookie must come from our own pages, and no page of ours may be framed or run
+request must ask for one of our names (another site could point its own name at this machine), a
+request with a cookie must come from our own pages, and no page of ours may be framed or run
 anything but our own files.
 """
 
@@ -13,13 +14,17 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
+from prometheus_client import Counter, Histogram
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from varts.serve.errors import MEDIA_TYPE, Problem, encode_problem
-from varts.serve.logs import tell
-from varts.serve.metrics import Metrics
+from varts.serve.settings import Settings
+from varts.serve.telemetry import Metrics, tell
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -33,12 +38,12 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
+ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")  # a year
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-PROBES = ("/healthz", "/readyz")  # asked by address, and telling nothing
-ROUTE = "varts.route"  # where the application notes which one a request took
-CALLER = "varts.caller"  # and who made it
-REQUEST = "varts.request"  # the id of the request
+KNOWN_METHODS = (*SAFE_METHODS, "POST", "PUT", "PATCH", "DELETE")  # others may be any text
+PROBES = ("/healthz", "/readyz")  # load balancers ask for them by address; they show nothing
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PORT = re.compile(r":\d*$")
 
 
 def host_name(host: str) -> str:
@@ -47,109 +52,116 @@ def host_name(host: str) -> str:
     >>> host_name("[::1]:8321"), host_name("LOCALHOST:8321")
     ('[::1]', 'localhost')
     """
-    return re.sub(r":\d*$", "", host).lower()
+    return _PORT.sub("", host).lower()
 
 
-def check_origin(headers: Mapping[str, str], from_browser: bool) -> None:
-    """Refuse a request that another site's page made.
+def check_origin(headers: Mapping[str, str], own: str, must_say: bool) -> None:
+    """Refuse a request that a page of another site has made.
 
-    Browsers say so in Sec-Fetch-Site, older ones in Origin. What says neither is refused if it has
-    a cookie, which only browsers send.
+    Browsers send Sec-Fetch-Site; older ones send Origin with requests that may change something.
+
+    Args:
+        headers: The headers of the request.
+        own: The origin of the service's own pages, such as https://varts.example.com.
+        must_say: Whether to refuse a request that has neither: only browsers send cookies.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None:
         same = site in ("same-origin", "none")
     elif origin is not None:
-        same = origin.partition("://")[2].lower() == headers.get("host", "").lower()
+        same = origin.lower() == own.lower()
     else:
-        same = not from_browser
+        same = not must_say
     if not same:
         raise Problem("forbidden", "the request comes from a page of another site")
 
 
-class Guard:
-    """The outermost layer of the service.
+def is_navigation(headers: Mapping[str, str]) -> bool:
+    """Whether a browser opens a page, perhaps from a link of another site."""
+    return headers.get("sec-fetch-mode") == "navigate" and (
+        headers.get("sec-fetch-dest") == "document"
+    )
+
+
+class SecurityMiddleware:
+    """Lets a request through if it asks for one of our names, and logs it.
 
     Args:
-        app: What is guarded.
-        hosts: The names that a request may ask for.
-        origins: Tells the sites whose web pages may use tokens.
+        app: The application.
+        settings: The names of the service.
         metrics: Where requests are counted.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        hosts: frozenset[str],
-        origins: Callable[[], frozenset[str]],
-        metrics: Metrics,
-    ) -> None:
-        self.app, self.hosts, self.origins, self.metrics = app, hosts, origins, metrics
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.hosts, self.metrics = app, settings.hosts, metrics
+        public = urlsplit(settings.public_url or "").hostname
+        self.secure_host = public if settings.is_secure else None
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self.headers = [*HEADERS, ONLY_HTTPS] if settings.is_secure else [*HEADERS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Answer a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status = time.perf_counter(), 500
-        headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
+        started, status, complete = time.perf_counter(), 500, False
+        found = Headers(scope=scope)
+        given = found.get("x-request-id", "")
         request = given if _ID.fullmatch(given) else secrets.token_hex(8)
-        scope[REQUEST] = request
-        # Ids may have a slash in them, as %2F: routes go by the path as it was sent.
+        scope.setdefault("state", {})["request"] = request
+        # Ids may contain a slash, as %2F: routes match the path as it was sent.
         scope["path"] = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-        more = [(b"x-request-id", request.encode()), *HEADERS, *self._cors(headers)]
 
-        async def send_guarded(message: Message) -> None:
-            nonlocal status
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status, complete
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own = list(message.get("headers", ()))
                 names = {name for name, _ in own}
-                message = {**message, "headers": own + [one for one in more if one[0] not in names]}
+                more = [one for one in self.headers if one[0] not in names]
+                own += [(b"x-request-id", request.encode()), *more]
+                message = {**message, "headers": own}
+            else:
+                complete = not message.get("more_body", False)
             await send(message)
 
         try:
-            problem = self._refusal(scope, headers)
-            if problem is not None:
-                await send_problem(problem, request, send_guarded)
-            elif self._is_preflight(scope, headers):
-                await _answer_preflight(send_guarded)
+            problem = self._check_host(scope, found)
+            if problem is None:
+                await self.app(scope, receive, send_with_headers)
             else:
-                await self.app(scope, receive, send_guarded)
+                await problem_response(problem, request)(scope, receive, send_with_headers)
+        except Exception:  # the application has logged it, and answered unless it had begun to
+            if not complete:
+                raise
         finally:
-            self._count(scope, status, time.perf_counter() - started)
+            self._log(scope, status, time.perf_counter() - started)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
-        host = headers.get("host", "")
-        if host_name(host) in self.hosts or scope["path"] in PROBES:
-            return None
-        detail = "the service does not go by this name; varts serve --public-url gives it one"
-        return Problem("misdirected", detail)
+    def _check_host(self, scope: Scope, headers: Headers) -> Problem | None:
+        hosts = headers.getlist("host")
+        if len(hosts) > 1:
+            return Problem("invalid", "a request must have one Host header, got several")
+        name = host_name(hosts[0]) if hosts else ""
+        if name and name == self.secure_host:
+            scope["scheme"] = "https"  # a proxy in front of the service has taken it off
+        elif name not in self.hosts and scope["path"] not in PROBES:
+            return Problem(
+                "misdirected",
+                "unrecognized Host header; start the service with --public-url https://your-host",
+            )
+        return None
 
-    def _cors(self, headers: Headers) -> list[tuple[bytes, bytes]]:
-        """For the pages of some sites, and no others; never with cookies."""
-        origin = headers.get("origin")
-        if origin is None or origin not in self.origins():
-            return []
-        return [
-            (b"access-control-allow-origin", origin.encode("latin-1")),
-            (b"access-control-expose-headers", b"etag, link, retry-after, x-request-id"),
-            (b"vary", b"Origin"),
-        ]
-
-    def _is_preflight(self, scope: Scope, headers: Headers) -> bool:
-        return (
-            scope["method"] == "OPTIONS"
-            and "access-control-request-method" in headers
-            and headers.get("origin") in self.origins()
-        )
-
-    def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        route, method = scope.get(ROUTE, "-"), scope["method"]
+    def _log(self, scope: Scope, status: int, seconds: float) -> None:
+        route, method = getattr(scope.get("route"), "path", "-"), scope["method"]
+        actor = scope["state"].get("actor")
         known = method if method in KNOWN_METHODS else "-"
-        self.metrics.requests.labels(route, known, str(status)).inc()
-        self.metrics.seconds.labels(route).observe(seconds)
+        counted = self._counted.get((route, known, status))
+        if counted is None:
+            requests = self.metrics.requests.labels(route, known, str(status))
+            counted = requests, self.metrics.seconds.labels(route)
+            self._counted[route, known, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
         refused: dict[str, Any] = {"audit": True} if status in (401, 403, 421) else {}
         tell(
             "request",
@@ -157,36 +169,54 @@ class Guard:
             method=known,
             status=status,
             ms=round(1000 * seconds, 2),
-            request=scope[REQUEST],
-            token=scope.get(CALLER),
+            request=scope["state"]["request"],
+            token=None if actor is None else actor.name,
             **refused,
         )
 
 
-KNOWN_METHODS = (*SAFE_METHODS, "POST", "PUT", "PATCH", "DELETE")  # others may be anything at all
+class OriginMiddleware(CORSMiddleware):
+    """Lets the pages of some sites use the service with a token, never with cookies.
+
+    Args:
+        app: The application.
+        origins: Returns these sites; they change when the token file is read again.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Callable[[], frozenset[str]]) -> None:
+        super().__init__(
+            app,
+            allow_methods=("GET", "POST", "PUT", "PATCH", "DELETE"),
+            allow_headers=(
+                "authorization",
+                "content-type",
+                "if-match",
+                "if-none-match",
+                "x-request-id",
+            ),
+            expose_headers=("etag", "link", "retry-after", "x-request-id"),
+        )
+        self.origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; most have no origin."""
+        for name, _ in scope.get("headers", ()):
+            if name == b"origin":
+                await super().__call__(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+    def is_allowed_origin(self, origin: str) -> bool:
+        """Whether pages of this site may use the service."""
+        return origin in self.origins()
 
 
-async def send_problem(problem: Problem, request: str, send: Send) -> None:
-    """Answer with a problem."""
-    body = encode_problem(problem, request)
-    headers = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
-    await send_answer(problem.kind.status, headers, body, send)
+def problem_response(problem: Problem, request: str) -> Response:
+    """Answer with a problem.
 
-
-async def send_answer(status: int, headers: Mapping[str, str], body: bytes, send: Send) -> None:
-    """Answer at once."""
-    pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _answer_preflight(send: Send) -> None:
-    allowed = {
-        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
-        "access-control-allow-headers": (
-            "authorization, content-type, if-match, if-none-match, x-request-id"
-        ),
-        "access-control-max-age": "600",
-        "content-length": "0",
-    }
-    await send_answer(204, allowed, b"", send)
+    Args:
+        problem: The problem.
+        request: The id of the request.
+    """
+    body, status = encode_problem(problem, request), problem.kind.status
+    return Response(body, status, problem.headers, MEDIA_TYPE)

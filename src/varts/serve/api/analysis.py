@@ -14,15 +14,19 @@ from urllib.parse import quote
 import msgspec
 import polars as pl
 from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 import varts
 from varts._intervals import CONFIDENCE
 from varts.live import ChangeRecord, Experiment, History
-from varts.serve.calls import Call, Reply, encode_json, rfc3339
+from varts.serve import commands
+from varts.serve.errors import Problem, refusing
+from varts.serve.responses import JSONResponse, encode_json, not_modified, rfc3339
+from varts.serve.runtime import Service
 from varts.serve.schemas import Answer, Body, EvaluationAsked, Level, Text
 
 if TYPE_CHECKING:
-    from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
 
 NDJSON = "application/x-ndjson"
@@ -102,46 +106,48 @@ class HistoryShown(Answer):
     points: list[HistoryPoint]
 
 
-async def show_report(call: Call) -> Reply:
+async def show_report(request: Request) -> Response:
     """Tell which arm is best, how sure that is, and whether the stop rule is met."""
-    level = call.query.level
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.report(level, settle=False)
+    service: Service = request.app.state.service
+    level = request.state.query.level
+    found = await service.look(
+        request.path_params["name"], lambda experiment: experiment.report(level, settle=False)
     )
     body = encode_json(found.to_dict())
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    if call.headers.get("if-none-match") == tag:
-        return Reply(status=304, headers={"etag": tag})
-    return Reply(body, headers={"etag": tag})
+    tag = hashlib.sha256(body).hexdigest()[:32]
+    known = not_modified(request, tag)
+    return JSONResponse(body, headers={"etag": f'"{tag}"'}) if known is None else known
 
 
-async def check_experiment(call: Call) -> Reply:
+async def check_experiment(request: Request) -> Response:
     """Check rewards and decisions: do they suit the model, and is every one accounted for?"""
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.check(settle=False), scanning=True
-    )
-    return Reply(found.to_dict())
+    service: Service = request.app.state.service
+    name = request.path_params["name"]
+    found = await service.look(name, lambda one: one.check(settle=False), scanning=True)
+    return JSONResponse(found.to_dict())
 
 
-async def show_reward_by_age(call: Call) -> Reply:
+async def show_reward_by_age(request: Request) -> Response:
     """Show how old decisions are when their rewards arrive."""
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.reward_by_age(settle=False), scanning=True
-    )
-    return Reply(AgesShown(ages=[AgeShown(**row) for row in found.to_dicts()]))
+    service: Service = request.app.state.service
+
+    def look(experiment: Experiment) -> pl.DataFrame:
+        with refusing():
+            return experiment.reward_by_age(settle=False)
+
+    found = await service.look(request.path_params["name"], look, scanning=True)
+    return JSONResponse(AgesShown(ages=[AgeShown(**row) for row in found.to_dicts()]))
 
 
-async def evaluate_experiment(call: Call) -> Reply:
+async def evaluate_experiment(request: Request) -> Response:
     """Say what another way of deciding would have earned a decision, from the log."""
-    body: EvaluationAsked = call.body
-    target = read_target(body)
-    against = None if body.against is None else varts.always(body.against)
-
-    def evaluate(experiment: Experiment) -> Evaluation:
-        return experiment.evaluate(target, against, body.level, settle=False)
-
-    found = await call.service.look(call.path["name"], evaluate, scanning=True)
-    return Reply(found.to_dict())
+    body: EvaluationAsked = request.state.body
+    with refusing():
+        target = read_target(body)
+        against = None if body.against is None else varts.always(body.against)
+    service, name = request.app.state.service, request.path_params["name"]
+    found = await commands.evaluate(service, name, target, against, body.level)
+    return JSONResponse(found.to_dict())
 
 
 def read_target(body: EvaluationAsked) -> Target:
@@ -161,15 +167,16 @@ def read_target(body: EvaluationAsked) -> Target:
     return next(iter(ways.values()))
 
 
-async def show_events(call: Call) -> Reply:
+async def show_events(request: Request) -> Response:
     """Tell what was done to an experiment, by whom and why."""
-    after, limit = call.query.after, call.query.limit
-    found = await call.service.look(
-        call.path["name"], lambda experiment: experiment.changes(after, limit + 1)
+    service: Service = request.app.state.service
+    after, limit = request.state.query.after, request.state.query.limit
+    found = await service.look(
+        request.path_params["name"], lambda experiment: experiment.changes(after, limit + 1)
     )
     page = found[:limit]
     more = page[-1].version if len(found) > limit else None
-    return Reply(EventsShown(events=list(map(_event, page)), next=more))
+    return JSONResponse(EventsShown(events=list(map(_event, page)), next=more))
 
 
 def _event(record: ChangeRecord) -> EventShown:
@@ -178,27 +185,30 @@ def _event(record: ChangeRecord) -> EventShown:
     return EventShown(**{**record._asdict(), "time": rfc3339(record.time), "change": change})
 
 
-async def show_history(call: Call) -> Reply:
+async def show_history(request: Request) -> Response:
     """Tell how an experiment came to where it is: what was known and done at checkpoints."""
-    query: HistoryQuery = call.query
+    service: Service = request.app.state.service
+    query: HistoryQuery = request.state.query
 
     def look(experiment: Experiment) -> list[HistoryPoint]:
-        found = experiment.history(
-            query.points,
-            every_rewards=query.every_rewards,
-            every=query.every,
-            level=query.level,
-            settle=False,
-        )
+        with refusing():
+            found = experiment.history(
+                query.points,
+                every_rewards=query.every_rewards,
+                every=query.every,
+                level=query.level,
+                settle=False,
+            )
         if found.frame.height > MOST_ROWS:
-            raise ValueError(
+            raise Problem(
+                "refused",
                 f"history must have at most {MOST_ROWS:,} rows, one for every arm at every "
-                f"checkpoint, got {found.frame.height:,}"
+                f"checkpoint, got {found.frame.height:,}",
             )
         return list(_points(found))
 
-    points = await call.service.look(call.path["name"], look, scanning=True)
-    return Reply(HistoryShown(points=points))
+    points = await service.look(request.path_params["name"], look, scanning=True)
+    return JSONResponse(HistoryShown(points=points))
 
 
 def _points(found: History) -> Iterator[HistoryPoint]:
@@ -217,22 +227,24 @@ def _points(found: History) -> Iterator[HistoryPoint]:
         )
 
 
-async def stream_log(call: Call) -> Reply:
+async def stream_log(request: Request) -> Response:
     """Write the log, a line per decision with its reward; who units are is for administrators."""
-    name, after, limit = call.path["name"], call.query.after, call.query.limit
+    service: Service = request.app.state.service
+    name, query = request.path_params["name"], request.state.query
+    after, limit = query.after, query.limit
 
     def export(experiment: Experiment) -> tuple[IO[bytes], str | None, list[str]]:
         features = experiment.features
         known = [] if features is None else list(features.kinds)
         return *export_log(experiment, after, limit), known
 
-    file, last, known = await call.service.look(name, export, scanning=True)
+    file, last, known = await service.look(name, export, scanning=True)
     headers = {}
     if last is not None:
         where = f"/v1/experiments/{quote(name, safe='')}/log"
         headers["link"] = f'<{where}?after={quote(last, safe="")}&limit={limit}>; rel="next"'
-    chunks = read_log(file, [] if call.caller.may("admin") else ["unit", *known])
-    return Reply(headers=headers, media_type=NDJSON, chunks=chunks)
+    chunks = read_log(file, [] if request.state.actor.may("admin") else ["unit", *known])
+    return StreamingResponse(chunks, headers=headers, media_type=NDJSON)
 
 
 def export_log(

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from varts.features import NUMBER
-from varts.live import Decision, Experiment
+from varts.live import Decision
 from varts.live.decide import new_ids
 from varts.live.store.engine import process_clock
-from varts.serve.calls import Call, Reply, rfc3339, tell_change
-from varts.serve.errors import Problem, problem_of
-from varts.serve.runtime import Asked, Running
+from varts.serve import commands
+from varts.serve.auth import Actor
+from varts.serve.errors import Problem, problem_of_item
+from varts.serve.responses import JSONResponse, rfc3339
+from varts.serve.runtime import Asked, Running, Service
 from varts.serve.schemas import (
     Body,
     Corrected,
     DecisionFound,
     DecisionMade,
+    DecisionsAsked,
     DecisionsMade,
+    RewardAmended,
     RewardResult,
     RewardResults,
     RewardSent,
+    RewardsSent,
     Text,
 )
 
@@ -31,145 +39,152 @@ class VoidQuery(Body):
     why: Text | None = None
 
 
-async def decide_one(call: Call) -> Reply:
+async def decide_one(request: Request) -> Response:
     """Decide, with an id of your own; the same id gets the same decision, always."""
-    (made,) = await _decide(call, [(call.path["id"], call.body.unit, call.body.context)])
-    return Reply(made)
+    body = request.state.body
+    (made,) = await _decide(request, [(request.path_params["id"], body.unit, body.context)])
+    return JSONResponse(made)
 
 
-async def decide_several(call: Call) -> Reply:
+async def decide_several(request: Request) -> Response:
     """Decide for several, in one transaction; ids that are left out are made."""
-    asked = call.body.decisions
-    token = call.caller.token
-    if token is not None and token.public and any(one.id is not None for one in asked):
+    body: DecisionsAsked = request.state.body
+    asked = body.decisions
+    request.app.state.auth.spend(request, len(asked))
+    if request.state.actor.is_public and any(one.id is not None for one in asked):
         raise Problem("forbidden", "a public token may not choose ids; leave them out")
     fresh = iter(new_ids(process_clock(), len(asked)))
     wanted = [(next(fresh) if one.id is None else one.id, one.unit, one.context) for one in asked]
-    return Reply(DecisionsMade(decisions=await _decide(call, wanted)))
+    running = await request.app.state.service.running(request.path_params["name"])
+    running.check_contexts([one.context for one in asked])
+    return JSONResponse(DecisionsMade(decisions=await _decide(request, wanted)))
 
 
 async def decide_fresh(
-    call: Call, unit: str | None, context: Mapping[str, Any] | None
+    request: Request, unit: str | None, context: Mapping[str, Any] | None
 ) -> DecisionMade:
-    """A new decision for a unit, in the experiment that a call is about."""
+    """A new decision for a unit, in the experiment of the request's path."""
     (id,) = new_ids(process_clock(), 1)
-    (made,) = await _decide(call, [(id, unit, context)])
+    (made,) = await _decide(request, [(id, unit, context)])
     return made
 
 
-async def _decide(call: Call, asked: Sequence[Asked]) -> list[DecisionMade]:
-    name, token = call.path["name"], call.caller.token
-    running = await call.service.running(name)
-    outcomes = await running.deciding.submit(_with_contexts(call, running, asked))
+async def _decide(request: Request, asked: Sequence[Asked]) -> list[DecisionMade]:
+    service: Service = request.app.state.service
+    actor: Actor = request.state.actor
+    name = request.path_params["name"]
+    running = await service.running(name)
+    if actor.is_public:
+        _check_features(running)
+    outcomes = await running.deciding.submit(asked)
     made = [one for one in outcomes if isinstance(one, Decision)]
-    call.service.metrics.decisions.labels(name).inc(len(made))
+    running.decided.inc(len(made))
     if len(made) < len(asked):
         raise _refusal(asked, outcomes)
-    if token is None or not token.public:
+    if actor.token is None or not actor.is_public:
         return [DecisionMade(**one._asdict()) for one in made]
-    return [DecisionMade(**one._asdict(), receipt=token.receipt(name, one.id)) for one in made]
+    give = actor.token.receipt
+    return [DecisionMade(**one._asdict(), receipt=give(name, one.id)) for one in made]
 
 
-def _with_contexts(call: Call, running: Running, asked: Sequence[Asked]) -> list[Asked]:
-    """What is asked, with contexts as they are stored; if one is wrong, none is decided for."""
-    features, token = running.experiment.features, call.caller.token
-    numbers = features is not None and NUMBER in features.kinds.values()
-    if numbers and token is not None and token.public:  # one of 1e300 would outweigh all others
+def _check_features(running: Running) -> None:
+    """Numbers from a web page are not bounded: one of 1e300 would outweigh all others."""
+    features = running.experiment.features
+    if features is not None and NUMBER in features.kinds.values():
         raise Problem("forbidden", "a public token may decide only where no feature is a number")
-    ids, units, contexts = zip(*asked, strict=True)
-    return list(zip(ids, units, running.check_contexts(contexts), strict=True))
 
 
-def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -> Exception:
-    """Why the first of some decisions was refused; of several it says which, and that the others
-    were made."""
+def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -> Problem:
+    """Why the first of some decisions was refused; if there are several, also which one, and that
+    the others were made."""
     refused = [at for at, one in enumerate(outcomes) if isinstance(one, Exception)]
     first = outcomes[refused[0]]
     assert isinstance(first, Exception)
+    problem = problem_of_item(first)
     if len(asked) == 1:
-        return first
-    problem, made = problem_of(first), len(asked) - len(refused)
+        return problem
     detail = f"decision {asked[refused[0]][0]!r} was refused: {problem.detail}"
+    made = len(asked) - len(refused)
     return Problem(problem.slug, f"{detail}; decisions made: {made} of {len(asked)}")
 
 
-async def show_decision(call: Call) -> Reply:
+async def show_decision(request: Request) -> Response:
     """Show a decision, and what has become of it."""
-    id = call.path["id"]
-    found = await call.service.look(call.path["name"], lambda experiment: experiment.decision(id))
-    if not call.caller.may("admin"):
+    service: Service = request.app.state.service
+    id = request.path_params["id"]
+    name = request.path_params["name"]
+    found = await service.look(name, lambda experiment: experiment.decision(id))
+    if not request.state.actor.may("admin"):
         found = found._replace(unit=None, context=None)
-    return Reply(DecisionFound(**{**found._asdict(), "time": rfc3339(found.time)}))
+    return JSONResponse(DecisionFound(**{**found._asdict(), "time": rfc3339(found.time)}))
 
 
-async def reward_one(call: Call) -> Reply:
+async def reward_one(request: Request) -> Response:
     """Say what a decision earned; a repeated reward counts once."""
-    name, id = call.path["name"], call.path["id"]
-    running = await call.service.running(name)
-    _check_receipt(call, running)
-    body: RewardSent = call.body
+    service: Service = request.app.state.service
+    name, id = request.path_params["name"], request.path_params["id"]
+    body: RewardSent = request.state.body
+    running = await service.running(name)
+    if request.state.actor.is_public:
+        _check_receipt(request.state.actor, name, id, body, running)
     (outcome,) = await running.rewarding.submit([(id, body.value, body.metrics, body.key)])
-    result = _result(call, id, outcome)
+    result = _result(service, name, id, outcome)
     if isinstance(outcome, Exception):
-        raise outcome
-    return Reply(result)
+        raise problem_of_item(outcome)
+    return JSONResponse(result)
 
 
-async def reward_several(call: Call) -> Reply:
+async def reward_several(request: Request) -> Response:
     """Say what several decisions earned; one that is refused keeps none from counting."""
-    sent = [(one.id, one.value, one.metrics, one.key) for one in call.body.rewards]
-    running = await call.service.running(call.path["name"])
+    service: Service = request.app.state.service
+    name = request.path_params["name"]
+    body: RewardsSent = request.state.body
+    request.app.state.auth.spend(request, len(body.rewards))
+    sent = [(one.id, one.value, one.metrics, one.key) for one in body.rewards]
+    running = await service.running(name)
     outcomes = await running.rewarding.submit(sent)
     pairs = zip(sent, outcomes, strict=True)
-    return Reply(RewardResults(results=[_result(call, one[0], out) for one, out in pairs]))
+    results = [_result(service, name, one[0], outcome) for one, outcome in pairs]
+    return JSONResponse(RewardResults(results=results))
 
 
-async def amend_reward(call: Call) -> Reply:
+async def amend_reward(request: Request) -> Response:
     """Put another reward in the place of the one that a decision has."""
-    id, body, known = call.path["id"], call.body, call.note(call.body.why)
+    id, name = request.path_params["id"], request.path_params["name"]
+    service, actor = request.app.state.service, request.state.actor
+    body: RewardAmended = request.state.body
+    applied = await commands.amend(service, actor, name, id, body.value, body.metrics, why=body.why)
+    return _corrected(id, applied)
 
-    def amend(experiment: Experiment) -> bool:
-        return experiment.amend_many([(id, body.value, body.metrics)], **known)[0]
 
-    return await _correct(call, "amend", body.why, amend)
-
-
-async def void_reward(call: Call) -> Reply:
+async def void_reward(request: Request) -> Response:
     """Take the reward of a decision back, as if it had never been made."""
-    id, why = call.path["id"], call.query.why
-    known = call.note(why)
-    return await _correct(call, "void", why, lambda experiment: experiment.void(id, **known))
+    id, query = request.path_params["id"], request.state.query
+    service, actor = request.app.state.service, request.state.actor
+    name = request.path_params["name"]
+    return _corrected(id, await commands.void(service, actor, name, id, why=query.why))
 
 
-async def _correct(
-    call: Call, verb: str, why: str | None, correct: Callable[[Experiment], bool]
-) -> Reply:
-    applied = await call.service.change(call.path["name"], correct)
-    if applied:
-        tell_change(call, verb, why)
-    status: Any = "applied" if applied else "duplicate"
-    return Reply(Corrected(id=call.path["id"], status=status))
+def _corrected(id: str, applied: bool) -> Response:
+    return JSONResponse(Corrected(id=id, status="applied" if applied else "duplicate"))
 
 
-def _result(call: Call, id: str, outcome: bool | Exception) -> RewardResult:
+def _result(service: Service, name: str, id: str, outcome: bool | Exception) -> RewardResult:
     more: dict[str, Any] = {}
     if isinstance(outcome, Exception):
-        problem = problem_of(outcome)
+        problem = problem_of_item(outcome)
         status, more = problem.kind.outcome, {"detail": problem.detail}
     else:
         status = "applied" if outcome else "duplicate"
-    call.service.metrics.rewards.labels(call.path["name"], status).inc()
+    service.metrics.rewards.labels(name, status).inc()
     return RewardResult(id=id, status=status, **more)  # type: ignore[arg-type]
 
 
-def _check_receipt(call: Call, running: Running) -> None:
-    """A web page may reward its own decisions alone, within bounds that the experiment has set."""
-    token = call.caller.token
-    if token is None or not token.public:
-        return
-    if call.body.metrics or call.body.key is not None:  # which nothing bounds
-        raise Problem("forbidden", "a public token may send a value alone")
-    if not token.gave(call.body.receipt, call.path["name"], call.path["id"]):
+def _check_receipt(actor: Actor, name: str, id: str, body: RewardSent, running: Running) -> None:
+    """A web page may reward only its own decisions, within bounds that the experiment has set."""
+    if body.metrics or body.key is not None:  # which nothing bounds
+        raise Problem("forbidden", "a public token may send only a value")
+    if actor.token is None or not actor.token.gave(body.receipt, name, id):
         raise Problem("forbidden", "a public token needs the receipt of the decision")
     if running.experiment.options.clip is None:
         raise Problem("forbidden", "a public token may reward only where the option clip is set")

@@ -1,33 +1,38 @@
-"""Experiments over HTTP: list, create, look at, change, stop, delete."""
+"""Experiments over HTTP: list, create, show, change, stop, delete.
+
+The ETag of an experiment has two parts, `"17-5eed.4031"`: the tag of its configuration, and its
+version, which counts rewards, too. If-None-Match compares both of them. If-Match compares only the
+first part, so that rewards that arrive keep nobody from changing the configuration.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from itertools import islice
-from typing import Any, Unpack
+from typing import Any
 
-from varts._validation import abbreviate
-from varts.live import Experiment, Store, UnknownExperiment
-from varts.live.experiment import Note, open_experiment
-from varts.serve.calls import Call, Reply, rfc3339, tell_change
-from varts.serve.errors import Problem
+from starlette.requests import Request
+from starlette.responses import Response
+
+from varts.live import Store, UnknownExperiment
+from varts.serve import commands
+from varts.serve.errors import Problem, refusing
+from varts.serve.responses import JSONResponse, not_modified, read_tags, rfc3339
+from varts.serve.runtime import Service
 from varts.serve.schemas import (
+    ArmChanged,
     ArmShown,
     Body,
     ExperimentListed,
     ExperimentShown,
     ExperimentsListed,
+    ForgettingAsked,
     Forgotten,
     Text,
     given_options,
     read_prior,
 )
 from varts.serve.standings import Standing
-from varts.serve.web.forms import NAME_RULE
-
-NEW_NAME = re.compile(NAME_RULE)  # what can stand in any path
 
 
 class DeletionQuery(Body):
@@ -36,155 +41,131 @@ class DeletionQuery(Body):
     confirm: Text
 
 
-async def list_experiments(call: Call) -> Reply:
+async def list_experiments(request: Request) -> Response:
     """List experiments, by name."""
-    limit, after = call.query.limit, call.query.after
-    standings, covers = call.service.standings, call.caller.covers
+    service: Service = request.app.state.service
+    limit, after = request.state.query.limit, request.state.query.after
+    covers = request.state.actor.covers
 
     def look() -> list[Standing]:
-        return list(islice(standings.walk(covers, after, limit + 1), limit + 1))
+        return list(islice(service.standings.walk(covers, after, limit + 1), limit + 1))
 
-    found = await call.service.read(look)
+    found = await service.read(look)
     page = [_listed(one) for one in found[:limit]]
     more = len(found) > limit
-    return Reply(ExperimentsListed(experiments=page, next=page[-1].name if more else None))
+    return JSONResponse(ExperimentsListed(experiments=page, next=page[-1].name if more else None))
 
 
-async def create_experiment(call: Call) -> Reply:
+async def create_experiment(request: Request) -> Response:
     """Create an experiment, or find that it is there and agrees."""
-    name, store = call.path["name"], call.service.store
-    if not NEW_NAME.fullmatch(name):
-        raise ValueError(
-            f"name must be letters, digits, dots and dashes, at most 100, got {abbreviate(name)}"
-        )
-    given = given_options(call.body)
-    exists = await call.service.read(store.has, name)
-    if not exists:
-        given = {"hash_units": True, **given}
-
-    def create() -> None:
-        open_experiment(name, call.body.arms, store=store, **given)
-
-    try:
-        await call.service.write(create)
-    except ValueError as error:
-        if exists:
-            raise Problem("differs", str(error)) from None
-        raise
-    if not exists:
-        tell_change(call, "create", None)
-    return await _show(call, status=200 if exists else 201)
+    service, actor = request.app.state.service, request.state.actor
+    with refusing():
+        options = given_options(request.state.body)
+    name, arms = request.path_params["name"], request.state.body.arms
+    new = await commands.create(service, actor, name, arms, options)
+    return await _show(request, 201 if new else 200)
 
 
-async def show_experiment(call: Call) -> Reply:
+async def show_experiment(request: Request) -> Response:
     """Show an experiment: its configuration, and how far it is."""
-    return await _show(call)
+    return await _show(request)
 
 
-async def configure_experiment(call: Call) -> Reply:
+async def configure_experiment(request: Request) -> Response:
     """Change options from here on; a new epoch begins."""
-    given, recount = given_options(call.body), call.body.recount
+    service, actor, body = request.app.state.service, request.state.actor, request.state.body
+    name, expected = request.path_params["name"], await _expected(request)
+    with refusing():
+        options = given_options(body)
+    await commands.configure(
+        service, actor, name, options, recount=body.recount, why=body.why, expected=expected
+    )
+    return await _show(request)
 
-    def configure(experiment: Experiment, **known: Unpack[Note]) -> None:
-        experiment.configure(recount=recount, **known, **given)
 
-    return await _change(call, "configure", configure)
-
-
-async def change_arm(call: Call) -> Reply:
+async def change_arm(request: Request) -> Response:
     """Add an arm, pause it or bring it back."""
-    arm, body, status = call.path["arm"], call.body, 200
-
-    def change(experiment: Experiment, **known: Unpack[Note]) -> None:
-        nonlocal status
-        if arm not in experiment.arms:
+    service, actor = request.app.state.service, request.state.actor
+    name, arm = request.path_params["name"], request.path_params["arm"]
+    body: ArmChanged = request.state.body
+    expected = await _expected(request)
+    row = await service.read(_find, service.store, name)
+    if arm not in json.loads(row.config)["arms"]:
+        with refusing():
             prior = None if body.prior is None else read_prior(body.prior)
-            experiment.add_arm(arm, prior, paused=body.paused, **known)
-            status = 201
-            return
-        if body.prior is not None:
-            raise ValueError(
-                f"prior must be left out for an arm that is there, got one for {arm!r}"
-            )
-        if body.paused:
-            experiment.pause_arm(arm, **known)
-        else:
-            experiment.resume_arm(arm, **known)
-
-    reply = await _change(call, "arm", change)
-    reply.status = status
-    return reply
+        await commands.add_arm(
+            service, actor, name, arm, prior, paused=body.paused, why=body.why, expected=expected
+        )
+        return await _show(request, 201)
+    if body.prior is not None:
+        detail = f"prior must be left out for an arm that exists, got one for {arm!r}"
+        raise Problem("refused", detail)
+    change = commands.pause_arm if body.paused else commands.resume_arm
+    await change(service, actor, name, arm, why=body.why, expected=expected)
+    return await _show(request)
 
 
-async def stop_experiment(call: Call) -> Reply:
+async def stop_experiment(request: Request) -> Response:
     """End an experiment, with an arm for everybody or without."""
-    winner = call.body.winner
-
-    def stop(experiment: Experiment, **known: Unpack[Note]) -> None:
-        experiment.stop(winner, **known)
-
-    return await _change(call, "stop", stop)
+    service, actor, body = request.app.state.service, request.state.actor, request.state.body
+    name, expected = request.path_params["name"], await _expected(request)
+    await commands.stop(service, actor, name, body.winner, why=body.why, expected=expected)
+    return await _show(request)
 
 
-async def restart_experiment(call: Call) -> Reply:
+async def restart_experiment(request: Request) -> Response:
     """Go on with an experiment that was stopped."""
-    return await _change(call, "restart", Experiment.restart)
+    service, actor, body = request.app.state.service, request.state.actor, request.state.body
+    name, expected = request.path_params["name"], await _expected(request)
+    await commands.restart(service, actor, name, why=body.why, expected=expected)
+    return await _show(request)
 
 
-async def forget_unit(call: Call) -> Reply:
+async def forget_unit(request: Request) -> Response:
     """Take the name of a unit out of the log, and its contexts; its rewards are kept."""
-    unit, keep, note = call.body.unit, call.body.keep_numbers, call.note(call.body.why)
-
-    def forget(experiment: Experiment) -> int:
-        by, why = note.get("by"), note.get("why")
-        return experiment.forget_unit(unit, keep_numbers=keep, by=by, why=why)
-
-    count = await call.service.change(call.path["name"], forget)
-    tell_change(call, "forget", call.body.why)
-    return Reply(Forgotten(decisions=count))
+    service, actor = request.app.state.service, request.state.actor
+    name = request.path_params["name"]
+    body: ForgettingAsked = request.state.body
+    count = await commands.forget(
+        service, actor, name, body.unit, keep_numbers=body.keep_numbers, why=body.why
+    )
+    return JSONResponse(Forgotten(decisions=count))
 
 
-async def delete_experiment(call: Call) -> Reply:
+async def delete_experiment(request: Request) -> Response:
     """Delete an experiment with its whole log."""
-    count = await call.service.delete(call.path["name"], call.query.confirm)
-    tell_change(call, "delete", None)
-    return Reply(Forgotten(decisions=count))
+    service, actor = request.app.state.service, request.state.actor
+    name = request.path_params["name"]
+    count = await commands.delete(service, actor, name, request.state.query.confirm)
+    return JSONResponse(Forgotten(decisions=count))
 
 
 # ------------------------------------------------------------------------------ how it is done
 
 
-async def _show(call: Call, status: int = 200) -> Reply:
-    row = await call.service.read(_row, call.service.store, call.path["name"])
+async def _show(request: Request, status: int = 200) -> Response:
+    service: Service = request.app.state.service
+    row = await service.read(_find, service.store, request.path_params["name"])
     tag = _tag(row)
-    if call.headers.get("if-none-match") == tag and status == 200:
-        return Reply(status=304, headers={"etag": tag})
-    return Reply(describe(row), status, {"etag": tag})
+    if request.method in ("GET", "HEAD") and (known := not_modified(request, tag)) is not None:
+        return known
+    return JSONResponse(describe(row), status, {"etag": f'"{tag}"'})
 
 
-async def _change(call: Call, verb: str, change: Callable[..., None]) -> Reply:
-    """Change the configuration, if it is still the one that the caller has seen.
-
-    The one place where changes are made; `change` gets the experiment with who changes it, why,
-    and the revision that must still be the last one when it is written.
-    """
-    given = call.headers.get("if-match")
+async def _expected(request: Request) -> str | None:
+    """The tag of the configuration that the client has seen; None if any will do."""
+    service: Service = request.app.state.service
+    given = request.headers.get("if-match")
     if given is None:
         raise Problem("if-match", "If-Match must be the ETag of the experiment, got none")
-    name, known = call.path["name"], {**call.note(call.body.why)}
-    running = await call.service.running(name)
-    async with running.changing:
-        row = await call.service.read(_row, call.service.store, name)
-        expected = None
-        if given != "*":
-            if _tag(row) not in re.split(r"\s*,\s*", given):
-                raise Problem(
-                    "changed", f"the experiment is at {_tag(row)} by now; look at it again"
-                )
-            expected = row.revision
-        await call.service.change(name, lambda one: change(one, **known, expected=expected))
-    tell_change(call, verb, call.body.why)
-    return await _show(call)
+    if given.strip() == "*":
+        return None
+    row = await service.read(_find, service.store, request.path_params["name"])
+    tag: str = row.tag
+    if tag not in (one.rpartition(".")[0] for one in read_tags(given)):
+        detail = f'the configuration has changed, and the ETag is now "{_tag(row)}"; look again'
+        raise Problem("changed", detail)
+    return tag
 
 
 def describe(row: Any) -> ExperimentShown:
@@ -233,10 +214,10 @@ def _config(row: Any) -> dict[str, Any]:
 
 
 def _tag(row: Any) -> str:
-    return f'"r{row.revision}"'
+    return f"{row.tag}.{row.version}"
 
 
-def _row(store: Store, name: str) -> Any:
+def _find(store: Store, name: str) -> Any:
     row = store.find(name)
     if row is None:
         raise UnknownExperiment(f"unknown experiment {name!r}")

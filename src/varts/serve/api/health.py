@@ -1,42 +1,45 @@
-"""The service itself, over HTTP: is it alive, what does it count?"""
+"""The service itself, over HTTP: whether it is alive and ready, and what it counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from varts.live import StoreError
-from varts.serve import metrics
-from varts.serve.calls import Call, Reply
+from varts.serve import telemetry
 from varts.serve.errors import Problem
+from varts.serve.responses import JSONResponse
 from varts.serve.runtime import Service
 from varts.serve.schemas import Health
 from varts.serve.standings import Standing
 
 
-async def tell_alive(call: Call) -> Reply:
+async def tell_alive(request: Request) -> Response:
     """Say that the service is alive; asks no store."""
-    return Reply(Health(status="alive"))
+    return JSONResponse(Health(status="alive"))
 
 
-async def tell_ready(call: Call) -> Reply:
+async def tell_ready(request: Request) -> Response:
     """Say whether the service can be used."""
-    if call.service.draining:
-        return Reply(Health(status="draining"), 503)
-    try:
-        await call.service.read(call.service.store.names)
-    except (StoreError, Problem):
-        return Reply(Health(status="store"), 503)
-    return Reply(Health(status="ready"))
+    service: Service = request.app.state.service
+    if service.draining:
+        return JSONResponse(Health(status="draining"), 503)
+    ready = await service.is_ready()
+    return JSONResponse(Health(status="ready" if ready else "store"), 200 if ready else 503)
 
 
-async def show_metrics(call: Call) -> Reply:
+async def show_metrics(request: Request) -> Response:
     """What the service counts, for Prometheus."""
-    call.service.count_waiting()
+    service: Service = request.app.state.service
+    covers = request.state.actor.covers
+    service.count_waiting()
     standings: list[Standing] = []
-    with suppress(StoreError, Problem):  # what the service has counted is told without its store
-        standings = await call.service.read(_running, call.service, call.caller.covers)
-    return Reply(call.service.metrics.text(standings), media_type=metrics.MEDIA_TYPE)
+    with suppress(StoreError, Problem):  # what the service has counted needs no store
+        standings = await service.read(_running, service, covers)
+    return Response(service.metrics.text(standings, covers), media_type=telemetry.MEDIA_TYPE)
 
 
 def _running(service: Service, covers: Callable[[str], bool]) -> list[Standing]:

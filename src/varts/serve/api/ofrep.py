@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
-from varts.live import ExperimentStopped, UnknownExperiment
-from varts.live.arguments import check_text
+from varts.live import UnknownExperiment
 from varts.serve.api.decisions import decide_fresh
-from varts.serve.calls import Call, Reply
+from varts.serve.errors import Problem
+from varts.serve.responses import JSONResponse
+from varts.serve.runtime import Service
 from varts.serve.schemas import Answer
 
 STATIC, SPLIT = "STATIC", "SPLIT"  # the protocol's reasons: the same for everybody, or by chance
@@ -44,41 +47,36 @@ class FlagFailed(Answer):
     errorDetails: str  # noqa: N815
 
 
-async def evaluate_flag(call: Call) -> Reply:
+async def evaluate_flag(request: Request) -> Response:
     """Decide, as an OpenFeature flag whose value is the arm; its metadata has the decision's id."""
-    name, given = call.path["name"], call.body.context
+    service: Service = request.app.state.service
+    name, given = request.path_params["name"], request.state.body.context
     try:
-        running = await call.service.running(name)
-        features = running.experiment.features
-        known = None
+        experiment = (await service.running(name)).experiment
+        features, context = experiment.features, None
         if features is not None:
-            known = {key: given[key] for key in features.kinds if key in given}
-        running.check_contexts([known])
+            context = {key: given[key] for key in features.kinds if key in given}
+        made = await decide_fresh(request, given.get(TARGETING_KEY), context)
     except UnknownExperiment as error:
         return _failed(404, name, "FLAG_NOT_FOUND", error)
-    except (ValueError, TypeError) as error:
-        return _failed(400, name, "INVALID_CONTEXT", error)
-    try:
-        unit = given.get(TARGETING_KEY)
-        unit = None if unit is None else check_text(TARGETING_KEY, unit)
-        made = await decide_fresh(call, unit, known)
-    except UnknownExperiment as error:  # deleted meanwhile
-        return _failed(404, name, "FLAG_NOT_FOUND", error)
-    except ExperimentStopped as error:
-        return _failed(400, name, "GENERAL", error)
-    except (ValueError, TypeError) as error:
-        missing = TARGETING_KEY not in given
-        return _failed(400, name, "TARGETING_KEY_MISSING" if missing else "INVALID_CONTEXT", error)
+    except Problem as problem:
+        if problem.slug == "stopped":
+            return _failed(400, name, "GENERAL", problem)
+        if problem.slug != "refused":
+            raise
+        missing = experiment.options.sticky and TARGETING_KEY not in given
+        code = "TARGETING_KEY_MISSING" if missing else "INVALID_CONTEXT"
+        return _failed(400, name, code, problem)
     metadata: dict[str, str | float] = {
         "decision": made.id,
         "probability": made.probability,
         "version": made.version,
     }
     reason = STATIC if made.reason == "winner" else SPLIT
-    return Reply(
+    return JSONResponse(
         FlagFound(key=name, value=made.arm, variant=made.arm, reason=reason, metadata=metadata)
     )
 
 
-def _failed(status: int, name: str, code: str, error: Exception) -> Reply:
-    return Reply(FlagFailed(key=name, errorCode=code, errorDetails=str(error)), status)
+def _failed(status: int, name: str, code: str, error: Exception) -> Response:
+    return JSONResponse(FlagFailed(key=name, errorCode=code, errorDetails=str(error)), status)

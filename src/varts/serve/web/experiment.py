@@ -44,6 +44,7 @@ from varts.live.report.text import (
     percentage,
     status,
 )
+from varts.serve.auth import Actor
 from varts.serve.web.charts import (
     Band,
     Chart,
@@ -56,7 +57,7 @@ from varts.serve.web.charts import (
     traffic_chart,
 )
 from varts.serve.web.forms import GROUPS, LABELS, Sent, typed_options
-from varts.serve.web.render import Viewer, duration, render, sentence, title
+from varts.serve.web.render import duration, experiment_path, render, sentence, title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,7 +163,7 @@ class OptionShown(NamedTuple):
 
 
 def page(
-    viewer: Viewer,
+    viewer: Actor,
     found: Report,
     *,
     revision: int | str,
@@ -235,6 +236,7 @@ def page(
         created=created,
         now=now,
         error=error,
+        address=None if error is None else experiment_path(found.name),
         groups=GROUPS,
         typed=typed_options(config.options) if sent is None else sent,
         options=_options(config.options),

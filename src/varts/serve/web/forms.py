@@ -8,12 +8,14 @@ urlencoded. Browsers don't send a box that isn't ticked. A blank field stands fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from varts._text import COMMANDS
 from varts._validation import choice, integer, unknown
 from varts.evaluation import always
 from varts.evaluation.targets import Target
@@ -103,6 +105,7 @@ WORDS = ("mean", "mean_sd", "reward_sd", "worth")
 KNOWLEDGE = ("nothing", "words", "fitted")
 USUAL_HORIZON = "2000"  # rounds
 NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # also for browsers, which want the \-
+CODED = re.compile(f"%|{COMMANDS.pattern}")  # characters that a field can't have as they are
 
 _descriptions = Options.descriptions()
 _words = {
@@ -202,6 +205,26 @@ def read_text(sent: Sent, name: str) -> str:
     return sent.get(name, "").strip()
 
 
+def coded(name: str) -> str:
+    """The name of an arm as the value of a field.
+
+    Browsers change line breaks in fields, and control characters can't be typed.
+
+    >>> coded("red"), coded("red\\nblue"), coded("50 %")
+    ('red', 'red%0Ablue', '50 %25')
+    """
+    return CODED.sub(lambda found: quote(found[0]), name)
+
+
+def read_arm(sent: Sent, field: str = "arm") -> str:
+    """The arm that a field names, as `coded` writes it.
+
+    >>> read_arm({"arm": "red%0Ablue"}) == "red\\nblue"
+    True
+    """
+    return unquote(sent.get(field, ""))
+
+
 def read_options(sent: Sent, form: str) -> dict[str, Any]:
     """The options of a form, all of them: `create` or `configure`.
 
@@ -281,7 +304,7 @@ def read_winner(sent: Sent) -> str | None:
     """
     chosen = sent.get("winner", "")
     if chosen.startswith(ARM):
-        return chosen.removeprefix(ARM)
+        return unquote(chosen.removeprefix(ARM))
     if chosen != NO_WINNER:
         raise ValueError(
             f"winner must be an arm or none, got {chosen!r}: choose what happens after the stop"
@@ -337,7 +360,7 @@ def read_target(sent: Sent, field: str) -> Target | None:
     if chosen == "even":
         return EvenSplit()
     if chosen.startswith(ARM):
-        return always(chosen.removeprefix(ARM))
+        return always(unquote(chosen.removeprefix(ARM)))
     raise ValueError(unknown(field, chosen, ("arm:NAME", "even")))
 
 

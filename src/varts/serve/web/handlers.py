@@ -8,50 +8,56 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
-from varts._validation import abbreviate, integer
-from varts.live import Changed, ChangeRecord, Experiment, History, Report, Store, UnknownExperiment
-from varts.live.experiment import Note, open_experiment
+from varts._validation import integer
+from varts.live import (
+    ChangeRecord,
+    Experiment,
+    History,
+    LiveError,
+    Report,
+    Store,
+    UnknownExperiment,
+)
 from varts.live.options import TYPED_OPTIONS, Options, stored_prior
 from varts.live.report.report import report_of
 from varts.live.store.store import Activity
 from varts.planning.result import Plan
-from varts.serve.calls import Call, Reply, tell_change
-from varts.serve.errors import Problem
+from varts.serve import commands
+from varts.serve.auth import Actor
+from varts.serve.errors import Problem, problem_of, refusing
 from varts.serve.jobs import Job
 from varts.serve.long_logs import is_long, reading
 from varts.serve.plans import MOST_ROUNDS, PlanAsked
 from varts.serve.readings import Reading
+from varts.serve.responses import not_modified
 from varts.serve.runtime import Service
 from varts.serve.schemas import MOST_ARMS
-from varts.serve.web import (
-    ANYBODY,
-    STATIC,
-    Viewer,
-    experiment,
-    listing,
-    plan,
-    what_if,
-)
+from varts.serve.web import STATIC, experiment, listing, plan, what_if
 from varts.serve.web.charts.timeseries import Band, moment_text
 from varts.serve.web.experiment import describe_changes
 from varts.serve.web.forms import (
     FORMS,
-    NAME_RULE,
-    NewExperiment,
     Sent,
+    read_arm,
     read_new,
     read_options,
     read_plan,
@@ -71,33 +77,33 @@ _PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 _PROCESS = secrets.token_hex(8)  # the templates of another one may differ
 
 
-def viewer_of(call: Call) -> Viewer:
-    """Who looks at a page; nobody has buttons where nothing can be changed."""
-    token = call.caller.token
-    viewer = ANYBODY if token is None else Viewer(token.name, frozenset(token.scopes))
-    return Viewer(viewer.name, frozenset({"read"})) if call.service.store.read_only else viewer
+def viewer_of(request: Request) -> Actor:
+    """Who looks at a page; nobody gets buttons where nothing can be changed."""
+    actor: Actor = request.state.actor
+    if request.app.state.service.store.read_only:
+        return actor._replace(scopes=frozenset({"read"}))
+    return actor
 
 
-def show(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def show(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A page."""
-    return Reply(html.encode(), status, dict(headers or {}), HTML)
+    return HTMLResponse(html, status, headers)
 
 
-def see(path: str, cookie: str | None = None) -> Reply:
+def see(path: str, cookie: str | None = None) -> Response:
     """Another page, which the browser asks for."""
-    headers = {"location": path} if cookie is None else {"location": path, "set-cookie": cookie}
-    return Reply(status=303, headers=headers)
+    headers = {} if cookie is None else {"set-cookie": cookie}
+    return Response(status_code=303, headers={"location": path, **headers})
 
 
 def tag_of(*parts: object) -> str:
-    """The ETag of what is made of these parts."""
-    return f'"{hashlib.sha256(repr((_PROCESS, parts)).encode()).hexdigest()[:32]}"'
+    """The ETag of a page that is made from these parts."""
+    return hashlib.sha256(repr((_PROCESS, parts)).encode()).hexdigest()[:32]
 
 
-def unchanged(call: Call, tag: str) -> Reply | None:
-    """The answer to who has the page of this tag already."""
-    known = call.headers.get("if-none-match") == tag
-    return Reply(status=304, headers={"etag": tag}) if known else None
+def tagged(html: str, tag: str) -> Response:
+    """A page with its ETag."""
+    return show(html, headers={"etag": f'"{tag}"'})
 
 
 def own_path(text: str) -> str:
@@ -109,61 +115,72 @@ def own_path(text: str) -> str:
     return text if _PATH.fullmatch(text) else HOME
 
 
-def refuse(problem: Problem, method: str, path: str) -> Reply:
-    """A problem as a page; who is not logged in is asked to, and then goes on.
+def refuse(problem: Problem, request: Request) -> Response:
+    """A problem as a page; whoever isn't logged in is asked to log in and then continues.
 
     Args:
-        problem: It.
-        method: That of the request.
-        path: What was asked for, with what follows it.
+        problem: The problem.
+        request: The request that failed.
     """
+    path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
+    asked, reads = f"{path}?{query}" if query else path, request.method in ("GET", "HEAD")
     if problem.slug == "unauthorized":
-        if method in ("GET", "HEAD"):
-            return see(f"{LOGIN}?next={quote(own_path(path), safe='')}")
+        if reads:
+            return see(f"{LOGIN}?next={quote(own_path(asked), safe='')}")
         said = "the session is over and nothing was changed; log in again"
         return show(login_page(HOME, said), problem.kind.status, problem.headers)
     if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        back = own_path(path) if method in ("GET", "HEAD") else HOME
+        back = own_path(asked) if reads else HOME
     else:
-        back = HOME if path != HOME else LOGIN
+        back = HOME if asked != HOME else LOGIN
     page = refusal_page(None, problem.kind.title, problem.detail, back)
     return show(page, problem.kind.status, problem.headers)
+
+
+def refusal_of(error: Problem | LiveError) -> Problem:
+    """Why a form was refused, to be shown above it; raises errors that aren't about the form."""
+    problem = problem_of(error)
+    if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(
+        error, UnknownExperiment
+    ):
+        raise error
+    return problem
 
 
 # ------------------------------------------------------------------------------ logging in and out
 
 
-async def show_login(call: Call) -> Reply:
+async def show_login(request: Request) -> Response:
     """Ask for a token, or begin a session with the one-time link that `varts serve` prints."""
-    admission = call.admission
-    path = own_path(call.query.get("next", HOME))
-    if admission.tokens is None:
+    auth, query = request.app.state.auth, request.state.query
+    path = own_path(query.get("next", HOME))
+    if auth.tokens is None:
         return see(path)
-    if "once" not in call.query:
+    if "once" not in query:
         return show(login_page(path))
-    token = admission.sessions.spend_link(call.query["once"], admission.tokens)
+    token = auth.sessions.spend_link(query["once"], auth.tokens)
     if token is None:
-        raise Problem("forbidden", "the link was used before, or is none of this service")
-    return see(path, admission.sessions.header(token))
+        raise Problem("forbidden", "this link was used before, or another service printed it")
+    return see(path, auth.sessions.header(token))
 
 
-async def log_in(call: Call) -> Reply:
+async def log_in(request: Request) -> Response:
     """Begin a browser session with a token."""
-    admission = call.admission
-    path = own_path(call.body.get("next", HOME))
-    if admission.tokens is None:
+    auth, sent = request.app.state.auth, request.state.body
+    path = own_path(sent.get("next", HOME))
+    if auth.tokens is None:
         return see(path)
-    token = admission.tokens.find(call.body.get("token", "").strip())
+    token = auth.tokens.find(sent.get("token", "").strip())
     if token is None or token.public:
-        return show(login_page(path, "this is no token that can log in"), 403)
+        return show(login_page(path, "this token can't be used to log in"), 403)
     if not token.may("read"):
         return show(login_page(path, f"the token {token.name} lacks the scope read"), 403)
-    return see(path, admission.sessions.header(token))
+    return see(path, auth.sessions.header(token))
 
 
-async def log_out(call: Call) -> Reply:
+async def log_out(request: Request) -> Response:
     """End the browser session."""
-    return see(LOGIN, call.admission.sessions.ending())
+    return see(LOGIN, request.app.state.auth.sessions.ending())
 
 
 if TYPE_CHECKING:
@@ -184,15 +201,17 @@ _rows: WeakKeyDictionary[Store, dict[str, tuple[Any, Listed]]] = WeakKeyDictiona
 # ------------------------------------------------------------------------------ the list
 
 
-async def list_experiments(call: Call) -> Reply:
+async def list_experiments(request: Request) -> Response:
     """The experiments, and how far each is."""
-    after, query = call.query.get("after"), read_text(call.query, "q")
-    rows = await call.service.read(_list, call.service.store, call.caller.covers, after, query)
-    viewer, now = viewer_of(call), datetime.now(UTC)
+    service, viewer = request.app.state.service, viewer_of(request)
+    after, query = request.state.query.get("after"), read_text(request.state.query, "q")
+    rows = await service.read(_list, service.store, viewer.covers, after, query)
+    now = datetime.now(UTC)
     shown, more = rows[:EXPERIMENTS_PER_PAGE], len(rows) > EXPERIMENTS_PER_PAGE
-    tag = tag_of("list", viewer, query, shown, more, [ago(one.last_reward, now) for one in shown])
-    known = unchanged(call, tag)
-    return known or show(listing.page(viewer, shown, now, more, query), headers={"etag": tag})
+    ages = [ago(one.last_reward, now) for one in shown]
+    tag = tag_of("list", viewer.name, viewer.scopes, query, shown, more, ages)
+    known = not_modified(request, tag)
+    return known or tagged(listing.page(viewer, shown, now, more, query), tag)
 
 
 def _list(
@@ -235,21 +254,22 @@ class Seen(NamedTuple):
     changes: list[ChangeRecord]
 
 
-async def show_experiment(call: Call) -> Reply:
+async def show_experiment(request: Request) -> Response:
     """What an experiment has learnt, how it got there, and what can be changed."""
-    return await _show(call, call.query.get("by", "rewards"))
-
-
-async def show_with_error(call: Call, status: int, error: str, sent: Sent | None = None) -> Reply:
-    """The same page, with why a change was refused and the options as they were typed."""
-    return await _show(call, "rewards", status, error, sent)
+    return await _show(request, request.state.query.get("by", "rewards"))
 
 
 async def _show(
-    call: Call, by: str, status: int = 200, error: str | None = None, sent: Sent | None = None
-) -> Reply:
-    service, viewer = call.service, viewer_of(call)
-    made = (await service.running(call.path["name"])).experiment
+    request: Request,
+    by: str = "rewards",
+    status: int = 200,
+    error: str | None = None,
+    sent: Sent | None = None,
+) -> Response:
+    """The page of an experiment; after a refused form, with why, and with what had been typed."""
+    service: Service = request.app.state.service
+    viewer = viewer_of(request)
+    made = (await service.running(request.path_params["name"])).experiment
     seen = await service.read(look, service, made)
     history, checked = await asyncio.gather(
         service.readings.ask(*history_of(made, seen.version)),
@@ -258,8 +278,9 @@ async def _show(
     now, created = datetime.now(UTC), seen.changes[0].time
     as_of = describe_reading(history, seen.version)
     tested = None if checked is None else checked.version
-    tag = tag_of("experiment", viewer, by, seen, as_of, tested, ago(created, now))
-    if error is None and (known := unchanged(call, tag)) is not None:
+    age = ago(created, now)
+    tag = tag_of("experiment", viewer.name, viewer.scopes, by, seen, as_of, tested, age)
+    if error is None and (known := not_modified(request, tag)) is not None:
         return known
 
     curves, gain = (None, None) if history is None else history.value or (None, None)
@@ -283,32 +304,30 @@ async def _show(
         )
 
     html = await service.read(draw)
-    return show(html, status, {} if error else {"etag": tag})
+    return tagged(html, tag) if error is None else show(html, status)
 
 
-async def download(call: Call) -> Reply:
+async def download(request: Request) -> Response:
     """Send the table of the arms as CSV, or a chart as SVG."""
-    service, name, file = call.service, call.path["name"], call.path["file"]
+    service: Service = request.app.state.service
+    name, file = request.path_params["name"], request.path_params["file"]
     made = (await service.running(name)).experiment
-    key, _, suffix = file.rpartition(".")
-    if (key, suffix) == ("arms", "csv"):
-        found = await service.read(partial(made.report, settle=False))
-        body, kind = experiment.arms_csv(found), "text/csv; charset=utf-8"
+    found = await service.read(partial(made.report, settle=False))
+    if file == "arms.csv":
+        body, kind = experiment.arms_csv(found), "text/csv"
     else:
         seen = await service.read(look, service, made)
         history = await service.readings.ask(*history_of(made, seen.version))
         curves, gain = (None, None) if history is None else history.value or (None, None)
-        found = await service.read(partial(made.report, settle=False))
-        by = call.query.get("by", "rewards")
-        charts = {one.key: one.svg for one in experiment.charts(found, curves, gain, by)}
-        if suffix != "svg" or not charts.get(key):
+        with refusing():
+            drawn = experiment.charts(found, curves, gain, request.state.query.get("by", "rewards"))
+        pictures = {f"{chart.key}.svg": chart.svg for chart in drawn if chart.svg}
+        if file not in pictures:
             raise Problem("not-found", "there is no such file")
-        body, kind = standalone(charts[key]), SVG
-    headers = {
-        "content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}-{file}",
-        "cache-control": "no-store",
-    }
-    return Reply(body.encode(), 200, headers, kind)
+        body, kind = standalone(pictures[file]), SVG
+    saved = f"attachment; filename*=UTF-8''{quote(name, safe='')}-{file}"
+    headers = {"content-disposition": saved, "cache-control": "no-store"}
+    return Response(body, media_type=kind, headers=headers)
 
 
 def look(service: Service, made: Experiment) -> Seen:
@@ -376,94 +395,90 @@ def describe_reading(found: Reading | None, version: int) -> str | None:
 SVG = "image/svg+xml"
 
 
-async def show_form(call: Call) -> Reply:
+async def show_form(request: Request) -> Response:
     """The form for a new experiment."""
-    return show(plan.create_page(viewer_of(call), call.query or None))
+    return show(plan.create_page(viewer_of(request), request.state.query or None))
 
 
-async def create_experiment(call: Call) -> Reply:
+async def create_experiment(request: Request) -> Response:
     """Make the experiment that the form asks for, or say above it what is wrong."""
+    service, actor, sent = request.app.state.service, request.state.actor, request.state.body
     try:
-        asked = read_new(call.body)
-        if not call.caller.covers(asked.name):
-            raise ValueError(f"name must be one that the token is for, got {asked.name!r}")
-        await call.service.write(_create, call.service.store, asked)
-    except (ValueError, TypeError) as error:
-        return show(plan.create_page(viewer_of(call), call.body, str(error)), 422)
-    tell_change(call, "create", None, asked.name)
-    return see(experiment_path(asked.name))
+        with refusing():
+            new = read_new(sent)
+        await commands.create(service, actor, new.name, new.arms, new.options, must_be_new=True)
+    except (Problem, LiveError) as error:
+        problem = refusal_of(error)
+        return show(plan.create_page(viewer_of(request), sent, problem.detail), problem.kind.status)
+    return see(experiment_path(new.name))
 
 
-def _create(store: Store, asked: NewExperiment) -> None:
-    if not re.fullmatch(NAME_RULE, asked.name):
-        raise ValueError(
-            f"name must be letters, digits, dots and dashes, at most 100, "
-            f"got {abbreviate(asked.name)}"
-        )
-    if store.has(asked.name):
-        raise ValueError(f"name must be a new one, got that of an experiment, {asked.name!r}")
-    open_experiment(asked.name, asked.arms, store=store, **asked.options)
-
-
-async def draw_prior(call: Call) -> Reply:
+async def draw_prior(request: Request) -> Response:
     """The picture of a prior in words."""
     try:
-        return Reply(plan.prior_svg(call.query).encode(), media_type=SVG)
-    except (ValueError, TypeError) as error:
-        raise Problem("invalid", str(error)) from None
+        with refusing():
+            return Response(plan.prior_svg(request.state.query), media_type=SVG)
+    except Problem as problem:
+        raise Problem("invalid", problem.detail) from None
 
 
 # -------------------------------------------------------------------------------- changes by forms
 
 FIRST = "somebody was first: the experiment was changed after this page was made; look again"
 
-
-def _stop(experiment: Experiment, sent: Sent, known: Note) -> None:
-    experiment.stop(read_winner(sent), **known)
+Command = Callable[[Service, Actor, str, Sent, commands.Note], Awaitable[None]]
 
 
-def _configure(experiment: Experiment, sent: Sent, known: Note) -> None:
-    experiment.configure(**read_options(sent, "configure"), **known)
+async def _configure(
+    service: Service, actor: Actor, name: str, sent: Sent, note: commands.Note
+) -> None:
+    with refusing():
+        options = read_options(sent, "configure")
+    await commands.configure(service, actor, name, options, **note)
 
 
-CHANGES: dict[str, Callable[[Experiment, Sent, Note], None]] = {
-    "pause": lambda experiment, sent, known: experiment.pause_arm(sent.get("arm", ""), **known),
-    "resume": lambda experiment, sent, known: experiment.resume_arm(sent.get("arm", ""), **known),
-    "add": lambda experiment, sent, known: experiment.add_arm(read_text(sent, "arm"), **known),
+CHANGES: dict[str, Command] = {
+    "pause": lambda service, actor, name, sent, note: commands.pause_arm(
+        service, actor, name, read_arm(sent), **note
+    ),
+    "resume": lambda service, actor, name, sent, note: commands.resume_arm(
+        service, actor, name, read_arm(sent), **note
+    ),
+    "add": lambda service, actor, name, sent, note: commands.add_arm(
+        service, actor, name, read_text(sent, "arm"), **note
+    ),
     "configure": _configure,
-    "stop": _stop,
-    "restart": lambda experiment, sent, known: experiment.restart(**known),
+    "stop": lambda service, actor, name, sent, note: commands.stop(
+        service, actor, name, read_winner(sent), **note
+    ),
+    "restart": lambda service, actor, name, sent, note: commands.restart(
+        service, actor, name, **note
+    ),
 }
 
 
-def changing(form: str) -> Callable[[Call], Awaitable[Reply]]:
+def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
     """What answers one of the forms of `CHANGES`."""
 
-    async def change(call: Call) -> Reply:
-        """Change an experiment as its page asks."""
-        return await _change(call, form)
+    async def change(request: Request) -> Response:
+        """Change an experiment as its page asks.
+
+        The form says which revision of the experiment its page showed. If somebody was first,
+        nothing is changed, and the page comes again as it is now.
+        """
+        service, actor, sent = request.app.state.service, request.state.actor, request.state.body
+        name = request.path_params["name"]
+        try:
+            with refusing():
+                why, expected = read_text(sent, "why") or None, read_revision(sent)
+            await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
+        except (Problem, LiveError) as error:
+            problem, kept = refusal_of(error), sent if form == "configure" else None
+            said = FIRST if problem.slug == "changed" else problem.detail
+            return await _show(request, "rewards", problem.kind.status, said, kept)
+        return see(experiment_path(name))
 
     return change
-
-
-async def _change(call: Call, form: str) -> Reply:
-    name, sent = call.path["name"], call.body
-    running = await call.service.running(name)
-    try:
-        known = Note(
-            by=call.caller.name,
-            why=read_text(sent, "why") or None,
-            expected=read_revision(sent),
-        )
-        async with running.changing:
-            await call.service.write(partial(CHANGES[form], running.experiment, sent, known))
-    except Changed:
-        return await show_with_error(call, 412, FIRST)
-    except (ValueError, TypeError) as error:
-        kept = sent if form == "configure" else None
-        return await show_with_error(call, 422, str(error), kept)
-    tell_change(call, form, known["why"])
-    return see(experiment_path(name))
 
 
 def read_revision(sent: Sent) -> int:
@@ -483,31 +498,37 @@ def read_revision(sent: Sent) -> int:
 RULES = {"stop_p_best": "P(best) of {:g}", "stop_loss": "An expected loss of {:g}"}
 
 
-async def ask_what_if(call: Call) -> Reply:
+async def ask_what_if(request: Request) -> Response:
     """Ask what would have happened."""
-    service, viewer, sent = call.service, viewer_of(call), call.query
-    made = (await service.running(call.path["name"])).experiment
+    service: Service = request.app.state.service
+    viewer, sent = viewer_of(request), request.state.query
+    made = (await service.running(request.path_params["name"])).experiment
     seen = await service.read(look, service, made)
     page = partial(what_if.page, viewer, made.name, made.arms, sent)
     try:
-        question = read_question(made, seen.version, sent)
-    except (ValueError, TypeError) as error:
-        return show(page(error=str(error)), 422)
+        with refusing():
+            question = read_question(made, seen.version, sent)
+    except Problem as problem:
+        return show(page(error=problem.detail), problem.kind.status)
     if question is None:
         return show(page())
     rule, asked = question
     found = await service.readings.ask(*asked)
-    if found is not None and isinstance(found.error, ValueError | TypeError):
-        return show(page(error=str(found.error)), 422)
     if found is not None and found.error is not None:
-        raise found.error
+        try:
+            with refusing():
+                raise found.error
+        except (Problem, LiveError) as error:
+            refused = refusal_of(error)
+            return show(page(error=refused.detail), refused.kind.status)
     as_of = None if found is None else describe_reading(found, seen.version)
-    tag = tag_of("what-if", viewer, sorted(sent.items()), found and found.time, as_of)
-    known = unchanged(call, tag)
+    answered = found and found.time
+    tag = tag_of("what-if", viewer.name, viewer.scopes, sorted(sent.items()), answered, as_of)
+    known = not_modified(request, tag)
     if known is not None:
         return known
     answer = partial(page, as_of=as_of, waiting=found is None, **_answer(rule, found))
-    return show(await service.read(answer), headers={"etag": tag})
+    return tagged(await service.read(answer), tag)
 
 
 Rule = dict[str, float]
@@ -548,29 +569,30 @@ def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:
 JOB = "plan"  # the field of the address that says which
 
 
-async def show_plan(call: Call) -> Reply:
+async def show_plan(request: Request) -> Response:
     """The form of a plan, with the plan once it is made."""
-    viewer = viewer_of(call)
-    typed = {name: call.query[name] for name in FORMS["plan"].fields if name in call.query}
-    if JOB not in call.query:
+    service: Service = request.app.state.service
+    viewer, query = viewer_of(request), request.state.query
+    typed = {name: query[name] for name in FORMS["plan"].fields if name in query}
+    if JOB not in query:
         return show(plan.page(viewer, typed or None))
-    job = call.service.jobs.find(call.query[JOB])
-    tag = tag_of("plan", viewer, typed, job.id, job.status, job.stage, job.done)
-    known = unchanged(call, tag)
-    return known or show(await call.service.scan(_draw, viewer, typed, job), headers={"etag": tag})
+    job = service.jobs.find(query[JOB])
+    state = job.id, job.status, job.stage, job.done
+    tag = tag_of("plan", viewer.name, viewer.scopes, typed, *state)
+    known = not_modified(request, tag)
+    return known or tagged(await service.scan(_draw, viewer, typed, job), tag)
 
 
-async def ask_for_plan(call: Call) -> Reply:
+async def ask_for_plan(request: Request) -> Response:
     """Begin to make a plan, and show how far it is."""
-    viewer, sent = viewer_of(call), call.body
+    viewer, sent = viewer_of(request), request.state.body
     try:
-        given = read_plan(sent)
-        integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
-        integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
-        asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
-        job = call.service.jobs.start(msgspec.to_builtins(asked))
-    except (ValueError, TypeError) as error:
-        return show(plan.page(viewer, sent, error=str(error)), 422)
+        with refusing():
+            given = read_plan(sent)
+            integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
+            integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
+            asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
+        job = request.app.state.service.jobs.start(msgspec.to_builtins(asked))
     except Problem as problem:
         page = plan.page(viewer, sent, error=problem.detail)
         return show(page, problem.kind.status, problem.headers)
@@ -578,7 +600,7 @@ async def ask_for_plan(call: Call) -> Reply:
     return see(f"{FORMS['plan'].path}?{urlencode({**typed, JOB: job.id})}")
 
 
-def _draw(viewer: Viewer, typed: Sent, job: Job) -> str:
+def _draw(viewer: Actor, typed: Sent, job: Job) -> str:
     if job.status == "failed":
         return plan.page(viewer, typed, error=job.detail or "the plan was not made")
     if job.plan is None:
@@ -588,21 +610,26 @@ def _draw(viewer: Viewer, typed: Sent, job: Job) -> str:
 
 # -------------------------------------------------------------------------- files beside the pages
 
-TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 FOREVER = "public, max-age=31536000, immutable"
 
 
-async def send_file(call: Call) -> Reply:
-    """A static file."""
-    file = next((one for one in STATIC.iterdir() if one.name == call.path["file"]), None)
-    if file is None or file.suffix not in TYPES:
-        raise Problem("not-found", "there is no such file")
-    version = asset(file.name).rpartition("=")[2]
-    lasting = call.query.get("v") == version
-    tag = f'"{version}"'
-    headers = {"etag": tag, "cache-control": FOREVER if lasting else "no-cache"}
-    return unchanged(call, tag) or Reply(file.read_bytes(), 200, headers, TYPES[file.suffix])
+class StaticPages(StaticFiles):
+    """The files beside the pages. A changed file gets another address, so browsers may keep them
+    for as long as they like."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """A file."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        version = asset(Path(full_path).name).rpartition("?")[2]
+        lasting = scope["query_string"] == version.encode()
+        response.headers["cache-control"] = FOREVER if lasting else "no-cache"
+        return response

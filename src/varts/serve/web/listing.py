@@ -9,7 +9,8 @@ from typing import NamedTuple
 from varts.live.options import Options
 from varts.live.report.report import Report
 from varts.live.report.text import gain_text, lift_text, main_comparison, status
-from varts.serve.web.render import Viewer, render
+from varts.serve.auth import Actor
+from varts.serve.web.render import render
 
 MAY_STOP = "may stop"
 BY_FEATURES = "depends on the unit"  # one arm for everybody would contradict the page
@@ -76,7 +77,7 @@ def matches(name: str, options: Options, query: str) -> bool:
 
 
 def page(
-    viewer: Viewer,
+    viewer: Actor,
     experiments: Sequence[Listed],
     now: datetime,
     more: bool = False,

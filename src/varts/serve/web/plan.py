@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from varts.serve.auth import Actor
 from varts.serve.web.charts import Band, Chart, Table, prior_chart, regret_chart
 from varts.serve.web.forms import GROUPS, USUAL_HORIZON, WORDS, Sent, count_arms, read_words
-from varts.serve.web.render import REFRESH_SECONDS, Viewer, render
+from varts.serve.web.render import REFRESH_SECONDS, render
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 NEW = {"knowledge": "nothing", "goal": "max", "hash_units": "on"}
 
 
-def create_page(viewer: Viewer, sent: Sent | None = None, error: str | None = None) -> str:
+def create_page(viewer: Actor, sent: Sent | None = None, error: str | None = None) -> str:
     """The form for a new experiment.
 
     Args:
@@ -61,7 +62,7 @@ EXAMPLE = {"arms": "3", "horizon": USUAL_HORIZON, "goal": "max"}
 
 
 def page(
-    viewer: Viewer,
+    viewer: Actor,
     sent: Sent | None = None,
     *,
     error: str | None = None,

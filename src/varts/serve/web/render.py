@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,11 +15,11 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from varts._caching import computed_once
 from varts._text import printable
 from varts.checks.finding import plural
 from varts.live.options import Options
 from varts.live.report.text import amount, option_text, percentage
+from varts.serve.auth import Actor
 from varts.serve.web.charts.timeseries import moment_text
 from varts.serve.web.forms import (
     ARM,
@@ -28,6 +28,7 @@ from varts.serve.web.forms import (
     LABELS,
     NAME_RULE,
     NO_WINNER,
+    coded,
     is_filled,
     policies,
 )
@@ -36,35 +37,6 @@ FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?) UTC")
 REFRESH_SECONDS = 3  # of a page that waits for something, without script
-
-
-@dataclass(frozen=True)
-class Viewer:
-    """Who is asking, and what they may do.
-
-    Args:
-        name: That of the token.
-        scopes: Of "read", "decide", "reward" and "admin"; the last one has all.
-    """
-
-    name: str
-    scopes: frozenset[str]
-
-    def may(self, scope: str) -> bool:
-        """Whether they have this scope.
-
-        Args:
-            scope: One of the four.
-        """
-        return scope in self.scopes or "admin" in self.scopes
-
-    @computed_once
-    def role(self) -> str:
-        """Their scopes in words."""
-        return "admin" if "admin" in self.scopes else ", ".join(sorted(self.scopes))
-
-
-ANYBODY = Viewer("", frozenset({"admin"}))  # of a service that asks for no tokens
 
 
 def render(template: str, **values: Any) -> str:
@@ -223,6 +195,7 @@ _environment.filters.update(
     ago=ago,
     duration=duration,
     lines=lines,
+    coded=coded,
     drawn=drawn,
     plural=plural,
     amount=amount,
@@ -256,7 +229,7 @@ def login_page(next_path: str = "/", error: str | None = None) -> str:
     return render("login.html", viewer=None, next_path=next_path, error=error)
 
 
-def refusal_page(viewer: Viewer | None, title: str, sentence: str, back: str = "/") -> str:
+def refusal_page(viewer: Actor | None, title: str, sentence: str, back: str = "/") -> str:
     """Say what is wrong, and where to go on.
 
     Args:

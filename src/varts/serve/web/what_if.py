@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from varts._text import decimal, places_for
 from varts.evaluation import Evaluation
 from varts.evaluation.result import cells, shown
+from varts.serve.auth import Actor
 from varts.serve.web.charts import Table
 from varts.serve.web.forms import Sent
-from varts.serve.web.render import REFRESH_SECONDS, Viewer, render
+from varts.serve.web.render import REFRESH_SECONDS, render
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +28,7 @@ class Met(NamedTuple):
 
 
 def page(
-    viewer: Viewer,
+    viewer: Actor,
     name: str,
     arms: Sequence[str],
     sent: Sent | None = None,

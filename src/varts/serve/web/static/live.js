@@ -22,7 +22,9 @@ async function refresh() {
   timer = null;
   if (document.hidden || document.querySelector("dialog[open]")) return plan();
   try {
-    const answer = await fetch(location.href, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+    // The answer to a refused form has the form's address, where there is nothing to read.
+    const address = document.querySelector("main").dataset.address || location.href;
+    const answer = await fetch(address, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
     if (answer.redirected || answer.status === 401 || answer.status === 403) return say("Reload to log in again.");
     if (answer.status === 304) return plan(2 * wait);
     if (!answer.ok) throw new Error(answer.statusText);

@@ -18,22 +18,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from varts.live import Store
 from varts.serve import demo
 from varts.serve.app import make_app
-from varts.serve.auth import Admission, Sessions
-from varts.serve.logs import begin_logging, tell
-from varts.serve.patience import PatientProtocol
+from varts.serve.auth import Auth, Sessions
 from varts.serve.runtime import Service
 from varts.serve.settings import Settings
+from varts.serve.telemetry import begin_logging, tell
 from varts.serve.tokens import Tokens, new_token, read_tokens
 
 STUCK_SECONDS = 1.0  # that threads get to end, when everything is over
 OWN_NAME = "operator"  # of the token that is made where there is no file
+HEADER_SECONDS = 10.0
+LARGEST_HEADERS = 64_000  # bytes, the address included
+
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
 
 
 class Server(uvicorn.Server):
@@ -178,7 +186,7 @@ def _leave_behind(threads: set[threading.Thread]) -> None:
 
 
 async def _serve(
-    server: Server, listener: socket.socket, settings: Settings, admission: Admission
+    server: Server, listener: socket.socket, settings: Settings, admission: Auth
 ) -> None:
     if settings.token_file is not None:
         asyncio.get_running_loop().add_signal_handler(
@@ -187,18 +195,18 @@ async def _serve(
     await server.serve([listener])
 
 
-def open_admission(settings: Settings) -> tuple[Admission, str | None]:
+def open_admission(settings: Settings) -> tuple[Auth, str | None]:
     """Who is let in, and the secret of a token that was made for lack of a file."""
     sessions = Sessions(settings.is_secure)
     if settings.no_auth:
-        return Admission(None, sessions), None
+        return Auth(None, sessions), None
     if settings.token_file is not None:
-        return Admission(read_tokens(settings.token_file), sessions), None
+        return Auth(read_tokens(settings.token_file), sessions), None
     secret, token = new_token(OWN_NAME, ["admin"])
-    return Admission(Tokens([token]), sessions), secret
+    return Auth(Tokens([token]), sessions), secret
 
 
-def reload_tokens(settings: Settings, admission: Admission) -> None:
+def reload_tokens(settings: Settings, admission: Auth) -> None:
     """Read the token file again; one that is wrong changes nothing."""
     assert settings.token_file is not None
     try:
@@ -211,7 +219,7 @@ def reload_tokens(settings: Settings, admission: Admission) -> None:
 def say_address(
     settings: Settings,
     listener: socket.socket,
-    admission: Admission,
+    admission: Auth,
     secret: str | None,
     store: str,
 ) -> None:
@@ -228,3 +236,55 @@ def say_address(
     if token is not None and settings.uds is None:
         once = admission.sessions.make_link(token)
         print(f"varts: log in once with {where}/login?once={once}", flush=True)
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """HTTP that gives a request some time and some room for its headers, and then hangs up."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._header_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, unless it is more headers than anybody needs."""
+        if self._deadline is not None:
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if self._deadline is not None and self._header_bytes > LARGEST_HEADERS:
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the rest of a request."""
+        super().on_message_begin()
+        if self._deadline is None:
+            self._wait_for_headers()
+
+    def on_headers_complete(self) -> None:
+        """Its handler waits for the body."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait_for_headers(self) -> None:
+        self._header_bytes = 0
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._hang_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _hang_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()

@@ -1,0 +1,170 @@
+"""What a service says about itself: log lines, and metrics for Prometheus.
+
+Log lines say what was asked for, by whom, and how it went; never ids, units, bodies or secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from varts.serve.standings import Standing
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BATCH_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+MOST_ARMS_COUNTED = 20  # of an experiment whose P(best) is told: each is a series of its own
+
+logger = logging.getLogger("varts.serve")
+
+
+# ------------------------------------------------------------------------------ log lines
+
+
+class Lines(logging.Formatter):
+    """A line per record: an object in JSON, or words.
+
+    Args:
+        style: json or text.
+    """
+
+    def __init__(self, style: str) -> None:
+        super().__init__()
+        self.style = style
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        body: dict[str, Any] = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            body["error"] = self.formatException(record.exc_info)
+        if self.style == "json":
+            return json.dumps(body)
+        error = body.pop("error", None)
+        *start, event = body.pop("time"), body.pop("level"), body.pop("event")
+        words = [f"{name}={json.dumps(value)}" for name, value in body.items()]
+        return " ".join([*start, event, *words]) + (f"\n{error}" if error else "")
+
+
+def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+    """Write a line."""
+    logger.log(level, event, extra={"fields": fields})
+
+
+def tell_error(event: str, error: BaseException, **fields: Any) -> None:
+    """Write a line with what went wrong, and where."""
+    logger.error(event, exc_info=error, extra={"fields": fields})
+
+
+def begin_logging(style: str, stream: TextIO | None = None) -> None:
+    """Write the lines of the service, and what its web server complains of, to a stream."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Lines(style))
+    for name, level in (("varts.serve", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        found = logging.getLogger(name)
+        found.handlers, found.propagate = [handler], False
+        found.setLevel(level)
+
+
+# ------------------------------------------------------------------------------ metrics
+
+
+class Metrics:
+    """Counters of one service, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "varts_requests", "Requests answered.", ["route", "method", "status"], registry=registry
+        )
+        self.seconds = Histogram(
+            "varts_request_seconds", "How long requests took.", ["route"], registry=registry
+        )
+        self.batch_items = Histogram(
+            "varts_batch_items",
+            "Items in a transaction.",
+            ["verb"],
+            registry=registry,
+            buckets=BATCH_SIZES,
+        )
+        self.batch_seconds = Histogram(
+            "varts_batch_seconds", "How long transactions took.", ["verb"], registry=registry
+        )
+        self.waiting = Gauge(
+            "varts_waiting", "Items that wait for a transaction.", ["verb"], registry=registry
+        )
+        self.decisions = Counter(
+            "varts_decisions", "Decisions answered.", ["experiment"], registry=registry
+        )
+        self.rewards = Counter(
+            "varts_rewards", "Rewards answered.", ["experiment", "outcome"], registry=registry
+        )
+        self.store_errors = Counter(
+            "varts_store_errors", "Calls that the store failed.", registry=registry
+        )
+
+    def observe_batch(self, verb: str, items: int, seconds: float) -> None:
+        """Count a transaction."""
+        self.batch_items.labels(verb).observe(items)
+        self.batch_seconds.labels(verb).observe(seconds)
+
+    def text(
+        self,
+        standings: Iterable[Standing] = (),
+        covers: Callable[[str], bool] = lambda experiment: True,
+    ) -> bytes:
+        """All of them, as Prometheus reads them.
+
+        Args:
+            standings: Experiments whose standing is shown, too; they are not remembered.
+            covers: Whether an experiment may be shown.
+        """
+        registry = CollectorRegistry()
+        pending = Gauge(
+            "varts_pending", "Decisions that wait for a reward.", ["experiment"], registry=registry
+        )
+        p_best = Gauge(
+            "varts_p_best", "The chance to be the best.", ["experiment", "arm"], registry=registry
+        )
+        for one in standings:
+            pending.labels(one.name).set(one.pending)
+            if len(one.p_best) <= MOST_ARMS_COUNTED:
+                for arm, chance in one.p_best.items():
+                    p_best.labels(one.name, arm).set(chance)
+        shown = CollectorRegistry()
+        shown.register(Covered(self._registry, covers))
+        return generate_latest(shown) + generate_latest(registry)
+
+
+class Covered(Collector):
+    """The metrics of a registry without those of some experiments.
+
+    Args:
+        registry: The registry.
+        covers: Whether an experiment is among them.
+    """
+
+    def __init__(self, registry: CollectorRegistry, covers: Callable[[str], bool]) -> None:
+        self.registry, self.covers = registry, covers
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        for metric in self.registry.collect():
+            metric.samples = [
+                one
+                for one in metric.samples
+                if "experiment" not in one.labels or self.covers(one.labels["experiment"])
+            ]
+            yield metric
