@@ -30,10 +30,13 @@ from tests.fixed_secrets import fix_secrets
 from tests.live.corrections import CorrectionConformance
 from tests.seeds import fresh
 from varts.live import (
+    DecisionConflict,
     ExperimentStopped,
+    ExpiredDecision,
     InvalidReward,
     RewardConflict,
     StoreError,
+    UnknownArm,
     UnknownDecision,
     UnknownExperiment,
 )
@@ -249,9 +252,69 @@ class StoreConformance(CorrectionConformance):
         exp.configure(floor=0.2)
         for again in (exp, begin()):
             assert again.decide(unit="ann", id="d") == first
-            assert again.decide(unit="bob", id="d") == first  # the id decides, not the unit
+            assert again.decide(id="d") == first
         exp.stop()
         assert begin().decide(id="d") == first
+
+    def test_an_id_belongs_to_one_unit(self, begin):
+        exp = begin(hash_units=True)
+        first, nobody = exp.decide(unit="ann", id="d"), exp.decide(id="e")
+        for again in (exp, begin()):
+            with pytest.raises(DecisionConflict, match="'d' was made for another unit; use a new"):
+                again.decide(unit="bob", id="d")
+            with pytest.raises(DecisionConflict, match="'e' was made without a unit"):
+                again.decide(unit="bob", id="e")
+            with pytest.raises(DecisionConflict, match="'new' was made for another unit"):
+                again.decide_many(["ann", "bob"], ids=["new", "new"])
+            assert again.decide_many(["ann", None, None], ids=["d", "d", "e"]) == [
+                first,
+                first,
+                nobody,
+            ]
+        assert exp.report().frame["pending"].sum() == 2
+
+    def test_whose_decision_it_was_is_not_known_after_the_unit_is_forgotten(self, begin):
+        exp = begin()
+        first = exp.decide(unit="ann", id="d")
+        exp.forget_unit("ann")
+        assert exp.decide(unit="ann", id="d") == exp.decide(unit="bob", id="d") == first
+
+    def test_a_refused_decision_costs_the_others_nothing(self, begin):
+        exp = begin(sticky=True, features={"visits": "number"})
+        exp.decide("ann", "known", {"visits": 1})
+        asked = [
+            ("ann", "known", {"visits": 1}),
+            ("ann", "new", {"visits": 2}),
+            (None, "whose", {"visits": 2}),
+            ("ann", "odd", {"visit": 2}),
+            ("bob", "known", {"visits": 1}),
+            ("bob", "whose", {"visits": 3}),
+            ("", "blank", {"visits": 3}),
+            ("cyd", 5, {"visits": 3}),
+            ("cyd", "none", None),
+            ("new", "new", {"visits": 2}),
+            (None, "new", {"visits": 2}),
+        ]
+        kinds = ["known", "new", ValueError, ValueError, DecisionConflict, "whose", ValueError]
+        kinds += [TypeError, ValueError, DecisionConflict, "new"]
+        for again in (exp, begin()):
+            out = again.decide_each(*(list(column) for column in zip(*asked, strict=True)))
+            found = [type(one) if isinstance(one, Exception) else one.id for one in out]
+            assert found == kinds
+            kinds[2] = "whose"  # which is known from now on
+            assert out[1] == out[-1] and exp.decision("whose").unit == "bob"
+        with pytest.raises(ValueError, match=r"^unit must be given, because .* is sticky"):
+            exp.decide_many([None], ["whose else"], [{"visits": 2}])
+        assert exp.report().frame["pending"].sum() == 3
+        assert exp.verify(replay=True)
+        exp.stop()
+        for again in (exp, begin()):
+            out = again.decide_each(["ann", "dan"], ["known", "dan"], [{"visits": 1}] * 2)
+            assert out[0].id == "known" and isinstance(out[1], ExperimentStopped)
+        exp.stop("9")
+        out = begin().decide_each([None] * 2, contexts=[{"visits": 1}, {"visits": "x"}])
+        assert out[0].arm == "9" and isinstance(out[1], (TypeError, ValueError))
+        assert exp.decide_each([], contexts=[]) == []
 
     def test_ids_are_made_when_none_is_given(self, begin):
         exp = begin()
@@ -848,13 +911,162 @@ class StoreConformance(CorrectionConformance):
 
     # ------------------------------------------------------------------ many at once
 
+    def test_public_rewards_stay_within_clip(self, begin):
+        exp, other = begin(clip=(0.0, 20.0)), begin()
+        made = exp.decide_many(ids=["a", "b", "c", "d"])
+        assert exp.reward_each([("a", 1e308), ("b", -1e308)], public=True) == [True, True]
+        assert [exp.decision(id).reward for id in "ab"] == [20.0, 0.0]
+        assert exp.reward_each([("a", 1e308), ("b", -5.0)], public=True) == [False, False]
+        mixed = exp.reward_each([("c", 50.0), ("d", 50.0)], public=[True, False])
+        assert mixed == [True, True]
+        assert [exp.decision(id).reward for id in "cd"] == [20.0, 50.0]
+        more = [("a", 1.0, {}, "key"), ("a", 1.0, {"m": 1.0})]
+        for refused in exp.reward_each(more, public=True):
+            assert isinstance(refused, InvalidReward) and "a value alone" in str(refused)
+        made = exp.decide_many(ids=["e", "f"])
+        other.configure(clip=None)
+        public, private = exp.reward_each([(made[0].id, 1e308), ("f", 3.0)], public=[True, False])
+        assert isinstance(public, InvalidReward) and "option clip" in str(public)
+        assert private is True and exp.decision("e").reward is None
+        with pytest.raises(ValueError, match="public must be one flag per reward"):
+            exp.reward_each([("e", 1.0)], public=[])
+        assert exp.verify(replay=True)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"window": 60, "missing": 0.0, "block": 1.0, "metrics": ["m"]},
+            {"sticky": True, "holdout": 0.5, "client_ids": True},
+            {"rules": 1, "half_life": 5.0},
+            {"features": {"visits": "number"}, "hash_units": True},
+        ],
+        ids=["plain", "windowed", "sticky", "rules 1", "features"],
+    )
+    def test_a_fallback_is_logged_and_counts_nowhere(self, begin, clock, tmp_path, options):
+        exp = begin(**options)
+        known = {"contexts": [{"visits": 1.0}] * 60} if "features" in options else {}
+        made = exp.decide_many([f"u{i % 7}" for i in range(60)], **known)
+        exp.reward_many([(d.id, float(ARMS.index(d.arm) + i % 5)) for i, d in enumerate(made)])
+        clock.advance(100)
+        before = exp.report()
+        context, checked = known and {"visits": 1.0}, str(exp.check())
+        chances = exp._session.allocation(exp.state).chances_for(context).tolist()
+        traffic, history = exp.store.activities([exp.name])[exp.name].traffic, exp.history(points=3)
+
+        items = [("f0", "9", "u1"), ("f1", "12", None), ("f2", "12", "new"), ("f2", "12", "new")]
+        found = exp.record_fallbacks([*items, ("f3", "13", None), ("f0", "12", "u1"), ("f4", 5)])
+        assert found[:4] == ["recorded", "recorded", "recorded", "duplicate"]
+        refused = [UnknownArm, DecisionConflict, ValueError]
+        assert [type(one) for one in found[4:]] == refused
+        assert begin().record_fallbacks(items[:1]) == ["duplicate"]
+        assert isinstance(exp.record_fallbacks([("f0", "9", "u2")])[0], DecisionConflict)
+        again = exp.decide(id="f0", **({"context": {"visits": 1}} if known else {}))
+        assert (again.arm, again.reason, again.probability) == ("9", "fallback", 1.0)
+
+        assert exp.reward_each([("f0", 500.0), ("f0", 500.0), ("f1", 1e9)]) == [True, False, True]
+        assert isinstance(exp.reward_each([("f0", 3.0)])[0], RewardConflict)
+        assert exp.amend("f1", 7.0) and exp.void("f0") and exp.amend("f0", 1.0)
+        assert exp.add_reward("f2", 1.0, "first") and exp.add_reward("f2", 2.0, "second")
+        clock.advance(100)
+        exp.settle()
+        records = [begin().decision(f"f{i}") for i in range(3)]
+        assert [one.reward for one in records] == [1.0, 7.0, 3.0]
+        assert {(one.settled, one.value, one.reason) for one in records} == {
+            ("expired", None, "fallback")
+        }
+        if exp.options.window is not None:
+            exp.record_fallbacks([("f5", "9", None)])
+            clock.advance(61)
+            with pytest.raises(ExpiredDecision):
+                exp.reward("f5", 1.0)
+
+        for process in (exp, begin()):
+            after = process.report()
+            assert after.frame.equals(before.frame) and after.state.rows == before.state.rows
+            allocation = process._session.allocation(process.state)
+            assert allocation.chances_for(context).tolist() == chances
+            assert exp.store.activities([exp.name])[exp.name].traffic == traffic
+        drop = ("time", "version")
+        assert exp.history(points=3).frame.drop(drop).equals(history.frame.drop(drop))
+        found = exp.verify(replay=True)
+        assert found and found.replayed == 60 and exp.verify(repair=True).repaired == []
+        assert str(exp.check()) == checked
+
+        exp.export(tmp_path / "log.parquet")
+        log = pl.read_parquet(tmp_path / "log.parquet").sort("id")
+        fallen = log.filter(pl.col("reason") == "fallback").head(3)
+        assert fallen["reward"].to_list() == [1.0, 7.0, 3.0]
+        assert fallen["value"].null_count() == 3 and set(fallen["settled"]) == {"expired"}
+        own = exp.evaluate(varts.always("12"))
+        assert own.value == pytest.approx(varts.evaluate(log, varts.always("12")).value)
+        assert exp.forget_unit("new") == 1 and exp.verify(replay=True)
+
+    def test_a_decision_that_nobody_saw_becomes_a_fallback(self, begin):
+        """The answer came too late, so the client played another arm."""
+        exp = begin()
+        made = exp.decide_many(["ann", "bob", "cyd"], ids=["a", "b", "c"])
+        exp.reward("c", 5.0)
+        played = {d.id: next(arm for arm in ARMS if arm != d.arm) for d in made}
+        found = exp.record_fallbacks([(id, arm, None) for id, arm in played.items()])
+        assert found[:2] == ["recorded", "recorded"] and isinstance(found[2], DecisionConflict)
+        assert exp.record_fallbacks([("a", played["a"], "ann")]) == ["duplicate"]
+        (refused,) = exp.record_fallbacks([("a", played["a"], "bob")])
+        assert isinstance(refused, DecisionConflict)
+        assert exp.reward_each([("a", 100.0), ("b", 100.0), ("b", 100.0)]) == [True, True, False]
+        report = exp.report()
+        assert report.frame["n"].sum() == 1 and report.frame["pending"].sum() == 0
+        assert exp.decision("a")[:2] == ("a", played["a"]) and exp.decision("a").reward == 100.0
+        assert (exp.decision("a").reason, exp.decision("b").settled) == ("fallback", "expired")
+        assert exp.verify(replay=True).replayed == 3
+
+    def test_older_versions_add_up_all_slots(self, begin):
+        """They don't know fallbacks, and count all rows of the log and of the counts alike."""
+        exp = begin()
+        exp.decide_many(5, ids=list("abcde"))
+        exp.record_fallbacks([("a", "9", None), ("f", "9", None), ("g", "12", None)])
+        exp.verify(repair=True)
+        for rebuild in (False, True):
+            with exp.store.writing(exp._session.id, lock=True) as transaction:
+                if rebuild:
+                    transaction.run(query("DELETE FROM varts_traffic WHERE experiment = :x"))
+            if rebuild:
+                assert len(exp.verify(repair=True).repaired) > 0
+            with exp._session.reading() as transaction:
+                counts = (
+                    "SELECT sum(decided), sum(settled) FROM varts_traffic WHERE experiment = :x"
+                )
+                assert [*map(int, transaction.run(query(counts)).fetchone())] == [7, 3]
+            assert exp.verify(replay=True)
+
+    def test_a_race_of_fallbacks_and_decisions_has_one_outcome(self, begin):
+        begin()
+
+        def worker(number, exp):
+            out = {}
+            for id in np.random.default_rng(number).permutation([f"d{i}" for i in range(20)]):
+                if number % 2:
+                    out[id] = exp.record_fallbacks([(id, "9", None)])[0]
+                else:
+                    out[id] = exp.decide(id=id)
+            return out
+
+        results = at_once(worker, [begin() for _ in range(4)])
+        exp = begin()
+        for i in range(20):
+            found = [out[f"d{i}"] for out in results[1::2]]
+            assert sorted(found) == ["duplicate", "recorded"]
+            assert exp.decision(f"d{i}").reason == "fallback"
+        report = exp.report()
+        assert report.frame["pending"].sum() == 0 and exp.verify(replay=True)
+
     def test_a_race_for_the_same_ids_has_one_outcome(self, begin):
         ids = [f"d{i}" for i in range(25)]
         begin()
 
         def worker(number, exp):
             order = np.random.default_rng(number).permutation(ids).tolist()
-            made = {id: exp.decide(unit=f"u{number}", id=id) for id in order}
+            made = {id: exp.decide(unit=f"u{id}", id=id) for id in order}
             won = {}
             for id in order:
                 try:
@@ -1007,7 +1219,7 @@ class StoreConformance(CorrectionConformance):
             ({"kind": "foo"}, "unknown kind of event 'foo'"),
             ({"kind": CONFIGURE, "body": {}}, "it has no 'options'"),
             ({"kind": CONFIGURE, "body": {"options": [7]}}, "list"),
-            ({"kind": "pause-arm", "body": {"arm": "never"}}, "not in tuple"),
+            ({"kind": "pause-arm", "body": {"arm": "never"}}, "unknown arm 'never'"),
             ({"kind": "create", "body": {}}, "unknown kind of event 'create'"),
         ],
         ids=lambda one: one["kind"] if isinstance(one, dict) else "",

@@ -319,6 +319,33 @@ class CorrectionConformance:
         with pytest.raises(UnknownArm, match="unknown arm '13'; known: 9, 12, 15"):
             ours.stop("13")
 
+    def test_a_tag_names_one_configuration(self, begin):
+        """Unlike a revision: a later experiment of that name may come to the same number."""
+        exp, tags, last = begin(), [], 0
+        steps = [{}, {"floor": 0.1}, {"floor": 0.0}, {"clip": (0.0, 1.0), "recount": True}]
+        for _ in range(2):
+            for step in steps:
+                if step:
+                    exp.configure(**step)
+                assert exp.tag == begin().tag == exp.store.find(exp.name).tag
+                tags.append(exp.tag)
+                exp.reward(exp.decide().id, 2.0)
+                assert exp.tag == tags[-1]
+            exp.resume_arm("9", expected=exp.tag)  # changes nothing
+            assert exp.tag == tags[-1]
+            last = exp.revision
+            exp.delete(exp.name, export=None)
+            exp = begin()
+        assert len(set(tags)) == 8
+        while exp.revision < last:
+            exp.configure(floor=exp.options.floor + 0.01)
+        for stale in (tags[-1], tags[0], "none"):
+            with pytest.raises(Changed, match=f"is at revision {exp.tag}, got {stale}"):
+                exp.stop("12", expected=stale)
+        exp.stop("12", expected=exp.tag)
+        with pytest.raises(ValueError, match="expected must be"):
+            exp.restart(expected="")
+
     def test_a_winner_is_not_taken_away(self, begin):
         exp = begin()
         exp.stop("12")

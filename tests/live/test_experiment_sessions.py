@@ -1,10 +1,11 @@
 """Random sessions of two processes against a plain-Python model.
 
-Hypothesis makes up calls: decide, retry, reward, repeat, contradict, be late, amend, void, add a
-part, forget a unit, change arms and options, stop, restart, reopen, restore a backup under both,
-and break off in the middle of a transaction. Some experiments begin with rules 1. After every call
-the log, the report and the statistics must be what the model says, which has nothing but a list of
-rewards: by arm, by block of time and by unit. At the end every decision is made again from the log.
+Hypothesis makes up calls: decide, retry, fall back, reward, repeat, contradict, be late, amend,
+void, add a part, forget a unit, change arms and options, stop, restart, reopen, restore a backup
+under both, and break off in the middle of a transaction. Some experiments begin with rules 1. After
+every call the log, the report and the statistics must be what the model says, which has nothing but
+a list of rewards: by arm, by block of time and by unit. At the end every decision is made again
+from the log.
 Mutants at the end of the file show that the model notices.
 """
 
@@ -35,6 +36,7 @@ from tests.live.conformance import Clock, log_of
 from tests.live.diaries import contents, restore
 from tests.live.loops import effects_of, stored_units
 from varts.live import (
+    DecisionConflict,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
@@ -63,6 +65,7 @@ from varts.live.core.state import State
 from varts.live.core.sums import RegressionSums, Sums
 from varts.live.options import Options
 from varts.live.session import Session
+from varts.live.store import transaction
 from varts.live.store.transaction import Transaction
 
 UNITS = st.sampled_from([None, None, "ann", "bob", "cyd"])
@@ -106,7 +109,7 @@ RESTORED = (
     *("arms", "paused", "stopped", "winner", "options", "version", "epoch"),
     *("decisions", "times", "epochs", "settled", "assigned", "order", "values", "weights"),
     *("totals", "first", "waiting", "parts", "measured", "sides", "marks", "since"),
-    *("units", "named", "forgotten", "unknown", "erased"),
+    *("units", "named", "forgotten", "unknown", "erased", "fallbacks", "given"),
 )  # what the model knows of the database; ids that were lost are not used again
 
 
@@ -160,6 +163,9 @@ class Sessions(RuleBasedStateMachine):
         # since which decisions can be made again.
         self.units, self.named = {}, {}
         self.forgotten, self.unknown, self.erased = set(), set(), 0
+        # Decisions that clients made by themselves, some of which the log has with another arm: by
+        # id the arm, and the reward so far.
+        self.fallbacks, self.given = {}, {}
         type(self).count += 1
         self.name = f"{type(self).__name__}-{self.count}"
         self.random.seed(seed)
@@ -236,7 +242,7 @@ class Sessions(RuleBasedStateMachine):
         """
         new = self.log()[self.version :]
         assert [e.version for e in new] == [self.version + 1 + i for i in range(len(new))]
-        asked = {id for kind, id, _ in expected if kind == REWARD}
+        asked = {id for kind, id, _ in expected if kind in (REWARD, EXPIRED)}
         swept = list(
             takewhile(
                 lambda e: e.kind in (EXPIRED, MISSING, REWARD) and e.decision not in asked, new
@@ -261,6 +267,8 @@ class Sessions(RuleBasedStateMachine):
         for event in rest:
             if event.kind == REWARD:
                 self.settle(event, event.raw)
+            if event.kind == EXPIRED:
+                self.settled[event.decision] = EXPIRED
             if event.kind == ARRIVAL:
                 self.arrive(event)
             if event.kind in CORRECTIONS:
@@ -270,6 +278,10 @@ class Sessions(RuleBasedStateMachine):
     def arrive(self, event):
         """A reward, or another one, that doesn't count yet."""
         id = event.arrives
+        if id in self.fallbacks:
+            assert (event.value, event.decision) == (None, None)
+            self.given[id] = event.raw
+            return
         assert self.at_close() and id not in self.settled and not self.overdue(id)
         assert event.arm == self.arms.index(self.decisions[id].arm)
         assert (event.epoch, event.value, event.decision) == (self.epochs[id], None, None)
@@ -314,7 +326,8 @@ class Sessions(RuleBasedStateMachine):
         """One of the decisions: any, or one that has (no) reward or was (not) settled; else
         None."""
         known = self.settled.keys() | self.waiting
-        ids = [id for id in self.decisions if settled in (None, id in known)]
+        own = [id for id in self.decisions if id not in self.fallbacks]
+        ids = [id for id in own if settled in (None, id in known)]
         return ids[pick % len(ids)] if ids else None
 
     # ------------------------------------------------------------------ decide
@@ -322,8 +335,16 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, units=st.lists(UNITS, min_size=1, max_size=4), old=st.booleans(), pick=PICK)
     def decide(self, who, units, old, pick):
         ids = [f"d{self.number + i}" for i in range(len(units))]
-        if old and self.decisions:  # a retried one among the new
-            ids[pick % len(ids)] = self.some(pick)
+        place = pick % len(ids)
+        if old and self.some(pick):  # a retried one among the new
+            ids[place] = self.some(pick)
+            if self.conflicts(ids[place], units[place]):
+                with pytest.raises(DecisionConflict):
+                    self.processes[who].decide_many(
+                        [units[place]], [ids[place]], **self.contexts(ids[place : place + 1])
+                    )
+                self.follow()
+                units = [*units[:place], None, *units[place + 1 :]]
         if self.stopped and self.winner is None and any(id not in self.decisions for id in ids):
             with pytest.raises(ExperimentStopped):
                 self.processes[who].decide_many(units, ids, **self.contexts(ids))
@@ -335,7 +356,10 @@ class Sessions(RuleBasedStateMachine):
             with pytest.raises(ValueError, match=r"^unit must be given, because .* is sticky"):
                 exp.decide_many(units, ids, **self.contexts(ids))
             self.follow()
-            units = [unit or f"guest {self.number + i}" for i, unit in enumerate(units)]
+            units = [
+                unit if id in self.decisions else unit or f"guest {self.number + i}"
+                for i, (unit, id) in enumerate(zip(units, ids, strict=True))
+            ]
         made = exp.decide_many(units, ids, **self.contexts(ids))
         self.follow()
         assert not (knew and self.open_and_overdue())
@@ -346,6 +370,91 @@ class Sessions(RuleBasedStateMachine):
                 assert d == self.decisions[d.id]
             else:
                 self.remember(unit, d)
+
+    def conflicts(self, id, unit):
+        """Whether a decision was made for another unit, as far as that is known."""
+        known = self.named[id]
+        return unit is not None and unit != known and not str(known).startswith("forgotten")
+
+    @rule(who=WHO, asked=st.lists(st.tuples(UNITS, st.integers(0, 3)), min_size=1), pick=PICK)
+    def decide_each(self, who, asked, pick):
+        """Known ids and new ones, some of them twice, for whatever unit."""
+        units = [unit for unit, _ in asked]
+        ids = [
+            (None if number else self.some(pick)) or f"d{self.number + number}"
+            for _, number in asked
+        ]
+        expected, new = [], {}
+        for unit, id in zip(units, ids, strict=True):
+            if id in self.decisions:
+                expected.append(DecisionConflict if self.conflicts(id, unit) else id)
+            elif id in new:
+                expected.append(id if unit in (None, new[id]) else DecisionConflict)
+            elif self.stopped and self.winner is None:
+                expected.append(ExperimentStopped)
+            elif self.options["sticky"] and self.winner is None and unit is None:
+                expected.append(ValueError)
+            else:
+                new[id] = unit
+                expected.append(id)
+        made = self.processes[who].decide_each(units, ids, **self.contexts(ids))
+        self.follow()
+        assert [type(d) if isinstance(d, Exception) else d.id for d in made] == expected
+        self.number += 4
+        for d in made:
+            if not isinstance(d, Exception):
+                if d.id not in self.decisions:
+                    self.remember(new[d.id], d)
+                assert d == self.decisions[d.id]
+
+    # ------------------------------------------------------------------ fallbacks
+
+    @rule(who=WHO, pick=PICK, unit=UNITS, late=st.booleans())
+    def fall_back(self, who, pick, unit, late):
+        """A client makes a decision by itself; the log may have one of that id."""
+        exp, arm = self.processes[who], self.arms[pick % len(self.arms)]
+        id = (self.some(pick) if late else None) or f"d{self.number}"
+        self.number += 1
+        item, known = (id, arm, unit), id in self.decisions
+        if known and (self.conflicts(id, unit) or id in self.settled or id in self.waiting):
+            assert [type(one) for one in exp.record_fallbacks([item])] == [DecisionConflict]
+            return self.follow()
+        assert exp.record_fallbacks([item]) == ["recorded"]
+        self.fallbacks[id] = arm
+        if not known:
+            self.units[id] = self.named[id] = unit
+            self.times[id] = self.clock.now
+        self.follow((EXPIRED, id, None))
+        assert exp.record_fallbacks([item, (id, arm, None)]) == ["duplicate", "duplicate"]
+        other = next(one for one in self.arms if one != arm)
+        assert isinstance(exp.record_fallbacks([(id, other, None)])[0], DecisionConflict)
+        self.follow()
+
+    @precondition(lambda self: self.fallbacks)
+    @rule(who=WHO, pick=PICK, value=REWARDS)
+    def reward_fallback(self, who, pick, value):
+        """It is acknowledged and can be corrected, and nothing counts."""
+        exp, id = self.processes[who], list(self.fallbacks)[pick % len(self.fallbacks)]
+        if self.uncountable(value):
+            value = 0.25
+        if id not in self.given and self.overdue(id):
+            with pytest.raises(ExpiredDecision):
+                exp.reward(id, value)
+            return self.follow()
+        if id not in self.given:
+            assert exp.reward(id, value) is True
+            self.follow((ARRIVAL, id, value))
+            assert exp.reward(id, value) is False
+        elif self.given[id] is None or self.given[id] != value:
+            assert exp.amend(id, value) is True
+            self.follow((ARRIVAL, id, value))
+        else:
+            assert exp.void(id) is True and exp.void(id) is False
+            self.follow((ARRIVAL, id, None))
+        record = exp.decision(id)
+        assert (record.arm, record.reason) == (self.fallbacks[id], "fallback")
+        assert (record.reward, record.value) == (self.given[id], None)
+        self.follow()
 
     def remember(self, unit, d):
         assert d.version == self.version
@@ -399,6 +508,10 @@ class Sessions(RuleBasedStateMachine):
     def retry(self, who, pick, unit):
         if (id := self.some(pick)) is not None:
             known = {"context": context_of("another")} if self.featured else {}
+            if self.conflicts(id, unit):
+                with pytest.raises(DecisionConflict):
+                    self.processes[who].decide(unit, id, **known)
+                unit = None
             assert self.processes[who].decide(unit, id, **known) == self.decisions[id]
             self.follow()
 
@@ -596,7 +709,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, pairs=st.lists(st.tuples(PICK, REWARDS), min_size=1, max_size=6))
     def reward_many(self, who, pairs):
         """Whatever comes: new ones, repeated, contradictory, late; all of it or nothing."""
-        if not self.decisions:
+        if self.some(0) is None:
             return
         asked = [(self.some(pick), value) for pick, value in pairs]
         outcomes, expected = self.outcomes(asked)
@@ -640,7 +753,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(who=WHO, pairs=st.lists(st.tuples(PICK, st.one_of(REWARDS, BAD)), max_size=6))
     def reward_each(self, who, pairs):
         """The same, but what is refused keeps nothing else from counting."""
-        if not self.decisions:
+        if self.some(0) is None:
             return
         asked = [(self.some(pick), value) for pick, value in pairs]
         outcomes, expected = self.outcomes(asked)
@@ -953,7 +1066,7 @@ class Sessions(RuleBasedStateMachine):
             found = self.processes[0].verify()
             assert found, str(found)
             assert found.rewards == self.counting()
-            assert found.decisions == len(self.decisions)
+            assert found.decisions == len(self.decisions | self.fallbacks)
 
     processes, backup = (), None
 
@@ -1126,6 +1239,16 @@ def twice(patch):
     patch.setattr(Transaction, "settled", lambda self, ids: {})
 
 
+def fallbacks_as_traffic(patch):
+    """Decisions that clients made by themselves are counted with the others."""
+    patch.setattr(transaction, "FALLBACKS", 0)
+
+
+def lost_fallbacks(patch):
+    """Their rewards are refused as if they had expired."""
+    patch.setattr(rewards, "played_by_client", lambda settling: None)
+
+
 def one_history(patch):
     """A log that grew again after a restore is taken for the one that was lost."""
     patch.setattr(Transaction, "batch", 7)
@@ -1280,6 +1403,8 @@ FOLD = "the_cache_is_the_fold_of_the_log"
         (Sessions, not_sticky, FOLD, AssertionError),
         (Sessions, half_written, "follow", AssertionError),
         (Sessions, twice, "follow", AssertionError),
+        (Sessions, fallbacks_as_traffic, FOLD, AssertionError),
+        (Sessions, lost_fallbacks, "reward_fallback", ExpiredDecision),
         (Sessions, one_history, FOLD, AssertionError),
         (Sessions, counted_at_arrival, "follow", AssertionError),
         (Sessions, counted_though_void, "follow", AssertionError),

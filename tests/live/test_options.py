@@ -3,6 +3,7 @@
 import inspect
 import json
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from typing import Unpack, get_args, get_origin, get_type_hints
 
 import pytest
@@ -70,9 +71,9 @@ BAD = [
     ({"window": -1}, "window must be finite and > 0 and <= 3.15576e+09, got -1"),
     ({"window": INF}, "window must be finite and > 0 and <= 3.15576e+09, got inf"),
     ({"window": 1e303}, "window must be finite and > 0 and <= 3.15576e+09, got 1e+303"),
-    ({"window": "60"}, "window must be finite and > 0 and <= 3.15576e+09, got '60'"),
+    ({"window": "a day"}, "window must be seconds or a time like 30m, 24h or 7d, got 'a day'"),
     ({"skew": -1}, "skew must be finite and >= 0 and <= 3.15576e+09, got -1"),
-    ({"skew": None}, "skew must be finite and >= 0 and <= 3.15576e+09, got None"),
+    ({"skew": None}, "skew must be seconds or a time like 30m, 24h or 7d, got None"),
     ({"skew": 1e303}, "skew must be finite and >= 0 and <= 3.15576e+09, got 1e+303"),
     (
         {"missing": 0.0},
@@ -127,6 +128,10 @@ BAD = [
     ({"adjust": {}}, "must have at least one feature, got none"),
     ({"adjust": VISITS, "half_life": 5}, "half_life must be left out with adjust, got both"),
     ({"rules": 3}, "rules must be"),
+    ({"owner": ""}, "owner must be text of 1 to 100 characters, got ''"),
+    ({"owner": "x" * 101}, "owner must be text of 1 to 100 characters, got 'xxx"),
+    ({"hypothesis": 5}, "hypothesis must be text of 1 to 2000 characters, got 5"),
+    ({"hypothesis": "x" * 2001}, "hypothesis must be text of 1 to 2000 characters, got 'xxx"),
     ({"rules": 1, "adjust": VISITS}, "rules must be 2 with adjust, got 1"),
     ({"flor": 0.1}, "unknown option 'flor'; did you mean 'floor'? known: goal, policy,"),
 ]
@@ -144,8 +149,8 @@ GOOD = {
     "holdout": [0.5],
     "sticky": [True],
     "clip": [(0, 1), [-5.5, 1e300], None],
-    "window": [60, 0.5],
-    "skew": [0, 3600.0],
+    "window": [60, 0.5, "24h", timedelta(days=7)],
+    "skew": [0, 3600.0, "30m", timedelta(hours=1)],
     "missing": [None],
     "half_life": [100, 0.5],
     "stop_p_best": [0.95],
@@ -161,6 +166,8 @@ GOOD = {
     "block": ["auto", None, 3600, 1.0],
     "adjust": [None, VISITS, varts.Features(VISITS)],
     "rules": [1, 2],
+    "owner": [None, "the shop team", "x" * 100],
+    "hypothesis": [None, "Cheaper sells more:\nfriends said so.", "x" * 2000],
 }
 
 
@@ -221,6 +228,8 @@ def other_than(name):
             "metrics": ["other"],
             "features": {"other": "number"},
             "control": "c",
+            "owner": "somebody else",
+            "hypothesis": "something else",
         }.get(name, 0.123),
     )
 

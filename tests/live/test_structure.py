@@ -9,7 +9,7 @@ import pytest
 
 import varts
 from tests.live.stores import shared
-from varts.live import Store
+from varts.live import ExperimentStopped, Store
 from varts.live.store.engine import Engine
 from varts.live.store.transaction import Transaction
 
@@ -78,6 +78,32 @@ def test_a_sticky_decision_reads_the_experiment_once(store_url, transactions, mo
     exp.decide("bert")
     assert len(heads) == 1
     assert [bool(how.get("write")) for how in transactions] == [False, True]
+
+
+@shared
+def test_a_refused_decision_costs_no_transaction(store_url, transactions):
+    """However many are refused, all are read together and the good ones are written together."""
+    exp = varts.open("price", ["9", "12"], store=Store(store_url), sticky=True)
+    units, ids = [None, *(f"unit {i}" for i in range(101))], [f"d{i}" for i in range(102)]
+    exp.decide("unit 5", "d5")
+    transactions.clear()
+    found = exp.decide_each(units, ids)
+    assert [isinstance(one, Exception) for one in found].count(True) == 2
+    assert [bool(how.get("write")) for how in transactions] == [False, True]
+    exp.stop()
+    transactions.clear()
+    found = exp.decide_each([None] * 100, ids[50:] + [f"e{i}" for i in range(48)])
+    assert [isinstance(one, ExperimentStopped) for one in found] == [False] * 52 + [True] * 48
+    assert [bool(how.get("write")) for how in transactions] == [False]
+
+
+@shared
+def test_a_glance_takes_one_transaction(store_url, transactions):
+    exp = varts.open("price", ["9", "12"], store=Store(store_url))
+    transactions.clear()
+    assert exp.store.glance("price").tag == exp.tag
+    assert exp.store.glance("none") is None
+    assert [bool(how.get("write")) for how in transactions] == [False, False]
 
 
 def test_choosing_holds_no_write_lock(tmp_path, monkeypatch):

@@ -12,8 +12,9 @@ from varts.live import StoreError
 from varts.live.report.report import report_of
 from varts.live.store.transaction import Traffic
 from varts.live.store.url import read_url
-from varts.serve import standings
+from varts.serve import background
 from varts.serve.api import analysis
+from varts.serve.background import Background
 from varts.serve.routes import ENDPOINTS
 from varts.serve.telemetry import MOST_ARMS_COUNTED
 from varts.serve.tokens import Tokens, new_token
@@ -66,21 +67,21 @@ def test_a_leader_is_the_one_of_the_report_whatever_the_goal_and_who_is_paused(t
                 if n % 10 == 9:
                     exp.pause_arm("9") if n == 19 else exp.resume_arm("9")
                 expected = report_of("p", exp.state, Traffic({}, {}))
-                found = standings.Standings(exp.store).p_best("p", exp.state)
+                found = Background(exp.store).p_best("p", exp.state)
                 frame = zip(expected.frame["arm"], expected.frame["p_best"], strict=True)
                 assert found == {arm: chance for arm, chance in frame if chance is not None}
-            (one,) = standings.Standings(exp.store).walk(lambda name: True)
+            (one,) = Background(exp.store).standings(lambda name: True)
             assert one.best == expected.best is not None
 
 
 def test_p_best_is_computed_once_for_every_state(shared, monkeypatch):
     computed = []
 
-    def counted(state, compute=standings.p_best_in_play):
+    def counted(state, compute=background.p_best_in_play):
         computed.append(state.version)
         return compute(state)
 
-    monkeypatch.setattr(standings, "p_best_in_play", counted)
+    monkeypatch.setattr(background, "p_best_in_play", counted)
     first = shared.ok("GET", "/v1/experiments")
     assert shared.ok("GET", "/v1/experiments") == first and len(computed) == 1
     shared.ask("GET", "/metrics")

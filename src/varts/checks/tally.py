@@ -29,6 +29,7 @@ from varts.stats import ArmStats
 ARM = ["experiment", "arm"]
 BINS_PER_OCTAVE = 4  # times are kept to within a factor of 1.2
 FEWEST_CHANGES = 20  # all up or all down, for rewards to count as sorted
+FALLBACK = "fallback"  # the reason of decisions that a client made by itself
 LATE = 0.99  # share of the rewards that come faster than a late one
 MICROSECONDS = 1_000_000
 FIRST_PERIOD = 16  # rewards; periods grow with the log
@@ -67,7 +68,9 @@ class Tally:
         self.word: str | None = None  # an example of a reward that is not a number
 
     def add(self, batch: pl.DataFrame) -> None:
-        """Add the next rows."""
+        """Add the next rows, except decisions that a client made by itself."""
+        if "reason" in batch.columns:
+            batch = batch.filter(pl.col("reason").ne_missing(FALLBACK))
         self.rows += batch.height
         self.columns |= set(batch.columns)
         named = batch.drop_nulls(ARM)

@@ -70,7 +70,8 @@ def open_experiment(
         groups: The group of each arm, for a prior that was fitted by group.
         options: Those of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules,
+            owner, hypothesis.
 
     Raises:
         UnknownExperiment: There is none of that name, and no arms to create it with.
@@ -117,7 +118,8 @@ async def open_async(
         groups: The group of each arm, for a prior that was fitted by group.
         options: As for `varts.open`: goal, policy, prior, floor, holdout, sticky, clip,
             window, skew, missing, half_life, stop_p_best, stop_loss, stop_error, hash_units,
-            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules.
+            client_ids, metrics, guards, features, missing_metrics, block, adjust, control, rules,
+            owner, hypothesis.
     """
     address = read_address(store)
     first = _opening(name, arms, address, None, groups, options)

@@ -13,6 +13,7 @@ import polars as pl
 from varts._text import printable
 from varts._validation import Floats, unknown
 from varts.checks.log import read_column
+from varts.checks.tally import FALLBACK
 from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
 from varts.features import Features
 from varts.fitting.aggregate import parse_names, select_rewards
@@ -134,10 +135,13 @@ def _left_out(has: set[str]) -> pl.Expr:
             .then(pl.col("settled"))
             .otherwise(missing)
         )
+    by_client: Any = pl.col("reason") == FALLBACK if "reason" in has else pl.lit(False)
     lost: Any = pl.col(LOST) if LOST in has else pl.lit(None, pl.String)
     return (
         pl.when(pl.col("arm").is_null())
         .then(pl.lit("arm missing"))
+        .when(by_client)
+        .then(pl.lit(FALLBACK))
         .when(pl.col("given").is_null())
         .then(missing)
         .when(value.is_null())

@@ -16,7 +16,8 @@ from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
 
 LONGEST_TEXT = 255  # characters
-Item, Out = TypeVar("Item"), TypeVar("Out")
+Item = TypeVar("Item")
+Out = TypeVar("Out")
 # By decision id; or tuples of an id, a reward and optionally metrics and a key.
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
 Duration = float | str | timedelta  # seconds, or text such as `24h`

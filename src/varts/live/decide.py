@@ -19,7 +19,7 @@ from varts.live.core.state import Config, State
 from varts.live.errors import DecisionConflict, ExperimentStopped
 from varts.live.session import Session
 from varts.live.store.queue import Deadline
-from varts.live.store.transaction import Assigned, Gone, NewDecision
+from varts.live.store.transaction import Assigned, Decided, Gone, NewDecision
 
 
 class Decision(NamedTuple):
@@ -30,7 +30,8 @@ class Decision(NamedTuple):
         arm: The arm's name.
         probability: The probability with which this arm was chosen.
         version: How many events the experiment had when the arm was chosen.
-        reason: Why this arm: policy, forced, floor, holdout, sticky or winner.
+        reason: Why this arm: policy, forced, floor, holdout, sticky, winner, or fallback if a
+            client chose it.
         estimated: Whether the probability was estimated by drawing, for lack of a formula.
     """
 
@@ -99,11 +100,14 @@ def _decide(
             continue  # if the experiment was deleted, reading it raises an error
         names = state.config.arms
         return [
-            refused[place]
-            if place in refused
-            else Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
-            for place, (id, d) in enumerate((id, found.get(id)) for id in ids)
+            refused[place] if place in refused else _made(id, found[id], names)
+            for place, id in enumerate(ids)
         ]
+
+
+def _made(id: str, row: Decided | NewDecision, names: Sequence[str]) -> Decision:
+    estimated = bool(row.estimated)
+    return Decision(id, names[row.arm], row.probability, row.version, row.reason, estimated)
 
 
 def _decide_once(

@@ -43,6 +43,14 @@ class InvalidReward(LiveError, ValueError):  # noqa: N818
     """The reward isn't a finite number, or the policy can't use it."""
 
 
+class Refused(LiveError, ValueError):  # noqa: N818
+    """The present state of the experiment forbids the change, such as pausing its last arm."""
+
+
+class Differs(LiveError, ValueError):  # noqa: N818
+    """The experiment exists, with other arms, options or another seed than were given."""
+
+
 class Changed(LiveError, ValueError):  # noqa: N818
     """Somebody else changed the configuration since the expected revision."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from varts._intervals import CONFIDENCE
 from varts._progress import Progress, show_progress
 from varts._text import printable
-from varts._validation import abbreviate, integer, unknown
+from varts._validation import abbreviate, integer
 from varts.features import Features
 from varts.live.arguments import (
     Duration,
@@ -51,7 +51,8 @@ from varts.live.core.allocation import seed_for
 from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
 from varts.live.core.state import Config, State
 from varts.live.decide import Decision, decide, decide_each, stored_unit
-from varts.live.errors import Changed, StoreError, UnknownArm, UnknownExperiment
+from varts.live.errors import Changed, Differs, Refused, StoreError, UnknownExperiment
+from varts.live.fallbacks import Fallback, record_fallbacks
 from varts.live.options import GivenOptions, Options, check_flag, stored_prior
 from varts.live.report.report import Report, report_of
 from varts.live.rewards import Correction, Reward, count_again, record, record_each
@@ -256,8 +257,47 @@ class Experiment:
         them."""
         whom, own = check_units(units, ids)
         known = check_contexts(self.name, self.state.config.features, contexts, len(units))
-        stored = [None if unit is None else stored_unit(self._session, unit) for unit in whom]
-        return stored, own, known
+        return [self._stored(unit) for unit in whom], own, known
+
+    def _stored(self, unit: str | None) -> str | None:
+        return None if unit is None else stored_unit(self._session, unit)
+
+    def record_fallbacks(
+        self, items: Iterable[tuple[str, str, str | None]]
+    ) -> list[str | Exception]:
+        """Log decisions that a client made by itself, because the service didn't answer in time.
+
+        They get the reason "fallback" and count nowhere: neither do their rewards, which you send
+        as usual, nor do they change what anybody gets. If the log has a decision with that id and
+        without a reward, it is no longer counted either, since nobody saw its arm.
+
+        Args:
+            items: Tuples of an id, the arm that was played, and the unit or None.
+
+        Returns:
+            For each of them "recorded", "duplicate" if it was recorded before, or the error that
+            refuses it.
+
+        >>> import varts
+        >>> exp = varts.open("price", ["9", "12"], store="memory://")
+        >>> exp.record_fallbacks([("visit-1", "9", "anna"), ("visit-1", "9", "anna")])
+        ['recorded', 'duplicate']
+        >>> exp.reward("visit-1", 9.0), exp.report().frame["n"].sum()
+        (True, 0.0)
+        """
+
+        def check_one(item: Any) -> Fallback:
+            rule = "fallbacks must be tuples of an id, an arm and a unit or None"
+            if not isinstance(item, (tuple, list)):
+                raise TypeError(f"{rule}, got {abbreviate(item)}")
+            if len(item) != 3:
+                raise ValueError(f"{rule}, got {abbreviate(item)}")
+            id, arm, unit = item
+            whom = None if unit is None else check_text("unit", unit)
+            return Fallback(check_text("id", id), check_text("arm", arm), self._stored(whom))
+
+        checked, outcomes = check_each(check_list("fallbacks", items), check_one)
+        return outcomes(record_fallbacks(self._session, checked) if checked else [])
 
     # ------------------------------------------------------------------ rewards
 
@@ -290,11 +330,16 @@ class Experiment:
         checked = [Reward(*check_part(pair)) for pair in list_rewards(rewards)]
         return self._record(checked)
 
-    def reward_each(self, rewards: Rewards) -> list[bool | Exception]:
+    def reward_each(
+        self, rewards: Rewards, public: bool | Sequence[bool] = False
+    ) -> list[bool | Exception]:
         """Record several rewards in one transaction; a refused one doesn't affect the others.
 
         Args:
             rewards: As for `reward_many`.
+            public: Whether they come from people you don't know, such as visitors of a web page:
+                for all of them, or a flag for each. A public reward is recorded within `clip`, and
+                refused if the experiment has no `clip`.
 
         Returns:
             For each of them True if it is new, False if it was recorded before, or the error that
@@ -306,7 +351,13 @@ class Experiment:
         >>> exp.reward_each([("visit-1", 9.0), ("visit-3", 0.0), ("visit-2", 12.0)])
         [True, UnknownDecision("unknown decision 'visit-3' in experiment 'price'"), True]
         """
-        checked, outcomes = check_each(list_rewards(rewards), lambda one: Reward(*check_part(one)))
+        given = list(list_rewards(rewards))
+        flags = [public] * len(given) if isinstance(public, bool) else list(public)
+        if len(flags) != len(given):
+            raise ValueError(f"public must be one flag per reward ({len(given)}), got {len(flags)}")
+        checked, outcomes = check_each(
+            zip(given, flags, strict=True), lambda one: Reward(*check_part(one[0]), one[1])
+        )
         if not checked:
             return outcomes([])
         self._settle_some(len(checked))
@@ -742,14 +793,14 @@ class Experiment:
 
         Raises:
             Changed: The configuration is not the expected one.
-            ValueError: It has a winner already, and nobody would get it any more.
+            Refused: It has a winner already, and nobody would get it any more.
         """
 
         def stopped(config: Config) -> dict[str, Any]:
             if winner is not None:
                 return {"winner": known_arm(config, winner)}
             if config.winner is not None:
-                raise ValueError(
+                raise Refused(
                     f"winner must be given: everybody gets {config.arms[config.winner]!r} now and "
                     "would get nothing; restart the experiment to continue it"
                 )
@@ -895,9 +946,7 @@ def check_confirmation(name: str, confirm: str) -> None:
 
 def known_arm(config: Config, arm: str) -> str:
     """Return an arm of the experiment; raises UnknownArm for any other."""
-    if arm not in config.arms:
-        raise UnknownArm(unknown("arm", arm, config.arms))
-    return arm
+    return config.arms[config.index(arm)]
 
 
 # ------------------------------------------------------------------------------ opening
@@ -931,6 +980,7 @@ def open_experiment(
     Raises:
         UnknownExperiment: There is no experiment of that name, and no arms to create it with.
         StoreError: The database can't be used.
+        Differs: The experiment exists with other arms, options or another seed.
         ImportError: The store is on PostgreSQL, and psycopg is not installed.
 
     >>> exp = open_experiment("price", arms=["9", "12"], store="memory://")
@@ -973,9 +1023,9 @@ def _check_agreement(
     names = config.arms if arms is None else tuple(check_arms(arms))
     if names != config.arms[: len(names)] or len(names) < config.initial:
         both = printable(f"{', '.join(config.arms)}, got {', '.join(names)}")
-        raise ValueError(f"arms must be those of the experiment {name!r}, {both}")
+        raise Differs(f"arms must be those of the experiment {name!r}, {both}")
     if seed is not None and experiment._session.seed not in (seed, seed_for(name, seed)):
-        raise ValueError(f"seed must be that of the experiment {name!r}, got another")
+        raise Differs(f"seed must be that of the experiment {name!r}, got another")
     check_options(name, config, names, groups, options)
 
 
@@ -999,7 +1049,7 @@ def check_options(
         return
     found = config.options.differences(match_priors(options, arms, groups), len(arms))
     for option, (stored, asked) in found.items():
-        raise ValueError(
+        raise Differs(
             f"{option} of the experiment {name!r} is {abbreviate(stored)}, "
             f"got {abbreviate(asked)}; change it with configure"
         )

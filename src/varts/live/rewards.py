@@ -23,6 +23,7 @@ from varts.live.core.events import (
     VOID,
     Event,
     Outcome,
+    played_by_client,
 )
 from varts.live.errors import (
     ExpiredDecision,
@@ -42,12 +43,16 @@ REFUSALS = (UnknownDecision, RewardConflict, InvalidReward)
 
 
 class Reward(NamedTuple):
-    """A reward with its metrics; with a key, one part of a reward."""
+    """A reward with its metrics; with a key, one part of a reward.
+
+    Anybody can send a public one, so its value must stay within the option `clip`.
+    """
 
     id: str
     value: float
     metrics: Mapping[str, float] = {}
     key: str | None = None
+    public: bool = False
 
 
 class Correction(NamedTuple):
@@ -99,19 +104,27 @@ class _Recorder:
         self._decided = write.decided(ids)
         self._features = features_marks(session.seed, write.state.config, self._decided.values())
         settled = transaction.settled(ids)
+        self._fallbacks = {
+            id for id, row in settled.items() if played_by_client(row) is not None
+        }  # whose rewards never count
         # A decision that isn't settled has no corrections.
-        corrections = transaction.corrections(list(settled)) if settled else {}
-        at_once = not write.state.config.options.settles_at_close
-        arrivals = {} if at_once else transaction.arrivals([id for id in ids if id not in settled])
+        corrected = [id for id in settled if id not in self._fallbacks]
+        corrections = transaction.corrections(corrected) if corrected else {}
+        waiting = list(self._fallbacks)
+        if write.state.config.options.settles_at_close:
+            waiting += [id for id in ids if id not in settled]
+        arrivals = transaction.arrivals(waiting) if waiting else {}
         self._entries = {id: Outcome(events) for id, events in arrivals.items()}
-        for id, row in settled.items():
-            self._entries[id] = Outcome([row, *corrections.get(id, ())])
+        for id in corrected:
+            self._entries[id] = Outcome([settled[id], *corrections.get(id, ())])
         self._just_recorded: dict[str, Event] = {}  # few are asked about again
 
     def record(self, item: Any) -> bool:
         """Record one item; True if it was new. A refused one leaves no trace."""
         if isinstance(item, Correction):
             return self.correct(item)
+        if item.public:
+            item = self._bounded(item)
         return self.reward(item) if item.key is None else self.add_part(item)
 
     def reward(self, item: Reward) -> bool:
@@ -198,6 +211,22 @@ class _Recorder:
         entry = self._entries[id]
         self._correct(AMEND, self._decided[id], entry, id, entry.total, entry.metrics, {})
 
+    def _bounded(self, item: Reward) -> Reward:
+        """A public reward within the option `clip`, also in the log: nothing else bounds it."""
+        clip = self._write.state.config.options.clip
+        if clip is None:
+            raise InvalidReward(
+                f"experiment {self._session.name!r} takes public rewards only with the option "
+                "clip, which bounds them"
+            )
+        if item.metrics or item.key is not None:
+            raise InvalidReward(
+                f"public reward of decision {item.id!r} must be a value alone, "
+                "without metrics or a key"
+            )
+        low, high = clip
+        return item._replace(value=min(max(item.value, low), high))
+
     def _find(self, item: Reward | Correction) -> tuple[Any, Outcome | None]:
         row, metrics = self._decided.get(item.id), self._write.state.config.options.metrics
         if row is None:
@@ -225,7 +254,7 @@ class _Recorder:
         value, body = self._count(item.id, item.value), dict(part)
         if item.metrics:
             body["metrics"] = dict(item.metrics)
-        if config.options.settles_at_close:
+        if config.options.settles_at_close or item.id in self._fallbacks:
             write.apply(ARRIVAL, raw=item.value, arrives=item.id, body=body or None, about=row)
         else:
             body |= {**holdout_mark(session.seed, config, row), **self._features.get(item.id, {})}

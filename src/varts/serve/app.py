@@ -30,6 +30,7 @@ from varts.serve.security import OriginMiddleware, SecurityMiddleware, problem_r
 from varts.serve.settings import Settings
 from varts.serve.telemetry import tell, tell_error
 from varts.serve.web.handlers import StaticPages, refuse
+from varts.serve.webhooks import webhooks_of
 
 LARGEST_BODY = 1_000_000  # bytes
 LARGEST_OPEN_BODY = 10_000  # of what anybody may send, without a token
@@ -46,10 +47,17 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
         settings: The settings of the service.
     """
 
+    announcing = webhooks_of(service.background, settings)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await service.start()
+        service.background.warm_up()
+        task = None if announcing is None else asyncio.create_task(announcing.run())
         yield
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         await service.close()
 
     def origins() -> frozenset[str]:

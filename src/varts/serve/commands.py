@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from varts._intervals import CONFIDENCE
 from varts._validation import abbreviate
 from varts.live import Experiment
 from varts.live.experiment import Note as ChangeNote
 from varts.live.experiment import open_experiment
 from varts.serve.auth import Actor
+from varts.serve.background import Key
 from varts.serve.errors import Problem, refusing
 from varts.serve.runtime import Service
 from varts.serve.telemetry import tell
 from varts.serve.web.forms import NAME_RULE
 
 if TYPE_CHECKING:
+    from varts.checks import Checks
     from varts.evaluation import Evaluation
     from varts.evaluation.targets import Target
 
@@ -35,6 +39,7 @@ class Note(TypedDict):
     expected: Expected
 
 
+CHECK_SECONDS = 60.0  # that checks are kept although nothing happened: they depend on the time
 T = TypeVar("T")
 
 
@@ -280,16 +285,37 @@ async def delete(service: Service, actor: Actor, name: str, confirm: str) -> int
     return count
 
 
+def read_checks(experiment: Experiment) -> Checks:
+    """What the checks of rewards and decisions find; it only reads."""
+    return experiment.check(settle=False)
+
+
 async def evaluate(
     service: Service, name: str, target: Target, against: Target | None, level: float
 ) -> Evaluation:
     """Estimate what another way of deciding would have earned; it only reads."""
+    asked = evaluation_of(target, against, level)
+    evaluation: Evaluation = (await service.answer(name, *asked)).value
+    return evaluation
 
-    def act(experiment: Experiment) -> Evaluation:
-        with refusing():
-            return experiment.evaluate(target, against, level, settle=False)
 
-    return await service.look(name, act, scanning=True)
+def evaluation_of(
+    target: Target, against: Target | None = None, level: float = CONFIDENCE
+) -> tuple[Key, Callable[[Experiment], Evaluation]]:
+    """The question that `evaluate` asks, and what answers it in the background.
+
+    Args:
+        target: Another way of deciding.
+        against: What to compare it with; by default the rewards that were collected.
+        level: The probability of the intervals.
+    """
+    read = partial(_evaluate, policy=target, against=against, level=level)
+    return ("evaluation", repr(target), repr(against), str(level)), read
+
+
+def _evaluate(experiment: Experiment, **asked: Any) -> Evaluation:
+    with refusing():
+        return experiment.evaluate(**asked, settle=False)
 
 
 async def _write(service: Service, name: str, act: Callable[[Experiment], T]) -> T:

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from varts._validation import choice
-from varts.serve import plans, schemas, telemetry
-from varts.serve.api import analysis, decisions, experiments, health, ofrep
+from varts.serve import schemas, telemetry
+from varts.serve.api import analysis, decisions, experiments, health, ofrep, plans
 from varts.serve.auth import OPEN
 from varts.serve.errors import KINDS
 from varts.serve.responses import JSON

@@ -19,11 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
 from varts.live.arguments import check_contexts
-from varts.serve.chronicles import Chronicles
+from varts.serve.background import Answer, Background, Key, open_experiment
 from varts.serve.errors import Problem, refusing
-from varts.serve.jobs import Jobs
-from varts.serve.readings import Readings
-from varts.serve.standings import Standings
 from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
@@ -157,7 +154,6 @@ class Batcher(Generic[Item, Outcome]):
 WRITERS = 32  # transactions at a time, of different experiments
 READERS = 4
 READING_SECONDS = 10.0  # what reads a few rows takes no longer, unless the store is in trouble
-SCANNERS = 2  # of whole logs, for as long as it takes
 TICK_SECONDS = 1.0
 DOUBT_SECONDS = 1.0  # between two looks at whether an experiment is still the same
 PROBE_SECONDS = 2.0  # that the store has to show that it can be used
@@ -244,12 +240,11 @@ class Service:
 
     def __init__(self, store: Store) -> None:
         self.store, self.draining = store, False
-        self.metrics, self.standings, self.jobs = Metrics(), Standings(store), Jobs()
-        self.readings, self.chronicles = Readings(), Chronicles()
+        self.metrics, self.background = Metrics(), Background(store)
+        self.streams = 0  # whole logs that are being sent
         self._running: dict[str, Running] = {}
         self._batches = ThreadPoolExecutor(WRITERS, thread_name_prefix="varts-batch")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="varts-read")
-        self._scanners = ThreadPoolExecutor(SCANNERS, thread_name_prefix="varts-scan")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="varts-write")
         self._ticking: asyncio.Task[None] | None = None
         self._prober = ThreadPoolExecutor(1, thread_name_prefix="varts-probe")
@@ -266,11 +261,11 @@ class Service:
         self.draining = True
         if self._ticking is not None:
             self._ticking.cancel()
-        await asyncio.gather(self.jobs.close(), self.readings.close())
+        await self.background.close()
         closing = [asyncio.ensure_future(one.close()) for one in self._running.values()]
         if closing:
             await asyncio.wait(closing, timeout=ENDING_SECONDS)
-        for pool in (self._batches, self._readers, self._scanners, self._writer, self._prober):
+        for pool in (self._batches, self._readers, self._writer, self._prober):
             pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
@@ -280,7 +275,7 @@ class Service:
         if running is not None and not running.stale:
             return running
         try:
-            experiment = await self.read(self._open, name)
+            experiment = await self.read(open_experiment, name, self.store)
         except UnknownExperiment:
             self._running.pop(name, None)
             raise
@@ -291,19 +286,22 @@ class Service:
             running.experiment, running.stale = experiment, False
         return running
 
-    def _open(self, name: str) -> Experiment:
-        try:
-            return Experiment(name, self.store)
-        except UnknownExperiment:  # whose words name the store
-            raise UnknownExperiment(f"unknown experiment {name!r}") from None
-
-    async def look(
-        self, name: str, question: Callable[[Experiment], T], scanning: bool = False
-    ) -> T:
-        """What an experiment answers to a question that reads a little; `scanning` if it reads the
-        whole log. Raises UnknownExperiment."""
+    async def look(self, name: str, question: Callable[[Experiment], T]) -> T:
+        """What an experiment answers to a question that reads a little; raises
+        UnknownExperiment."""
         running = await self.running(name)
-        return await (self.scan if scanning else self.read)(running.ask, question)
+        return await self.read(running.ask, question)
+
+    async def answer(
+        self,
+        name: str,
+        asked: Key,
+        read: Callable[[Experiment], Any],
+        max_age: float | None = None,
+    ) -> Answer:
+        """The answer to a question that may read the whole log; see `Background.answer`."""
+        moment = await self.read(self.background.moment, name)
+        return await self.background.answer((name, *asked), moment, read, max_age=max_age)
 
     async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
         """What an experiment returns when it is changed; raises UnknownExperiment."""
@@ -313,7 +311,7 @@ class Service:
     def drop(self, name: str) -> None:
         """Forget an experiment that was deleted."""
         self._running.pop(name, None)
-        self.standings.drop(name)
+        self.background.cache.drop(name)
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that reads a little."""
@@ -323,10 +321,6 @@ class Service:
         except TimeoutError:
             detail = f"the store has not answered for {READING_SECONDS:g} s"
             raise Problem("busy", detail) from None
-
-    async def scan(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns that reads a whole log."""
-        return await self._run(self._scanners, function, *arguments)
 
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns that changes something, beside decisions and rewards."""

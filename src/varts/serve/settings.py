@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from varts._validation import abbreviate, choice, integer, real
 
@@ -33,6 +33,10 @@ class Settings:
         log: How log lines are written: json or text.
         drain: How many seconds requests under way get to end when the service is stopped.
         demo: Fill the store, which must have no experiments, with a shop and simulated visitors.
+        webhook: An https URL that gets a POST when a stop rule is met, a guardrail is violated or
+            rewards stop arriving.
+        webhook_secret_file: A file with the secret that signs these requests.
+        webhook_state: A file that keeps what was announced, for the next start.
 
     >>> Settings(host="0.0.0.0")
     Traceback (most recent call last):
@@ -53,6 +57,9 @@ class Settings:
     log: str = "text"
     drain: float = 10.0
     demo: bool = False
+    webhook: str | None = None
+    webhook_secret_file: Path | None = None
+    webhook_state: Path | None = None
 
     def __post_init__(self) -> None:
         integer("port", self.port, at_least=0, at_most=65535)
@@ -64,6 +71,10 @@ class Settings:
             _check_origin(origin)
         for address in self.trusted_proxies:
             _check_network(address)
+        if self.webhook is not None:
+            check_webhook(self.webhook)
+        elif self.webhook_secret_file is not None or self.webhook_state is not None:
+            raise ValueError("webhook must be given with its secret or state file, got none")
         if self.no_auth and self.token_file is not None:
             raise ValueError("no_auth must not be given with a token_file, got both")
         if self.is_local:
@@ -80,12 +91,7 @@ class Settings:
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
-        if self.uds is not None or self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return self.uds is not None or is_loopback(self.host)
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -129,3 +135,43 @@ def _check_network(text: str) -> None:
         raise ValueError(
             f"trusted_proxy must be an address like 10.0.0.7 or 10.0.0.0/8, got {abbreviate(text)}"
         ) from None
+
+
+def check_webhook(url: str) -> SplitResult:
+    """Return the parts of a webhook's URL; raises ValueError for one that can't be used.
+
+    Args:
+        url: An https URL, or an http URL of this machine.
+
+    >>> check_webhook("http://hooks.example/varts")
+    Traceback (most recent call last):
+    ...
+    ValueError: webhook must be an https URL (http only for this machine), got 'hooks.example'
+    """
+    rule = "webhook must be an https URL (http only for this machine)"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or port == 0 or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError(f"{rule}, got none")  # the URL may be a secret
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
+        raise ValueError(f"{rule}, got {abbreviate(host)}")
+    if parts.username is not None:
+        raise ValueError("webhook must be a URL without a user, got one with a user")
+    return parts
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine.
+
+    Args:
+        host: A name or an address.
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

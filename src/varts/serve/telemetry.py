@@ -10,13 +10,14 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from varts.serve.standings import Standing
+if TYPE_CHECKING:
+    from varts.serve.background import Standing
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BATCH_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)

@@ -312,7 +312,7 @@ def _count_decisions(
 ) -> NDArray[np.int64]:
     """How many decisions each arm had at each checkpoint."""
     counts = np.zeros((len(stops) + 1, K), dtype=np.int64)
-    for page in log.decision_pages(("arm", by)):
+    for page in log.decision_pages(("arm", by), fallbacks=False):
         arm = np.array([row[0] for row in page], dtype=np.int64)
         if arm.min() < 0 or arm.max() >= K:
             raise StoreError(

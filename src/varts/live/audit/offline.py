@@ -50,7 +50,7 @@ def check(name: str, log: Log, state: State, now: int, shown: Progress) -> Check
     tally, done, cells = Tally(now, {"": len(config.arms)}), 0, None
     contextual = config.options.contextual
     columns = (*CHECKED, "context") if contextual else CHECKED
-    for page in log.decision_pages(columns):
+    for page in log.decision_pages(columns, fallbacks=False):
         made = make_columns(columns, page)
         if contextual:
             known = [
@@ -128,7 +128,7 @@ def evaluate(
     types = dict(zip(EVALUATED, (*numbers, text, pl.Int64, text, pl.Int64, text), strict=True))
     names = pl.Series("arm", list(arms), pl.String)
     pages = []
-    for page in log.decision_pages(Seen._fields, "version"):
+    for page in log.decision_pages(Seen._fields, "version", fallbacks=False):
         seen = (Seen._make(row[:-2]) for row in page)
         by_arm = np.array([past.at_the_draw(row, trace) for row in seen]).T
         table = make_table(make_columns(Seen._fields, page), types)

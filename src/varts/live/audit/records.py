@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from varts.live.core.events import AMEND, ARRIVAL, CORRECTIONS, VOID, Outcome
+from varts.live.core.allocation import FALLBACK
+from varts.live.core.events import (
+    AMEND,
+    ARRIVAL,
+    CORRECTIONS,
+    EXPIRED,
+    VOID,
+    Outcome,
+    played_by_client,
+)
 from varts.live.errors import UnknownDecision
 from varts.live.store.engine import moment
 from varts.live.store.transaction import ChangeRow, Transaction
@@ -21,11 +30,12 @@ class DecisionRecord(NamedTuple):
         arm: The arm that was chosen.
         probability: The probability with which it was chosen.
         version: The version of the experiment that the decision saw.
-        reason: Why this arm: policy, forced, floor, holdout, sticky or winner.
+        reason: Why this arm: policy, forced, floor, holdout, sticky, winner, or fallback if a
+            client chose it.
         time: When it was made.
         unit: The unit, as it is stored.
         settled: reward, missing, expired or void; None while the decision waits for its reward, or
-            for its window to close.
+            for its window to close. A fallback is expired, whatever its reward.
         reward: The reward so far, corrections included.
         value: The reward as the statistics count it, for example clipped.
         metrics: Other measurements.
@@ -77,17 +87,19 @@ def find_decision(transaction: Transaction, id: str, arms: tuple[str, ...]) -> D
     settled = transaction.settled([id]).get(id)
     corrections = transaction.corrections([id]).get(id, [])
     arrivals = transaction.arrivals([id]).get(id, [])
-    events = arrivals if settled is None else [settled, *corrections]
+    played = None if settled is None else played_by_client(settled)
+    events = arrivals if settled is None or played is not None else [settled, *corrections]
     outcome = Outcome(events) if events else None
+    status = None if settled is None or outcome is None else outcome.kind
     return DecisionRecord(
         id,
-        arms[row.arm],
-        row.probability,
+        arms[row.arm if played is None else played],
+        row.probability if played is None else 1.0,
         row.version,
-        row.reason,
+        row.reason if played is None else FALLBACK,
         moment(row.time),
         row.unit,
-        None if settled is None or outcome is None else outcome.kind,
+        status if played is None else EXPIRED,
         None if outcome is None else outcome.total,
         None if outcome is None else outcome.counted,
         {} if outcome is None else outcome.metrics,

@@ -27,6 +27,7 @@ from varts.live.audit.comparison import (
 )
 from varts.live.audit.follower import DAMAGE, Follower, corrected_rows, describe
 from varts.live.core.allocation import (
+    FALLBACK,
     FORGOTTEN,
     HOLDOUT,
     STICKY,
@@ -72,7 +73,7 @@ def replay_decisions(log: Log, follower: Follower, out: Verification, shown: Pro
         shown: Shows the number of decisions so far.
     """
     replay, done = Replay(follower, out), 0
-    for page in log.decision_pages(Made._fields, "version"):
+    for page in log.decision_pages(Made._fields, "version", fallbacks=False):
         decisions = [Made._make(row[:-2]) for row in page]
         for version, seeing in groupby(decisions, attrgetter("version")):
             together = list(seeing)
@@ -199,6 +200,10 @@ class Compared(NamedTuple):
     corrected_epoch: int | None
     context: str | None
     body: str | None
+    reason: str
+
+
+_REASON = Compared._fields.index("reason")
 
 
 class AssignedFrom(NamedTuple):
@@ -258,7 +263,8 @@ def assignments(log: Log, options: Mapping[int, Options]) -> dict[str, AssignedF
     """
     sticky = {epoch for epoch, one in options.items() if one.sticky}
     rows: dict[str, AssignedFrom] = {}
-    for page in log.decision_pages(AssignedFrom._fields) if sticky else ():
+    pages = log.decision_pages(AssignedFrom._fields, fallbacks=False) if sticky else ()
+    for page in pages:
         for decision in (AssignedFrom._make(row[:-2]) for row in page):
             if decision.unit is None or decision.reason in (STICKY, WINNER):
                 continue
@@ -311,8 +317,14 @@ def _check_decisions(log: Log, config: Config, out: Verification, shown: Progres
                 and epoch == its_epoch
                 and correction is None
                 and kind in SETTLES
+                and (kind == EXPIRED or row[_REASON] != FALLBACK)
             )
-            if not plain or not 0 <= arm < K or id in odd:
+            if (
+                not plain
+                or (at is None and row[_REASON] == FALLBACK)
+                or not 0 <= arm < K
+                or id in odd
+            ):
                 _check_decision(Compared._make(row[:-2]), config, out)
         out.decisions += len(page)
         shown.at(out.decisions)
@@ -340,6 +352,8 @@ def _check_decision(decision: Compared, config: Config, out: Verification) -> No
     K = len(config.arms)
     if not 0 <= decision.arm < K:
         out.add_problem(f"decision {decision.id!r} is for arm {decision.arm} of {K}")
+    if decision.reason == FALLBACK and decision.settled != EXPIRED:
+        out.add_problem(f"decision {decision.id!r} is a fallback, and its reward counts")
     if decision.settled_version is not None:
         _agree_on_reward(decision, out)
         _agree_on_features(decision, config, out)

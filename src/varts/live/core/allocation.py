@@ -39,6 +39,7 @@ from varts.stats import ArmStats
 # Why an arm was chosen, in the words of the log.
 POLICY, FORCED, FLOOR = "policy", "forced", "floor"
 HOLDOUT, STICKY, WINNER = "holdout", "sticky", "winner"
+FALLBACK = "fallback"  # a client chose it; see `varts.live.fallbacks`
 DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither a belief nor an index
 # 52 of 64 random bits make a float strictly between 0 and 1. These are arrays because NumPy takes
 # longer with plain numbers.

@@ -11,15 +11,18 @@ from varts.live.core.sums import Covariates
 # The kinds of events. REWARD and MISSING have a value for the statistics; EXPIRED settles a
 # decision without one. ARRIVAL records a reward, a part of it or a correction while the window of
 # its decision is open; the statistics count what the decision has earned when the window closes, by
-# a REWARD. AMEND, VOID and PART change the reward of a settled decision. REPAIR lists how the
-# caches differed from the log. FORGET means that a unit's name was removed from the log, ERASE that
-# the features of its rewards were removed, too. The others change the configuration.
+# a REWARD. A fallback, which a client chose by itself, is EXPIRED from the beginning; its rewards
+# are ARRIVALs that never count. AMEND, VOID and PART change the reward of a settled decision.
+# REPAIR lists how the caches differed from the log. FORGET means that a unit's name was removed
+# from the log, ERASE that the features of its rewards were removed, too. The others change the
+# configuration.
 REWARD, MISSING, EXPIRED, ARRIVAL = "reward", "missing", "expired", "arrival"
 AMEND, VOID, PART = "amend", "void", "part"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
 CREATE, CONFIGURE, ADD_ARM = "create", "configure", "add-arm"
 PAUSE, RESUME, STOP, RESTART = "pause-arm", "resume-arm", "stop", "restart"
 CORRECTIONS = (AMEND, VOID, PART)
+PLAYED, LOGGED = "fallback", "logged"  # in the body of what settles a fallback
 REWARDLIKE = (REWARD, MISSING, EXPIRED)  # they settle a decision
 
 # Statistics are kept by (metric, arm, block). The reward itself is the metric "". Two more metrics,
@@ -48,7 +51,8 @@ class Event(NamedTuple):
     # Of a change of configuration, its content. Of a reward: its metrics, whether it is in the
     # holdout, and x, the features of its unit, with the random half that its decision is in. Of a
     # correction also what was counted before. Of an arrival: its metrics, and what it adds: `part`,
-    # `change`, or all of it.
+    # `change`, or all of it. Of the event that settles a fallback: the arm that the client played,
+    # and the arm that was `logged` if the service had made a decision of that id.
     body: dict[str, Any] | None = None
     arrives: str | None = None  # the decision whose reward arrives before its window closes
     # Of the decision that the event is about. The log has them with the decision, not here.
@@ -144,6 +148,18 @@ class Outcome:
         self.total, self.counted, self.metrics = total, counted, metrics
         if part:
             self.parts[part["key"]] = part["part"], part.get("part_metrics", {})
+
+
+def played_by_client(settling: Any) -> int | None:
+    """The arm that a client played by itself; None if the decision is no fallback.
+
+    Args:
+        settling: The event that settled the decision.
+    """
+    if settling.kind != EXPIRED:
+        return None
+    arm: int | None = _read(settling.body).get(PLAYED)
+    return arm
 
 
 def _read(body: Any) -> dict[str, Any]:

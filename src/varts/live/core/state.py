@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._caching import computed_once
-from varts._validation import Floats, choice
+from varts._validation import Floats, choice, unknown
 from varts.features import Features
 from varts.live.core.effective import (
     Cells,
@@ -47,6 +47,7 @@ from varts.live.core.events import (
     described,
 )
 from varts.live.core.sums import NO_REWARDS, NO_UNIT, Added, Sums, UnitKey, UnitSums, limited
+from varts.live.errors import Refused, UnknownArm
 from varts.live.options import Options, read_features
 from varts.policies import BernoulliTS, Policy
 from varts.stats import ArmStats, faded
@@ -113,14 +114,16 @@ class Config:
     def check(self, before: Config | None = None) -> None:
         """Raise ValueError if it can't be used. Whatever equals `before` is not checked again."""
         if not len(self.active):
-            raise ValueError("at least one arm must stay in play, got none")
+            raise Refused("at least one arm must stay in play, got none")
         self.options.check_floor(len(self.active))
         self.options.check_control(self.arms)
         if before is None or (self.arms, self.options) != (before.arms, before.options):
             self.options.build(len(self.arms))
 
     def index(self, arm: str) -> int:
-        """The index of an arm."""
+        """The index of an arm; raises UnknownArm if there is none of that name."""
+        if arm not in self.arms:
+            raise UnknownArm(unknown("arm", arm, self.arms))
         return self.arms.index(arm)
 
     def to_json(self) -> dict[str, Any]:

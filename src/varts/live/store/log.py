@@ -33,8 +33,10 @@ from varts.live.store.transaction import (
     BOUNDS,
     DISORDER,
     LATER,
+    LATER_TRAFFIC,
     LOOK_UP,
     NUMBERED,
+    NUMBERED_TRAFFIC,
     OF_DECISION,
     SEQS_BY_VERSION,
     SETTLEMENTS,
@@ -100,6 +102,7 @@ class Log:
         order: str = "time",
         start: tuple[int, int] = (-1, -1),
         limit: int | None = None,
+        fallbacks: bool = True,
     ) -> Iterator[list[Any]]:
         """Decisions a page at a time, as plain tuples.
 
@@ -112,11 +115,13 @@ class Log:
             order: "time", or "version" for the version that a decision saw.
             start: Time and number of the decision after which to begin.
             limit: How many decisions at most.
+            fallbacks: Whether to include decisions that clients made by themselves.
         """
+        which = (LATER, NUMBERED) if fallbacks else (LATER_TRAFFIC, NUMBERED_TRAFFIC)
         if order == "version" and not self._versions_follow_times():
-            yield from self._sorted_pages(names)
+            yield from self._sorted_pages(names, which[1])
             return
-        query = page_of_decisions((*names, "time", "seq"), self.corrected, self.arrived, LATER)
+        query = page_of_decisions((*names, "time", "seq"), self.corrected, self.arrived, which[0])
         (after, seq), left = start, math.inf if limit is None else limit
         while left and (
             page := self._page(
@@ -136,16 +141,17 @@ class Log:
         a clock was set back."""
         return not self._page(DISORDER, last=self.seq, long=True)
 
-    def _sorted_pages(self, names: tuple[str, ...]) -> Iterator[list[Any]]:
+    def _sorted_pages(self, names: tuple[str, ...], which: Query) -> Iterator[list[Any]]:
         """Decisions by version. No index has this order, so their numbers are sorted first: a
         million take 8 MB."""
         rows = self._page(SEQS_BY_VERSION, last=self.seq, long=True)
         numbers = np.fromiter(chain.from_iterable(rows), np.int64)
         wanted = (*names, "version", "seq")
-        query = page_of_decisions(wanted, self.corrected, self.arrived, NUMBERED)
+        query = page_of_decisions(wanted, self.corrected, self.arrived, which)
         for first in range(0, numbers.size, ROWS_PER_PAGE):
             given = json.dumps(numbers[first : first + ROWS_PER_PAGE].tolist())
-            yield self._page(query, given=given, version=self.version)
+            if page := self._page(query, given=given, version=self.version):
+                yield page
 
     def counting_events(self, version: int, arms: Sequence[int] | None) -> Iterator[Event]:
         """Events up to a version that count rewards, or that change how they count, in order."""

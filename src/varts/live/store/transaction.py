@@ -17,13 +17,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from varts.live.core.allocation import FALLBACK
 from varts.live.core.events import (
     ARRIVAL,
     CONFIGURE,
     CREATE,
     ERASE,
+    EXPIRED,
+    LOGGED,
     MISSING,
     PART,
+    PLAYED,
     REPAIR,
     REWARD,
     STORED,
@@ -48,6 +52,9 @@ from varts.live.store.schema import (
 )
 
 SLOTS = 16  # rows of an arm over which PostgreSQL's connections spread their counts
+# The row of an arm that counts fallbacks, which are no traffic. Older versions of varts add up all
+# rows, and count fallbacks in the log, too.
+FALLBACKS = -1
 FIND_SCHEMA = "SELECT version_num FROM varts_schema"
 
 
@@ -394,26 +401,30 @@ CONTEXTS = query(
 )
 
 TRAFFIC = query(
-    "SELECT arm, sum(decided), sum(settled) FROM varts_traffic WHERE experiment = :x GROUP BY arm"
+    "SELECT arm, sum(decided), sum(settled) FROM varts_traffic "
+    "WHERE experiment = :x AND slot >= 0 GROUP BY arm"
 )
+# The slot of a decision, and of the event that settles one.
+_SLOT_OF_DECISION = f"CASE WHEN reason = '{FALLBACK}' THEN {FALLBACKS} ELSE 0 END"
+_SLOT_OF_EVENT = f"CASE WHEN body LIKE '{{\"{PLAYED}\":%' THEN {FALLBACKS} ELSE 0 END"
 _COUNTED = (
-    "SELECT arm, sum(decided) AS decided, sum(settled) AS settled FROM ("
-    "SELECT arm, count(*) AS decided, 0 AS settled FROM varts_decisions WHERE experiment = :x "
-    "GROUP BY arm UNION ALL "
-    "SELECT arm, 0, count(*) FROM varts_events WHERE experiment = :x AND decision IS NOT NULL "
-    "GROUP BY arm) AS parts GROUP BY arm"
+    "SELECT arm, slot, sum(decided) AS decided, sum(settled) AS settled FROM ("
+    f"SELECT arm, {_SLOT_OF_DECISION} AS slot, count(*) AS decided, 0 AS settled "
+    "FROM varts_decisions WHERE experiment = :x GROUP BY 1, 2 UNION ALL "
+    f"SELECT arm, {_SLOT_OF_EVENT}, 0, count(*) FROM varts_events "
+    "WHERE experiment = :x AND decision IS NOT NULL GROUP BY 1, 2) AS parts GROUP BY arm, slot"
 )
-COUNT_TRAFFIC = query(_COUNTED)
+COUNT_TRAFFIC = query(f"SELECT arm, decided, settled FROM ({_COUNTED}) AS log WHERE slot = 0")
 RECOUNT_TRAFFIC = query(
     "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
-    f"SELECT CAST(:x AS INTEGER), arm, 0, decided, settled FROM ({_COUNTED}) AS log"
+    f"SELECT CAST(:x AS INTEGER), arm, slot, decided, settled FROM ({_COUNTED}) AS log"
 )
 _ADD_TRAFFIC = (
     "INSERT INTO varts_traffic AS t (experiment, arm, slot, decided, settled) {} "
     "ON CONFLICT (experiment, arm, slot) DO UPDATE SET "
     "decided = t.decided + excluded.decided, settled = t.settled + excluded.settled"
 )
-ADD_TRAFFIC = query(_ADD_TRAFFIC.format("VALUES (?, ?, 0, ?, ?)"), "")  # SQLite, row by row
+ADD_TRAFFIC = query(_ADD_TRAFFIC.format("VALUES (?, ?, ?, ?, ?)"), "")  # SQLite, row by row
 
 # A unit gets its arm once. A row that replaces another names the decision that it saw.
 ASSIGN = query(
@@ -484,7 +495,16 @@ AGES = query(
     "JOIN varts_decisions AS d ON d.experiment = a.experiment AND d.id = a.arrives "
     "JOIN varts_events AS s ON s.experiment = a.experiment AND s.decision = a.arrives "
     "WHERE a.experiment = :x AND a.arrives IS NOT NULL AND a.version > :after "
-    "AND a.version <= :last AND s.version <= :last ORDER BY a.version LIMIT :limit"
+    "AND a.version <= :last AND s.version <= :last "
+    "AND a.version < s.version ORDER BY a.version LIMIT :limit"  # later ones are of fallbacks
+)
+ARRIVAL_TIMES = query(  # the latest first
+    "SELECT time, kind FROM varts_events WHERE experiment = :x "
+    f"AND kind IN ('{REWARD}', '{PART}', '{ARRIVAL}') ORDER BY version DESC LIMIT :limit"
+)
+COUNT_DECISIONS = query(
+    "SELECT count(*) FROM varts_decisions WHERE experiment = :x "
+    "AND time > CAST(:after AS BIGINT) AND time <= CAST(:until AS BIGINT)"
 )
 
 # ---- all experiments of a store
@@ -515,7 +535,8 @@ _LAST_REWARDS = (
 LAST_REWARDS = Query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
 _ALL_TRAFFIC = (
     "SELECT e.name, t.arm, sum(t.decided), sum(t.settled) FROM varts_experiments AS e "
-    "JOIN varts_traffic AS t ON t.experiment = e.id WHERE e.name IN {} GROUP BY e.name, t.arm"
+    "JOIN varts_traffic AS t ON t.experiment = e.id AND t.slot >= 0 WHERE e.name IN {} "
+    "GROUP BY e.name, t.arm"
 )
 ALL_TRAFFIC = Query(_ALL_TRAFFIC.format(_NAMED.sqlite), _ALL_TRAFFIC.format(_NAMED.postgres))
 SUMMARIES = query(
@@ -545,14 +566,14 @@ def insertion(sqlite: bool, table: Table, names: tuple[str, ...]) -> str:
 
 
 @cache
-def append_decisions(names: tuple[str, ...]) -> str:
+def append_decisions(names: tuple[str, ...], fallbacks: bool = False) -> str:
     """PostgreSQL: adds decisions and counts them, in one statement.
 
     Adds nothing unless the log and the schema are still the ones that the caller knew. Two
     statements that count in the same slot lock its rows in the same order, so they can't deadlock.
     """
     insert = insertion(False, decisions, names)
-    slot = f"1 + mod(pg_backend_pid(), {SLOTS})"
+    slot = FALLBACKS if fallbacks else f"1 + mod(pg_backend_pid(), {SLOTS})"
     counted = _ADD_TRAFFIC.format(
         f"SELECT experiment, arm, {slot}, count(*), 0 FROM new "
         "GROUP BY experiment, arm ORDER BY arm"
@@ -566,15 +587,17 @@ def append_decisions(names: tuple[str, ...]) -> str:
 
 
 @cache
-def append_events(names: tuple[str, ...]) -> str:
+def append_events(names: tuple[str, ...], fallbacks: bool = False) -> str:
     """PostgreSQL: adds events and counts the decisions they settle, in one statement."""
+    slot, body = (_SLOT_OF_EVENT.replace("%", "%%"), ", body") if fallbacks else ("0", "")
     counted = _ADD_TRAFFIC.format(
-        "SELECT experiment, arm, 0, 0, count(*) FROM new WHERE decision IS NOT NULL "
-        "GROUP BY experiment, arm ORDER BY arm"
+        f"SELECT experiment, arm, {slot}, 0, count(*) FROM new WHERE decision IS NOT NULL "
+        "GROUP BY 1, 2, 3 ORDER BY 2, 3"
     )
     return (
         f"WITH new AS ({insertion(False, events, names)} ON CONFLICT DO NOTHING "
-        f"RETURNING experiment, arm, decision), counted AS ({counted}) SELECT count(*) FROM new"
+        f"RETURNING experiment, arm, decision{body}), counted AS ({counted}) "
+        "SELECT count(*) FROM new"
     )
 
 
@@ -626,6 +649,7 @@ SETTLING = {
 CORRECTING = {"corrected_version": "version", "corrected_arm": "arm", "corrected_epoch": "epoch"}
 CHANGED_BY_CORRECTION = ("raw", "value", "body")
 _WHEN_REWARDED = f"CASE WHEN s.kind = '{REWARD}' THEN s.time END"
+NO_FALLBACKS = f"reason <> '{FALLBACK}' AND "
 LATER = query(  # the next decisions by their time
     "seq <= :last AND (time, seq) > (CAST(:after AS BIGINT), CAST(:seq AS BIGINT)) "
     "ORDER BY time, seq LIMIT :limit"
@@ -633,6 +657,10 @@ LATER = query(  # the next decisions by their time
 NUMBERED = query(  # the decisions whose numbers are given
     "seq IN (SELECT value FROM json_each(:given))",
     "seq IN (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(:given AS json)))",
+)
+# The same without fallbacks.
+LATER_TRAFFIC, NUMBERED_TRAFFIC = (
+    Query(NO_FALLBACKS + one.sqlite, NO_FALLBACKS + one.postgres) for one in (LATER, NUMBERED)
 )
 
 
@@ -669,7 +697,8 @@ def page_of_decisions(
     The page is cut first, and only then are its events looked up. Corrections, and rewards that
     arrived before they counted, are looked up only where there are some.
     """
-    own = dict.fromkeys(name for name in ("experiment", "id", *names) if name in decisions.columns)
+    known = ("experiment", "id", "reason", *names)
+    own = dict.fromkeys(name for name in known if name in decisions.columns)
     asks_events = not {*SETTLING, *CORRECTING, "arrived_time"}.isdisjoint(names)
 
     def column(name: str) -> str:
@@ -681,8 +710,11 @@ def page_of_decisions(
         if name not in SETTLING:
             return f"page.{name}"
         first = f"s.{SETTLING[name]}"
-        if arrived and name in ("raw", "body"):  # a reward that doesn't count yet
-            first = f"CASE WHEN s.version IS NULL THEN w.{name} ELSE {first} END"
+        if arrived and name in ("raw", "body"):  # a reward that doesn't count yet, or never will
+            first = (
+                f"CASE WHEN s.version IS NULL OR page.reason = '{FALLBACK}' THEN w.{name} "
+                f"ELSE {first} END"
+            )
         if corrected and name == "settled":
             return f"CASE WHEN c.kind = '{VOID}' THEN '{VOID}' ELSE {first} END"
         if corrected and name in CHANGED_BY_CORRECTION:
@@ -905,7 +937,12 @@ class Transaction:
         return self.connection.execute_many(text, given)
 
     def add_decisions(
-        self, rows: Sequence[NewDecision], seed: int, batch: int | None, time: int
+        self,
+        rows: Sequence[NewDecision],
+        seed: int,
+        batch: int | None,
+        time: int,
+        fallbacks: bool = False,
     ) -> int:
         """Append decisions; returns how many were added: an id that is taken is left alone.
 
@@ -916,6 +953,7 @@ class Transaction:
             seed: The experiment's seed. A later experiment with the same id has another seed.
             batch: The batch number of the event at that version.
             time: When they were made.
+            fallbacks: Whether clients made them by themselves.
 
         Raises:
             Gone: The log no longer has that event, because the experiment was deleted or the store
@@ -925,7 +963,9 @@ class Transaction:
         names, values = with_values(NewDecision._fields, rows, time=time)
         if not self.sqlite:
             given = {"rows": as_json(names, values), "x": self.experiment, **made_from}
-            there, added = self.connection.execute(append_decisions(names), given).fetchone()
+            there, added = self.connection.execute(
+                append_decisions(names, fallbacks), given
+            ).fetchone()
             if not there:
                 raise Gone
             return int(added)
@@ -934,7 +974,8 @@ class Transaction:
         text = f"{insertion(True, decisions, names)} ON CONFLICT DO NOTHING"
         added = self.connection.execute_many(text, values)
         if added == len(rows):  # else the caller rolls back
-            self._count(decided=Counter(row.arm for row in rows))
+            slot = FALLBACKS if fallbacks else 0
+            self._count(decided=Counter((row.arm, slot) for row in rows))
         return added
 
     def overdue(self, since: int, until: int, limit: int) -> list[Overdue]:
@@ -995,11 +1036,14 @@ class Transaction:
         if self.sqlite:
             text = f"{insertion(True, events, names)} ON CONFLICT DO NOTHING"
             added = self.connection.execute_many(text, values)
-            settled = Counter(event.arm or 0 for event in new if event.decision is not None)
+            settled = Counter(
+                (event.arm or 0, _slot_of(event)) for event in new if event.decision is not None
+            )
             self._count(settled=settled)
         else:
+            fallbacks = any(_slot_of(event) for event in new)
             given = {"rows": as_json(names, values)}
-            (added,) = self.connection.execute(append_events(names), given).fetchone()
+            (added,) = self.connection.execute(append_events(names, fallbacks), given).fetchone()
         if added != len(rows):
             raise StoreError(f"another program has changed the log in store {self.store}")
 
@@ -1020,17 +1064,40 @@ class Transaction:
         return _read_traffic(self.run(COUNT_TRAFFIC))
 
     def _count(
-        self, decided: Mapping[int, int] | None = None, settled: Mapping[int, int] | None = None
+        self,
+        decided: Mapping[tuple[int, int], int] | None = None,
+        settled: Mapping[tuple[int, int], int] | None = None,
     ) -> None:
+        """Count decisions by arm and slot."""
         made, done = decided or {}, settled or {}
         rows = [
-            (self.experiment, arm, made.get(arm, 0), done.get(arm, 0))
-            for arm in sorted(made.keys() | done.keys())
+            (self.experiment, *place, made.get(place, 0), done.get(place, 0))
+            for place in sorted(made.keys() | done.keys())
         ]
         if rows:
             self.connection.execute_many(ADD_TRAFFIC.sqlite, rows)
 
     # ------------------------------------------------------------------ contexts and forgetting
+
+    def arrival_times(self, limit: int, settles_at_close: bool) -> list[int]:
+        """When the last rewards arrived, the latest first, in microseconds since 1970.
+
+        Args:
+            limit: How many at most.
+            settles_at_close: Whether rewards count when their windows close, which is not when they
+                arrive.
+        """
+        found = self.run(ARRIVAL_TIMES, limit=limit).fetchall()
+        return [int(time) for time, kind in found if not (settles_at_close and kind == REWARD)]
+
+    def count_decisions(self, after: int, until: int) -> int:
+        """How many decisions were made after a time and until another one.
+
+        Args:
+            after: Microseconds since 1970.
+            until: The same.
+        """
+        return int(self.run(COUNT_DECISIONS, after=after, until=until).fetchone()[0])
 
     def contexts(self, version: int, limit: int) -> list[tuple[dict[str, Any], int, float | None]]:
         """Contexts of settled decisions, evenly spaced over the log up to a version, with arm and
@@ -1197,6 +1264,12 @@ def _by_first(found: Iterable[Any]) -> dict[str, list[Any]]:
     for row in sorted(found, key=lambda row: int(row.version)):
         out.setdefault(row[0], []).append(row)
     return out
+
+
+def _slot_of(event: Event) -> int:
+    """Where an event that settles a decision counts: as `_SLOT_OF_EVENT`."""
+    body = event.body if event.kind == EXPIRED else None
+    return FALLBACKS if body and PLAYED in body and LOGGED not in body else 0
 
 
 _new_event = partial(tuple.__new__, Event)  # as `Event._make`, in a third of the time

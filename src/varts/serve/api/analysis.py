@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -21,6 +22,8 @@ import varts
 from varts._intervals import CONFIDENCE
 from varts.live import ChangeRecord, Experiment, History
 from varts.serve import commands
+from varts.serve.background import Answer as Found
+from varts.serve.background import about
 from varts.serve.errors import Problem, refusing
 from varts.serve.responses import JSONResponse, encode_json, not_modified, rfc3339
 from varts.serve.runtime import Service
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from varts.evaluation.targets import Target
 
 NDJSON = "application/x-ndjson"
-LINES_PER_CHUNK = 1_000
+LINES_PER_PAGE = 10_000  # of the log; a few megabytes
+MOST_STREAMS = 16  # whole logs that are sent at a time: each holds a page in memory
+LINES_PER_CHUNK = 1_000  # that take so little time that a thread may read them
 MOST_ROWS = 100_000  # of a history
 LARGEST_VERSION = 2**63 - 1  # that a database can keep
 Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -106,6 +111,11 @@ class HistoryShown(Answer):
     points: list[HistoryPoint]
 
 
+def as_of(found: Found) -> dict[str, str]:
+    """The header that says as of which version of the log an answer is."""
+    return {} if found.moment is None else {"varts-version": str(found.moment.version)}
+
+
 async def show_report(request: Request) -> Response:
     """Tell which arm is best, how sure that is, and whether the stop rule is met."""
     service: Service = request.app.state.service
@@ -122,21 +132,26 @@ async def show_report(request: Request) -> Response:
 async def check_experiment(request: Request) -> Response:
     """Check rewards and decisions: do they suit the model, and is every one accounted for?"""
     service: Service = request.app.state.service
-    name = request.path_params["name"]
-    found = await service.look(name, lambda one: one.check(settle=False), scanning=True)
-    return JSONResponse(found.to_dict())
+    found = await service.answer(
+        request.path_params["name"],
+        ("check",),
+        commands.read_checks,
+        max_age=commands.CHECK_SECONDS,
+    )
+    return JSONResponse(found.value.to_dict(), headers=as_of(found))
 
 
 async def show_reward_by_age(request: Request) -> Response:
     """Show how old decisions are when their rewards arrive."""
     service: Service = request.app.state.service
+    found = await service.answer(request.path_params["name"], ("ages",), _read_ages)
+    ages = [AgeShown(**row) for row in found.value.to_dicts()]
+    return JSONResponse(AgesShown(ages=ages), headers=as_of(found))
 
-    def look(experiment: Experiment) -> pl.DataFrame:
-        with refusing():
-            return experiment.reward_by_age(settle=False)
 
-    found = await service.look(request.path_params["name"], look, scanning=True)
-    return JSONResponse(AgesShown(ages=[AgeShown(**row) for row in found.to_dicts()]))
+def _read_ages(experiment: Experiment) -> pl.DataFrame:
+    with refusing():
+        return experiment.reward_by_age(settle=False)
 
 
 async def evaluate_experiment(request: Request) -> Response:
@@ -190,25 +205,29 @@ async def show_history(request: Request) -> Response:
     service: Service = request.app.state.service
     query: HistoryQuery = request.state.query
 
-    def look(experiment: Experiment) -> list[HistoryPoint]:
-        with refusing():
-            found = experiment.history(
-                query.points,
-                every_rewards=query.every_rewards,
-                every=query.every,
-                level=query.level,
-                settle=False,
-            )
-        if found.frame.height > MOST_ROWS:
-            raise Problem(
-                "refused",
-                f"history must have at most {MOST_ROWS:,} rows, one for every arm at every "
-                f"checkpoint, got {found.frame.height:,}",
-            )
-        return list(_points(found))
+    asked = ("history", repr(query))
+    read = partial(_read_history, query=query, most=MOST_ROWS)
+    found = await service.answer(request.path_params["name"], asked, read)
+    return JSONResponse(found.value, headers=as_of(found))
 
-    points = await service.look(request.path_params["name"], look, scanning=True)
-    return JSONResponse(HistoryShown(points=points))
+
+def _read_history(experiment: Experiment, query: HistoryQuery, most: int) -> bytes:
+    """The answer itself, in JSON: encoding it takes time, too."""
+    with refusing():
+        found = experiment.history(
+            query.points,
+            every_rewards=query.every_rewards,
+            every=query.every,
+            level=query.level,
+            settle=False,
+        )
+    if found.frame.height > most:
+        raise Problem(
+            "refused",
+            f"history must have at most {most:,} rows, one for every arm at every checkpoint, "
+            f"got {found.frame.height:,}",
+        )
+    return encode_json(HistoryShown(points=list(_points(found))))
 
 
 def _points(found: History) -> Iterator[HistoryPoint]:
@@ -228,49 +247,83 @@ def _points(found: History) -> Iterator[HistoryPoint]:
 
 
 async def stream_log(request: Request) -> Response:
-    """Write the log, a line per decision with its reward; who units are is for administrators."""
+    """Send the log, a line per decision with its reward. Only administrators see units.
+
+    The log is read page by page while the client takes it: a slow client holds nothing but a page,
+    and no file on the disk grows with the log. If the store fails before the first page is there,
+    that is a problem like any other; later, the connection is closed before the end of the answer.
+    """
     service: Service = request.app.state.service
     name, query = request.path_params["name"], request.state.query
-    after, limit = query.after, query.limit
+    limit = min(query.limit or LINES_PER_PAGE, LINES_PER_PAGE)
+    hidden = not request.state.actor.may("admin")
 
-    def export(experiment: Experiment) -> tuple[IO[bytes], str | None, list[str]]:
-        features = experiment.features
-        known = [] if features is None else list(features.kinds)
-        return *export_log(experiment, after, limit), known
+    async def read(after: str | None, let_in: bool = True) -> LogPage:
+        call = about(name, partial(read_log_page, after=after, limit=limit, hidden=hidden))
+        short = limit <= LINES_PER_CHUNK
+        page: LogPage = await service.background.run(
+            (name, "log"), call, short=short, let_in=let_in
+        )
+        return page
 
-    file, last, known = await service.look(name, export, scanning=True)
+    if query.limit is None and service.streams >= MOST_STREAMS:
+        detail = f"{service.streams} logs are being sent; repeat the request, or ask for pages"
+        raise Problem("busy", detail, {"retry-after": "5"})
+    first = await read(query.after, let_in=False)
+    if query.limit is None:
+        return StreamingResponse(_pages(service, first, limit, read), media_type=NDJSON)
     headers = {}
-    if last is not None:
+    if first.size == limit and first.last is not None:
         where = f"/v1/experiments/{quote(name, safe='')}/log"
-        headers["link"] = f'<{where}?after={quote(last, safe="")}&limit={limit}>; rel="next"'
-    chunks = read_log(file, [] if request.state.actor.may("admin") else ["unit", *known])
-    return StreamingResponse(chunks, headers=headers, media_type=NDJSON)
+        after = quote(first.last, safe="")
+        headers["link"] = f'<{where}?after={after}&limit={query.limit}>; rel="next"'
+    return Response(first.lines, headers=headers, media_type=NDJSON)
 
 
-def export_log(
-    experiment: Experiment, after: str | None = None, limit: int | None = None
-) -> tuple[IO[bytes], str | None]:
-    """The log in a file that is gone when it is closed: whatever goes wrong with the store does so
-    before the answer begins. With it the id of the last decision, if there may be more of them."""
+class LogPage(NamedTuple):
+    """Lines of the log, how many they are, and the id of the last decision."""
+
+    lines: bytes
+    size: int
+    last: str | None
+
+
+async def _pages(
+    service: Service, page: LogPage, limit: int, read: Callable[[str | None], Awaitable[LogPage]]
+) -> AsyncIterator[bytes]:
+    service.streams += 1
+    try:
+        yield page.lines
+        while page.size == limit:
+            page = await read(page.last)
+            yield page.lines
+    finally:
+        service.streams -= 1
+
+
+def read_log_page(experiment: Experiment, after: str | None, limit: int, hidden: bool) -> LogPage:
+    """Read a page of the log.
+
+    Args:
+        experiment: The experiment.
+        after: The id of the decision after which to begin; None for the first one.
+        limit: How many lines at most.
+        hidden: Whether units and contexts are null.
+    """
     with tempfile.TemporaryDirectory(prefix="varts-") as folder:
         path = Path(folder) / "log.ndjson"
-        full = experiment.export(path, after, limit) == limit
-        file = path.open("rb")
-    if not full:
-        return file, None
-    for line in file:
-        last = line
-    file.seek(0)
-    return file, str(msgspec.json.decode(last)["id"])
-
-
-def read_log(file: IO[bytes], hidden: Sequence[str]) -> Iterator[bytes]:
-    """The lines of a log, some at a time, with null in the columns that are hidden."""
-    blank = dict.fromkeys(hidden)
-
-    def without(line: bytes) -> bytes:
-        return msgspec.json.encode({**msgspec.json.decode(line), **blank}) + b"\n"
-
-    with file:
-        while lines := list(islice(file, LINES_PER_CHUNK)):
-            yield b"".join(map(without, lines) if blank else lines)
+        count = experiment.export(path, after, limit)
+        text = path.read_bytes()
+    last = None
+    if count:
+        (line,) = text.rstrip(b"\n").rsplit(b"\n", 1)[-1:]
+        last = str(msgspec.json.decode(line)["id"])
+    if hidden:
+        features = experiment.features
+        blank = dict.fromkeys(["unit", *(() if features is None else features.kinds)])
+        lines = (
+            msgspec.json.encode({**msgspec.json.decode(line), **blank}) + b"\n"
+            for line in text.splitlines()
+        )
+        text = b"".join(lines)
+    return LogPage(text, count, last)

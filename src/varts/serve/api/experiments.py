@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from varts.live import Store, UnknownExperiment
 from varts.serve import commands
+from varts.serve.background import Standing
 from varts.serve.errors import Problem, refusing
 from varts.serve.responses import JSONResponse, not_modified, read_tags, rfc3339
 from varts.serve.runtime import Service
@@ -32,7 +33,6 @@ from varts.serve.schemas import (
     given_options,
     read_prior,
 )
-from varts.serve.standings import Standing
 
 
 class DeletionQuery(Body):
@@ -48,7 +48,7 @@ async def list_experiments(request: Request) -> Response:
     covers = request.state.actor.covers
 
     def look() -> list[Standing]:
-        return list(islice(service.standings.walk(covers, after, limit + 1), limit + 1))
+        return list(islice(service.background.standings(covers, after, limit + 1), limit + 1))
 
     found = await service.read(look)
     page = [_listed(one) for one in found[:limit]]

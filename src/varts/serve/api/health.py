@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from varts.live import StoreError
 from varts.serve import telemetry
+from varts.serve.background import Standing
 from varts.serve.errors import Problem
 from varts.serve.responses import JSONResponse
 from varts.serve.runtime import Service
 from varts.serve.schemas import Health
-from varts.serve.standings import Standing
 
 
 async def tell_alive(request: Request) -> Response:
@@ -44,4 +44,4 @@ async def show_metrics(request: Request) -> Response:
 
 def _running(service: Service, covers: Callable[[str], bool]) -> list[Standing]:
     """Where the experiments that are not stopped stand."""
-    return [one for one in service.standings.walk(covers) if not one.state.config.stopped]
+    return [one for one in service.background.standings(covers) if not one.state.config.stopped]

@@ -1,7 +1,7 @@
 """The pages over HTTP: what `varts.serve.web` draws, with what it is drawn from.
 
-A page that has not changed is not made again: its tag is known from three small queries. What takes
-a whole log to know is the latest reading of it, as of some time ago.
+A page that hasn't changed isn't drawn again: one small transaction tells. What takes the whole log
+comes from the background worker, as of some time ago.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
-from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -27,9 +26,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from varts._validation import integer
+from varts._validation import choice, integer
 from varts.live import (
-    ChangeRecord,
     Experiment,
     History,
     LiveError,
@@ -37,17 +35,16 @@ from varts.live import (
     Store,
     UnknownExperiment,
 )
+from varts.live.core.state import State
 from varts.live.options import TYPED_OPTIONS, Options, stored_prior
 from varts.live.report.report import report_of
 from varts.live.store.store import Activity
 from varts.planning.result import Plan
 from varts.serve import commands
+from varts.serve.api.plans import MOST_ROUNDS, PlanAsked
 from varts.serve.auth import Actor
+from varts.serve.background import Answer, Background, Job, Key, Moment
 from varts.serve.errors import Problem, problem_of, refusing
-from varts.serve.jobs import Job
-from varts.serve.long_logs import is_long, reading
-from varts.serve.plans import MOST_ROUNDS, PlanAsked
-from varts.serve.readings import Reading
 from varts.serve.responses import not_modified
 from varts.serve.runtime import Service
 from varts.serve.schemas import MOST_ARMS
@@ -193,9 +190,7 @@ COLUMNS = (
     *("n", "cumulative_reward", "nonzero"),
 )
 MOST_SHOWN = 200  # changes
-Asked = tuple[tuple[str, ...], int, Callable[[], Any], bool]
-# The list's rows, with what they were made from: a report takes milliseconds, and there are many.
-_rows: WeakKeyDictionary[Store, dict[str, tuple[Any, Listed]]] = WeakKeyDictionary()
+Asked = tuple[Key, Callable[[Experiment], Any]]  # a question, and what answers it
 
 
 # ------------------------------------------------------------------------------ the list
@@ -205,7 +200,11 @@ async def list_experiments(request: Request) -> Response:
     """The experiments, and how far each is."""
     service, viewer = request.app.state.service, viewer_of(request)
     after, query = request.state.query.get("after"), read_text(request.state.query, "q")
-    rows = await service.read(_list, service.store, viewer.covers, after, query)
+
+    def covers(name: str, options: Options) -> bool:
+        return viewer.covers(name) and listing.matches(name, options, query)
+
+    rows = await service.read(_list, service.store, service.background, covers, after)
     now = datetime.now(UTC)
     shown, more = rows[:EXPERIMENTS_PER_PAGE], len(rows) > EXPERIMENTS_PER_PAGE
     ages = [ago(one.last_reward, now) for one in shown]
@@ -215,48 +214,38 @@ async def list_experiments(request: Request) -> Response:
 
 
 def _list(
-    store: Store, covers: Callable[[str], bool], after: str | None, query: str
+    store: Store,
+    background: Background,
+    covers: Callable[[str, Options], bool],
+    after: str | None,
 ) -> list[Listed]:
     """The rows of a page of the list, and one more if there is another page."""
     rows: list[Listed] = []
-    kept = _rows.setdefault(store, {})
     while len(rows) <= EXPERIMENTS_PER_PAGE:
         states = store.states(after, EXPERIMENTS_PER_PAGE)
         if not states:
             break
         after = list(states)[-1]
-        asked = [
-            name
-            for name, state in states.items()
-            if covers(name) and listing.matches(name, state.config.options, query)
-        ]
+        asked = [name for name, state in states.items() if covers(name, state.config.options)]
         busy = store.activities(asked)
         for name, activity in busy.items():
-            # States, not their versions: the experiment may be another one of the same name.
-            now = states[name], activity
-            known = kept.get(name)
-            if known is None or known[0] != now:
-                found = report_of(name, states[name], activity.traffic)
-                known = kept[name] = now, Listed.of(found, activity.last_reward)
-            rows.append(known[1])
+            row = partial(_row, name, states[name], activity)
+            rows.append(background.remember((name, "row"), (states[name], activity), row))
     return rows
+
+
+def _row(name: str, state: State, activity: Activity) -> Listed:
+    return Listed.of(report_of(name, state, activity.traffic), activity.last_reward)
 
 
 # ------------------------------------------------------------------------------ one experiment
 
 
-class Seen(NamedTuple):
-    """How far an experiment is."""
-
-    version: int
-    revision: int
-    activity: Activity
-    changes: list[ChangeRecord]
-
-
 async def show_experiment(request: Request) -> Response:
     """What an experiment has learnt, how it got there, and what can be changed."""
-    return await _show(request, request.state.query.get("by", "rewards"))
+    with refusing():
+        by = choice("by", request.state.query.get("by", "rewards"), experiment.AXES)
+    return await _show(request, by)
 
 
 async def _show(
@@ -270,14 +259,17 @@ async def _show(
     service: Service = request.app.state.service
     viewer = viewer_of(request)
     made = (await service.running(request.path_params["name"])).experiment
-    seen = await service.read(look, service, made)
+    name, background = made.name, service.background
+    seen = await service.read(background.look, name)
     history, checked = await asyncio.gather(
-        service.readings.ask(*history_of(made, seen.version)),
-        service.readings.ask(*about_log(made, seen.version, ("check", made.name), read_checks)),
+        background.ask((name, "curves"), seen.moment, read_history),
+        background.ask(
+            (name, "check"), seen.moment, commands.read_checks, max_age=commands.CHECK_SECONDS
+        ),
     )
-    now, created = datetime.now(UTC), seen.changes[0].time
-    as_of = describe_reading(history, seen.version)
-    tested = None if checked is None else checked.version
+    now, created = datetime.now(UTC), seen.moment.created
+    as_of = describe_answer(history, seen.moment)
+    tested = None if checked is None else checked.time
     age = ago(created, now)
     tag = tag_of("experiment", viewer.name, viewer.scopes, by, seen, as_of, tested, age)
     if error is None and (known := not_modified(request, tag)) is not None:
@@ -316,8 +308,8 @@ async def download(request: Request) -> Response:
     if file == "arms.csv":
         body, kind = experiment.arms_csv(found), "text/csv"
     else:
-        seen = await service.read(look, service, made)
-        history = await service.readings.ask(*history_of(made, seen.version))
+        moment = await service.read(service.background.moment, made.name)
+        history = await service.background.ask((made.name, "curves"), moment, read_history)
         curves, gain = (None, None) if history is None else history.value or (None, None)
         with refusing():
             drawn = experiment.charts(found, curves, gain, request.state.query.get("by", "rewards"))
@@ -328,27 +320,6 @@ async def download(request: Request) -> Response:
     saved = f"attachment; filename*=UTF-8''{quote(name, safe='')}-{file}"
     headers = {"content-disposition": saved, "cache-control": "no-store"}
     return Response(body, media_type=kind, headers=headers)
-
-
-def look(service: Service, made: Experiment) -> Seen:
-    """How far an experiment is, from a few rows."""
-    row = service.store.find(made.name)
-    if row is None:
-        raise UnknownExperiment(f"unknown experiment {made.name!r}")
-    activity = service.store.activities([made.name])[made.name]
-    return Seen(row.version, row.revision, activity, service.chronicles.read(made))
-
-
-def history_of(made: Experiment, version: int) -> Asked:
-    """The reading of an experiment's history."""
-    return about_log(made, version, ("history", made.name), read_history)
-
-
-def about_log(
-    made: Experiment, version: int, key: tuple[str, ...], read: Callable[[Experiment], Any]
-) -> Asked:
-    """A reading of an experiment's log, as `Readings.ask` takes it."""
-    return key, version, reading(made, version, read), not is_long(made, version)
 
 
 def read_history(made: Experiment) -> tuple[pl.DataFrame, Band | None]:
@@ -372,22 +343,17 @@ def gain_of(history: History) -> Band | None:
     return Band(*np.array(rows, dtype=np.float64).T)
 
 
-def read_checks(made: Experiment) -> Any:
-    """What the checks of rewards and decisions find."""
-    return made.check(settle=False)
-
-
-def describe_reading(found: Reading | None, version: int) -> str | None:
-    """As of when a reading is; None if it is that of the log as it is now."""
+def describe_answer(found: Answer | None, moment: Moment) -> str | None:
+    """As of when the curves are; None if they are those of the log as it is now."""
     if found is None:
-        return "the log is being read for the curves, which will be here"
+        return "the log is being read for the curves; they will appear here"
+    if isinstance(found.error, Problem):
+        return f"there are no curves: {found.error.detail}"
     if found.error is not None:
-        return "the log could not be read for the curves; varts experiment verify tells more"
-    if found.version == version:
+        return "the log could not be read for the curves; varts experiment verify has the details"
+    if found.moment == moment:
         return None
-    return (
-        f"what comes from the log is as of {moment_text(found.time)} UTC; it is read every so often"
-    )
+    return f"what comes from the log is as of {moment_text(found.time)} UTC and refreshed in turn"
 
 
 # -------------------------------------------------------------------------------- a new experiment
@@ -503,25 +469,25 @@ async def ask_what_if(request: Request) -> Response:
     service: Service = request.app.state.service
     viewer, sent = viewer_of(request), request.state.query
     made = (await service.running(request.path_params["name"])).experiment
-    seen = await service.read(look, service, made)
+    name, background = made.name, service.background
+    moment = await service.read(background.moment, name)
     page = partial(what_if.page, viewer, made.name, made.arms, sent)
     try:
         with refusing():
-            question = read_question(made, seen.version, sent)
+            question = read_question(sent)
     except Problem as problem:
         return show(page(error=problem.detail), problem.kind.status)
     if question is None:
         return show(page())
-    rule, asked = question
-    found = await service.readings.ask(*asked)
-    if found is not None and found.error is not None:
+    rule, (asked, read) = question
+    found = await background.ask((name, *asked), moment, read)
+    if found is not None:
         try:
-            with refusing():
-                raise found.error
+            found.get()
         except (Problem, LiveError) as error:
             refused = refusal_of(error)
             return show(page(error=refused.detail), refused.kind.status)
-    as_of = None if found is None else describe_reading(found, seen.version)
+    as_of = None if found is None else describe_answer(found, moment)
     answered = found and found.time
     tag = tag_of("what-if", viewer.name, viewer.scopes, sorted(sent.items()), answered, as_of)
     known = not_modified(request, tag)
@@ -534,9 +500,8 @@ async def ask_what_if(request: Request) -> Response:
 Rule = dict[str, float]
 
 
-def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | None, Asked] | None:
-    """What is asked: about a stop rule, or about another way of deciding; and the reading that
-    answers it. None if nothing is."""
+def read_question(sent: Sent) -> tuple[Rule | None, Asked] | None:
+    """What is asked, about a stop rule or about another way of deciding; None if nothing is."""
     rule = {
         name: float(TYPED_OPTIONS[name][1](name, read_text(sent, name)))
         for name in FORMS["stop-rule"].fields
@@ -546,16 +511,14 @@ def read_question(made: Experiment, version: int, sent: Sent) -> tuple[Rule | No
         raise ValueError("one of stop_p_best and stop_loss must be given, got both")
     Options.made(**rule)  # refuses what cannot be one
     if rule:
-        return rule, history_of(made, version)
+        return rule, (("curves",), read_history)
     target, against = read_target(sent, "play"), read_target(sent, "against")
     if target is None:
         return None
-    key = ("evaluation", made.name, sent["play"], sent.get("against", ""))
-    read = partial(Experiment.evaluate, policy=target, against=against)
-    return None, about_log(made, version, key, read)
+    return None, commands.evaluation_of(target, against)
 
 
-def _answer(rule: Rule | None, found: Reading | None) -> dict[str, Any]:
+def _answer(rule: Rule | None, found: Answer | None) -> dict[str, Any]:
     if rule is None:
         return {"found": None if found is None else found.value}
     ((name, limit),) = rule.items()
@@ -576,11 +539,11 @@ async def show_plan(request: Request) -> Response:
     typed = {name: query[name] for name in FORMS["plan"].fields if name in query}
     if JOB not in query:
         return show(plan.page(viewer, typed or None))
-    job = service.jobs.find(query[JOB])
+    job = service.background.find_plan(query[JOB])
     state = job.id, job.status, job.stage, job.done
     tag = tag_of("plan", viewer.name, viewer.scopes, typed, *state)
     known = not_modified(request, tag)
-    return known or tagged(await service.scan(_draw, viewer, typed, job), tag)
+    return known or tagged(await service.read(_draw, viewer, typed, job), tag)
 
 
 async def ask_for_plan(request: Request) -> Response:
@@ -592,7 +555,7 @@ async def ask_for_plan(request: Request) -> Response:
             integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
             integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
             asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
-        job = request.app.state.service.jobs.start(msgspec.to_builtins(asked))
+        job = request.app.state.service.background.start_plan(msgspec.to_builtins(asked))
     except Problem as problem:
         page = plan.page(viewer, sent, error=problem.detail)
         return show(page, problem.kind.status, problem.headers)

@@ -1,4 +1,4 @@
-"""Plans over HTTP: asked for, waited for, read."""
+"""Plans over HTTP: start one, ask whether it is done, read it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from varts.live.options import stored_prior
+from varts.serve.background import Job
 from varts.serve.errors import refusing
-from varts.serve.jobs import Job
 from varts.serve.responses import JSONResponse
 from varts.serve.schemas import MOST_ARMS, Answer, Body, read_prior
 
@@ -43,13 +43,14 @@ async def start_plan(request: Request) -> Response:
     asked = msgspec.to_builtins(request.state.body)
     with refusing():
         asked["prior"] = stored_prior(read_prior(request.state.body.prior))
-    job = request.app.state.service.jobs.start(asked)
+    job = request.app.state.service.background.start_plan(asked)
     return JSONResponse(_shown(job), 202, {"location": f"/v1/plans/{job.id}"})
 
 
 async def show_plan(request: Request) -> Response:
     """Show a plan, or that it is still being made."""
-    return JSONResponse(_shown(request.app.state.service.jobs.find(request.path_params["id"])))
+    job = request.app.state.service.background.find_plan(request.path_params["id"])
+    return JSONResponse(_shown(job))
 
 
 def _shown(job: Job) -> PlanShown:
