@@ -14,6 +14,7 @@ import varts
 from tests.serve.clients import PAGE, Serving
 from tests.serve.test_auth import log_in
 from varts.serve.auth import OPEN
+from varts.serve.background import Background
 from varts.serve.routes import ENDPOINTS, PAGES
 from varts.serve.tokens import SCOPES, new_token
 from varts.serve.web import FORMS, STATIC, handlers
@@ -42,7 +43,7 @@ def fill(store, visits=300):
 
 @pytest.fixture
 def shop(monkeypatch):
-    monkeypatch.setattr("varts.serve.readings.PATIENCE_SECONDS", 60.0)  # whoever else is at work
+    monkeypatch.setitem(Background.ask.__kwdefaults__, "patience", 60.0)  # on a busy machine, too
     with Serving("memory://", [token for _, token in CALLERS.values()]) as made:
         made.exp = fill(made.service.store)
         made.cookie = log_in(made, made.secret)
@@ -112,9 +113,12 @@ def test_forms_are_taken_from_our_own_pages_alone(guarded, endpoint, site):
     status = answered(guarded, endpoint, None, **headers).status_code
     let_in = site == "same-origin" or (endpoint.method == "GET" and site is None)
     assert (status == 403) == (not let_in)
-    if endpoint.method == "GET":  # a link from anywhere may be followed
-        headers |= {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-        assert answered(guarded, endpoint, None, **headers).status_code != 403
+    opened = {
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }  # such as a link in a chat
+    status = answered(guarded, endpoint, None, **headers, **opened).status_code
+    assert (status == 403) == (not let_in and endpoint.method != "GET")
 
 
 def test_every_form_has_its_place_in_the_table_and_no_page_is_in_that_of_programs():
@@ -223,7 +227,7 @@ def test_the_gain_over_the_holdout_is_drawn_with_its_band(shop):
 
 
 def test_the_page_of_an_experiment_has_the_findings_of_its_checks(shop, monkeypatch):
-    monkeypatch.setattr("varts.serve.readings.REST", 0.0)  # read again at every look
+    monkeypatch.setattr("varts.serve.web.handlers.commands.CHECK_SECONDS", 0.0)  # at every look
     found = shop.exp.check()
     told = [one for one in found if one.verdict != "ok"]
     page = html.unescape(see(shop, E))
@@ -267,7 +271,7 @@ def test_a_look_writes_nothing(shop):
 
 
 def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
-    monkeypatch.setattr("varts.serve.readings.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setitem(Background.ask.__kwdefaults__, "patience", 0.0)
     page = see(shop, E)
     assert "The log is being read for the curves" in page and page.count('role="img"') == 1
     until = time.monotonic() + 20
@@ -474,7 +478,7 @@ def test_an_experiment_is_made_with_a_prior_in_words(shop):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"name": "price"}, "Name must be a new one, got that of an experiment, 'price'."),
+        ({"name": "price"}, "Name must be a new one, got that of the experiment 'price'."),
         ({"name": "a/b"}, "Name must be letters, digits, dots and dashes, at most 100, got 'a/b'."),
         ({"arms": ""}, "Arms must "),
         ({"arms": "a\na"}, "Arms must "),
@@ -493,7 +497,7 @@ def test_a_new_experiment_that_cannot_be_is_refused_with_what_was_typed(shop, ch
 def test_nobody_makes_an_experiment_that_their_token_is_not_for(shop):
     cookie = log_in(shop, CALLERS["other experiment"][0])
     answer = send(shop, "/new", cookie, **NEW)
-    assert error_of(answer) == "Name must be one that the token is for, got 'shipping'."
+    assert error_of(answer) == "The token other is not for the experiment 'shipping'."
     assert send(shop, "/new", cookie, **{**NEW, "name": "banner-2"}).status_code == 303
 
 
