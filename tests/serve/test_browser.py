@@ -10,6 +10,7 @@ import pytest
 from tests.serve.browser import launch
 from tests.serve.scenes import ADMIN, NOW, shop
 from varts.serve.web import STATIC, experiment, plan
+from varts.serve.web.experiment import describe_changes
 
 HOST = "http://varts.test"
 POLICY = (
@@ -101,6 +102,7 @@ def test_numbers_change_without_a_reload(site, exp):
     site.wait(5.5)
     assert "401 rewards" in site.page.inner_text("#meta")
     assert site.page.evaluate("window.here") is True
+    assert set(site.asked) == {f"{HOST}/experiments/price"}
 
 
 @pytest.mark.when_changed("src/varts/serve")
@@ -140,7 +142,7 @@ def test_a_service_that_is_gone_is_said(site, exp):
     site.page.unroute("**/*")
     site.page.route("**/*", lambda route: route.abort())
     site.wait(5.5)
-    assert "does not answer" in site.page.inner_text(".live-state")
+    assert "doesn't answer" in site.page.inner_text(".live-state")
     site.said.clear()  # the browser notes the failed request
 
 
@@ -148,18 +150,42 @@ def test_a_dialog_asks_and_can_be_cancelled(site, exp):
     site.show(page_of(exp))
     site.page.click("text=Stop…")
     dialog = site.page.locator("dialog[open]")
-    assert "Only a restart undoes it." in dialog.inner_text()
+    assert "Only a restart undoes this." in dialog.inner_text()
     dialog.locator("text=Cancel").click()
     site.page.locator("dialog").wait_for(state="detached")
     assert site.sent == []
     assert site.page.evaluate("document.activeElement.textContent") == "Stop…"
     site.page.click("text=Stop…")
-    site.page.select_option("dialog select", "12")
     site.page.fill("dialog input[name=why]", "asked by finance")
+    site.page.click("dialog button.danger")  # nothing is chosen yet, and the browser says so
+    assert site.sent == [] and site.page.locator("dialog select:invalid").count() == 1
+    site.page.select_option("dialog select", "arm:12")
     site.page.click("dialog button.danger")
     site.page.wait_for_url("**/stop")
-    wanted = {"revision": "7", "winner": "12", "why": "asked by finance"}
+    wanted = {"revision": "7", "winner": "arm:12", "why": "asked by finance"}
     assert site.sent == [("/experiments/price/stop", wanted)]
+
+
+def test_times_are_local_and_do_not_count_as_changes(browser, exp):
+    site = Site(browser, timezone_id="America/New_York", locale="en-US")
+    exp.exp.configure(stop_p_best=0.98)
+    changes = describe_changes(exp.exp.changes())
+    made, history, gain = exp
+    html = experiment.page(
+        ADMIN, made.report(), revision=7, now=NOW, history=history, gain=gain, by="time",
+        changes=[one._replace(time=NOW) for one in changes],
+    )  # fmt: skip
+    site.show(html)
+    shown = site.page.locator("#history time[data-clock]").first
+    assert shown.inner_text().replace("\u202f", " ") == "Nov 16, 2026, 7:00 AM"  # noon in UTC
+    assert shown.get_attribute("title") == "2026-11-16 12:00 UTC"
+    table = site.page.locator("#chart-p-best tbody th time").last
+    assert "Nov 16, 2026" in table.text_content()
+    site.page.evaluate("document.querySelector('#history').mark = true")
+    site.tag = '"2"'
+    site.wait(5.5)
+    assert site.page.evaluate("document.querySelector('#history').mark")  # it wasn't replaced
+    site.context.close()
 
 
 def test_escape_closes_a_dialog(site, exp):

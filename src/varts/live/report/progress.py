@@ -180,7 +180,8 @@ def first_met(
     if reach is not None:
         needed = reach[np.arange(steps), leader]
         met |= ((gap > needed) | ~rivals).all(axis=2)
-    return np.where(met.any(axis=1), met.argmax(axis=1), steps)
+    first: NDArray[np.int64] = np.where(met.any(axis=1), met.argmax(axis=1), steps)
+    return first
 
 
 def _reach(found: Report, arms: NDArray[np.int64], growth: Floats) -> Floats:
