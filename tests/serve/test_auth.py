@@ -237,9 +237,8 @@ def test_a_page_rewards_only_where_rewards_are_bounded(guarded):
     path = "/v1/experiments/free/decisions"
     (made,) = guarded.ok("POST", path, asked, token=secret, headers=here)["decisions"]
     body = {"value": 1e9, "receipt": made["receipt"]}
-    detail = guarded.refused(
-        403, "forbidden", "PUT", f"{path}/{made['id']}/reward", body, token=secret, headers=here
-    )
+    where = f"{path}/{made['id']}/reward"
+    detail = guarded.refused(422, "invalid-reward", "PUT", where, body, token=secret, headers=here)
     assert "clip" in detail
 
 

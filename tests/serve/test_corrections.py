@@ -219,7 +219,7 @@ def test_a_page_may_send_a_value_alone(serving):
     path = f"{E}/decisions/{made['id']}/reward"
     body = {"value": 1, "receipt": made["receipt"]}
     for extra in ({"metrics": {"m": 1e9}}, {"key": "again"}):
-        serving.refused(403, "forbidden", "PUT", path, {**body, **extra}, **more)
+        serving.refused(422, "invalid-reward", "PUT", path, {**body, **extra}, **more)
     assert serving.ok("PUT", path, body, **more)["status"] == "applied"
     assert json.loads(serving.ask("GET", f"{E}/log").text)["reward"] == 1
 

@@ -14,7 +14,6 @@ import varts
 from tests.serve.clients import PAGE, Serving
 from tests.serve.test_auth import log_in
 from varts.serve.auth import OPEN
-from varts.serve.background import Background
 from varts.serve.routes import ENDPOINTS, PAGES
 from varts.serve.tokens import SCOPES, new_token
 from varts.serve.web import FORMS, STATIC, handlers
@@ -43,7 +42,7 @@ def fill(store, visits=300):
 
 @pytest.fixture
 def shop(monkeypatch):
-    monkeypatch.setitem(Background.ask.__kwdefaults__, "patience", 60.0)  # on a busy machine, too
+    monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 60.0)  # whoever else is at work
     with Serving("memory://", [token for _, token in CALLERS.values()]) as made:
         made.exp = fill(made.service.store)
         made.cookie = log_in(made, made.secret)
@@ -116,7 +115,7 @@ def test_forms_are_taken_from_our_own_pages_alone(guarded, endpoint, site):
     opened = {
         "Sec-Fetch-Mode": "navigate",
         "Sec-Fetch-Dest": "document",
-    }  # such as a link in a chat
+    }  # from a chat
     status = answered(guarded, endpoint, None, **headers, **opened).status_code
     assert (status == 403) == (not let_in and endpoint.method != "GET")
 
@@ -227,7 +226,7 @@ def test_the_gain_over_the_holdout_is_drawn_with_its_band(shop):
 
 
 def test_the_page_of_an_experiment_has_the_findings_of_its_checks(shop, monkeypatch):
-    monkeypatch.setattr("varts.serve.web.handlers.commands.CHECK_SECONDS", 0.0)  # at every look
+    monkeypatch.setattr("varts.serve.background.FREE_SECONDS", 1e9)  # read again at every look
     found = shop.exp.check()
     told = [one for one in found if one.verdict != "ok"]
     page = html.unescape(see(shop, E))
@@ -271,7 +270,7 @@ def test_a_look_writes_nothing(shop):
 
 
 def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
-    monkeypatch.setitem(Background.ask.__kwdefaults__, "patience", 0.0)
+    monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 0.0)
     page = see(shop, E)
     assert "The log is being read for the curves" in page and page.count('role="img"') == 1
     until = time.monotonic() + 20
@@ -321,7 +320,7 @@ def test_a_store_that_fails_is_told_on_a_page(shop, monkeypatch):
     def fail(*arguments):
         raise varts.live.StoreError("lost the connection to postgresql://db.internal")
 
-    monkeypatch.setattr(shop.service.store, "find", fail)
+    monkeypatch.setattr(shop.service.store, "glance", fail)
     answer = shop.ask("GET", E, token=None, headers=shop.cookie)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "db.internal" not in answer.text and f'href="{E}"' in answer.text
@@ -549,8 +548,8 @@ def test_a_plan_is_made_while_one_looks_at_its_page(shop):
     assert begun.status_code == 303 and path.startswith("/plan?mean=12&")
     first = see(shop, path)
     assert "<progress" in first and 'http-equiv="refresh"' in first
-    busy = send(shop, "/plan", arms="3", horizon="30", **typed)
-    assert busy.status_code == 429 and "another plan is being made" in busy.text.lower()
+    other = send(shop, "/plan", arms="3", horizon="30", **typed).headers["location"]
+    assert "<progress" in see(shop, other) and "waiting for other work" in see(shop, other)
     page = settled(shop, path)
     assert "What to expect" in page and 'id="chart-regret"' in page
     assert "<progress" not in page

@@ -73,7 +73,9 @@ def decide_and_reward(exp, count, value=lambda made: 1.0, clock=None, gap=0):
 
 
 def test_a_stop_rule_that_is_met_and_an_experiment_that_is_stopped():
-    exp = varts.open("price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95)
+    exp = varts.open(
+        "price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95, policy="EvenSplit"
+    )
     for n in range(40):
         made = exp.decide(id=f"early-{n}")
         exp.reward(made.id, n % 7)
@@ -107,7 +109,9 @@ def test_a_violated_guardrail_by_metric_and_arm():
 
 
 def test_a_look_reports_again_only_on_what_has_changed(monkeypatch):
-    exp = varts.open("price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95)
+    exp = varts.open(
+        "price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95, policy="EvenSplit"
+    )
     other = varts.open("other", ["9", "12"], store=exp.store, seed=1)
     first = looked(exp.store)
     reported = []
@@ -420,7 +424,10 @@ def test_all_attempts_together_have_a_deadline(quick, monkeypatch, caplog):
 
 def test_looks_announcements_and_the_state_file(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
-    exp = varts.open("price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95)
+    monkeypatch.setattr(webhooks, "REFRESH_SHARE", 0.9)
+    exp = varts.open(
+        "price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95, policy="EvenSplit"
+    )
     file = tmp_path / "announced.json"
     file.write_text("[]")
 
@@ -474,7 +481,10 @@ def test_looks_announcements_and_the_state_file(tmp_path, monkeypatch, caplog):
 
 def test_a_look_that_fails_is_not_the_last(monkeypatch, caplog):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.01)
-    exp = varts.open("price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95)
+    monkeypatch.setattr(webhooks, "REFRESH_SHARE", 0.9)
+    exp = varts.open(
+        "price", ["9", "12"], store="memory://", seed=1, stop_p_best=0.95, policy="EvenSplit"
+    )
     failures = [varts.live.StoreError("lost"), ZeroDivisionError("a bug")]
 
     def fail(known, open_store, shown):

@@ -64,6 +64,11 @@ def serve_store(
     log: Annotated[str, Parameter(env_var="VARTS_LOG", metavar="json|text")] = "text",
     drain: Annotated[float, Parameter(env_var="VARTS_DRAIN", metavar="SECONDS")] = 10.0,
     demo: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    webhook: Annotated[str | None, Parameter(env_var="VARTS_WEBHOOK", metavar="URL")] = None,
+    webhook_secret_file: Annotated[
+        FilePath | None, Parameter(env_var="VARTS_WEBHOOK_SECRET_FILE")
+    ] = None,
+    webhook_state: Annotated[FilePath | None, Parameter(env_var="VARTS_WEBHOOK_STATE")] = None,
 ) -> None:
     """Serve the experiments of a store over HTTP: decide, reward, report, and pages to watch.
 
@@ -101,6 +106,14 @@ def serve_store(
     demo
         Show a shop whose experiments learn while you watch, with simulated visitors; in a store
         that is gone afterwards, unless --store names one, which must have no experiments.
+    webhook
+        An https URL that gets a POST when a stop rule is met, a guardrail is violated or rewards
+        stop arriving.
+    webhook_secret_file
+        A file whose only line is the secret that signs these requests.
+    webhook_state
+        A file that keeps what was announced. Without it, what already holds when the service starts
+        isn't announced.
     """
     try:
         from varts.serve import server
@@ -125,6 +138,9 @@ def serve_store(
                 log=log,
                 drain=drain,
                 demo=demo,
+                webhook=webhook,
+                webhook_secret_file=webhook_secret_file,
+                webhook_state=webhook_state,
             )
         )
 

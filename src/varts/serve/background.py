@@ -534,7 +534,7 @@ class Background:
         moment: Moment,
         read: Callable[[Experiment], Any],
         *,
-        patience: float = PATIENCE_SECONDS,
+        patience: float | None = None,
         max_age: float | None = None,
     ) -> Answer | None:
         """Return the latest answer to a question about an experiment's log.
@@ -547,14 +547,15 @@ class Background:
             key: The experiment's name, and what is asked.
             moment: Where the experiment is now.
             read: What to do with the experiment: a function that another process can import.
-            patience: How many seconds the work may have taken until this returns without it. If it
-                took longer the last time, this doesn't wait at all.
+            patience: How many seconds the work may have taken until this returns without it; by
+                default a page's. If it took longer the last time, this doesn't wait at all.
             max_age: After how many seconds the answer is made again although nothing was written;
                 for answers that depend on the time.
 
         Raises:
             Problem: Too much work about this experiment is waiting, or the service is ending.
         """
+        patience = PATIENCE_SECONDS if patience is None else patience
         while True:
             found: Answer | None = self.cache.get(key)
             if found is not None and self._is_fresh(found, moment, max_age):
@@ -689,8 +690,10 @@ class Background:
     async def _run(self, work: Work, owner: Owner, begin: Callable[[], None]) -> tuple[Any, int]:
         """Wait for this owner's other work and for a free place, then run a call there."""
         owner.waiting += 1
+        work.stage = "waiting for other work"
         try:
             async with owner.lock, self._thread if work.here else self._processes:
+                work.stage = None
                 begin()
                 return await _in_thread(partial(self._perform, work))
         finally:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from varts._intervals import CONFIDENCE
 from varts._validation import abbreviate
-from varts.live import Experiment
+from varts.live import Differs, Experiment
 from varts.live.experiment import Note as ChangeNote
 from varts.live.experiment import open_experiment
 from varts.serve.auth import Actor
@@ -72,19 +72,14 @@ async def create(
         raise Problem("forbidden", f"the token {actor.name} is not for the experiment {name!r}")
     exists = await service.read(service.store.has, name)
     if exists and must_be_new:
-        raise Problem("differs", f"the experiment {name!r} exists already; choose another name")
+        raise Differs(f"name must be a new one, got that of the experiment {name!r}")
     given = dict(options) if exists else {"hash_units": True, **options}
 
     def open_it() -> None:
         with refusing():
             open_experiment(name, arms, store=service.store, **given)
 
-    try:
-        await service.write(open_it)
-    except Problem as problem:
-        if exists:
-            raise Problem("differs", problem.detail) from None
-        raise
+    await service.write(open_it)
     if not exists:
         log_change(actor, "create", name)
     return not exists

@@ -11,10 +11,12 @@ import msgspec
 from varts.live.errors import (
     Changed,
     DecisionConflict,
+    Differs,
     ExperimentStopped,
     ExpiredDecision,
     InvalidReward,
     LiveError,
+    Refused,
     RewardConflict,
     StoreError,
     UnknownArm,
@@ -76,7 +78,8 @@ ERRORS: dict[type[Exception], str] = {
     Changed: "changed",
     ExperimentStopped: "stopped",
     StoreError: "store",
-    LiveError: "refused",
+    Refused: "refused",
+    Differs: "differs",
 }
 
 # The text of these errors is for the log only: it names hosts, files or code.

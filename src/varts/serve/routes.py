@@ -108,7 +108,7 @@ ENDPOINTS = (
         handler=decisions.decide_one,
         answers={200: schemas.DecisionMade},
         body=schemas.DecisionAsked,
-        problems=("stopped", "refused"),
+        problems=("stopped", "refused", "decision-conflict"),
     ),
     Endpoint(
         method="PUT",
@@ -233,8 +233,16 @@ ENDPOINTS = (
         handler=decisions.decide_several,
         answers={200: schemas.DecisionsMade},
         body=schemas.DecisionsAsked,
-        problems=("stopped", "refused"),
+        problems=("stopped", "refused", "decision-conflict"),
         public=True,
+    ),
+    Endpoint(
+        method="POST",
+        path=E + "/fallbacks",
+        scope="decide",
+        handler=decisions.record_fallbacks,
+        answers={200: schemas.FallbackResults},
+        body=schemas.FallbacksSent,
     ),
     Endpoint(
         method="PATCH",

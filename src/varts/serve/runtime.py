@@ -162,7 +162,8 @@ ENDING_SECONDS = 1.0  # for batches under way when the service ends: nobody wait
 
 T = TypeVar("T")
 Asked = tuple[str, str | None, Mapping[str, Any] | None]  # id, unit, context
-Sent = tuple[str, float, Mapping[str, float | None], str | None]  # id, reward, metrics, key
+# An id, a reward, metrics, a key, and whether anybody could have sent it.
+Sent = tuple[str, float, Mapping[str, float | None], str | None, bool]
 
 
 class Running:
@@ -221,7 +222,8 @@ class Running:
         return found
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
-        return self.ask(lambda experiment: experiment.reward_each(sent))
+        rewards, public = [one[:4] for one in sent], [one[4] for one in sent]
+        return self.ask(lambda experiment: experiment.reward_each(rewards, public))
 
     def _doubt(self) -> None:
         """Open the experiment again, but not with every bad request: somebody may have deleted it

@@ -61,6 +61,34 @@ class DecisionsAsked(Body):
     decisions: Annotated[list[DecisionListed], Meta(min_length=1, max_length=MOST_ITEMS)]
 
 
+class FallbackSent(Body):
+    """A decision that a client made without the service."""
+
+    id: Text
+    arm: Text
+    unit: Text | None = None
+
+
+class FallbacksSent(Body):
+    """Several decisions that a client made without the service."""
+
+    decisions: Annotated[list[FallbackSent], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class FallbackResult(Answer):
+    """What became of one of them."""
+
+    id: str
+    status: Literal["recorded", "duplicate", "conflict", "invalid"]
+    detail: str | UnsetType = UNSET
+
+
+class FallbackResults(Answer):
+    """What became of them, in their order."""
+
+    results: list[FallbackResult]
+
+
 class DecisionMade(Answer):
     """A decision; the receipt is for public tokens, who cannot reward without."""
 
@@ -160,15 +188,17 @@ class RewardResults(Answer):
 # ------------------------------------------------------------------------------ experiments
 
 _hints = typing.get_type_hints(GivenOptions)
-# As JSON has them. A prior is numbers or words, never a path; a policy's options are plain values.
+# As JSON has them. A prior is numbers or words, never a path; a policy's options are plain values;
+# a duration is a number of seconds or text such as "24h".
 _hints |= {
+    "window": float | str | None,
+    "skew": float | str,
+    "block": float | str | None,
     "policy": str | dict[str, str | bool | float],
     "prior": dict[str, Any] | None,
     "clip": tuple[float, float] | None,
     "features": dict[str, Any] | None,
     "adjust": dict[str, Any] | None,
-    **dict.fromkeys(("window", "block"), float | str | None),
-    "skew": float | str,
 }
 _options = [(name, hint | UnsetType, UNSET) for name, hint in _hints.items()]
 

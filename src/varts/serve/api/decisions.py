@@ -24,6 +24,9 @@ from varts.serve.schemas import (
     DecisionMade,
     DecisionsAsked,
     DecisionsMade,
+    FallbackResult,
+    FallbackResults,
+    FallbacksSent,
     RewardAmended,
     RewardResult,
     RewardResults,
@@ -56,6 +59,8 @@ async def decide_several(request: Request) -> Response:
     fresh = iter(new_ids(process_clock(), len(asked)))
     wanted = [(next(fresh) if one.id is None else one.id, one.unit, one.context) for one in asked]
     running = await request.app.state.service.running(request.path_params["name"])
+    if request.state.actor.is_public:
+        _check_features(running)
     running.check_contexts([one.context for one in asked])
     return JSONResponse(DecisionsMade(decisions=await _decide(request, wanted)))
 
@@ -74,8 +79,6 @@ async def _decide(request: Request, asked: Sequence[Asked]) -> list[DecisionMade
     actor: Actor = request.state.actor
     name = request.path_params["name"]
     running = await service.running(name)
-    if actor.is_public:
-        _check_features(running)
     outcomes = await running.deciding.submit(asked)
     made = [one for one in outcomes if isinstance(one, Decision)]
     running.decided.inc(len(made))
@@ -108,6 +111,26 @@ def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -
     return Problem(problem.slug, f"{detail}; decisions made: {made} of {len(asked)}")
 
 
+async def record_fallbacks(request: Request) -> Response:
+    """Log decisions that a client made by itself; they and their rewards count nowhere."""
+    service: Service = request.app.state.service
+    body: FallbacksSent = request.state.body
+    request.app.state.auth.spend(request, len(body.decisions))
+    items = [(one.id, one.arm, one.unit) for one in body.decisions]
+    name = request.path_params["name"]
+    outcomes = await service.change(name, lambda one: one.record_fallbacks(items))
+    results = [_fallback(id, outcome) for (id, _, _), outcome in zip(items, outcomes, strict=True)]
+    return JSONResponse(FallbackResults(results=results))
+
+
+def _fallback(id: str, outcome: str | Exception) -> FallbackResult:
+    if isinstance(outcome, Exception):
+        problem = problem_of_item(outcome)
+        status: Any = "conflict" if problem.kind.outcome == "conflict" else "invalid"
+        return FallbackResult(id=id, status=status, detail=problem.detail)
+    return FallbackResult(id=id, status=outcome)  # type: ignore[arg-type]
+
+
 async def show_decision(request: Request) -> Response:
     """Show a decision, and what has become of it."""
     service: Service = request.app.state.service
@@ -125,9 +148,11 @@ async def reward_one(request: Request) -> Response:
     name, id = request.path_params["name"], request.path_params["id"]
     body: RewardSent = request.state.body
     running = await service.running(name)
-    if request.state.actor.is_public:
-        _check_receipt(request.state.actor, name, id, body, running)
-    (outcome,) = await running.rewarding.submit([(id, body.value, body.metrics, body.key)])
+    token, public = request.state.actor.token, request.state.actor.is_public
+    if public and not token.gave(body.receipt, name, id):
+        raise Problem("forbidden", "a public token needs the receipt of the decision")
+    sent = (id, body.value, body.metrics, body.key, public)
+    (outcome,) = await running.rewarding.submit([sent])
     result = _result(service, name, id, outcome)
     if isinstance(outcome, Exception):
         raise problem_of_item(outcome)
@@ -140,7 +165,7 @@ async def reward_several(request: Request) -> Response:
     name = request.path_params["name"]
     body: RewardsSent = request.state.body
     request.app.state.auth.spend(request, len(body.rewards))
-    sent = [(one.id, one.value, one.metrics, one.key) for one in body.rewards]
+    sent = [(one.id, one.value, one.metrics, one.key, False) for one in body.rewards]
     running = await service.running(name)
     outcomes = await running.rewarding.submit(sent)
     pairs = zip(sent, outcomes, strict=True)
@@ -178,13 +203,3 @@ def _result(service: Service, name: str, id: str, outcome: bool | Exception) -> 
         status = "applied" if outcome else "duplicate"
     service.metrics.rewards.labels(name, status).inc()
     return RewardResult(id=id, status=status, **more)  # type: ignore[arg-type]
-
-
-def _check_receipt(actor: Actor, name: str, id: str, body: RewardSent, running: Running) -> None:
-    """A web page may reward only its own decisions, within bounds that the experiment has set."""
-    if body.metrics or body.key is not None:  # which nothing bounds
-        raise Problem("forbidden", "a public token may send only a value")
-    if actor.token is None or not actor.token.gave(body.receipt, name, id):
-        raise Problem("forbidden", "a public token needs the receipt of the decision")
-    if running.experiment.options.clip is None:
-        raise Problem("forbidden", "a public token may reward only where the option clip is set")

@@ -50,7 +50,7 @@ from varts.serve.runtime import Service
 from varts.serve.schemas import MOST_ARMS
 from varts.serve.web import STATIC, experiment, listing, plan, what_if
 from varts.serve.web.charts.timeseries import Band, moment_text
-from varts.serve.web.experiment import describe_changes
+from varts.serve.web.experiment import AXES, describe_changes
 from varts.serve.web.forms import (
     FORMS,
     Sent,
@@ -243,9 +243,7 @@ def _row(name: str, state: State, activity: Activity) -> Listed:
 
 async def show_experiment(request: Request) -> Response:
     """What an experiment has learnt, how it got there, and what can be changed."""
-    with refusing():
-        by = choice("by", request.state.query.get("by", "rewards"), experiment.AXES)
-    return await _show(request, by)
+    return await _show(request, request.state.query.get("by", "rewards"))
 
 
 async def _show(
@@ -258,6 +256,8 @@ async def _show(
     """The page of an experiment; after a refused form, with why, and with what had been typed."""
     service: Service = request.app.state.service
     viewer = viewer_of(request)
+    with refusing():
+        choice("by", by, AXES)
     made = (await service.running(request.path_params["name"])).experiment
     name, background = made.name, service.background
     seen = await service.read(background.look, name)
@@ -375,7 +375,7 @@ async def create_experiment(request: Request) -> Response:
         await commands.create(service, actor, new.name, new.arms, new.options, must_be_new=True)
     except (Problem, LiveError) as error:
         problem = refusal_of(error)
-        return show(plan.create_page(viewer_of(request), sent, problem.detail), problem.kind.status)
+        return show(plan.create_page(viewer_of(request), sent, problem.detail), 422)
     return see(experiment_path(new.name))
 
 
@@ -440,8 +440,9 @@ def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
             await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
         except (Problem, LiveError) as error:
             problem, kept = refusal_of(error), sent if form == "configure" else None
-            said = FIRST if problem.slug == "changed" else problem.detail
-            return await _show(request, "rewards", problem.kind.status, said, kept)
+            if problem.slug == "changed":
+                return await _show(request, status=412, error=FIRST)
+            return await _show(request, status=422, error=problem.detail, sent=kept)
         return see(experiment_path(name))
 
     return change
