@@ -403,6 +403,12 @@ async def _configure(
     await commands.configure(service, actor, name, options, **note)
 
 
+async def _stop(service: Service, actor: Actor, name: str, sent: Sent, note: commands.Note) -> None:
+    with refusing():
+        winner = read_winner(sent)
+    await commands.stop(service, actor, name, winner, **note)
+
+
 CHANGES: dict[str, Command] = {
     "pause": lambda service, actor, name, sent, note: commands.pause_arm(
         service, actor, name, read_arm(sent), **note
@@ -414,9 +420,7 @@ CHANGES: dict[str, Command] = {
         service, actor, name, read_text(sent, "arm"), **note
     ),
     "configure": _configure,
-    "stop": lambda service, actor, name, sent, note: commands.stop(
-        service, actor, name, read_winner(sent), **note
-    ),
+    "stop": _stop,
     "restart": lambda service, actor, name, sent, note: commands.restart(
         service, actor, name, **note
     ),
