@@ -351,7 +351,11 @@ def _rules(found: Report) -> list[Fact]:
         elif rule.option == "stop_error":
             target = f"1, with an error of {percentage(found.error)}"
         if rule.now is not None:
-            now = percentage(rule.now) if rule.option == "stop_p_best" else f"{rule.now:.3g}"
+            now = f"{rule.now:.3g}"
+            if rule.option == "stop_p_best":
+                now = percentage(rule.now)
+                if not rule.met and now == percentage(rule.target):
+                    now = f"just below {now}"
         out.append(Fact(names[rule.option], now, f"stop rule: {target}"))
     return out
 

@@ -267,7 +267,7 @@ async def _show(
             (name, "check"), seen.moment, commands.read_checks, max_age=commands.CHECK_SECONDS
         ),
     )
-    now, created = datetime.now(UTC), seen.moment.created
+    now, created = datetime.now(UTC), seen.changes[0].time
     as_of = describe_answer(history, seen.moment)
     tested = None if checked is None else checked.time
     age = ago(created, now)
