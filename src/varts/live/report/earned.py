@@ -1,4 +1,4 @@
-"""What the arms have earned: sums of rewards, and how many rewards aren't 0.
+"""The earnings of the arms: sums of rewards, and the share of rewards that aren't 0.
 
 These numbers describe what happened. They aren't corrected for anything, so compare arms by their
 estimates: an arm with more traffic has a larger sum, and one that was played on better days has a

@@ -4,7 +4,7 @@ The forecast plays the rest of the experiment many times on paper. Each time it 
 from what the report believes, lets the estimates wander towards them as rewards arrive, and notes
 when a rule is first met. Its range therefore contains both what is unknown about the arms and the
 luck of the rewards to come. It treats beliefs as Gaussian and shares of the traffic as constant, so
-the forecast is rough. With too little data there is none, and a few words say why.
+the forecast is rough. With too little data there is no forecast, but a reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of one experiment: what it has learnt, how it got there, and what can be changed."""
+"""The page of one experiment: its results, how they came about, and the forms that change it."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# --------------------------------------------------------------------------------- changes in words
+# --------------------------------------------------------------------------------- changes
 
 RECONFIGURES = (CONFIGURE, ADD_ARM, PAUSE, RESUME, STOP, RESTART)
 
 
 class Change(NamedTuple):
-    """A change: when, who, what in words, and why; blank where nobody said."""
+    """A change as text: when, who, what and why; blank where nobody said."""
 
     time: datetime
     by: str
@@ -78,7 +78,7 @@ class Change(NamedTuple):
 
 
 def describe_changes(records: Iterable[ChangeRecord]) -> list[Change]:
-    """The changes of an experiment in words, the last one first.
+    """Describe the changes of an experiment, the last one first.
 
     Args:
         records: What `Experiment.changes` returns, from the creation on.
@@ -181,7 +181,7 @@ def page(
     """The page of an experiment.
 
     Args:
-        viewer: Who asks; the buttons are for admins.
+        viewer: The person who is looking; only admins get buttons.
         found: The report.
         revision: The revision of the configuration; every form sends it along.
         now: The time.
@@ -191,8 +191,8 @@ def page(
         as_of: Which log the history is from, in a sentence; None if from the latest.
         gain: The gain over the holdout at each checkpoint of the history; None if it isn't known.
         changes: Changes of the configuration, the last one first.
-        checks: What the checks of rewards and decisions found, if they were made.
-        by: What the horizontal axes show: "rewards" or "time".
+        checks: The checks of rewards and decisions, if they were made.
+        by: The horizontal axes: "rewards" or "time".
         error: Why a change was refused, in a sentence.
         sent: The fields of the options as they were sent, if they were refused.
     """
@@ -489,7 +489,7 @@ def _by_context(found: Report) -> list[Table]:
 
 
 def _worth(found: Report) -> list[str]:
-    """What context is worth, in sentences."""
+    """Sentences about the worth of context."""
     if found.context is None:
         return [f"{text.NOT_ENOUGH} to say which arm is best for whom"]
     return [*text.sentences(found.context), text.by_chance(found.context)]

@@ -193,7 +193,7 @@ FORMS = {
 
 
 class NewExperiment(NamedTuple):
-    """What the form "create" asks for; the arguments of `varts.open`."""
+    """The experiment that the form "create" asks for: the arguments of `varts.open`."""
 
     name: str
     arms: list[str]
@@ -248,7 +248,7 @@ def read_options(sent: Sent, form: str) -> dict[str, Any]:
 
 
 def read_words(sent: Sent) -> NormalGamma:
-    """A prior in words.
+    """Read a prior from the four numbers that describe it.
 
     >>> read_words({"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"})
     NormalGamma(mu=12.0, kappa=16.0, alpha=11.0, beta=640.0)
@@ -264,7 +264,7 @@ def read_words(sent: Sent) -> NormalGamma:
 
 
 def read_new(sent: Sent) -> NewExperiment:
-    """What to create."""
+    """Read the form "create"."""
     knowledge = choice("knowledge", sent.get("knowledge", "nothing"), KNOWLEDGE)
     options = {"goal": sent.get("goal", "max"), **read_options(sent, "create")}
     prior: Prior | None = None
@@ -327,7 +327,7 @@ def _is_live(label: str) -> bool:
 
 
 def read_plan(sent: Sent) -> dict[str, Any]:
-    """The arguments of `varts.plan`; a form that asks for no horizon gets the usual one."""
+    """Read the arguments of `varts.plan`; a form without a horizon gets the usual one."""
     typed = sent.get("horizon", USUAL_HORIZON).strip()
     try:
         horizon = integer("horizon", float(typed.replace(",", "")), at_least=1)
@@ -339,7 +339,7 @@ def read_plan(sent: Sent) -> dict[str, Any]:
 
 
 def count_arms(sent: Sent) -> int:
-    """How many arms a plan is for: a number, or as many as there are names.
+    """The number of arms of a plan: as typed, or the number of names.
 
     >>> count_arms({"arms": "9\\n12\\n15"}), count_arms({"arms": "10"})
     (3, 10)
@@ -349,7 +349,7 @@ def count_arms(sent: Sent) -> int:
 
 
 def read_target(sent: Sent, field: str) -> Target | None:
-    """A way of deciding, for `Experiment.evaluate`; None if the field is blank.
+    """Read a target policy for `Experiment.evaluate`; None if the field is blank.
 
     >>> read_target({"play": "arm:12"}, "play")
     {'12': 1.0}
@@ -397,7 +397,7 @@ def _typed(value: Any) -> str:
 
 
 def _typed_side(value: Any) -> str:
-    """What follows the name of a metric: the limit of its guardrail, or the number that counts."""
+    """The text after the name of a metric: the limit of its guardrail, or the number that counts."""
     if isinstance(value, list):
         side, limit = value
         return f"{GUARD_SIGNS[side]}{_typed(limit)}"

@@ -86,11 +86,11 @@ def page(
     """The list of experiments.
 
     Args:
-        viewer: Who asks.
+        viewer: The person who is looking.
         experiments: The experiments that they may see.
         now: The time, in the zone of `last_reward`.
         more: Whether there are others after these.
-        query: What they searched for.
+        query: The words they searched for.
     """
     return render(
         "listing.html", viewer=viewer, experiments=experiments, now=now, more=more, query=query

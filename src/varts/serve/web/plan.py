@@ -24,8 +24,8 @@ def create_page(viewer: Actor, sent: Sent | None = None, error: str | None = Non
     """The form for a new experiment.
 
     Args:
-        viewer: Who asks.
-        sent: What was typed, if it was refused, or if another page has begun it.
+        viewer: The person who is looking.
+        sent: The fields as typed, if they were refused or come from another page.
         error: Why it was refused, in a sentence.
     """
     typed = NEW if sent is None else sent
@@ -40,7 +40,7 @@ def create_page(viewer: Actor, sent: Sent | None = None, error: str | None = Non
 
 
 def prior_svg(sent: Sent) -> str:
-    """The picture of a prior in words, for GET /prior.svg; its title is the sentence.
+    """Draw a prior for GET /prior.svg. The title of the picture is the sentence below it.
 
     Args:
         sent: The fields mean, mean_sd, reward_sd and worth.
@@ -73,11 +73,11 @@ def page(
     """The form of a plan, and the plan if there is one.
 
     Args:
-        viewer: Who asks.
-        sent: What was typed.
+        viewer: The person who is looking.
+        sent: The fields as typed.
         error: Why it was refused, in a sentence.
-        done: How much of what is being done is done, from 0 to 1, while the plan is made.
-        stage: What that is.
+        done: The progress of the current stage, from 0 to 1, while the plan is made.
+        stage: The current stage.
         found: The plan.
     """
     from varts.planning.text import plan_headline, plan_sections

@@ -45,7 +45,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What is put into a page: text that nobody has declared safe shows its control characters."""
+    """Show the control characters of text that nobody has declared safe."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -230,12 +230,12 @@ def login_page(next_path: str = "/", error: str | None = None) -> str:
 
 
 def refusal_page(viewer: Actor | None, title: str, sentence: str, back: str = "/") -> str:
-    """Say what is wrong, and where to go on.
+    """Explain a refusal, with a link to go on.
 
     Args:
-        viewer: Who asks; None if that is not known.
+        viewer: The person who is looking; None if unknown.
         title: In a few words, such as "Somebody was first".
-        sentence: What happened, and what to do.
+        sentence: An explanation, and advice.
         back: The path of the page to go on from.
     """
     return render("refusal.html", viewer=viewer, title=title, said=sentence, back=back)

@@ -47,7 +47,7 @@ class Hill(NamedTuple):
     belief: Belief
     column: int
     level: float  # of the interval below it
-    hint: str  # what the pointer is told
+    hint: str  # the tooltip
 
     def interval(self) -> tuple[float, float]:
         """The ends of its interval."""
@@ -83,7 +83,7 @@ def draw_hills(key: str, title: str, axis: str, hills: Sequence[Hill]) -> str:
 
 def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float, height: float) -> list[str]:
     grid = np.linspace(x.low, x.high, POINTS)
-    # What lies between two points of the grid would be missed: put some where the hill is.
+    # A narrow hill could fall between two points of the grid: add points where the hill is.
     own = np.linspace(ends[0], ends[1], POINTS // 2)
     grid = np.unique(np.concatenate([grid, own]))
     shape = _shape(hill.belief.density(grid)[:, hill.column])
@@ -110,14 +110,14 @@ def density_chart(
     level: float,
     unknown: Sequence[str] = (),
 ) -> Chart:
-    """What each arm earns: where its mean may lie, given its rewards.
+    """Draw where each arm's mean may lie, given its rewards.
 
     Args:
-        arms: The arms that something is known of.
-        belief: What is known of their means.
-        colours: The classes of those to draw.
-        level: Of the intervals.
-        unknown: The arms of which too little is known.
+        arms: The arms with enough rewards.
+        belief: The belief about their means.
+        colours: The classes of the arms to draw.
+        level: The level of the intervals.
+        unknown: The arms with too few rewards.
     """
     key, title = "means", "What each arm earns"
     if belief is None:
@@ -165,7 +165,7 @@ MEANS, REWARDS = 0.8, 0.9  # of the arms, and of the single rewards, that the se
 
 
 def prior_chart(prior: NormalGamma) -> Chart:
-    """What a prior that all arms share says of an arm's mean and of a single reward.
+    """Draw an arm's mean and a single reward as a prior expects them.
 
     >>> prior = NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20)
     >>> print(prior_chart(prior).sentence)

@@ -1,4 +1,4 @@
-"""What every chart is made of: scales and ticks, SVG as text, and the chart with its numbers.
+"""The parts of every chart: scales and ticks, SVG as text, and the chart with its numbers.
 
 Colours, lines and fonts are classes of style.css. Nothing here has a style of its own, so that a
 strict content security policy holds, and light and dark are one block of variables.
@@ -20,7 +20,7 @@ from varts._validation import Floats
 
 # --------------------------------------------------------------------------------- scales and ticks
 
-TICKS = 5  # about so many on an axis
+TICKS = 5  # roughly, on an axis
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 TIME_STEPS = (
     *(1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
@@ -94,7 +94,7 @@ def number_ticks(low: float, high: float, count: int = TICKS) -> list[Tick]:
 
 
 def number_label(x: float, step: float) -> str:
-    """A number with the digits that tell it from its neighbour.
+    """A number with enough digits to differ from its neighbour.
 
     >>> number_label(0.30000000000000004, 0.1), number_label(2e-9, 1e-9)
     ('0.3', '2e-09')
@@ -125,7 +125,7 @@ def time_ticks(low: float, high: float, count: int = 4) -> list[Tick]:
 
 
 def time_label(x: float, step: float) -> str:
-    """A time with the parts that tell it from its neighbour."""
+    """A time with enough parts to differ from its neighbour."""
     moment = datetime.fromtimestamp(x, UTC)
     if step < MINUTE:
         return f"{moment:%H:%M:%S}"
@@ -144,7 +144,7 @@ def day(moment: datetime) -> str:
 
 
 def spread_over(count: int, most: int) -> list[int]:
-    """Indices of at most so many of `count` things, first and last among them.
+    """Indices of at most `most` of `count` things, including the first and the last.
 
     >>> spread_over(5, 12), spread_over(100, 4)
     ([0, 1, 2, 3, 4], [0, 33, 66, 99])
@@ -223,7 +223,7 @@ def points(x: Scale, y: Scale, across: Floats, up: Floats) -> list[tuple[float, 
 
 
 def area(top: list[tuple[float, float]], bottom: list[tuple[float, float]], class_: str) -> str:
-    """What lies between two lines."""
+    """The area between two lines."""
     return path([*top, *reversed(bottom)], class_, closed=True)
 
 
@@ -275,7 +275,7 @@ def left_axis(y: Scale, ticks: Sequence[Tick], x: Scale) -> list[str]:
 
 
 def hover_strips(x: Scale, places: Sequence[float], texts: Sequence[str]) -> list[str]:
-    """Invisible strips that tell the values under the pointer."""
+    """Invisible strips whose tooltips have the values under the pointer."""
     ends = [x.start, *((x(a) + x(b)) / 2 for a, b in pairwise(places)), x.end]
     return [
         element(
@@ -293,7 +293,7 @@ def hover_strips(x: Scale, places: Sequence[float], texts: Sequence[str]) -> lis
 
 # ------------------------------------------------------------------------------------------- charts
 
-COLOURS = 8  # classes arm-0 to arm-7 of style.css; more cannot be told apart
+COLOURS = 8  # classes arm-0 to arm-7 of style.css; more are hard to distinguish
 OTHERS = "arm-others"
 
 

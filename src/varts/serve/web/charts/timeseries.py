@@ -38,7 +38,7 @@ from varts.serve.web.charts.svg import (
     upward,
 )
 
-STRIPS = 60  # places at which the pointer is told the values
+STRIPS = 60  # places with a tooltip
 ROWS = 12  # of the table below a chart
 
 
@@ -49,7 +49,7 @@ class Course:
     Args:
         rewards: Their number at each checkpoint.
         times: Seconds since 1970, UTC.
-        by: What the horizontal axis shows: "rewards" or "time".
+        by: The horizontal axis: "rewards" or "time".
     """
 
     rewards: Floats
@@ -74,7 +74,7 @@ class Course:
         return x, bottom_axis(x, time_ticks(x.low, x.high), "time, UTC")
 
     def name(self, i: int) -> str:
-        """A checkpoint, in words."""
+        """The name of a checkpoint."""
         if self.by == "rewards":
             return f"{self.rewards[i]:,.0f} rewards"
         return f"{moment_text(datetime.fromtimestamp(float(self.times[i]), UTC))} UTC"
@@ -123,12 +123,12 @@ def p_best_chart(
     colours: Mapping[str, str],
     enough: float | None = None,
 ) -> Chart:
-    """Each arm's chance of being the best, as it was at every checkpoint.
+    """Draw each arm's P(best) at every checkpoint.
 
     Args:
         course: The checkpoints.
-        p_best: The chances by arm, NaN where they were not known.
-        colours: The classes of those to draw.
+        p_best: The probabilities by arm, NaN where they are unknown.
+        colours: The classes of the arms to draw.
         enough: The P(best) of the stop rule, if there is one.
     """
     key, title = "p-best", "Chance of being best"
@@ -164,12 +164,12 @@ def p_best_chart(
 
 
 def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[str, str]) -> Chart:
-    """Each arm's part of the decisions between checkpoints, stacked.
+    """Draw each arm's share of the decisions between checkpoints, stacked.
 
     Args:
         course: The checkpoints.
-        share: The parts by arm, which add up to 1; NaN if there were no decisions, or no such arm.
-        colours: The classes of those drawn apart; the others are drawn as one.
+        share: The shares by arm, which add up to 1; NaN without decisions, or without the arm.
+        colours: The classes of the arms to draw; the others are drawn as one.
     """
     key, title = "traffic", "Who gets the traffic"
     if not course.drawable:
@@ -212,14 +212,14 @@ def gain_chart(
     level: float = 0.95,
     sentence: str | None = None,
 ) -> Chart:
-    """What choosing has brought, compared with the even split of the holdout.
+    """Draw the gain from learning, compared with the even split of the holdout.
 
     Args:
         course: The checkpoints.
-        gain: In rewards, all together; None if it is not known.
+        gain: The total gain, in rewards; None if unknown.
         goal: "max" or "min": for the latter a gain is a saving.
-        level: Of the band.
-        sentence: What to say of the gain as it is now; by default what the band ends with.
+        level: The level of the band.
+        sentence: A sentence about the gain now; by default the last value of the band.
     """
     key, title = "gain", "Gain over the holdout"
     word = "gained" if goal == "max" else "saved"
@@ -274,7 +274,7 @@ CEILING = 4.0  # times the first policy's regret: curves above it leave the pict
 
 
 def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
-    """What each policy loses while it learns, the main one first.
+    """Draw the regret of each policy, the main one first.
 
     Args:
         rounds: Where the curves are known.
