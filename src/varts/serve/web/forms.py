@@ -397,7 +397,7 @@ def _typed(value: Any) -> str:
 
 
 def _typed_side(value: Any) -> str:
-    """The text after the name of a metric: the limit of its guardrail, or the number that counts."""
+    """The text after the name of a metric: its guardrail, or the number that counts."""
     if isinstance(value, list):
         side, limit = value
         return f"{GUARD_SIGNS[side]}{_typed(limit)}"
