@@ -28,8 +28,9 @@ import varts
 from benchmarks import live, report
 from benchmarks.load import BATCH, REFUSED
 from benchmarks.timing import in_turns, ratio
+from varts.serve.auth import Actor
 from varts.serve.tokens import new_token
-from varts.serve.web import Viewer, experiment
+from varts.serve.web import experiment
 from varts.serve.web.experiment import describe_changes
 
 HERE = Path(__file__).parent
@@ -194,7 +195,7 @@ def measure_reports(new, visits):
 def draw(exp):
     """The page of an experiment, with everything on it."""
     experiment.page(
-        Viewer("bench", frozenset({"read"})),
+        Actor("bench", frozenset({"read"})),
         exp.report(),
         revision=exp.revision,
         now=datetime.now(UTC),

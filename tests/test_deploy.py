@@ -17,10 +17,11 @@ import cyclopts
 import pytest
 import yaml
 
+from tests.serve.clients import Serving
 from tests.serve.processes import serve
 from varts.cli.serve import serve as command
 from varts.live.store.postgres import MOST_CONNECTIONS
-from varts.serve import runtime, server
+from varts.serve import app, background, server, telemetry
 from varts.serve.settings import Settings
 from varts.serve.telemetry import Metrics
 from varts.serve.tokens import new_token
@@ -56,8 +57,29 @@ def test_a_flag_that_is_not_there_is_noticed(settings_of):
 
 def test_the_page_knows_how_many_connections_there_can_be():
     """The store has a pool, and every process that reads a long log has a connection of its own."""
-    most = MOST_CONNECTIONS + runtime.SCANNERS
+    most = MOST_CONNECTIONS + background.WORKERS
     assert f"5 when idle, {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
+
+
+def test_the_page_has_every_limit_with_its_default():
+    page = (ROOT / "docs" / "deploying.md").read_text()
+    rows = re.findall(r"(?m)^\| (.+) \|(.*)\| (.+) \|$", page.split("## Limits")[1])
+    shown = {flag.strip(" `"): default for _, flag, default in rows if "--" in flag}
+    units = {"timeout": " s", "drain": " s", "bytes": " bytes"}
+    for flag, default in shown.items():
+        name = flag.removeprefix("--").replace("-", "_")
+        unit = units.get(name.rpartition("_")[2], "")
+        assert default == f"{getattr(DEFAULT, name):,g}{unit}"
+    limits = {name for name in vars(DEFAULT) if name.startswith("max_") or "timeout" in name}
+    assert {f"--{name.replace('_', '-')}" for name in limits} < set(shown)
+    others = {what: default for what, flag, default in rows if not flag.strip()}
+    assert others["number of headers"] == f"{server.MOST_HEADERS}"
+    assert others["time for the body of a request"] == f"{app.BODY_SECONDS:g} s"
+    assert others["size of the body"] == f"{app.LARGEST_BODY:,} bytes"
+    window = f"in {telemetry.WINDOW_SECONDS:g} s"
+    assert f"{telemetry.MOST_LINES} {window}" in others.values()
+    assert f"{telemetry.MOST_REQUESTS:,} {window}" in others.values()
+    assert f"keeps {server.RESERVED_FILES} for the store" in page
 
 
 # ------------------------------------------------------------------------------ Docker
@@ -175,6 +197,36 @@ def test_compose_starts_a_service_that_would_start(compose, settings_of):
     assert Path(told.token_file).name in ours["secrets"]
 
 
+def test_nothing_in_the_containers_grows_without_a_limit(compose):
+    """An unlimited tmpfs takes all memory, and an unlimited log the whole disk."""
+    for one in compose["services"].values():
+        assert set(one["logging"]["options"]) == {"max-size", "max-file"}
+    ours = compose["services"]["varts"]
+    assert ours["read_only"] and all(":size=" in place for place in ours["tmpfs"])
+    files = ours["ulimits"]["nofile"]["hard"]
+    assert files - server.RESERVED_FILES >= DEFAULT.max_connections
+
+
+def test_the_proxy_closes_idle_connections_before_the_service_does():
+    text = (DEPLOY / "Caddyfile").read_text()
+    assert seconds(re.search(r"keepalive (\w+)", text)[1]) < DEFAULT.idle_timeout
+    assert f"which is {DEFAULT.idle_timeout:g} s" in text
+    assert "max_header_size 64kb" in text and DEFAULT.max_header_bytes == 64_000
+    assert "max_size 1MB" in text and app.LARGEST_BODY == 1_000_000
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_if_match_works_behind_the_proxy(encoding):
+    """Caddy appends the encoding to ETags, and passes If-Match on as it is."""
+    assert re.search(r"(?m)^\tencode$", (DEPLOY / "Caddyfile").read_text())
+    path = "/v1/experiments/price"
+    with Serving("memory://") as serving:
+        tag = serving.ask("PUT", path, {"arms": ["9", "12"]}).headers["etag"]
+        behind = {"If-Match": f'{tag[:-1]}-{encoding}"'}
+        serving.ok("PATCH", path, {"floor": 0.1}, headers=behind)
+        assert serving.ask("PATCH", path, {"floor": 0.2}, headers=behind).status_code == 412
+
+
 def test_the_proxy_asks_the_port_that_is_listened_on(compose):
     text = (DEPLOY / "Caddyfile").read_text()
     assert text.count("{") == text.count("}")
@@ -205,6 +257,33 @@ def test_the_unit_starts_a_service_that_would_start_and_starts_it_again(unit, se
     assert float(section["TimeoutStopSec"]) > told.drain
     assert "-HUP" in section["ExecReload"]
     assert section["User"] != "root" and section["CapabilityBoundingSet"] == ""
+
+
+def test_the_unit_may_open_enough_files(unit):
+    files = int(unit["Service"]["LimitNOFILE"])
+    assert files - server.RESERVED_FILES >= DEFAULT.max_connections
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
+def test_the_unit_allows_the_system_calls_that_the_service_needs():
+    """It forbade nice, so that plans and the charts of long logs failed."""
+    allowed = set()
+    for line in re.findall(r"(?m)^SystemCallFilter=(.+)", (DEPLOY / "varts.service").read_text()):
+        calls = {call for name in line.removeprefix("~").split() for call in calls_of(name)}
+        allowed = allowed - calls if line.startswith("~") else allowed | calls
+    assert {"nice", "setpriority", "prlimit64", "accept4", "execve"} <= allowed
+    assert not {"sched_setscheduler", "mount", "chroot"} & allowed
+
+
+def calls_of(name):
+    """The system calls of a set like @resources, or the one of this name."""
+    if not name.startswith("@"):
+        return {name}
+    listed = subprocess.run(
+        ["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, check=True
+    )
+    names = re.findall(r"(?m)^    ([@\w-]+)", listed.stdout)
+    return {call for one in names for call in calls_of(one)}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")

@@ -3,15 +3,13 @@
 import re
 import threading
 
-import uvicorn
-
 import varts
 from varts.client import RemoteExperiment
 from varts.live import Experiment
 from varts.serve.app import make_app
 from varts.serve.auth import Auth, Sessions
 from varts.serve.runtime import Service
-from varts.serve.server import configure, listen
+from varts.serve.server import Server, listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import Tokens, new_token
 
@@ -29,7 +27,7 @@ class Running:
     def __enter__(self):
         self.service = Service(self.store)
         app = make_app(self.service, self.admission, self._settings)
-        self._server = uvicorn.Server(configure(app, self._settings))
+        self._server = Server(app, self._settings, self.service.metrics)
         self._listening = listen(self._settings)
         listener = self._listening.__enter__()
         listener.listen(128)  # whoever comes before it serves waits

@@ -16,7 +16,7 @@ def test_activities_are_what_reports_count(store_url):
     found = store.activities(["price", "idle", "none"])
     assert set(found) == {"price", "idle"}
     assert found["idle"].last_reward is None and found["idle"].traffic.decided == {}
-    decided, settled = found["price"].traffic
+    decided, settled, _ = found["price"].traffic
     assert (sum(decided.values()), sum(settled.values())) == (10, 4)
     pending = price.report(settle=False).frame["pending"].to_list()
     assert pending == [decided.get(arm, 0) - settled.get(arm, 0) for arm in range(2)]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -24,8 +25,16 @@ class Process:
 
 
 @contextmanager
-def serve(folder, *flags, store="sqlite:///varts.db", preamble=""):
-    """Start one in a folder, on a free port; what it prints is read until it listens."""
+def serve(folder, *flags, store="sqlite:///varts.db", preamble="", files=None):
+    """Start one in a folder, on a free port; what it prints is read until it listens.
+
+    Args:
+        folder: Where it runs.
+        flags: Flags of `varts serve`.
+        store: The URL of its database.
+        preamble: A program that it runs first.
+        files: Its limits on open files: soft and hard.
+    """
     program = f"{preamble}\nfrom varts.cli import main\nmain()"
     command = [sys.executable, "-c", program, "serve", "--port", "0", "--store", store, *flags]
     log = folder / "log"
@@ -37,6 +46,7 @@ def serve(folder, *flags, store="sqlite:///varts.db", preamble=""):
             stderr=errors,
             text=True,
             env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+            preexec_fn=files and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, files)),
         )
     try:
         lines, token = [], None

@@ -541,6 +541,20 @@ def test_a_worker_leaves_no_files_behind(exp, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("varts-*"))
 
 
+def test_a_sandbox_that_forbids_nice_is_no_reason_to_fail(monkeypatch):
+    """As the systemd unit does, with SystemCallFilter=~@resources."""
+    asked = []
+
+    def forbid(*arguments, **options):
+        asked.append(arguments)
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "nice", forbid)
+    monkeypatch.setattr("pathlib.Path.write_text", forbid)
+    background._give_way()
+    assert len(asked) == 2
+
+
 def leave_file(experiment):
     import tempfile
     from pathlib import Path

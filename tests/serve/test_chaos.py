@@ -4,6 +4,7 @@ The last part shows that the check would notice.
 """
 
 import resource
+import signal
 import threading
 
 import httpx
@@ -11,8 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 import varts
-from tests.serve.chaos import ARMS, Client, torment
+from tests.serve.chaos import ARMS, EXPERIMENTS, Client, Supervisor, torment
 from tests.serve.ledger import FIELDS, Ledger, check
+from tests.serve.processes import wait_until
 
 pytestmark = pytest.mark.no_cover
 
@@ -51,6 +53,70 @@ class Statements:
         with self._engine.connect() as connection:
             assert connection.exec_driver_sql(statement).fetchall()
         self._engine.dispose()
+
+
+# ------------------------------------------------------------------------------ rolling restarts
+
+
+class Either:
+    """A client of two services on one store, which uses the other one if one is unavailable."""
+
+    def __init__(self, addresses):
+        self._clients = [httpx.Client(base_url=address, timeout=30) for address in addresses]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for client in self._clients:
+            client.close()
+
+    def request(self, *arguments, **options):
+        try:
+            answer = self._clients[0].request(*arguments, **options)
+        except httpx.TransportError:
+            self._clients.reverse()
+            raise
+        if answer.status_code == 503:
+            self._clients.reverse()
+        return answer
+
+
+@pytest.mark.when_changed("src/varts/serve")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_rolling_restart_under_load_loses_nothing(kind, tmp_path, request):
+    """Two services on one store are restarted in turn; one of them is always there."""
+    url = f"sqlite:///{tmp_path / 'varts.db'}"
+    if kind == "postgres":
+        url = request.getfixturevalue("postgres")()
+    for name, options in EXPERIMENTS.items():
+        varts.open(name, ARMS, store=url, **options).close()
+    ledger, over = Ledger(), threading.Event()
+    services = [Supervisor(url, tmp_path) for _ in range(2)]
+    addresses = [service.address for service in services]
+    clients = [Client(n, Either(addresses[:: 1 - 2 * (n % 2)]), ledger, over) for n in range(6)]
+    try:
+        for service in services:
+            service.start()
+            wait_until(lambda service=service: service.ask("/readyz") == 200, 60)
+        for client in clients:
+            client.start()
+        for service in 2 * services:
+            before, process = ledger.pairs, service.process
+            wait_until(lambda before=before: ledger.pairs > before + 20, 60)
+            process.send_signal(signal.SIGTERM)
+            wait_until(lambda s=service, p=process: s.process is not p, 60)
+            wait_until(lambda s=service: s.ask("/readyz") == 200, 60)
+    finally:
+        over.set()
+        for client in clients:
+            client.join(60)
+        for service in services:
+            service.stop()
+    assert [dict(service.codes) for service in services] == [{0: 3}, {0: 3}]
+    problems, numbers = check(ledger, url)
+    assert problems == []
+    assert numbers["pairs acknowledged"] > 80
 
 
 # ------------------------------------------------------------------------------ negative controls

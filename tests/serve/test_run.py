@@ -156,15 +156,16 @@ def test_a_unix_socket(tmp_path):
 # ------------------------------------------------------------------------------ bad clients
 
 HASTE = """
-from varts.serve import app, server
-server.HEADER_SECONDS = app.BODY_SECONDS = 0.5
+from varts.serve import app
+app.BODY_SECONDS = 0.5
 """
 
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory):
     """A service that waits for half a second."""
-    with serve(tmp_path_factory.mktemp("hasty"), preamble=HASTE) as process:
+    folder = tmp_path_factory.mktemp("hasty")
+    with serve(folder, "--request-timeout", "0.5", preamble=HASTE) as process:
         with client(process) as http:
             assert http.put(E, json={"arms": ["a", "b"]}).status_code == 201
         yield process
@@ -272,6 +273,9 @@ def test_a_hundred_kilobytes_of_headers_are_refused(hasty):
         (["--store-file", "gone"], "gone: no such file or directory"),
         (["--store", "mysql://x"], "store must be on sqlite, postgresql or memory"),
         (["--drain", "-1"], "drain must be finite and >= 0, got -1"),
+        (["--max-connections", "0"], "max_connections must be a whole number >= 1, got 0"),
+        (["--idle-timeout", "0"], "idle_timeout must be finite and > 0 and <= 3600, got 0"),
+        (["--max-header-bytes", "99"], "max_header_bytes must be a whole number >= 1000, got 99"),
         (["--no-auth", "--token-file", "t"], "no_auth must not be given with a token_file"),
         (["price"], "unexpected argument 'price'; see varts serve --help"),
     ],

@@ -98,7 +98,6 @@ def test_a_token_file_is_read_again_when_told(during, tmp_path):
 
 
 def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during, monkeypatch):
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
 
     def visit(address, printed):
@@ -124,7 +123,7 @@ def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during, monkeypatch):
         twice = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         assert said_to(twice, twice, b"GET").count(b'{"status":"alive"}') == 2
 
-    during(Settings(store="memory://", port=0), visit)
+    during(Settings(store="memory://", port=0, request_timeout=0.2), visit)
 
 
 def test_a_socket_with_a_path_is_for_this_user_and_goes_with_the_service(during, tmp_path):

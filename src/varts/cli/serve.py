@@ -16,8 +16,9 @@ from varts.live.arguments import seconds
 
 NOTES = """\
 One process is enough: requests that arrive together share a transaction, and
-more processes would only cut the batches. SIGTERM and Ctrl-C end it when what
-it has taken is answered; SIGHUP reads the token file again.
+more processes would only make these batches smaller. On SIGTERM and Ctrl-C it
+answers the requests it has accepted and ends. On SIGHUP it reads the token file
+again.
 
 Examples:
 
@@ -63,6 +64,20 @@ def serve_store(
     ] = False,
     log: Annotated[str, Parameter(env_var="VARTS_LOG", metavar="json|text")] = "text",
     drain: Annotated[float, Parameter(env_var="VARTS_DRAIN", metavar="SECONDS")] = 10.0,
+    max_connections: Annotated[Whole, Parameter(env_var="VARTS_MAX_CONNECTIONS")] = 4096,
+    max_connections_per_address: Annotated[
+        Whole, Parameter(env_var="VARTS_MAX_CONNECTIONS_PER_ADDRESS")
+    ] = 256,
+    idle_timeout: Annotated[
+        float, Parameter(env_var="VARTS_IDLE_TIMEOUT", metavar="SECONDS")
+    ] = 30.0,
+    request_timeout: Annotated[
+        float, Parameter(env_var="VARTS_REQUEST_TIMEOUT", metavar="SECONDS")
+    ] = 10.0,
+    write_timeout: Annotated[
+        float, Parameter(env_var="VARTS_WRITE_TIMEOUT", metavar="SECONDS")
+    ] = 10.0,
+    max_header_bytes: Annotated[Whole, Parameter(env_var="VARTS_MAX_HEADER_BYTES")] = 64_000,
     demo: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     webhook: Annotated[str | None, Parameter(env_var="VARTS_WEBHOOK", metavar="URL")] = None,
     webhook_secret_file: Annotated[
@@ -75,37 +90,49 @@ def serve_store(
     Parameters
     ----------
     store_file
-        A file that has the store's URL in its only line: a password in --store is visible to
-        other users of the machine.
+        A file with the store's URL as its only line. Other users of the machine can see a password
+        in --store.
     host
-        The address to listen on; others than this machine's own need --token-file.
+        The address to listen on. Any address that other machines can reach needs --token-file.
     port
-        The port to listen on; 0 takes any that is free.
+        The port to listen on; 0 takes any free port.
     uds
         A Unix socket to listen on instead.
     token_file
-        The tokens that are let in, as `varts token new` writes them; without it one for everything
-        is made and printed.
+        The accepted tokens, as `varts token new` prints them. Without it, the service makes one
+        token with all scopes and prints it.
     no_auth
-        Let everybody in who can reach it; for this machine alone.
+        Accept everybody who can reach the service; for this machine only.
     public_url
-        Where others find it, such as https://varts.example.com; it answers to no other name but
-        those of this machine.
+        The address that clients use, such as https://varts.example.com. The service answers to this
+        name and to this machine's own names only.
     allow_origin
         A site whose pages may use the service with a token, such as https://board.example; may be
         repeated.
     trusted_proxy
-        The address or network of a proxy whose word is taken on where a request comes from; may be
-        repeated.
+        The address or network of a proxy. The service believes what it reports about its clients,
+        and doesn't limit its connections; may be repeated.
     read_only
-        Answer what only reads, and write nothing to the store: a dashboard on a replica.
+        Answer only requests that read, and write nothing to the store: a dashboard on a replica.
     log
-        How log lines are written, to standard error.
+        The format of log lines, which go to standard error.
     drain
-        How long requests under way get to end.
+        How long requests in progress get to finish when the service is stopped.
+    max_connections
+        The most connections at a time. Beyond that, the one that has been idle longest is closed.
+    max_connections_per_address
+        The same for one address, or for one network of 64 bits with IPv6.
+    idle_timeout
+        How long a connection may stay open between two requests.
+    request_timeout
+        How long a client may take to send the headers of a request.
+    write_timeout
+        A connection is closed if its client takes no bytes of a response for so long.
+    max_header_bytes
+        The largest headers of a request, including its path.
     demo
-        Show a shop whose experiments learn while you watch, with simulated visitors; in a store
-        that is gone afterwards, unless --store names one, which must have no experiments.
+        Show a shop whose experiments learn while you watch, with simulated visitors. The store is
+        temporary, unless --store names one, which must have no experiments.
     webhook
         An https URL that gets a POST when a stop rule is met, a guardrail is violated or rewards
         stop arriving.
@@ -137,6 +164,12 @@ def serve_store(
                 read_only=read_only,
                 log=log,
                 drain=drain,
+                max_connections=max_connections,
+                max_connections_per_address=max_connections_per_address,
+                idle_timeout=idle_timeout,
+                request_timeout=request_timeout,
+                write_timeout=write_timeout,
+                max_header_bytes=max_header_bytes,
                 demo=demo,
                 webhook=webhook,
                 webhook_secret_file=webhook_secret_file,

@@ -19,7 +19,7 @@ from varts.live.core.state import Config, State
 from varts.live.errors import DecisionConflict, ExperimentStopped
 from varts.live.session import Session
 from varts.live.store.queue import Deadline
-from varts.live.store.transaction import Assigned, Decided, Gone, NewDecision
+from varts.live.store.transaction import Assigned, Gone, NewDecision
 
 
 class Decision(NamedTuple):
@@ -99,15 +99,13 @@ def _decide(
                 raise session.store.engine.waited("other processes") from None
             continue  # if the experiment was deleted, reading it raises an error
         names = state.config.arms
-        return [
-            refused[place] if place in refused else _made(id, found[id], names)
-            for place, id in enumerate(ids)
-        ]
-
-
-def _made(id: str, row: Decided | NewDecision, names: Sequence[str]) -> Decision:
-    estimated = bool(row.estimated)
-    return Decision(id, names[row.arm], row.probability, row.version, row.reason, estimated)
+        made = {
+            id: Decision(id, names[d.arm], d.probability, d.version, d.reason, bool(d.estimated))
+            for id, d in found.items()
+        }
+        if not refused:
+            return [made[id] for id in ids]
+        return [refused.get(place) or made[id] for place, id in enumerate(ids)]
 
 
 def _decide_once(
@@ -160,8 +158,11 @@ def _sort_out(
     """
     stopped = config.stopped and config.winner is None
     sticky = config.options.sticky and config.winner is None
-    wanted: dict[str, int] = {}
-    refused: dict[int, Exception] = {}
+    if not (found or stopped or sticky):
+        wanted = {id: place for place, id in enumerate(ids)}
+        if len(wanted) == len(ids):  # nearly always
+            return wanted, {}
+    wanted, refused = dict[str, int](), dict[int, Exception]()
     for place, id in enumerate(ids):
         if id in found:
             known = found[id].unit

@@ -29,7 +29,6 @@ from varts.live.arguments import (
     check_pair,
     check_part,
     check_text,
-    check_units,
     list_requests,
     list_rewards,
     match_priors,
@@ -255,12 +254,14 @@ class Experiment:
     ) -> tuple[list[str | None], list[str] | None, Sequence[dict[str, Any] | None]]:
         """Validate the units, ids and contexts of decisions; units come back as the log has
         them."""
-        whom, own = check_units(units, ids)
-        known = check_contexts(self.name, self.state.config.features, contexts, len(units))
-        return [self._stored(unit) for unit in whom], own, known
-
-    def _stored(self, unit: str | None) -> str | None:
-        return None if unit is None else stored_unit(self._session, unit)
+        session = self._session
+        own = None if ids is None else [check_text("id", id) for id in ids]
+        whom = [
+            None if unit is None else stored_unit(session, check_text("unit", unit))
+            for unit in units
+        ]
+        features = session.state.config.features
+        return whom, own, check_contexts(self.name, features, contexts, len(units))
 
     def record_fallbacks(
         self, items: Iterable[tuple[str, str, str | None]]
@@ -293,8 +294,9 @@ class Experiment:
             if len(item) != 3:
                 raise ValueError(f"{rule}, got {abbreviate(item)}")
             id, arm, unit = item
-            whom = None if unit is None else check_text("unit", unit)
-            return Fallback(check_text("id", id), check_text("arm", arm), self._stored(whom))
+            if unit is not None:
+                unit = stored_unit(self._session, check_text("unit", unit))
+            return Fallback(check_text("id", id), check_text("arm", arm), unit)
 
         checked, outcomes = check_each(check_list("fallbacks", items), check_one)
         return outcomes(record_fallbacks(self._session, checked) if checked else [])

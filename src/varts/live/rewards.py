@@ -104,19 +104,19 @@ class _Recorder:
         self._decided = write.decided(ids)
         self._features = features_marks(session.seed, write.state.config, self._decided.values())
         settled = transaction.settled(ids)
-        self._fallbacks = {
-            id for id, row in settled.items() if played_by_client(row) is not None
-        }  # whose rewards never count
+        # Their rewards never count, and so are arrivals whatever the options.
+        self._fallbacks = {id for id, row in settled.items() if played_by_client(row) is not None}
+        for id in self._fallbacks:
+            del settled[id]
         # A decision that isn't settled has no corrections.
-        corrected = [id for id in settled if id not in self._fallbacks]
-        corrections = transaction.corrections(corrected) if corrected else {}
+        corrections = transaction.corrections(list(settled)) if settled else {}
         waiting = list(self._fallbacks)
         if write.state.config.options.settles_at_close:
-            waiting += [id for id in ids if id not in settled]
+            waiting = [id for id in ids if id not in settled]
         arrivals = transaction.arrivals(waiting) if waiting else {}
         self._entries = {id: Outcome(events) for id, events in arrivals.items()}
-        for id in corrected:
-            self._entries[id] = Outcome([settled[id], *corrections.get(id, ())])
+        for id, row in settled.items():
+            self._entries[id] = Outcome([row, *corrections.get(id, ())])
         self._just_recorded: dict[str, Event] = {}  # few are asked about again
 
     def record(self, item: Any) -> bool:

@@ -64,9 +64,11 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
         public = frozenset() if auth.tokens is None else auth.tokens.origins
         return public.union(settings.allow_origins)
 
+    # Starlette tries routes in their order, so decisions and rewards come first.
+    table = sorted((*ENDPOINTS, *PAGES), key=lambda one: "/decisions/" not in one.path)
     routes = [
         Route(one.path, _handle(one), methods=[one.method], name=one.handler.__name__)
-        for one in (*ENDPOINTS, *PAGES)
+        for one in table
     ]
     app = Starlette(
         routes=[*routes, Route(PATH, _send_document()), Mount(STATIC_PATH, StaticPages())],

@@ -80,7 +80,7 @@ class Limits(NamedTuple):
 
 
 EACH = Limits(entries=16, bytes=32 * 2**20)
-TOTAL = Limits(entries=4096, bytes=256 * 2**20)
+TOTAL = Limits(entries=50_000, bytes=256 * 2**20)
 
 
 class Cache:
@@ -301,7 +301,7 @@ class Worker:
     def __init__(self, url: str | None, read_only: bool) -> None:
         context = multiprocessing.get_context("spawn")
         # Temporary files of the worker go here, and are removed even if it is killed.
-        self._folder = tempfile.TemporaryDirectory(prefix="varts-")
+        self._folder = tempfile.TemporaryDirectory(prefix="varts-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
             undo.callback(self._folder.cleanup)
             self._connection, theirs = context.Pipe()
@@ -399,10 +399,7 @@ def _work(connection: Connection, url: str | None, read_only: bool, folder: str)
     """Run calls until the service ends: the main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the service, which ends us
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(OSError):  # a sandbox may forbid it
-        os.nice(10)
-    with suppress(OSError):  # if memory runs out, this process should go first
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    _give_way()
     tempfile.tempdir = folder
     store: Store | None = None
 
@@ -428,6 +425,14 @@ def _work(connection: Connection, url: str | None, read_only: bool, folder: str)
         if store is not None:
             store.close()  # an idle worker holds no connection
         connection.send_bytes(payload)
+
+
+def _give_way() -> None:
+    """Let the service go first. A sandbox may forbid this, which is no reason to fail."""
+    with suppress(OSError):
+        os.nice(10)
+    with suppress(OSError):  # if memory runs out, the kernel should end this process
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _end_with_parent() -> None:

@@ -100,26 +100,6 @@ STATIC_PATH = "/static"
 CHANGE = ("if-match", "changed", "refused")
 
 ENDPOINTS = (
-    # Routes are tried in this order, so the two that matter for speed come first.
-    Endpoint(
-        method="PUT",
-        path=E + "/decisions/{id}",
-        scope="decide",
-        handler=decisions.decide_one,
-        answers={200: schemas.DecisionMade},
-        body=schemas.DecisionAsked,
-        problems=("stopped", "refused", "decision-conflict"),
-    ),
-    Endpoint(
-        method="PUT",
-        path=E + "/decisions/{id}/reward",
-        scope="reward",
-        handler=decisions.reward_one,
-        answers={200: schemas.RewardResult},
-        body=schemas.RewardSent,
-        problems=("unknown-decision", "expired", "reward-conflict", "invalid-reward"),
-        public=True,
-    ),
     Endpoint(
         method="GET",
         path="/healthz",
@@ -219,6 +199,15 @@ ENDPOINTS = (
         problems=("refused",),
     ),
     Endpoint(
+        method="PUT",
+        path=E + "/decisions/{id}",
+        scope="decide",
+        handler=decisions.decide_one,
+        answers={200: schemas.DecisionMade},
+        body=schemas.DecisionAsked,
+        problems=("stopped", "refused", "decision-conflict"),
+    ),
+    Endpoint(
         method="GET",
         path=E + "/decisions/{id}",
         scope="read",
@@ -234,6 +223,16 @@ ENDPOINTS = (
         answers={200: schemas.DecisionsMade},
         body=schemas.DecisionsAsked,
         problems=("stopped", "refused", "decision-conflict"),
+        public=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=E + "/decisions/{id}/reward",
+        scope="reward",
+        handler=decisions.reward_one,
+        answers={200: schemas.RewardResult},
+        body=schemas.RewardSent,
+        problems=("unknown-decision", "expired", "reward-conflict", "invalid-reward"),
         public=True,
     ),
     Endpoint(

@@ -1,4 +1,4 @@
-"""What a service is told when it starts."""
+"""The settings of a service: addresses, access, limits."""
 
 from __future__ import annotations
 
@@ -15,24 +15,35 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a service; everything is checked when they are made.
+    """The settings of a service, checked when they are made.
 
     Args:
         store: The URL of the database.
-        host: The address to listen on; another one than this machine's own needs a token file.
-        port: The port to listen on; 0 takes any that is free.
+        host: The address to listen on. Any address that other machines can reach needs a token
+            file.
+        port: The port to listen on; 0 takes any free port.
         uds: The path of a Unix socket to listen on instead.
-        token_file: The tokens that are let in, as `varts token new` writes them.
-        no_auth: Let everybody in who can reach the service; for this machine alone.
-        public_url: Where others find the service; its host is the only one it answers to, beside
-            those of this machine.
+        token_file: The accepted tokens, as `varts token new` prints them.
+        no_auth: Accept everybody who can reach the service; for this machine only.
+        public_url: The address that clients use. The service answers to its host, to the address it
+            listens on and to this machine's own names, and to no other name.
         allow_origins: Sites whose pages may use the service with a token, such as
-            https://board.example; those of public tokens may anyway.
-        trusted_proxies: Addresses whose word on where a request comes from is taken.
-        read_only: Answer what only reads, and write nothing to the store.
-        log: How log lines are written: json or text.
-        drain: How many seconds requests under way get to end when the service is stopped.
+            https://board.example. The origins of public tokens are always allowed.
+        trusted_proxies: Addresses of proxies. The service believes what they report about their
+            clients, and doesn't limit their connections.
+        read_only: Answer only requests that read, and write nothing to the store.
+        log: The format of log lines: json or text.
+        drain: Seconds that requests in progress get to finish when the service is stopped.
         demo: Fill the store, which must have no experiments, with a shop and simulated visitors.
+        max_connections: The most connections at a time. The service takes fewer if it may not open
+            enough files.
+        max_connections_per_address: The most connections at a time from one address, or from one
+            network of 64 bits with IPv6.
+        idle_timeout: Seconds that a connection may stay open between two requests.
+        request_timeout: Seconds that a client gets to send the headers of a request.
+        write_timeout: Seconds after which a connection is closed if its client takes no bytes of a
+            response.
+        max_header_bytes: The largest headers of a request, including its path.
         webhook: An https URL that gets a POST when a stop rule is met, a guardrail is violated or
             rewards stop arriving.
         webhook_secret_file: A file with the secret that signs these requests.
@@ -57,6 +68,12 @@ class Settings:
     log: str = "text"
     drain: float = 10.0
     demo: bool = False
+    max_connections: int = 4096
+    max_connections_per_address: int = 256
+    idle_timeout: float = 30.0
+    request_timeout: float = 10.0
+    write_timeout: float = 10.0
+    max_header_bytes: int = 64_000
     webhook: str | None = None
     webhook_secret_file: Path | None = None
     webhook_state: Path | None = None
@@ -65,6 +82,11 @@ class Settings:
         integer("port", self.port, at_least=0, at_most=65535)
         choice("log", self.log, ("json", "text"))
         real("drain", self.drain, at_least=0)
+        for name in ("max_connections", "max_connections_per_address"):
+            integer(name, getattr(self, name), at_least=1)
+        for name in ("idle_timeout", "request_timeout", "write_timeout"):
+            real(name, getattr(self, name), above=0, at_most=3600)
+        integer("max_header_bytes", self.max_header_bytes, at_least=1000)
         if self.public_url is not None:
             _check_url(self.public_url)
         for origin in self.allow_origins:
@@ -90,14 +112,14 @@ class Settings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the service."""
         return self.uds is not None or is_loopback(self.host)
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The names that a request may ask for, without ports.
+        """The accepted names in a Host header, without ports.
 
-        The address that it listens on is one of them, unless that is every address.
+        The address to listen on is one of them, unless it stands for all addresses.
 
         >>> sorted(Settings(host="127.0.0.5", public_url="https://varts.example.com").hosts)
         ['127.0.0.1', '127.0.0.5', '[::1]', 'localhost', 'varts.example.com']
@@ -109,7 +131,7 @@ class Settings:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach it by https."""
+        """Whether browsers use https to reach the service."""
         return self.public_url is not None and self.public_url.startswith("https:")
 
 
@@ -122,7 +144,7 @@ def _check_url(text: str) -> None:
 
 
 def _check_origin(text: str) -> None:
-    """As browsers spell them, since they are compared as text."""
+    """Check that an origin is spelled as browsers do, because origins are compared as text."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or f"{parts.scheme}://{parts.netloc.lower()}" != text:
         raise ValueError(f"allow_origin must be like https://board.example, got {abbreviate(text)}")

@@ -1,4 +1,4 @@
-"""What a service says about itself: log lines, and metrics for Prometheus.
+"""Log lines, and metrics for Prometheus.
 
 Log lines say what was asked for, by whom, and how it went; never ids, units, bodies or secrets.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -21,9 +23,22 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BATCH_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-MOST_ARMS_COUNTED = 20  # of an experiment whose P(best) is told: each is a series of its own
+MOST_ARMS_COUNTED = 20  # P(best) is a series for each arm, unless an experiment has more of them
+
+REQUEST_EVENT = "request"  # the event of the line that every request gets
+WINDOW_SECONDS = 10.0
+MOST_LINES = 20  # of one kind in a window
+MOST_REQUESTS = 1_000  # lines about requests without a token, of one route and status
+MOST_KINDS = 1_000
 
 logger = logging.getLogger("varts.serve")
+LOGGERS = {
+    logger.name: logging.INFO,
+    "uvicorn.error": logging.WARNING,
+    "asyncio": logging.WARNING,
+    "concurrent.futures": logging.WARNING,
+    "sqlalchemy": logging.WARNING,
+}
 
 
 # ------------------------------------------------------------------------------ log lines
@@ -42,9 +57,9 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         body: dict[str, Any] = {
-            "time": time.replace("+00:00", "Z"),
+            "time": moment.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
             **getattr(record, "fields", {}),
@@ -69,11 +84,88 @@ def tell_error(event: str, error: BaseException, **fields: Any) -> None:
     logger.error(event, exc_info=error, extra={"fields": fields})
 
 
+class LimitedHandler(logging.StreamHandler[TextIO]):
+    """Writes log lines, and limits how many of one kind it writes in a window of time.
+
+    A client without a token can cause any number of lines, and so can a store that fails. The
+    handler counts what exceeds the limit of a kind, and reports it when the window is over. It
+    writes every line about a request or a change with a token: tokens have rates.
+
+    Args:
+        stream: Where to write.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
+        self._clock = clock
+        self._window_end = -math.inf
+        self._counts: dict[Kind, int] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or count it."""
+        if (now := self._clock()) >= self._window_end:
+            self._report()
+            self._window_end = now + WINDOW_SECONDS
+        kind = _kind_of(record)
+        if kind is not None:
+            if len(self._counts) >= MOST_KINDS and kind not in self._counts:
+                kind = OTHER_KIND
+            self._counts[kind] = count = self._counts.get(kind, 0) + 1
+            if count > _most_lines(kind):
+                return
+        super().emit(record)
+
+    def _report(self) -> None:
+        """Write how many lines of each kind were left out, and start counting again."""
+        counts, self._counts = self._counts, {}
+        for kind, count in counts.items():
+            if count > _most_lines(kind):
+                record = logging.LogRecord(
+                    logger.name, logging.WARNING, __file__, 0, "log lines left out", (), None
+                )
+                shared = {name: value for name, value in kind._asdict().items() if value}
+                record.fields = {**shared, "lines": count - _most_lines(kind)}
+                super().emit(record)
+
+
+class Kind(NamedTuple):
+    """A kind of log lines; lines of one kind are counted together."""
+
+    level: str
+    of: str  # the event, or the message of a library before its arguments are filled in
+    route: str | None = None
+    status: int | None = None
+    error: str | None = None
+
+
+OTHER_KIND = Kind("warning", "other")
+
+
+def _kind_of(record: logging.LogRecord) -> Kind | None:
+    """The kind of a line; None if lines like it aren't limited."""
+    fields = getattr(record, "fields", {})
+    if record.levelno < logging.WARNING and (record.msg != REQUEST_EVENT or fields.get("token")):
+        return None
+    error = record.exc_info and record.exc_info[0]
+    return Kind(
+        record.levelname.lower(),
+        str(record.msg).partition("\n")[0],
+        fields.get("route"),
+        fields.get("status"),
+        error.__name__ if error else None,
+    )
+
+
+def _most_lines(kind: Kind) -> int:
+    return MOST_REQUESTS if kind.of == REQUEST_EVENT else MOST_LINES
+
+
 def begin_logging(style: str, stream: TextIO | None = None) -> None:
-    """Write the lines of the service, and what its web server complains of, to a stream."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    """Write the service's log lines, and the warnings of libraries, to a stream."""
+    handler = LimitedHandler(stream or sys.stderr)
     handler.setFormatter(Lines(style))
-    for name, level in (("varts.serve", logging.INFO), ("uvicorn.error", logging.WARNING)):
+    for name, level in LOGGERS.items():
         found = logging.getLogger(name)
         found.handlers, found.propagate = [handler], False
         found.setLevel(level)
@@ -111,6 +203,13 @@ class Metrics:
         )
         self.rewards = Counter(
             "varts_rewards", "Rewards answered.", ["experiment", "outcome"], registry=registry
+        )
+        self.connections = Gauge("varts_connections", "Open connections.", registry=registry)
+        self.connections_closed = Counter(
+            "varts_connections_closed",
+            "Connections that the service closed or refused.",
+            ["reason"],
+            registry=registry,
         )
         self.store_errors = Counter(
             "varts_store_errors", "Calls that the store failed.", registry=registry

@@ -104,7 +104,8 @@ def compare_unit_rewards(
 
 def compare_traffic(cached: Traffic, log: Traffic, out: Verification) -> None:
     """Compare the counts of decisions per arm with the log."""
-    for what, count, found in zip(("decisions", "settled ones"), cached, log, strict=True):
+    names = ("decisions", "settled ones", "fallbacks")
+    for what, count, found in zip(names, cached, log, strict=True):
         for arm in sorted(count.keys() | found.keys()):
             if count.get(arm, 0) != found.get(arm, 0):
                 out.add_problem(

@@ -239,7 +239,8 @@ def estimate_arms(
     config, stats, effective = state.config, state.raw_statistics(), reporting.effective
     active = config.active
     decided, settled = (
-        np.array([counts.get(arm, 0) for arm in range(stats.K)]) for counts in traffic
+        np.array([counts.get(arm, 0) for arm in range(stats.K)])
+        for counts in (traffic.decided, traffic.settled)
     )
     estimate, low, high, p_best, loss = np.full((5, stats.K), np.nan)
     if reporting.known.size:

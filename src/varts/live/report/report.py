@@ -301,7 +301,11 @@ def report_of(
         winner=None if winner is None else config.arms[winner],
         error=arms.error,
         certainty=certainty(arms, stop and not config.stopped),
-        notes=(*_notes(arms, reporting, met, closes), *_misfit(state, contexts, rewards)),
+        notes=(
+            *fallback_notes(sum(traffic.fallbacks.values())),
+            *_notes(arms, reporting, met, closes),
+            *_misfit(state, contexts, rewards),
+        ),
         gain=gain_over_holdout(state, level),
         metrics=metrics,
         guards=() if metrics is None else explain(metrics, paused),
@@ -357,6 +361,22 @@ def _notes(
     said = [waiting_note(arms, closes), *said]
     assumed = assumption_notes(config, arms.counts, arms.effective)
     return (*average, *(one for one in said if one is not None), *assumed, *findings)
+
+
+def fallback_notes(count: int) -> list[str]:
+    """A sentence about decisions that clients made by themselves.
+
+    >>> fallback_notes(1)
+    ['1 decision was a fallback of a client that got no answer in time, and is not counted']
+    """
+    if not count:
+        return []
+    which, who, are = (
+        ("1 decision was a fallback", "a client", "is")
+        if count == 1
+        else (f"{count:,} decisions were fallbacks", "clients", "are")
+    )
+    return [f"{which} of {who} that got no answer in time, and {are} not counted"]
 
 
 def _contradicts(finding: Finding, summary: RewardSummary) -> bool:

@@ -34,6 +34,7 @@ from varts.live.store.transaction import (
     check_schema,
     create_experiment,
     lock_experiment,
+    read_traffic,
 )
 from varts.live.store.url import (
     absolute,
@@ -375,13 +376,14 @@ class Store:
 
 def _activities(connection: Connection, names: Collection[str]) -> dict[str, Activity]:
     given = json.dumps(list(names))
-    found = {}
-    for name, time in _rows(connection, LAST_REWARDS, names=given):
-        found[name] = Activity(Traffic({}, {}), None if time is None else moment(time))
-    for name, arm, decided, settled in _rows(connection, ALL_TRAFFIC, names=given):
-        counts = found[name].traffic
-        counts.decided[arm], counts.settled[arm] = int(decided), int(settled)
-    return found
+    last = dict(_rows(connection, LAST_REWARDS, names=given))
+    counts: dict[str, list[Any]] = {name: [] for name in last}
+    for name, *row in _rows(connection, ALL_TRAFFIC, names=given):
+        counts[name].append(row)
+    return {
+        name: Activity(read_traffic(counts[name]), None if time is None else moment(time))
+        for name, time in last.items()
+    }
 
 
 def find_experiment(connection: Connection, name: str) -> ExperimentRow | None:

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from varts.live.core.allocation import FALLBACK
@@ -225,10 +226,12 @@ class Head(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """Decisions by arm, and how many of them are settled."""
+    """Decisions by arm, how many of them are settled, and decisions that clients made by
+    themselves, which the others don't include."""
 
     decided: dict[int, int]
     settled: dict[int, int]
+    fallbacks: Mapping[int, int] = MappingProxyType({})
 
 
 class Bounds(NamedTuple):
@@ -401,8 +404,8 @@ CONTEXTS = query(
 )
 
 TRAFFIC = query(
-    "SELECT arm, sum(decided), sum(settled) FROM varts_traffic "
-    "WHERE experiment = :x AND slot >= 0 GROUP BY arm"
+    "SELECT arm, slot < 0, sum(decided), sum(settled) FROM varts_traffic "
+    "WHERE experiment = :x GROUP BY 1, 2"
 )
 # The slot of a decision, and of the event that settles one.
 _SLOT_OF_DECISION = f"CASE WHEN reason = '{FALLBACK}' THEN {FALLBACKS} ELSE 0 END"
@@ -414,7 +417,7 @@ _COUNTED = (
     f"SELECT arm, {_SLOT_OF_EVENT}, 0, count(*) FROM varts_events "
     "WHERE experiment = :x AND decision IS NOT NULL GROUP BY 1, 2) AS parts GROUP BY arm, slot"
 )
-COUNT_TRAFFIC = query(f"SELECT arm, decided, settled FROM ({_COUNTED}) AS log WHERE slot = 0")
+COUNT_TRAFFIC = query(f"SELECT arm, slot < 0, decided, settled FROM ({_COUNTED}) AS log")
 RECOUNT_TRAFFIC = query(
     "INSERT INTO varts_traffic (experiment, arm, slot, decided, settled) "
     f"SELECT CAST(:x AS INTEGER), arm, slot, decided, settled FROM ({_COUNTED}) AS log"
@@ -534,9 +537,9 @@ _LAST_REWARDS = (
 )
 LAST_REWARDS = Query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
 _ALL_TRAFFIC = (
-    "SELECT e.name, t.arm, sum(t.decided), sum(t.settled) FROM varts_experiments AS e "
-    "JOIN varts_traffic AS t ON t.experiment = e.id AND t.slot >= 0 WHERE e.name IN {} "
-    "GROUP BY e.name, t.arm"
+    "SELECT e.name, t.arm, t.slot < 0, sum(t.decided), sum(t.settled) "
+    "FROM varts_experiments AS e JOIN varts_traffic AS t ON t.experiment = e.id "
+    "WHERE e.name IN {} GROUP BY 1, 2, 3"
 )
 ALL_TRAFFIC = Query(_ALL_TRAFFIC.format(_NAMED.sqlite), _ALL_TRAFFIC.format(_NAMED.postgres))
 SUMMARIES = query(
@@ -1036,10 +1039,8 @@ class Transaction:
         if self.sqlite:
             text = f"{insertion(True, events, names)} ON CONFLICT DO NOTHING"
             added = self.connection.execute_many(text, values)
-            settled = Counter(
-                (event.arm or 0, _slot_of(event)) for event in new if event.decision is not None
-            )
-            self._count(settled=settled)
+            settled = [(one.arm or 0, _slot_of(one)) for one in new if one.decision is not None]
+            self._count(settled=Counter(settled))
         else:
             fallbacks = any(_slot_of(event) for event in new)
             given = {"rows": as_json(names, values)}
@@ -1056,12 +1057,12 @@ class Transaction:
 
     def traffic(self) -> Traffic:
         """How many decisions every arm has, and how many of them are settled."""
-        return _read_traffic(self.run(TRAFFIC))
+        return read_traffic(self.run(TRAFFIC))
 
     def count_traffic(self) -> Traffic:
         """The same, counted from the log."""
         self.allow_long_statements()
-        return _read_traffic(self.run(COUNT_TRAFFIC))
+        return read_traffic(self.run(COUNT_TRAFFIC))
 
     def _count(
         self,
@@ -1281,8 +1282,13 @@ def read_event(row: Any) -> Event:
     return _new_event(row if body is None else (*row[:_BODY], json.loads(body), *row[_BODY + 1 :]))
 
 
-def _read_traffic(rows: Iterable[Any]) -> Traffic:
-    found = Traffic({}, {})
-    for arm, decided, settled in rows:
-        found.decided[arm], found.settled[arm] = int(decided), int(settled)
-    return found
+def read_traffic(rows: Iterable[Any]) -> Traffic:
+    """The decisions of an experiment, from rows with an arm, whether the row is about fallbacks,
+    and how many there are and are settled."""
+    decided, settled, fallbacks = dict[int, int](), dict[int, int](), dict[int, int]()
+    for arm, by_client, made, done in rows:
+        if by_client:
+            fallbacks[arm] = int(made)
+        else:
+            decided[arm], settled[arm] = int(made), int(done)
+    return Traffic(decided, settled, fallbacks)
