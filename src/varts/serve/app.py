@@ -34,7 +34,6 @@ from varts.serve.webhooks import webhooks_of
 
 LARGEST_BODY = 1_000_000  # bytes
 LARGEST_OPEN_BODY = 10_000  # of what anybody may send, without a token
-BODY_SECONDS = 10.0  # to send it
 PAGE_PATHS = {page.path for page in PAGES}
 
 
@@ -82,7 +81,7 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.service, app.state.auth = service, auth
+    app.state.service, app.state.auth, app.state.settings = service, auth, settings
     return SecurityMiddleware(app, settings, service.metrics)
 
 
@@ -134,19 +133,20 @@ def _read_query(request: Request, kind: Any) -> Any:
 
 async def read_body(request: Request, largest: int) -> bytes:
     """The body of a request, unless it is too large or takes too long."""
+    seconds = request.app.state.settings.request_timeout
     length = request.headers.get("content-length", "0")
     parts, size = [], 0
     try:
         if not length.isascii() or not length.isdigit() or int(length[:20]) > largest:
             raise _too_large(largest)
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
                 if size > largest:
                     raise _too_large(largest)
     except TimeoutError:
-        detail = f"the body took longer than {BODY_SECONDS:g} s"
+        detail = f"the body took longer than {seconds:g} s"
         raise Problem("too-slow", detail, {"connection": "close"}) from None
     except ClientDisconnect:
         raise Problem("invalid", "the connection was closed before the end of the body") from None

@@ -285,19 +285,10 @@ def read_checks(experiment: Experiment) -> Checks:
     return experiment.check(settle=False)
 
 
-async def evaluate(
-    service: Service, name: str, target: Target, against: Target | None, level: float
-) -> Evaluation:
-    """Estimate what another way of deciding would have earned; it only reads."""
-    asked = evaluation_of(target, against, level)
-    evaluation: Evaluation = (await service.answer(name, *asked)).value
-    return evaluation
-
-
 def evaluation_of(
     target: Target, against: Target | None = None, level: float = CONFIDENCE
 ) -> tuple[Key, Callable[[Experiment], Evaluation]]:
-    """The question that `evaluate` asks, and what answers it in the background.
+    """What another way of deciding would have earned: the question, and what answers it.
 
     Args:
         target: Another way of deciding.

@@ -16,7 +16,6 @@ from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
     LiveError,
-    Refused,
     RewardConflict,
     StoreError,
     UnknownArm,
@@ -78,7 +77,7 @@ ERRORS: dict[type[Exception], str] = {
     Changed: "changed",
     ExperimentStopped: "stopped",
     StoreError: "store",
-    Refused: "refused",
+    LiveError: "refused",
     Differs: "differs",
 }
 

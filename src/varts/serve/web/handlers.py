@@ -269,7 +269,7 @@ async def _show(
     )
     now, created = datetime.now(UTC), seen.changes[0].time
     as_of = describe_answer(history, seen.moment)
-    tested = None if checked is None else checked.time
+    tested = None if checked is None else [one.sentence for one in checked.value or ()]
     age = ago(created, now)
     tag = tag_of("experiment", viewer.name, viewer.scopes, by, seen, as_of, tested, age)
     if error is None and (known := not_modified(request, tag)) is not None:
