@@ -5,7 +5,6 @@ import asyncio
 import numpy as np
 import polars as pl
 import pytest
-from varts.client.context import ToldContext
 
 from tests.live.contexts import FEATURES, NOT_CONTEXTS, context, visit
 from varts.client import open_async

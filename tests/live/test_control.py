@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from varts.client.reading import read_report
 
 import varts
 from tests.seeds import fresh
