@@ -340,7 +340,7 @@ def test_files_are_kept_for_as_long_as_their_address(shop):
 
 
 def revision_of(page):
-    (found,) = set(re.findall(r'name="revision" value="(\d+)"', page))
+    (found,) = set(re.findall(r'name="revision" value="([-\w]+)"', page))
     return found
 
 

@@ -366,25 +366,25 @@ async def _configure(
 ) -> None:
     with refusing():
         options = read_options(sent, "configure")
-    await commands.configure(service, actor, name, options, **note)
+    await commands.configure(service, actor, name, options, note)
 
 
 CHANGES: dict[str, Command] = {
     "pause": lambda service, actor, name, sent, note: commands.pause_arm(
-        service, actor, name, read_arm(sent), **note
+        service, actor, name, read_arm(sent), note
     ),
     "resume": lambda service, actor, name, sent, note: commands.resume_arm(
-        service, actor, name, read_arm(sent), **note
+        service, actor, name, read_arm(sent), note
     ),
     "add": lambda service, actor, name, sent, note: commands.add_arm(
-        service, actor, name, read_text(sent, "arm"), **note
+        service, actor, name, read_text(sent, "arm"), note
     ),
     "configure": _configure,
     "stop": lambda service, actor, name, sent, note: commands.stop(
-        service, actor, name, read_winner(sent), **note
+        service, actor, name, read_winner(sent), note
     ),
     "restart": lambda service, actor, name, sent, note: commands.restart(
-        service, actor, name, **note
+        service, actor, name, note
     ),
 }
 
@@ -403,7 +403,9 @@ def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
         try:
             with refusing():
                 why, expected = read_text(sent, "why") or None, read_revision(sent)
-            await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
+                known: commands.Note = {"why": why, "expected": expected}
+                command = CHANGES[form](service, actor, name, sent, known)
+            await command
         except (Problem, LiveError) as error:
             problem, kept = refusal_of(error), sent if form == "configure" else None
             if problem.slug == "changed":
