@@ -257,7 +257,7 @@ class Work:
 
 
 class Owner:
-    """What all calls about one experiment share: a lock, a queue, and a budget for refreshing.
+    """The lock, the queue and the budget for refreshing that all calls about one experiment share.
 
     Args:
         now: The time in seconds.
@@ -607,7 +607,7 @@ class Background:
 
         Raises:
             Problem: The answer isn't there yet; asking again later returns it.
-            Exception: What the call raised.
+            Exception: The error that the call raised.
         """
         found = await self.ask(key, moment, read, patience=API_PATIENCE_SECONDS, max_age=max_age)
         if found is None:
