@@ -56,7 +56,7 @@ async def create(
 
     Args:
         service: The service.
-        actor: Who creates it.
+        actor: The person or program that creates it.
         name: A name for it.
         arms: The names of its arms.
         options: Its options. Units are hashed by default, unlike in `varts.open`.
@@ -268,7 +268,7 @@ async def delete(service: Service, actor: Actor, name: str, confirm: str) -> int
 
     Args:
         service: The service.
-        actor: Who deletes it.
+        actor: The person or program that deletes it.
         name: Its name.
         confirm: Its name once more.
     """
@@ -281,7 +281,7 @@ async def delete(service: Service, actor: Actor, name: str, confirm: str) -> int
 
 
 def read_checks(experiment: Experiment) -> Checks:
-    """What the checks of rewards and decisions find; it only reads."""
+    """Check rewards and decisions; this only reads."""
     return experiment.check(settle=False)
 
 
