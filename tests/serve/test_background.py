@@ -5,10 +5,14 @@ import errno
 import multiprocessing
 import os
 import resource
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -228,6 +232,37 @@ def test_an_error_is_kept_like_an_answer(memory):
         while where is not None:
             depth, where = depth + 1, where.tb_next
         assert depth < 10  # an error that is raised often collects no tracebacks
+
+    run(test, memory.store)
+
+
+def test_an_error_of_the_store_is_not_kept_for_long(memory, monkeypatch):
+    failures = [StoreError("lost the connection")]
+
+    def read(experiment):
+        if failures:
+            raise failures.pop()
+        return "found"
+
+    async def test(made):
+        with pytest.raises(StoreError):
+            await made.answer(("price", "a"), at(1), read)
+        monkeypatch.setattr(background, "STORE_RETRY_SECONDS", 0.0)
+        assert (await made.answer(("price", "a"), at(1), read)).value == "found"
+
+    run(test, memory.store)
+
+
+def test_a_thread_that_cannot_be_started_fails_one_request(memory, monkeypatch):
+    def fail(self):
+        raise RuntimeError("can't start new thread")
+
+    async def test(made):
+        with monkeypatch.context() as patched:
+            patched.setattr("threading.Thread.start", fail)
+            with pytest.raises(NotStarted, match="can't start new thread; repeat the request"):
+                await made.answer(("price", "a"), at(1), pid)
+        assert (await made.answer(("price", "a"), at(1), pid)).value == os.getpid()
 
     run(test, memory.store)
 
@@ -562,6 +597,48 @@ def test_a_worker_leaves_no_files_behind(exp, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("varts-*"))
 
 
+@in_processes
+def test_a_worker_is_there_before_it_is_needed(exp, memory):
+    async def test(made):
+        made.warm_up()
+        async with asyncio.timeout(60):
+            while not made._idle:
+                await asyncio.sleep(0.01)
+        (worker,) = made._workers
+        assert (await made.answer(("price", "a"), at(1, 99), pid)).value == worker.pid
+
+    run(test, exp.store)
+
+    async def nothing(made):
+        made.warm_up()
+        await asyncio.sleep(0.2)
+        assert not made._workers
+
+    run(nothing, memory.store)
+
+
+ORPHAN = """
+import os, signal, sys
+from varts.serve.background import Worker
+if __name__ == "__main__":
+    print(Worker(None, False).pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@in_processes
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
+def test_a_worker_ends_when_its_service_is_killed(tmp_path):
+    script = tmp_path / "service.py"
+    script.write_text(ORPHAN)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    stat = Path(f"/proc/{int(done.stdout)}/stat")
+    until = time.monotonic() + 30
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def test_a_sandbox_that_forbids_nice_is_no_reason_to_fail(monkeypatch):
     """As the systemd unit does, with SystemCallFilter=~@resources."""
     asked = []
@@ -577,9 +654,6 @@ def test_a_sandbox_that_forbids_nice_is_no_reason_to_fail(monkeypatch):
 
 
 def leave_file(experiment):
-    import tempfile
-    from pathlib import Path
-
     folder = tempfile.gettempdir()
     Path(folder, "left.ndjson").write_text("line")
     return folder

@@ -18,6 +18,7 @@ from varts.serve.background import Background
 from varts.serve.routes import ENDPOINTS
 from varts.serve.telemetry import MOST_ARMS_COUNTED
 from varts.serve.tokens import Tokens, new_token
+from varts.serve.web import handlers
 
 E = "/v1/experiments/price"
 ANY = {"If-Match": "*"}
@@ -276,6 +277,25 @@ def test_answers_from_the_log_say_as_of_which_version_and_are_kept(shared, monke
     shared.ok("PUT", f"{E}/decisions/visit-0/reward", {"value": 3})
     found = shared.ask("POST", f"{E}/evaluate", {"always": "12"})
     assert found.headers["varts-version"] == str(int(version) + 1) and len(read) == 2
+
+
+def test_a_page_that_has_not_changed_takes_one_transaction(shared, monkeypatch):
+    monkeypatch.setattr(handlers, "ago", lambda moment, now: "just now")  # it changes every second
+    monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 60.0)
+    page = "/experiments/price"
+    known = {"If-None-Match": shared.ask("GET", page).headers["etag"]}
+    engine, begun = shared.service.store.engine, []
+    begin = engine.transaction
+
+    def counted(*arguments, **options):
+        begun.append(options)
+        return begin(*arguments, **options)
+
+    monkeypatch.setattr(engine, "transaction", counted)
+    assert shared.ask("GET", page, headers=known).status_code == 304
+    assert len(begun) == 1 and not begun[0].get("write")
+    assert shared.ask("GET", page).status_code == 200
+    assert len(begun) > 2  # negative control: a page that is drawn takes more
 
 
 def test_reward_by_age_needs_a_window(price):
