@@ -41,7 +41,7 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
     """The application, from the tables of endpoints and pages.
 
     Args:
-        service: What requests are about.
+        service: The experiments and their store.
         auth: Decides who may do what.
         settings: The settings of the service.
     """
@@ -86,7 +86,7 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
 
 
 def _handle(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """What answers requests to an endpoint: admits them, reads them and calls its handler."""
+    """Return a function that admits a request, reads it and calls the handler of its endpoint."""
     read = None if endpoint.body is None else _body_reader(endpoint)
     writes, query = endpoint.writes, endpoint.query
 
@@ -159,7 +159,7 @@ def _too_large(largest: int) -> Problem:
 
 
 def _body_reader(endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
-    """What reads the bodies that an endpoint takes."""
+    """Return a function that reads the body of a request to an endpoint."""
     body, media_type, optional = endpoint.body, endpoint.media_type, not needs_body(endpoint.body)
     largest = LARGEST_OPEN_BODY if endpoint.scope == OPEN else LARGEST_BODY
     decoder = msgspec.json.Decoder(body)
@@ -182,7 +182,7 @@ def _body_reader(endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    """The answer to a request that failed; what it doesn't say goes into the log."""
+    """The answer to a request that failed. Details that clients must not see go into the log."""
     route, id = getattr(request.scope.get("route"), "path", None), request.state.request
     problem = problem_of(error)
     if isinstance(error, HTTPException):
