@@ -236,6 +236,37 @@ def test_an_error_is_kept_like_an_answer(memory):
     run(test, memory.store)
 
 
+def test_an_error_of_the_store_is_not_kept_for_long(memory, monkeypatch):
+    failures = [StoreError("lost the connection")]
+
+    def read(experiment):
+        if failures:
+            raise failures.pop()
+        return "found"
+
+    async def test(made):
+        with pytest.raises(StoreError):
+            await made.answer(("price", "a"), at(1), read)
+        monkeypatch.setattr(background, "STORE_RETRY_SECONDS", 0.0)
+        assert (await made.answer(("price", "a"), at(1), read)).value == "found"
+
+    run(test, memory.store)
+
+
+def test_a_thread_that_cannot_be_started_fails_one_request(memory, monkeypatch):
+    def fail(self):
+        raise RuntimeError("can't start new thread")
+
+    async def test(made):
+        with monkeypatch.context() as patched:
+            patched.setattr("threading.Thread.start", fail)
+            with pytest.raises(NotStarted, match="can't start new thread; repeat the request"):
+                await made.answer(("price", "a"), at(1), pid)
+        assert (await made.answer(("price", "a"), at(1), pid)).value == os.getpid()
+
+    run(test, memory.store)
+
+
 def test_an_answer_that_takes_too_long_for_a_request_is_a_503(memory, monkeypatch):
     monkeypatch.setattr(background, "API_PATIENCE_SECONDS", 0.05)
     go = threading.Event()

@@ -386,7 +386,7 @@ def test_table_and_figures_can_be_downloaded(shop):
 
 
 def revision_of(page):
-    (found,) = set(re.findall(r'name="revision" value="(\d+)"', page))
+    (found,) = set(re.findall(r'name="revision" value="([-\w]+)"', page))
     return found
 
 

@@ -408,6 +408,19 @@ def test_a_receiver_that_is_not_there(quick, caplog):
     assert last_line(caplog)[0] == "webhook given up"
 
 
+def test_a_receiver_without_tls(quick, caplog):
+    """Nothing is sent in the clear."""
+
+    async def main():
+        async with Receiver(204) as receiver:
+            made = Webhooks(None, receiver.url.replace("http:", "https:"))
+            await made._deliver("price", STOP)
+            assert receiver.requests == []
+
+    asyncio.run(main())
+    assert last_line(caplog)[0] == "webhook given up"
+
+
 def test_all_attempts_together_have_a_deadline(quick, monkeypatch, caplog):
     monkeypatch.setattr(webhooks, "LONGEST_DELIVERY_SECONDS", 0.2)
     monkeypatch.setattr(webhooks, "WAITS_SECONDS", (60.0,))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import math
 import multiprocessing
 import os
@@ -43,7 +44,7 @@ from varts.live.errors import LiveError, StoreError
 from varts.live.report.estimates import p_best_in_play
 from varts.live.store.store import MOST_CHANGES, Activity, Glance
 from varts.serve.errors import Problem, refusing
-from varts.serve.telemetry import tell_error
+from varts.serve.telemetry import tell, tell_error
 
 WORKERS = 2
 PATIENCE_SECONDS = 0.6  # how long a page waits for an answer that may be quick
@@ -56,7 +57,8 @@ LARGEST_ANSWER = 64 * 2**20  # bytes
 
 REFRESH_SHARE = 0.05  # of wall-clock time
 FREE_SECONDS = 5.0  # of refreshing before that limit applies: short logs are always read at once
-RETRY_SECONDS = 60.0  # before a call that was killed is tried again
+RETRY_SECONDS = 60.0  # before a call that was killed, or met a bug, is tried again
+STORE_RETRY_SECONDS = 1.0  # before one that failed because of the store is
 MOST_WAITING = 8  # calls of one owner
 ENDING_SECONDS = 5.0  # that killed processes get to end
 
@@ -255,7 +257,7 @@ class Work:
 
 
 class Owner:
-    """What all calls about one experiment share: a lock, a queue, and a budget for refreshing.
+    """The lock, the queue and the budget for refreshing that all calls about one experiment share.
 
     Args:
         now: The time in seconds.
@@ -605,7 +607,7 @@ class Background:
 
         Raises:
             Problem: The answer isn't there yet; asking again later returns it.
-            Exception: What the call raised.
+            Exception: The error that the call raised.
         """
         found = await self.ask(key, moment, read, patience=API_PATIENCE_SECONDS, max_age=max_age)
         if found is None:
@@ -633,7 +635,7 @@ class Background:
     def _is_fresh(self, found: Answer, moment: Moment, max_age: float | None) -> bool:
         if found.moment != moment:
             return False
-        limit = RETRY_SECONDS if isinstance(found.error, Killed) else max_age
+        limit = max_age if found.error is None else _kept_for(found.error)
         age = (datetime.now(UTC) - found.time).total_seconds()
         return limit is None or age < limit
 
@@ -710,6 +712,10 @@ class Background:
                 work.stage = None
                 begin()
                 return await _in_thread(partial(self._perform, work))
+        except (Killed, NotStarted) as error:
+            if not self._closed:
+                tell("background work ended", logging.WARNING, error=str(error))
+            raise
         finally:
             owner.waiting -= 1
 
@@ -974,6 +980,14 @@ def _make_plan(text: str, open_store: Callable[[], Store], shown: Progress) -> b
         return varts.plan(**json.loads(text), progress=shown).to_json().encode()
 
 
+def _kept_for(error: Exception) -> float | None:
+    """How many seconds an error is an answer; None for a refusal, which always comes again."""
+    if isinstance(error, StoreError):
+        return STORE_RETRY_SECONDS
+    refused = isinstance(error, LiveError | Problem) and not isinstance(error, Killed)
+    return None if refused else RETRY_SECONDS
+
+
 def about(name: str, read: Callable[[Experiment], Any]) -> Call:
     """Return a call that asks an experiment.
 
@@ -1028,5 +1042,8 @@ async def _in_thread(function: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, value, error)
 
-    threading.Thread(target=work, name="varts-background", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="varts-background", daemon=True).start()
+    except RuntimeError as error:
+        raise NotStarted("busy", f"{error}; repeat the request") from None
     return await done

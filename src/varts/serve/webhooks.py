@@ -106,7 +106,7 @@ class Condition(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What a look at one experiment found; the next one uses what hasn't changed.
+    """The result of a look at one experiment. The next look uses it if nothing was written.
 
     Args:
         version: How many events its log had.
@@ -173,7 +173,7 @@ def _look_at(store: Store, name: str, known: Looked | None, now: int) -> Looked:
 
 
 def conditions_of(report: Report) -> tuple[Condition, ...]:
-    """What a report says that a person should know: a stop rule that is met, broken guardrails.
+    """Return the conditions in a report: a stop rule that is met, and broken guardrails.
 
     Args:
         report: The report of an experiment.
@@ -295,6 +295,7 @@ class Webhooks:
         self._background, self._url = background, check_webhook(url)
         self._key = None if secret is None else read_secret(secret)
         self._public_url, self._file = public_url, state
+        self._tls = ssl.create_default_context() if self._url.scheme == "https" else None
         self._known: dict[str, Looked] = {}
         self._deliveries: dict[asyncio.Task[None], Held] = {}
         self._saved: frozenset[Held] | None = None
@@ -358,7 +359,7 @@ class Webhooks:
         """Send an announcement; returns why it failed, or nothing."""
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
-                status = await post(self._url, self._headers(id, body), body)
+                status = await post(self._url, self._headers(id, body), body, self._tls)
         except TimeoutError:
             return f"no response within {ATTEMPT_SECONDS:g} s"
         except (OSError, ValueError, EOFError, asyncio.LimitOverrunError) as error:
@@ -376,7 +377,7 @@ class Webhooks:
             "experiment": name,
             "sentence": condition.sentence,
             "link": link,
-            # What chat services show.
+            # Chat services show this.
             "text": " ".join(filter(None, (f"{printable(name)}: {condition.sentence}", link))),
         }
         id = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
@@ -420,7 +421,9 @@ class Webhooks:
 _OWNER = ("webhooks",)  # no experiment's name
 
 
-async def post(url: SplitResult, headers: Mapping[str, str], body: bytes) -> int:
+async def post(
+    url: SplitResult, headers: Mapping[str, str], body: bytes, tls: ssl.SSLContext | None
+) -> int:
     """Send a JSON body and return the status of the response.
 
     The rest of the response isn't read, and a redirect is a status like any other. Proxies in the
@@ -430,16 +433,16 @@ async def post(url: SplitResult, headers: Mapping[str, str], body: bytes) -> int
         url: The address.
         headers: More headers.
         body: The body.
+        tls: How the server is checked; None for http.
 
     Raises:
         OSError: The connection can't be made, or broke.
         ValueError: The response isn't HTTP.
     """
-    secure = url.scheme == "https"
     reader, writer = await asyncio.open_connection(
         url.hostname,
-        url.port or (443 if secure else 80),
-        ssl=ssl.create_default_context() if secure else None,
+        url.port or (80 if tls is None else 443),
+        ssl=tls,
         limit=LARGEST_LINE,
     )
     try:
@@ -461,7 +464,8 @@ async def post(url: SplitResult, headers: Mapping[str, str], body: bytes) -> int
 
 
 def _read_status(line: bytes) -> int:
-    """
+    """Return the status of a response from its first line.
+
     >>> _read_status(b"HTTP/1.1 204 No Content\\r\\n")
     204
     """

@@ -400,29 +400,29 @@ async def _configure(
 ) -> None:
     with refusing():
         options = read_options(sent, "configure")
-    await commands.configure(service, actor, name, options, **note)
+    await commands.configure(service, actor, name, options, note)
 
 
 async def _stop(service: Service, actor: Actor, name: str, sent: Sent, note: commands.Note) -> None:
     with refusing():
         winner = read_winner(sent)
-    await commands.stop(service, actor, name, winner, **note)
+    await commands.stop(service, actor, name, winner, note)
 
 
 CHANGES: dict[str, Command] = {
     "pause": lambda service, actor, name, sent, note: commands.pause_arm(
-        service, actor, name, read_arm(sent), **note
+        service, actor, name, read_arm(sent), note
     ),
     "resume": lambda service, actor, name, sent, note: commands.resume_arm(
-        service, actor, name, read_arm(sent), **note
+        service, actor, name, read_arm(sent), note
     ),
     "add": lambda service, actor, name, sent, note: commands.add_arm(
-        service, actor, name, read_text(sent, "arm"), **note
+        service, actor, name, read_text(sent, "arm"), note
     ),
     "configure": _configure,
     "stop": _stop,
     "restart": lambda service, actor, name, sent, note: commands.restart(
-        service, actor, name, **note
+        service, actor, name, note
     ),
 }
 
@@ -441,7 +441,9 @@ def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
         try:
             with refusing():
                 why, expected = read_text(sent, "why") or None, read_revision(sent)
-            await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
+                known: commands.Note = {"why": why, "expected": expected}
+                command = CHANGES[form](service, actor, name, sent, known)
+            await command
         except (Problem, LiveError) as error:
             problem, kept = refusal_of(error), sent if form == "configure" else None
             if problem.slug == "changed":
