@@ -74,7 +74,8 @@ def test_the_page_has_every_limit_with_its_default():
     assert {f"--{name.replace('_', '-')}" for name in limits} < set(shown)
     others = {what: default for what, flag, default in rows if not flag.strip()}
     assert others["number of headers"] == f"{server.MOST_HEADERS}"
-    assert others["time for the body of a request"] == f"{app.BODY_SECONDS:g} s"
+    ahead = "requests sent before the response to an earlier one"
+    assert others[ahead] == f"{server.MOST_PIPELINED}"
     assert others["size of the body"] == f"{app.LARGEST_BODY:,} bytes"
     window = f"in {telemetry.WINDOW_SECONDS:g} s"
     assert f"{telemetry.MOST_LINES} {window}" in others.values()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import pickle
+import re
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ import varts
 from tests.serve.clients import PAGE, Serving
 from tests.serve.test_auth import log_in
 from tests.serve.test_limits import Local, read_all
+from varts.features import Features
 from varts.live import Experiment, StoreError
 from varts.live.core.events import ADD_ARM
 from varts.serve import runtime
@@ -72,6 +74,16 @@ def test_an_error_of_another_package_is_no_refusal():
         {}["floor"]
     with pytest.raises(StoreError), refusing():
         raise StoreError("lost")
+
+
+def test_a_bug_while_a_context_is_checked_is_no_refusal(serving, monkeypatch):
+    serving.ok("PUT", E, {"arms": ["a", "b"], "features": {"kinds": {"n": "number"}}})
+    monkeypatch.setattr(Features, "check", fail)
+    path = f"{E}/decisions/a"
+    detail = serving.refused(500, "internal", "PUT", path, {"context": {"n": 1}})
+    assert "broadcast" not in detail
+    (line,) = [line for line in serving.log if line["event"] == "internal"]
+    assert "operands could not" in line["error"]
 
 
 def test_a_problem_survives_a_process():
@@ -465,6 +477,19 @@ def test_arms_with_control_characters_can_be_paused_on_the_page(serving):
         assert answer.status_code == 303, answer.text
         paused = {one["name"] for one in serving.ok("GET", E)["arms"] if one["paused"]}
         assert arm in paused
+
+
+def test_a_form_of_a_deleted_experiment_changes_no_other_one(price):
+    cookie = log_in(price, price.secret)
+    page = price.ask("GET", "/experiments/price", token=None, headers=cookie).text
+    (revision,) = set(re.findall(r'name="revision" value="(.*?)"', page))
+    price.ok("DELETE", f"{E}?confirm=price")
+    price.ok("PUT", E, {"arms": ["9", "12", "15"]})
+    data = {"revision": revision, "arm": "12"}
+    sent = {"Sec-Fetch-Site": "same-origin", **cookie}
+    path = "/experiments/price/pause-arm"
+    assert price.ask("POST", path, token=None, headers=sent, data=data).status_code == 412
+    assert not any(arm["paused"] for arm in price.ok("GET", E)["arms"])
 
 
 def test_a_form_and_a_request_leave_the_same_line_in_the_log(price):

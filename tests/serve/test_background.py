@@ -4,6 +4,7 @@ import asyncio
 import errno
 import multiprocessing
 import os
+import resource
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -491,6 +492,26 @@ def test_a_worker_that_cannot_be_started_fails_one_request(exp, monkeypatch, cod
         while made.find_plan(plan.id).status == "running":
             await asyncio.sleep(0.05)
         assert "prior" in made.find_plan(plan.id).detail
+
+    run(test, exp.store)
+
+
+def test_a_process_without_file_descriptors_recovers(exp):
+    """As after a flood of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def test(made):
+        await made.answer(("price", "small"), at(0), pid)  # what it needs, it has opened
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+        try:
+            for _ in range(3):
+                with pytest.raises(NotStarted, match="too many open files"):
+                    await made.answer(("price", "a"), at(1, 99), pid)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert (await made.answer(("price", "a"), at(1, 99), pid)).value != os.getpid()
 
     run(test, exp.store)
 

@@ -211,6 +211,17 @@ def test_requests_in_one_packet_are_counted_one_by_one():
         get(connection, request[500:])
 
 
+def test_a_client_may_send_a_few_requests_at_once():
+    """uvicorn queued any number of them: 14,000 in one packet took 40 MB."""
+    with Local() as local:
+        with local.connect() as connection:
+            get(connection, server.MOST_PIPELINED * GET, server.MOST_PIPELINED)
+        with local.connect() as connection:
+            connection.sendall(10_000 * GET)
+            assert read_all(connection).count(b"hello") < 100
+        assert local.closed("large") == 1
+
+
 def test_an_endless_body_ends_the_connection():
     with Local() as local, local.connect() as connection:
         connection.sendall(b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -247,6 +258,20 @@ def test_a_connection_that_waits_for_the_service_is_not_closed_for_another_one()
         local.server.lifespan.state["go"] = True
         for connection in waiting:
             connection.close()
+
+
+def test_a_closed_connection_is_forgotten_although_its_response_is_not_complete():
+    """Otherwise it would be closed for every new connection, and make no room."""
+    large = b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Local(max_connections=3, write_timeout=0.4) as local:
+        with local.connect() as connection:
+            connection.sendall(2 * large)  # the first response goes on after the connection is lost
+            wait_until(lambda: local.closed("stalled") == 1)
+            wait_until(lambda: local.open() == 0 and not local.server.server_state.tasks)
+        assert not local.server.connections._waiting
+        with many(5, local.connect) as later:
+            wait_until(lambda: local.closed("displaced") == 2)
+            assert [is_open(one) for one in later] == [False, False, True, True, True]
 
 
 def test_an_upload_that_stalls_makes_room():
@@ -382,7 +407,7 @@ def test_more_idle_connections_than_files_harm_nobody(tmp_path):
 @pytest.mark.no_cover
 @real
 def test_clients_that_never_read_harm_nobody(tmp_path):
-    requests = 300 * b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    requests = 16 * b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     flags = ("--write-timeout", "1")
     with (
         running(tmp_path, *flags, files=(120, 120)) as service,

@@ -222,6 +222,67 @@ def test_the_log_comes_in_pages_that_make_up_the_whole(shared):
         shared.refused(400, "invalid", "GET", f"{E}/log?{query}")
 
 
+def test_a_whole_log_is_read_page_by_page(shared, monkeypatch):
+    whole = shared.ask("GET", f"{E}/log").text
+    assert whole.count("\n") == 60
+    secret, token = new_token("board", ["read"])
+    shared.admission.tokens = Tokens([shared.operator, token])
+    hidden = shared.ask("GET", f"{E}/log", token=secret).text
+    assert [json.loads(line)["unit"] for line in hidden.splitlines()] == 60 * [None]
+    calls = []
+    read = analysis.read_log_page
+
+    def counted(experiment, after, limit, hidden):
+        calls.append(limit)
+        return read(experiment, after, limit, hidden)
+
+    monkeypatch.setattr(analysis, "read_log_page", counted)
+    for size in (1, 7, 20, 59, 60, 61):
+        monkeypatch.setattr(analysis, "LINES_PER_PAGE", size)
+        assert shared.ask("GET", f"{E}/log").text == whole
+        assert calls == (60 // size + 1) * [size]
+        calls.clear()
+    assert shared.ask("GET", f"{E}/log", token=secret).text == hidden
+    # A page is never larger, whatever is asked for, and says where the next one is.
+    monkeypatch.setattr(analysis, "LINES_PER_PAGE", 7)
+    page = shared.ask("GET", f"{E}/log?limit=50")
+    assert page.text == "".join(whole.splitlines(keepends=True)[:7])
+    assert page.links["next"]["url"].endswith("limit=50")
+    assert shared.service.streams == 0
+
+
+def test_whole_logs_that_are_sent_at_a_time_are_bounded(price):
+    price.service.streams = analysis.MOST_STREAMS
+    detail = price.refused(503, "busy", "GET", f"{E}/log")
+    assert detail == "16 logs are being sent; repeat the request, or ask for pages"
+    assert price.ask("GET", f"{E}/log?limit=5").status_code == 200
+
+
+def test_answers_from_the_log_say_as_of_which_version_and_are_kept(shared, monkeypatch):
+    read = []
+    evaluate = varts.live.Experiment.evaluate
+    monkeypatch.setattr(
+        varts.live.Experiment,
+        "evaluate",
+        lambda self, **asked: read.append(1) or evaluate(self, **asked),
+    )
+    version = str(shared.ok("GET", E)["version"])
+    for path in ("check", "history"):
+        assert shared.ask("GET", f"{E}/{path}").headers["varts-version"] == version
+    for _ in range(3):
+        found = shared.ask("POST", f"{E}/evaluate", {"always": "12"})
+        assert found.headers["varts-version"] == version
+    assert len(read) == 1
+    shared.ok("PUT", f"{E}/decisions/visit-0/reward", {"value": 3})
+    found = shared.ask("POST", f"{E}/evaluate", {"always": "12"})
+    assert found.headers["varts-version"] == str(int(version) + 1) and len(read) == 2
+
+
+def test_reward_by_age_needs_a_window(price):
+    detail = price.refused(422, "refused", "GET", f"{E}/reward-by-age")
+    assert "has no window" in detail
+
+
 # ------------------------------------------------------------------------------ reading only reads
 
 READS = [one for one in ENDPOINTS if not one.writes and "{name}" in one.path]

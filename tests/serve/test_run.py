@@ -155,17 +155,12 @@ def test_a_unix_socket(tmp_path):
 
 # ------------------------------------------------------------------------------ bad clients
 
-HASTE = """
-from varts.serve import app
-app.BODY_SECONDS = 0.5
-"""
-
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory):
     """A service that waits for half a second."""
     folder = tmp_path_factory.mktemp("hasty")
-    with serve(folder, "--request-timeout", "0.5", preamble=HASTE) as process:
+    with serve(folder, "--request-timeout", "0.5") as process:
         with client(process) as http:
             assert http.put(E, json={"arms": ["a", "b"]}).status_code == 201
         yield process

@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from varts.serve import app, server
+from varts.serve import server
 from varts.serve.settings import Settings
 from varts.serve.tokens import new_token
 
@@ -97,9 +97,7 @@ def test_a_token_file_is_read_again_when_told(during, tmp_path):
     during(Settings(store="memory://", port=0, token_file=file), visit)
 
 
-def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during, monkeypatch):
-    monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
-
+def test_it_hangs_up_on_those_who_say_nothing_or_too_much(during):
     def visit(address, printed):
         host, port = address.split(":")
 

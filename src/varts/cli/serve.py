@@ -125,7 +125,7 @@ def serve_store(
     idle_timeout
         How long a connection may stay open between two requests.
     request_timeout
-        How long a client may take to send the headers of a request.
+        How long a client may take to send the headers of a request, and again to send its body.
     write_timeout
         A connection is closed if its client takes no bytes of a response for so long.
     max_header_bytes

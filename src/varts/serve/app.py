@@ -34,7 +34,6 @@ from varts.serve.webhooks import webhooks_of
 
 LARGEST_BODY = 1_000_000  # bytes
 LARGEST_OPEN_BODY = 10_000  # of what anybody may send, without a token
-BODY_SECONDS = 10.0  # to send it
 PAGE_PATHS = {page.path for page in PAGES}
 
 
@@ -42,7 +41,7 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
     """The application, from the tables of endpoints and pages.
 
     Args:
-        service: What requests are about.
+        service: The experiments and their store.
         auth: Decides who may do what.
         settings: The settings of the service.
     """
@@ -82,12 +81,12 @@ def make_app(service: Service, auth: Auth, settings: Settings) -> ASGIApp:
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.service, app.state.auth = service, auth
+    app.state.service, app.state.auth, app.state.settings = service, auth, settings
     return SecurityMiddleware(app, settings, service.metrics)
 
 
 def _handle(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """What answers requests to an endpoint: admits them, reads them and calls its handler."""
+    """Return a function that admits a request, reads it and calls the handler of its endpoint."""
     read = None if endpoint.body is None else _body_reader(endpoint)
     writes, query = endpoint.writes, endpoint.query
 
@@ -134,19 +133,20 @@ def _read_query(request: Request, kind: Any) -> Any:
 
 async def read_body(request: Request, largest: int) -> bytes:
     """The body of a request, unless it is too large or takes too long."""
+    seconds = request.app.state.settings.request_timeout
     length = request.headers.get("content-length", "0")
     parts, size = [], 0
     try:
         if not length.isascii() or not length.isdigit() or int(length[:20]) > largest:
             raise _too_large(largest)
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
                 if size > largest:
                     raise _too_large(largest)
     except TimeoutError:
-        detail = f"the body took longer than {BODY_SECONDS:g} s"
+        detail = f"the body took longer than {seconds:g} s"
         raise Problem("too-slow", detail, {"connection": "close"}) from None
     except ClientDisconnect:
         raise Problem("invalid", "the connection was closed before the end of the body") from None
@@ -159,7 +159,7 @@ def _too_large(largest: int) -> Problem:
 
 
 def _body_reader(endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
-    """What reads the bodies that an endpoint takes."""
+    """Return a function that reads the body of a request to an endpoint."""
     body, media_type, optional = endpoint.body, endpoint.media_type, not needs_body(endpoint.body)
     largest = LARGEST_OPEN_BODY if endpoint.scope == OPEN else LARGEST_BODY
     decoder = msgspec.json.Decoder(body)
@@ -182,7 +182,7 @@ def _body_reader(endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    """The answer to a request that failed; what it doesn't say goes into the log."""
+    """The answer to a request that failed. Details that clients must not see go into the log."""
     route, id = getattr(request.scope.get("route"), "path", None), request.state.request
     problem = problem_of(error)
     if isinstance(error, HTTPException):

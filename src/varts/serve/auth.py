@@ -1,4 +1,4 @@
-"""Who is asking, and whether they may: tokens, browser sessions, limits."""
+"""Authentication and authorization: tokens, browser sessions, limits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Rates:
         """Take items out of a caller's bucket.
 
         Args:
-            who: Whose bucket.
+            who: The caller.
             rate: How many items per second it gets.
             items: How many to take; not more than its capacity.
 
@@ -136,7 +136,7 @@ class Sessions:
 
 
 class Actor(NamedTuple):
-    """Who is asking, and what they may do.
+    """The person or program that makes a request, with their permissions.
 
     Args:
         name: That of their token; None if the service asks for none.
@@ -168,7 +168,7 @@ class Actor(NamedTuple):
 
     @property
     def is_public(self) -> bool:
-        """Whether they are a web page that anybody can open."""
+        """Whether anybody can get their token, from a web page."""
         return self.token is not None and self.token.public
 
     @property
@@ -182,7 +182,7 @@ NONE: frozenset[str] = frozenset()
 
 
 class Auth:
-    """Finds out who is asking, and refuses what they may not do.
+    """Identifies actors and checks their permissions.
 
     Args:
         tokens: The tokens that are accepted; None accepts everybody.
@@ -200,7 +200,7 @@ class Auth:
 
         Args:
             request: The request, routed.
-            scope: What the endpoint needs.
+            scope: The scope that the endpoint needs.
             public: Whether public tokens may use it.
             page: Whether it is a page, which links of other sites may lead to.
         """
@@ -280,9 +280,9 @@ class Auth:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from.
+    """The address that a request comes from.
 
-    A Unix socket has no addresses. Only this user can connect to it, so whoever does is their
+    A Unix socket has no addresses. Only this user can connect to it, so the other side is their
     proxy, and the last address in X-Forwarded-For is the one that the proxy has seen.
     """
     if request.client is not None and request.client.host:

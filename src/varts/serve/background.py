@@ -1,7 +1,7 @@
 """All long work of the service: whatever reads a whole log, and plans.
 
 Long work runs in worker processes, two at most, so that it can't slow decisions down. Each call has
-a deadline and a memory limit; a worker that exceeds one is killed, and the caller is told. Short
+a deadline and a memory limit. A worker that exceeds one is killed, and the caller gets a 503. Short
 logs are read in a thread of the service, and so are stores in memory, which no other process can
 read. Answers are kept in one cache and say as of which version of the log they are.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -57,6 +58,7 @@ REFRESH_SHARE = 0.05  # of wall-clock time
 FREE_SECONDS = 5.0  # of refreshing before that limit applies: short logs are always read at once
 RETRY_SECONDS = 60.0  # before a call that was killed is tried again
 MOST_WAITING = 8  # calls of one owner
+ENDING_SECONDS = 5.0  # that killed processes get to end
 
 STATES_PER_PAGE = 1_000  # held in memory at a time
 NO_CHANGES = 2**62  # a version that no log reaches
@@ -112,7 +114,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Any:
-        """Return the value of a key; None if there is none.
+        """Return the value of a key, or None.
 
         Args:
             key: The key.
@@ -232,7 +234,7 @@ class Killed(Problem):
 
 
 class NotStarted(Problem):
-    """A call that never ran because no process could be started for it. The next one may work."""
+    """A call that never ran because no process could be started for it. Trying again may work."""
 
 
 @dataclass(eq=False)
@@ -398,6 +400,8 @@ _ANSWER, _ERROR, _TOO_LARGE, _PROGRESS = "answer", "error", "too large", "progre
 def _work(connection: Connection, url: str | None, read_only: bool, folder: str) -> None:
     """Run calls until the service ends: the main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the service, which ends us
+    import polars  # noqa: F401  before it is needed: this takes a while
+
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _give_way()
     tempfile.tempdir = folder
@@ -521,15 +525,19 @@ class Background:
         """End all work. Nobody needs its answers any more."""
         self._closed = True
         with self._lock:
-            workers, self._idle = list(self._workers), []
+            workers, idle, self._idle = list(self._workers), self._idle, []
         for worker in workers:
-            worker.kill()
+            worker.kill()  # the thread that waits for its answer discards it
         tasks = [*(work.task for work in self._works.values()), *self._once]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for worker in workers:
+        for worker in idle:
             await _in_thread(partial(self._discard, worker))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDING_SECONDS):
+                while self._workers:
+                    await asyncio.sleep(0.01)
 
     # ------------------------------------------------------------------ asking
 
@@ -544,9 +552,9 @@ class Background:
     ) -> Answer | None:
         """Return the latest answer to a question about an experiment's log.
 
-        It is as of `moment` if it can be had in time, and if the experiment's budget for refreshing
-        allows it. Otherwise it is an older one, or None if there is none yet; the answer is made in
-        the background, and asking again later returns it.
+        It is as of `moment` if it can be made in time, and if the experiment's budget for
+        refreshing allows it. Otherwise this returns an older answer, or None if this is the first
+        time. The new answer is made in the background, and asking again later returns it.
 
         Args:
             key: The experiment's name, and what is asked.
@@ -567,8 +575,8 @@ class Background:
                 return found
             work = self._works.get(key)
             if work is None and (found is None or self._owner(key[0]).left(self._clock()) > 0):
-                short = moment.rows <= SHORT or self._store.memory
-                work = self._begin(key, moment, about(key[0], read), short)
+                call = about(key[0], read)
+                work = self._begin(key, moment, call, self._runs_here(moment.rows))
             if work is None or (found is not None and found.seconds >= patience):
                 return found
             left = work.since + patience - self._clock()
@@ -631,8 +639,12 @@ class Background:
 
     # ------------------------------------------------------------------ running
 
+    def _runs_here(self, rows: float) -> bool:
+        """Whether a call that reads some rows runs in a thread of this process."""
+        return self._store.memory or rows <= SHORT
+
     def _begin(self, key: Key, moment: Moment | None, call: Call, here: bool = False) -> Work:
-        self._check_room(self._owner(key[0]))
+        self._enter(self._owner(key[0]))
         work = Work(key, moment, call, here, self._clock())
         work.task = asyncio.create_task(self._answer(work))
         self._works[key] = work
@@ -662,24 +674,22 @@ class Background:
         return answer
 
     async def run(
-        self, owner: Any, call: Call, *, short: bool = False, let_in: bool = False
+        self, owner: Any, call: Call, *, rows: float = math.inf, let_in: bool = False
     ) -> Any:
         """Run a call about the store whose result is not kept, and return it.
 
         Args:
             owner: Calls of the same owner run one after the other.
             call: The call.
-            short: Whether it takes so little that a thread may run it. A thread runs all calls
-                about a store in memory.
+            rows: How many rows it reads at most. A thread reads a few rows, or a store in memory.
             let_in: Whether this goes on with something that was begun, and is never refused.
 
         Raises:
             Problem: Too many calls of this owner are waiting, or it was killed.
         """
         state = self._owner(owner)
-        if not let_in:
-            self._check_room(state)
-        work = Work(("",), None, call, short or self._store.memory, self._clock())
+        self._enter(state, let_in)
+        work = Work(("",), None, call, self._runs_here(rows), self._clock())
         task = asyncio.create_task(self._run(work, state, lambda: None))
         self._once.add(task)
         task.add_done_callback(self._forget)
@@ -694,7 +704,6 @@ class Background:
 
     async def _run(self, work: Work, owner: Owner, begin: Callable[[], None]) -> tuple[Any, int]:
         """Wait for this owner's other work and for a free place, then run a call there."""
-        owner.waiting += 1
         work.stage = "waiting for other work"
         try:
             async with owner.lock, self._thread if work.here else self._processes:
@@ -772,11 +781,13 @@ class Background:
             found = self._owners[name] = Owner(now)
         return found
 
-    def _check_room(self, owner: Owner) -> None:
+    def _enter(self, owner: Owner, let_in: bool = False) -> None:
+        """Count a call that `_run` will wait for, or refuse it."""
         if self._closed:
             raise Problem("draining", "the service is shutting down")
-        if owner.waiting >= MOST_WAITING:
+        if owner.waiting >= MOST_WAITING and not let_in:
             raise Problem("busy", f"{owner.waiting} other calls are waiting; repeat the request")
+        owner.waiting += 1
 
     # ------------------------------------------------------------------ what takes little
 

@@ -56,7 +56,7 @@ async def create(
 
     Args:
         service: The service.
-        actor: Who creates it.
+        actor: The person or program that creates it.
         name: A name for it.
         arms: The names of its arms.
         options: Its options. Units are hashed by default, unlike in `varts.open`.
@@ -268,7 +268,7 @@ async def delete(service: Service, actor: Actor, name: str, confirm: str) -> int
 
     Args:
         service: The service.
-        actor: Who deletes it.
+        actor: The person or program that deletes it.
         name: Its name.
         confirm: Its name once more.
     """
@@ -281,23 +281,14 @@ async def delete(service: Service, actor: Actor, name: str, confirm: str) -> int
 
 
 def read_checks(experiment: Experiment) -> Checks:
-    """What the checks of rewards and decisions find; it only reads."""
+    """Check rewards and decisions; this only reads."""
     return experiment.check(settle=False)
-
-
-async def evaluate(
-    service: Service, name: str, target: Target, against: Target | None, level: float
-) -> Evaluation:
-    """Estimate what another way of deciding would have earned; it only reads."""
-    asked = evaluation_of(target, against, level)
-    evaluation: Evaluation = (await service.answer(name, *asked)).value
-    return evaluation
 
 
 def evaluation_of(
     target: Target, against: Target | None = None, level: float = CONFIDENCE
 ) -> tuple[Key, Callable[[Experiment], Evaluation]]:
-    """The question that `evaluate` asks, and what answers it in the background.
+    """What another way of deciding would have earned: the question, and what answers it.
 
     Args:
         target: Another way of deciding.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -65,7 +65,7 @@ KINDS = {
     "draining": Kind(503, "Shutting down"),
 }
 
-# The nearest class in an error's ancestry decides. An error that is none of them is a bug.
+# The nearest class in an error's ancestry decides. Any other error is a bug.
 ERRORS: dict[type[Exception], str] = {
     UnknownExperiment: "unknown-experiment",
     UnknownArm: "unknown-arm",
@@ -93,7 +93,7 @@ class Problem(Exception):  # noqa: N818  the word of RFC 9457
 
     Args:
         slug: One of `KINDS`.
-        detail: What happened, in a sentence.
+        detail: A sentence that says what happened.
         headers: More headers for the answer.
     """
 
@@ -111,7 +111,7 @@ class Problem(Exception):  # noqa: N818  the word of RFC 9457
 
 
 class ProblemBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes over the wire."""
+    """The body of such an answer."""
 
     type: str
     title: str
@@ -146,12 +146,13 @@ def refusing() -> Iterator[None]:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether code of this package raised an error."""
+    """Whether code of this package made an error."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    if trace is None:  # an outcome that nobody has raised
+        return True
+    while trace.tb_next is not None:
         trace = trace.tb_next
-    module: Any = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
-    return str(module).partition(".")[0] == "varts"
+    return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "varts"
 
 
 def problem_of(error: BaseException) -> Problem:
@@ -170,8 +171,9 @@ def problem_of(error: BaseException) -> Problem:
 
 def problem_of_item(error: Exception) -> Problem:
     """The same for one item of a batch: the library returns the errors of arguments, too."""
-    slug = "refused" if type(error) in (ValueError, TypeError) else None
-    return problem_of(error) if slug is None else Problem(slug, str(error))
+    if type(error) in (ValueError, TypeError) and _is_ours(error):
+        return Problem("refused", str(error))
+    return problem_of(error)
 
 
 def encode_problem(problem: Problem, request: str) -> bytes:

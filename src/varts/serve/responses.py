@@ -1,4 +1,4 @@
-"""What answers are made of: JSON, times, and entity tags."""
+"""Parts of answers: JSON, times, and entity tags."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ class Endpoint:
     Args:
         method: GET, PUT, POST, PATCH or DELETE.
         path: With names in braces; `name` is always an experiment's.
-        scope: What a token needs; OPEN if no token is needed.
+        scope: The scope that a token needs; OPEN if no token is needed.
         handler: Answers requests that were admitted and read: `request.state` has the `actor`, and
             the `body` and `query` of the types below. The first line of its docstring describes it.
-        answers: What it sends, by status: a type that becomes JSON, or a media type.
+        answers: Its answers by status: a type that becomes JSON, or a media type.
         body: The type of the body.
         query: The type of the query.
         problems: The problems that only some endpoints have.

@@ -1,5 +1,5 @@
-"""What requests are answered from: open experiments with their batches, the threads that read and
-write, and the clock that settles overdue decisions.
+"""The running service: open experiments with their batches, the threads that read and write, and
+the clock that settles overdue decisions.
 
 Batches have no timer: whatever arrived while the last transaction ran goes into the next one, and a
 request alone is a batch of one, at once.
@@ -26,8 +26,8 @@ from varts.serve.telemetry import Metrics, tell, tell_error
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
 MOST_WAITING = 2_000  # items; more are refused at once
 LONGEST_WAIT_SECONDS = 2.0  # of the oldest item, before new ones are refused
-# A connection that is found broken at once is opened anew by the next try; where that took long, so
-# would the next one, and callers have waited already.
+# If a connection turns out to be broken at once, the next try opens another one. If that took long,
+# so would the next try, and callers have waited already.
 PROMPT_SECONDS = 1.0
 
 Item = TypeVar("Item")
@@ -44,14 +44,14 @@ class Parcel(NamedTuple, Generic[Item, Outcome]):
 
 
 class Batcher(Generic[Item, Outcome]):
-    """Does what many requests ask for, in few transactions.
+    """Runs the work of many requests in few transactions.
 
     Args:
-        act: Does it for some items, in order; the outcome of an item that is refused is why. It
-            must be safe to repeat.
+        act: Processes some items in order and returns their outcomes; an error for an item that is
+            refused. It must be safe to repeat.
         broken: The error after which all items are tried once more; any other fails them at once.
-        threads: Where it is done; by default where the event loop does such things.
-        observe: Told of every batch: how many items, how many seconds.
+        threads: Where `act` runs; by default in the event loop's own threads.
+        observe: Called after every batch with the number of items and of seconds.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Running:
         await asyncio.gather(self.deciding.close(), self.rewarding.close())
 
     def ask(self, question: Callable[[Experiment], T]) -> T:
-        """What the experiment answers.
+        """Ask the experiment something.
 
         After its store has failed it is opened again: the store may have been restored, or the
         experiment deleted.
@@ -234,7 +234,7 @@ class Running:
 
 
 class Service:
-    """What requests are answered from.
+    """The experiments of a store, and the threads that work with it.
 
     Args:
         store: The database. If it is read-only, nothing is written, not even by the clock.
@@ -289,8 +289,7 @@ class Service:
         return running
 
     async def look(self, name: str, question: Callable[[Experiment], T]) -> T:
-        """What an experiment answers to a question that reads a little; raises
-        UnknownExperiment."""
+        """Ask an experiment something that reads a little; raises UnknownExperiment."""
         running = await self.running(name)
         return await self.read(running.ask, question)
 
@@ -306,7 +305,7 @@ class Service:
         return await self.background.answer((name, *asked), moment, read, max_age=max_age)
 
     async def change(self, name: str, act: Callable[[Experiment], T]) -> T:
-        """What an experiment returns when it is changed; raises UnknownExperiment."""
+        """Change an experiment in the thread that writes; raises UnknownExperiment."""
         running = await self.running(name)
         return await self.write(running.ask, act)
 
@@ -316,7 +315,7 @@ class Service:
         self.background.cache.drop(name)
 
     async def read(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns that reads a little."""
+        """Run a function that reads a little."""
         work = self._run(self._readers, function, *arguments)
         try:
             return await asyncio.wait_for(work, READING_SECONDS)
@@ -325,7 +324,7 @@ class Service:
             raise Problem("busy", detail) from None
 
     async def write(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns that changes something, beside decisions and rewards."""
+        """Run a function that changes something other than decisions and rewards."""
         return await self._run(self._writer, function, *arguments)
 
     async def is_ready(self) -> bool:

@@ -53,7 +53,9 @@ ACCEPTS_PER_TURN = 32  # connections accepted before requests get their turn
 ACCEPT_PAUSE_SECONDS = 0.1  # after a connection couldn't be accepted
 CHECK_SECONDS = 1.0  # between two looks at who keeps the service waiting
 LARGEST_PIECE = 65_536  # bytes of a response that are passed on at a time
+SEND_BUFFER = 262_144  # bytes that the system buffers; it would take megabytes
 MOST_HEADERS = 100
+MOST_PIPELINED = 16  # requests sent before the response to an earlier one
 LARGEST_REQUEST = 10_000_000  # bytes as sent, including the framing of chunks
 
 # Requests need these in addition to the imports above. They are loaded before the service listens:
@@ -302,6 +304,7 @@ class Server(uvicorn.Server):
         await super().startup([])
         self._listener = sockets[0]
         self._listener.setblocking(False)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self._listener.listen(BACKLOG)
         self._resume()
         self._on_start()
@@ -458,7 +461,12 @@ class Connections:
                 del self._counts[address]
 
     def start_waiting(self, connection: Connection) -> None:
-        """Note that a connection waits for its client, from now on if it didn't already."""
+        """Note that a connection waits for its client, from now on if it didn't already.
+
+        A connection that is closed doesn't wait, even if its requests are still being answered.
+        """
+        if connection.aborted or connection not in self._open:
+            return
         self._waiting.setdefault(connection)
         if (address := connection.address) is not None:
             self._waiting_by_address.setdefault(address, {}).setdefault(connection)
@@ -537,7 +545,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(**options)
         self.address = address
         self._connections, self._settings = connections, connections.settings
-        self._aborted = False
+        self.aborted = False
         self._deadline = math.inf  # for what the client has to send next
         self._answering = False  # from the headers of a request to the end of its response
         self._expecting_headers = True
@@ -551,7 +559,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
-        if self._aborted:
+        if self.aborted:
             transport.abort()
         else:
             self._wait(self._settings.request_timeout)
@@ -584,6 +592,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Wait for the rest of the headers."""
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("the client sent too many requests at once")  # ends the parser
         super().on_message_begin()
         self._headers = self._header_bytes = 0
         self._in_headers = True
@@ -633,7 +643,7 @@ class Connection(HttpToolsProtocol):
 
     def abort(self) -> None:
         """Close the connection at once, or as soon as it has a transport."""
-        self._aborted = True
+        self.aborted = True
         if self.transport is not None:
             self.transport.abort()
 
@@ -651,9 +661,12 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that can't be parsed, or whose headers are too large."""
+        """Answer a request that can't be parsed, or is too large."""
         if self._is_too_large():
             self._refuse()
+        elif len(self.pipeline) >= MOST_PIPELINED:
+            self._connections.note("large", "a client sent too many requests at once")
+            self.abort()
         else:
             super().send_400_response(msg)
 

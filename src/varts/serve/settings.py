@@ -40,7 +40,8 @@ class Settings:
         max_connections_per_address: The most connections at a time from one address, or from one
             network of 64 bits with IPv6.
         idle_timeout: Seconds that a connection may stay open between two requests.
-        request_timeout: Seconds that a client gets to send the headers of a request.
+        request_timeout: Seconds that a client gets to send the headers of a request, and as many
+            again to send its body.
         write_timeout: Seconds after which a connection is closed if its client takes no bytes of a
             response.
         max_header_bytes: The largest headers of a request, including its path.

@@ -20,7 +20,7 @@ import json
 import logging
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -33,7 +33,7 @@ import numpy as np
 from varts._files import write_text
 from varts._progress import Progress
 from varts._text import printable
-from varts.live import Experiment, LiveError, Report, Store
+from varts.live import Experiment, LiveError, Report, Store, UnknownExperiment
 from varts.live.core.state import State
 from varts.live.report.guardrails import BROKEN, explain
 from varts.serve.background import REFRESH_SHARE, Background
@@ -163,7 +163,7 @@ def look(
 def _look_at(store: Store, name: str, known: Looked | None, now: int) -> Looked:
     row = store.find(name)
     if row is None:
-        raise LiveError(f"experiment {name!r} was deleted")
+        raise UnknownExperiment(f"unknown experiment {name!r}")
     moment = row.version, row.tag, row.created
     if known is None or known[:3] != moment:
         report = Experiment(name, store).report(settle=False)
@@ -309,9 +309,11 @@ class Webhooks:
                 took = time.monotonic() - began
                 await asyncio.sleep(max(LOOK_SECONDS, took * (1 / REFRESH_SHARE - 1)))
         finally:
-            for task in self._deliveries:
+            pending = dict(self._deliveries)
+            for task in pending:
                 task.cancel()
-            await asyncio.gather(*self._deliveries, return_exceptions=True)
+            await asyncio.gather(*pending, return_exceptions=True)
+            await self._save(watch, pending.values())
 
     async def look_once(self, watch: Watch) -> None:
         """Look at all experiments, and begin to deliver what is new.
@@ -323,7 +325,7 @@ class Webhooks:
             self._known = await self._background.run(_OWNER, partial(look, self._known))
             for key, name, condition in watch.begun(self._known):
                 self._announce(key, name, condition)
-            await self._save(watch)
+            await self._save(watch, self._deliveries.values())
         except LiveError as error:
             tell("webhooks: the store can't be read", logging.WARNING, error=str(error))
         except Exception as error:  # the next look may do better
@@ -399,12 +401,12 @@ class Webhooks:
             tell("webhook state not read", logging.ERROR, file=str(file), error=str(error))
             return None
 
-    async def _save(self, watch: Watch) -> None:
-        """Write what was announced. What is still being delivered is announced again after a
-        restart: rather twice than never."""
+    async def _save(self, watch: Watch, pending: Iterable[Held]) -> None:
+        """Write what was announced, without what is still being delivered: the next process
+        announces that again."""
         if self._file is None:
             return
-        done = watch.announced - set(self._deliveries.values())
+        done = watch.announced.difference(pending)
         if done == self._saved:
             return
         text = json.dumps(sorted(done))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from varts.live.errors import LiveError
+from varts.live.errors import Refused
 from varts.live.options import Options
 from varts.live.store.log import Log
 
@@ -32,7 +32,7 @@ def reward_by_age(name: str, log: Log, options: Options) -> pl.DataFrame:
     import polars as pl
 
     if options.window is None:
-        raise LiveError(
+        raise Refused(
             f"experiment {name!r} has no window, so it isn't known which rewards are complete; "
             "set the option window"
         )

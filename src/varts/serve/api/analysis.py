@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 NDJSON = "application/x-ndjson"
 LINES_PER_PAGE = 10_000  # of the log; a few megabytes
 MOST_STREAMS = 16  # whole logs that are sent at a time: each holds a page in memory
-LINES_PER_CHUNK = 1_000  # that take so little time that a thread may read them
 MOST_ROWS = 100_000  # of a history
 LARGEST_VERSION = 2**63 - 1  # that a database can keep
 Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -166,9 +165,10 @@ async def evaluate_experiment(request: Request) -> Response:
     with refusing():
         target = read_target(body)
         against = None if body.against is None else varts.always(body.against)
-    service, name = request.app.state.service, request.path_params["name"]
-    found = await commands.evaluate(service, name, target, against, body.level)
-    return JSONResponse(found.to_dict())
+    service: Service = request.app.state.service
+    asked = commands.evaluation_of(target, against, body.level)
+    found = await service.answer(request.path_params["name"], *asked)
+    return JSONResponse(found.value.to_dict(), headers=as_of(found))
 
 
 def read_target(body: EvaluationAsked) -> Target:
@@ -248,11 +248,12 @@ async def stream_log(request: Request) -> Response:
     limit = min(query.limit or LINES_PER_PAGE, LINES_PER_PAGE)
     hidden = not request.state.actor.may("admin")
 
+    moment = await service.read(service.background.moment, name)
+
     async def read(after: str | None, let_in: bool = True) -> LogPage:
         call = about(name, partial(read_log_page, after=after, limit=limit, hidden=hidden))
-        short = limit <= LINES_PER_CHUNK
         page: LogPage = await service.background.run(
-            (name, "log"), call, short=short, let_in=let_in
+            (name, "log"), call, rows=min(limit, moment.rows), let_in=let_in
         )
         return page
 

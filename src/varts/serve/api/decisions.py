@@ -104,7 +104,8 @@ def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -
     first = outcomes[refused[0]]
     assert isinstance(first, Exception)
     problem = problem_of_item(first)
-    if len(asked) == 1:
+    if len(asked) == 1 or problem.slug == "internal":
+        problem.__cause__ = first
         return problem
     detail = f"decision {asked[refused[0]][0]!r} was refused: {problem.detail}"
     made = len(asked) - len(refused)
@@ -157,7 +158,7 @@ async def reward_one(request: Request) -> Response:
     (outcome,) = await running.rewarding.submit([sent])
     result = _result(service, name, id, outcome)
     if isinstance(outcome, Exception):
-        raise problem_of_item(outcome)
+        raise problem_of_item(outcome) from outcome
     return JSONResponse(result)
 
 

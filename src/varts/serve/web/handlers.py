@@ -1,7 +1,7 @@
-"""The pages over HTTP: what `varts.serve.web` draws, with what it is drawn from.
+"""The handlers of the pages: they collect what a page shows and send it.
 
-A page that hasn't changed isn't drawn again: one small transaction tells. What takes the whole log
-comes from the background worker, as of some time ago.
+A page that hasn't changed isn't drawn again: one small transaction tells. Results that need the
+whole log come from the background worker and may be a little old.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from varts._validation import choice, integer
+from varts._validation import abbreviate, choice, integer
 from varts.live import (
     Experiment,
     History,
@@ -72,11 +72,11 @@ HTML = "text/html; charset=utf-8"
 LOGIN = "/login"
 HOME = "/"
 _PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
-_PROCESS = secrets.token_hex(8)  # the templates of another one may differ
+_PROCESS = secrets.token_hex(8)  # another process may have other templates
 
 
 def viewer_of(request: Request) -> Actor:
-    """Who looks at a page; nobody gets buttons where nothing can be changed."""
+    """The actor that a page is for; nobody gets buttons where nothing can be changed."""
     actor: Actor = request.state.actor
     if request.app.state.service.store.read_only:
         return actor._replace(scopes=frozenset({"read"}))
@@ -114,7 +114,7 @@ def own_path(text: str) -> str:
 
 
 def refuse(problem: Problem, request: Request) -> Response:
-    """A problem as a page; whoever isn't logged in is asked to log in and then continues.
+    """A problem as a page. Without a session, it asks to log in and then continues.
 
     Args:
         problem: The problem.
@@ -231,7 +231,7 @@ def _row(name: str, state: State, activity: Activity) -> Listed:
 
 
 async def show_experiment(request: Request) -> Response:
-    """What an experiment has learnt, how it got there, and what can be changed."""
+    """The page of an experiment."""
     return await _show(request, request.state.query.get("by", "rewards"))
 
 
@@ -258,7 +258,7 @@ async def _show(
     )
     now, created = datetime.now(UTC), seen.moment.created
     as_of = describe_answer(history, seen.moment)
-    tested = None if checked is None else checked.time
+    tested = None if checked is None else [one.sentence for one in checked.value or ()]
     age = ago(created, now)
     tag = tag_of("experiment", viewer.name, viewer.scopes, by, seen, as_of, tested, age)
     if error is None and (known := not_modified(request, tag)) is not None:
@@ -271,7 +271,7 @@ async def _show(
         return experiment.page(
             viewer,
             found,
-            revision=found.state.revision,
+            revision=found.state.tag,
             now=now,
             created=created,
             history=curves,
@@ -390,12 +390,12 @@ CHANGES: dict[str, Command] = {
 
 
 def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
-    """What answers one of the forms of `CHANGES`."""
+    """Return the handler of one of the forms of `CHANGES`."""
 
     async def change(request: Request) -> Response:
         """Change an experiment as its page asks.
 
-        The form says which revision of the experiment its page showed. If somebody was first,
+        The form says which configuration its page showed. If somebody was first,
         nothing is changed, and the page comes again as it is now.
         """
         service, actor, sent = request.app.state.service, request.state.actor, request.state.body
@@ -414,16 +414,16 @@ def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
     return change
 
 
-def read_revision(sent: Sent) -> int:
-    """The revision that a page showed.
+def read_revision(sent: Sent) -> int | str:
+    """The configuration that a page showed: its tag, or the number of its revision.
 
-    >>> read_revision({"revision": "17"})
-    17
+    >>> read_revision({"revision": "17-5eed"}), read_revision({"revision": "17"})
+    ('17-5eed', 17)
     """
     typed = sent.get("revision", "")
-    if not (typed.isascii() and typed.isdigit() and len(typed) < 20):
-        raise ValueError(f"revision must be that of the experiment, got {typed[:20]!r}")
-    return integer("revision", int(typed), at_least=1)
+    if not re.fullmatch(r"[0-9]{1,19}(-[0-9a-f]{1,16})?", typed):
+        raise ValueError(f"revision must be that of the experiment, got {abbreviate(typed)}")
+    return typed if "-" in typed else integer("revision", int(typed), at_least=1)
 
 
 # ------------------------------------------------------------------------ what would have happened
