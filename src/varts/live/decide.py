@@ -192,8 +192,8 @@ def _sort_out(
 def differs(known: str | None, unit: str | None) -> bool:
     """Whether a request is about another unit than the decision of that id.
 
-    Without a unit it asks for the decision as it is. Whose decision it was is no longer known if
-    the unit was forgotten.
+    Without a unit it asks for the decision as it is. If the unit of the decision was forgotten,
+    nobody can tell.
 
     Args:
         known: The unit of the decision in the log.

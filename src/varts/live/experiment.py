@@ -84,7 +84,8 @@ LARGEST_VERSION = 2**63 - 1
 
 
 class Note(TypedDict, total=False):
-    """Who changes an experiment, why, and based on which revision; see `Experiment.stop`."""
+    """The author of a change, the reason, and the revision it is based on; see
+    `Experiment.stop`."""
 
     by: str | None
     why: str | None
@@ -285,7 +286,7 @@ class Experiment:
         >>> exp.record_fallbacks([("visit-1", "9", "anna"), ("visit-1", "9", "anna")])
         ['recorded', 'duplicate']
         >>> exp.reward("visit-1", 9.0), exp.report().frame["n"].sum()
-        (True, 0.0)
+        (True, 0)
         """
 
         def check_one(item: Any) -> Fallback:

@@ -132,7 +132,7 @@ class Options:
             `configure` can switch them to 2.
         control: The arm that the report compares all others with: differences, percentages and the
             probability of being better.
-        owner: Who is responsible for the experiment: a person or a team.
+        owner: The person or the team that is responsible for the experiment.
         hypothesis: What you expect, and why. It has no effect on decisions, and neither has owner.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy

@@ -74,7 +74,7 @@ class Summary(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What decides whether a page about an experiment has changed, all of one moment.
+    """An experiment at one moment, as far as a page about it depends on that.
 
     Args:
         version: How many events its log has.
