@@ -58,6 +58,8 @@ class RemoteSessions(Sessions):
         self.remember_first(expected)
         self.follow(*expected)
 
+    decide_each = None  # no service offers it
+
     def teardown(self):
         """Close what was opened, too."""
         super().teardown()
