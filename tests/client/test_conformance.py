@@ -39,7 +39,6 @@ OTHERWISE = {
     "test_priors_of_arms": "with arms, options are checked as those of a new experiment",
     "test_an_id_belongs_to_one_unit": "each decides by itself",
     "test_a_refused_decision_costs_the_others_nothing": "no service offers decide_each",
-    "test_what_happens_during_the_export_is_not_deleted": PATCHED,
     "test_public_rewards_stay_within_clip": "the service knows by the token whose reward it is",
     "test_what_only_looks_settles_nothing": "no question to a service settles anything",
 }
