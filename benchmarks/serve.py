@@ -31,7 +31,7 @@ from benchmarks.timing import in_turns, ratio
 from varts.serve.auth import Actor
 from varts.serve.tokens import new_token
 from varts.serve.web import experiment
-from varts.serve.web.changes import describe_changes
+from varts.serve.web.experiment import describe_changes
 
 HERE = Path(__file__).parent
 ARMS = ["9", "12", "15"]

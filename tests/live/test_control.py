@@ -248,7 +248,8 @@ def test_the_page_and_the_command_line_show_the_table(capsys):
         out = capsys.readouterr().out
         assert ("compared with 9, the control" in out) == there
         if there:
-            for row in control_cells(found, ["12", "15"]):
-                assert all(cell in out and cell in text for cell in row)
+            for percent, shown in ((False, out), (True, text)):
+                for row in control_cells(found, ["12", "15"], percent):
+                    assert all(cell in shown for cell in row)
     doubtful = played(shift=-0.4, control="12").report()
     assert "There are no percentages, because" in page(viewer, doubtful, revision=1, now=now)

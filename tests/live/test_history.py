@@ -108,6 +108,7 @@ def test_every_checkpoint_is_the_report_of_its_version(store_url, clock, goal):
         assert last or part["time"][0].timestamp() * 1e6 == rewarded[-1].time
         for arm, total in enumerate(part["cumulative_reward"]):
             assert total == pytest.approx(sum(e.value for e in rewarded if e.arm == arm))
+            assert part["nonzero"][arm] == sum(e.value != 0 for e in rewarded if e.arm == arm)
         assert part["traffic"].sum() == pytest.approx(1)
         before = parts[i - 1]["decisions"] if i else pl.Series([0])
         new = part["decisions"].to_numpy() - np.pad(before, (0, part.height - len(before)))
@@ -141,6 +142,7 @@ def test_a_correction_counts_from_when_it_came(store_url, clock):
     play(exp, clock, 40, 80)
     exp.add_reward("visit-9", -4.0, "refund")
     exp.amend("visit-6", 11.0)
+    exp.amend("visit-10", 0.0)
     events, _ = whole_log(exp)
     rebuilt = 0
     for part in checkpoints(exp.history(every_rewards=3)):
@@ -148,12 +150,13 @@ def test_a_correction_counts_from_when_it_came(store_url, clock):
         for event in events[: part["version"][0]]:
             if event.kind in ("reward", "amend", "void", "part"):
                 values[event.decision or event.corrects] = event.arm, event.value
-        for arm, n, mean, sd, total in part.select(
-            "arm", "n", "mean", "sd", "cumulative_reward"
+        for arm, n, mean, sd, total, nonzero in part.select(
+            "arm", "n", "mean", "sd", "cumulative_reward", "nonzero"
         ).iter_rows():
             place = exp.arms.index(arm)
             mine = [v for where, v in values.values() if where == place and v is not None]
             assert n == len(mine)
+            assert nonzero == sum(v != 0 for v in mine)
             if n > 1:
                 assert mean == pytest.approx(np.mean(mine), rel=1e-12)
                 assert sd == pytest.approx(np.std(mine, ddof=1), rel=1e-9)

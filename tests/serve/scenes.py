@@ -35,12 +35,15 @@ def played(arms, pay, rounds, *, batches=1, seed=1, **options):
     exp = varts.open("price", list(arms), store="memory://", seed=seed, **options)
     rng, frames, before = np.random.default_rng(seed), [], np.zeros(len(arms))
     paid, gains = {True: [], False: []}, []
+    earned, nonzero = dict.fromkeys(arms, 0.0), dict.fromkeys(arms, 0)
     for batch in range(batches):
         made = exp.decide_many(ids=[f"v{batch}-{i}" for i in range(rounds // batches)])
         rewards = [(one, pay(one.arm, rng)) for one in made]
         exp.reward_many([(one.id, value) for one, value in rewards])
         for one, value in rewards:
             paid[one.reason == "holdout"].append(value)
+            earned[one.arm] += value
+            nonzero[one.arm] += value != 0
         gains.append(gain_over(paid[False], paid[True]))
         found = exp.report()
         decided = found.frame["share"].to_numpy() * (batch + 1) * len(made)
@@ -49,8 +52,10 @@ def played(arms, pay, rounds, *, batches=1, seed=1, **options):
             found.frame.select(
                 pl.lit(NOW - timedelta(hours=batches - batch)).alias("time"),
                 pl.lit(found.state.rewards).alias("rewards"),
-                *("arm", "p_best", "expected_loss"),
+                *("arm", "p_best", "expected_loss", "n"),
                 pl.Series("traffic", new / max(new.sum(), 1)),
+                pl.Series("cumulative_reward", [earned[arm] for arm in arms]),
+                pl.Series("nonzero", [nonzero[arm] for arm in arms]),
             )
         )
     band = Band(*np.array(gains).T) if paid[True] else None

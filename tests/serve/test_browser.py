@@ -9,7 +9,8 @@ import pytest
 
 from tests.serve.browser import launch
 from tests.serve.scenes import ADMIN, NOW, shop
-from varts.serve.web import STATIC, create, experiment
+from varts.serve.web import STATIC, experiment, plan
+from varts.serve.web.experiment import describe_changes
 
 HOST = "http://varts.test"
 POLICY = (
@@ -57,7 +58,7 @@ class Site:
         if url.path == "/prior.svg":
             words = {name: values[0] for name, values in parse_qs(url.query).items()}
             try:
-                return route.fulfill(body=create.prior_svg(words), content_type="image/svg+xml")
+                return route.fulfill(body=plan.prior_svg(words), content_type="image/svg+xml")
             except ValueError:
                 return route.fulfill(status=400, body="")
         if request.headers.get("if-none-match") == self.tag:
@@ -101,6 +102,7 @@ def test_numbers_change_without_a_reload(site, exp):
     site.wait(5.5)
     assert "401 rewards" in site.page.inner_text("#meta")
     assert site.page.evaluate("window.here") is True
+    assert set(site.asked) == {f"{HOST}/experiments/price"}
 
 
 @pytest.mark.when_changed("src/varts/serve")
@@ -140,7 +142,7 @@ def test_a_service_that_is_gone_is_said(site, exp):
     site.page.unroute("**/*")
     site.page.route("**/*", lambda route: route.abort())
     site.wait(5.5)
-    assert "does not answer" in site.page.inner_text(".live-state")
+    assert "doesn't answer" in site.page.inner_text(".live-state")
     site.said.clear()  # the browser notes the failed request
 
 
@@ -148,18 +150,42 @@ def test_a_dialog_asks_and_can_be_cancelled(site, exp):
     site.show(page_of(exp))
     site.page.click("text=Stop…")
     dialog = site.page.locator("dialog[open]")
-    assert "Only a restart undoes it." in dialog.inner_text()
+    assert "Only a restart undoes this." in dialog.inner_text()
     dialog.locator("text=Cancel").click()
     site.page.locator("dialog").wait_for(state="detached")
     assert site.sent == []
     assert site.page.evaluate("document.activeElement.textContent") == "Stop…"
     site.page.click("text=Stop…")
-    site.page.select_option("dialog select", "12")
     site.page.fill("dialog input[name=why]", "asked by finance")
+    site.page.click("dialog button.danger")  # nothing is chosen yet, and the browser says so
+    assert site.sent == [] and site.page.locator("dialog select:invalid").count() == 1
+    site.page.select_option("dialog select", "arm:12")
     site.page.click("dialog button.danger")
     site.page.wait_for_url("**/stop")
-    wanted = {"revision": "7", "winner": "12", "why": "asked by finance"}
+    wanted = {"revision": "7", "winner": "arm:12", "why": "asked by finance"}
     assert site.sent == [("/experiments/price/stop", wanted)]
+
+
+def test_times_are_local_and_do_not_count_as_changes(browser, exp):
+    site = Site(browser, timezone_id="America/New_York", locale="en-US")
+    exp.exp.configure(stop_p_best=0.98)
+    changes = describe_changes(exp.exp.changes())
+    made, history, gain = exp
+    html = experiment.page(
+        ADMIN, made.report(), revision=7, now=NOW, history=history, gain=gain, by="time",
+        changes=[one._replace(time=NOW) for one in changes],
+    )  # fmt: skip
+    site.show(html)
+    shown = site.page.locator("#history time[data-clock]").first
+    assert shown.inner_text().replace("\u202f", " ") == "Nov 16, 2026, 7:00 AM"  # noon in UTC
+    assert shown.get_attribute("title") == "2026-11-16 12:00 UTC"
+    table = site.page.locator("#chart-p-best tbody th time").last
+    assert "Nov 16, 2026" in table.text_content()
+    site.page.evaluate("document.querySelector('#history').mark = true")
+    site.tag = '"2"'
+    site.wait(5.5)
+    assert site.page.evaluate("document.querySelector('#history').mark")  # it wasn't replaced
+    site.context.close()
 
 
 def test_escape_closes_a_dialog(site, exp):
@@ -172,7 +198,7 @@ def test_escape_closes_a_dialog(site, exp):
 
 
 def test_the_picture_follows_what_is_typed(site):
-    site.show(create.page(ADMIN))
+    site.show(plan.create_page(ADMIN))
     for name, value in (("mean", "12"), ("mean_sd", "2"), ("reward_sd", "8"), ("worth", "20")):
         site.page.fill(f"#create-{name}", value)
     site.wait(0.5)
@@ -203,7 +229,7 @@ def test_everything_works_without_script(browser, exp):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_wider_than_a_phone(browser, exp, scheme):
     site = Site(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    for html in (page_of(exp), create.page(ADMIN)):
+    for html in (page_of(exp), plan.create_page(ADMIN)):
         site.show(html)
         wide = site.page.evaluate("document.documentElement.scrollWidth")
         assert wide == 390

@@ -24,8 +24,17 @@ from varts.serve.web.charts import (
     regret_chart,
     traffic_chart,
 )
-from varts.serve.web.charts.scale import Scale, number_ticks, span, spread_over, time_ticks
-from varts.serve.web.charts.svg import drawing, element, escaped, path
+from varts.serve.web.charts.svg import (
+    Scale,
+    drawing,
+    element,
+    escaped,
+    number_ticks,
+    path,
+    span,
+    spread_over,
+    time_ticks,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>\"'&\x1b\u202e"
@@ -190,8 +199,8 @@ def test_lines_go_through_their_points():
     (x0, y0), (x1, y1), (x2, y2) = lines[0]
     assert (x2 - x1) / (x1 - x0) == pytest.approx((400 - 100) / (100 - 50), rel=0.01)
     assert (y0 - y1) / (y1 - y2) == pytest.approx(0.3 / 0.2, rel=0.01)
-    assert "0.9000" in chart.sentence and "0.95" in chart.sentence
-    assert chart.table.rows[-1] == ["400 rewards", "0.9000", "0.1000"]
+    assert "90.0 %" in chart.sentence and "95.0 %" in chart.sentence
+    assert chart.table.rows[-1] == ["400 rewards", "90.0 %", "10.0 %"]
     assert chart.table.rows[0] == ["10 rewards", "-", "-"]
 
 
@@ -219,7 +228,7 @@ def test_no_decisions_between_two_checkpoints_leave_the_shares_as_they_were():
     share = {"a": np.array([0.5, np.nan, 0.2, 0.2]), "b": np.array([0.5, np.nan, 0.8, np.nan])}
     rows = traffic_chart(COURSE, share, COLOURS).table.rows
     assert [row[1:] for row in rows] == [
-        ["50.0%", "50.0%"], ["50.0%", "50.0%"], ["20.0%", "80.0%"], ["20.0%", "0.0%"],
+        ["50.0 %", "50.0 %"], ["50.0 %", "50.0 %"], ["20.0 %", "80.0 %"], ["20.0 %", "0 %"],
     ]  # fmt: skip
 
 
@@ -227,9 +236,7 @@ def test_a_gain_has_its_band_and_says_when_it_may_be_nothing():
     gain = Band(np.array([np.nan, 10.0, 20.0, 30.0]), N * 0 - 5, N * 0 + 1234.0)
     chart = gain_chart(COURSE, gain, "max")
     parsed(chart)
-    assert chart.sentence == (
-        "So far +30 gained; with a chance of 95 % it is -5 to +1,234. It may be nothing."
-    )
+    assert chart.sentence == ("So far +30 gained; 95 % interval -5 to +1,234. That may be nothing.")
     sure = gain_chart(COURSE, gain._replace(low=N * 0 + 5.0), "min").sentence
     assert "saved" in sure and "nothing" not in sure
     assert gain_chart(COURSE, None, "max").svg == ""

@@ -31,6 +31,7 @@ PATHS = (
     "/",
     "/experiments/price",
     "/experiments/price?by=time",
+    "/?q=price",
     "/experiments/price/what-if?stop_p_best=0.5",
     "/new",
     "/plan",
@@ -141,7 +142,15 @@ def price(service):
     httpx.put(
         f"{service.address}/v1/experiments/price",
         headers=service.headers,
-        json={"arms": ["9", "12", "15"], "floor": 0.05, "holdout": 0.1, "stop_p_best": 0.99},
+        json={
+            "arms": ["9", "12", "15"],
+            "floor": 0.05,
+            "holdout": 0.1,
+            "stop_p_best": 0.99,
+            "control": "9",
+            "owner": "pricing",
+            "hypothesis": "12 earns more than 9",
+        },
     ).raise_for_status()
     visit(service, "price", 300)
     return service
@@ -197,7 +206,7 @@ def test_a_whole_experiment(browser, service, script):
         somebody.act("Add an arm…", "Add the arm", fill={"arm": "18", "why": "asked by sales"})
         assert page.locator("table.arms th[scope=row]", has_text="18").count() == 1
         visit(service, name, 50, start=1000)
-        somebody.act("Stop…", "Stop the experiment", fill={"why": "done"}, choose="12")
+        somebody.act("Stop…", "Stop the experiment", fill={"why": "done"}, choose="arm:12")
         assert "12 for everybody" in page.inner_text("#meta")
         assert page.locator("text=Pause…").count() == 0
         somebody.act("Restart…", "Restart the experiment", fill={"why": "not done"})
@@ -218,7 +227,7 @@ def test_the_second_of_two_tabs_is_told_that_somebody_was_first(browser, price, 
         for tab in (first, second):
             somebody.go("/experiments/price", tab)
         somebody.act("Pause…", "Pause", page=first)
-        somebody.act("Stop…", "Stop the experiment", page=second, choose="9")
+        somebody.act("Stop…", "Stop the experiment", page=second, choose="arm:9")
         assert "Somebody was first" in second.inner_text("[role=alert]")
         assert "running" in second.inner_text("#meta")
         somebody.act("Resume…", "Resume", page=second)  # its page is a fresh one

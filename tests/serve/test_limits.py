@@ -369,13 +369,15 @@ class Real:
         return socket.create_connection(self.address, timeout=20)
 
     def statuses(self):
-        """Of everything that must work, with the client's open connections or new ones."""
-        return [
-            (self.browser if path.startswith("/experiments") or path == "/" else self.http)
-            .get(path)
-            .status_code
-            for path in PATHS
-        ]
+        """Of everything that must work, on the clients' open connections or on new ones."""
+        return [self._status(path) for path in PATHS]
+
+    def _status(self, path):
+        """An idle connection may have been closed for others; then a client tries again."""
+        client = self.browser if path in ("/", "/experiments/price") else self.http
+        with contextlib.suppress(httpx.ReadError, httpx.RemoteProtocolError):
+            return client.get(path).status_code
+        return client.get(path).status_code
 
     def files(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

@@ -1,7 +1,9 @@
 """Pages without a browser: whole, labelled, harmless, and true to what they are given."""
 
+import io
 import re
 from datetime import timedelta
+from html import unescape
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -12,36 +14,45 @@ import pytest
 import varts
 from tests.serve.scenes import ADMIN, BUYS, NOW, READER, played, price_paid, shop
 from varts.live.options import Options
-from varts.live.report.text import arm_cells
+from varts.live.report.earned import conversions, total_rewards
+from varts.live.report.text import (
+    amount,
+    arm_cells,
+    gain_text,
+    lift_text,
+    main_comparison,
+    percentage,
+)
 from varts.serve.web import (
     FORMS,
     STATIC,
     Actor,
-    create,
     experiment,
     listing,
-    login,
     plan,
-    refusal,
     what_if,
 )
-from varts.serve.web.changes import describe_changes
+from varts.serve.web.experiment import describe_changes
 from varts.serve.web.forms import (
     FLAGS,
     GROUPS,
     LABELS,
+    NOT_CONFIGURED,
     SHOWN,
+    policies,
     read_new,
     read_options,
     read_plan,
     read_target,
+    read_winner,
     typed_options,
 )
 from varts.serve.web.listing import Listed
+from varts.serve.web.render import login_page, refusal_page, standalone
 
 NASTY = "<script>alert(1)</script>"
 WORDS = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"}
-VOID = {"meta", "link", "input"}
+VOID = {"br", "meta", "link", "input"}
 
 
 class Page(HTMLParser):
@@ -153,7 +164,7 @@ def test_the_page_of_an_experiment_shows_what_the_report_says(shop_scene):
     exp = shop_scene.exp
     found = exp.report()
     page = checked(experiment_page(*shop_scene, checks=exp.check()))
-    for row in arm_cells(found):
+    for row in arm_cells(found, percent=True):
         assert [cell for cell in (row.arm, *row[2:]) if cell not in page.text] == []
     assert found.because in page.text and found.certainty[1:] in page.text
     assert f"{found.state.rewards:,} rewards" in page.text
@@ -180,7 +191,7 @@ def test_buttons_are_for_admins(shop_scene):
 
 def test_confirmations_say_what_they_do(shop_scene):
     text = checked(experiment_page(*shop_scene)).text
-    assert "Only a restart undoes it." in text and "Resume undoes it." in text
+    assert "Only a restart undoes this." in text and "Resume undoes this." in text
 
 
 def test_a_met_stop_rule_offers_its_winner():
@@ -189,7 +200,7 @@ def test_a_met_stop_rule_offers_its_winner():
     assert found.stop and found.winner == "12"
     html = experiment_page(exp, history)
     assert "The stop rule is met" in html and "Stop with 12" in html
-    assert '<input type="hidden" name="winner" value="12">' in html
+    assert '<input type="hidden" name="winner" value="arm:12">' in html
 
 
 def test_what_is_said_of_the_gain_is_the_report_s_own(shop_scene):
@@ -327,11 +338,11 @@ def test_the_history_that_the_library_keeps_is_drawn(by):
     assert len([given for given in page.named("svg") if given.get("role") == "img"]) == 3
     last = frame.filter(pl.col("checkpoint") == frame["checkpoint"].max())
     best = last.sort("p_best", descending=True, nulls_last=True).row(0, named=True)
-    said = f"At the last checkpoint {best['arm']} was best with a chance of {best['p_best']:.4f}."
+    said = f"At the last checkpoint, P(best) of {best['arm']} was {percentage(best['p_best'])}."
     assert said in page.text
     table = re.search(r'id="chart-traffic".*?<tbody>(.*?)</tbody>', html, re.DOTALL)[1]
     first = re.findall(r"<td>(.*?)</td>", table)[:4]
-    assert first[3] == "0.0%" and first[0] != "0.0%"
+    assert first[3] == "0 %" and first[0] != "0 %"
 
 
 def test_a_refused_change_is_said_with_what_was_typed(shop_scene):
@@ -340,6 +351,209 @@ def test_a_refused_change_is_said_with_what_was_typed(shop_scene):
     page = checked(html)
     assert "Floor must be at most 1/3, got 0.9." in page.text
     assert 'value="0.9"' in html
+
+
+# ------------------------------------------------------------------------------ what comes first
+
+
+def facts_of(html):
+    """The numbers at the top of the page, by name: value and what stands below it."""
+    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?) <span class=\"hint\">(.*?)</span></dd>", html)
+    return {unescape(name): (unescape(value), unescape(more)) for name, value, more in found}
+
+
+def test_the_lift_over_the_control_comes_first():
+    exp, history, gain = shop(rounds=800, batches=4, control="9")
+    html = experiment_page(exp, history, gain)
+    page, found = checked(html), exp.report()
+    one = main_comparison(found)
+    assert next(iter(facts_of(html))) == f"{one.arm} compared with 9"
+    value, more = facts_of(html)[f"{one.arm} compared with 9"]
+    assert value == f"{one.lift:+.1f} %"
+    assert f"{one.lift_low:.1f} to {one.lift_high:.1f} %" in more
+    assert percentage(one.p_better) in more
+    assert html.index("Compared with 9, the control") < html.index("Arms ranked by")
+    heads = re.findall(r'<th scope="col">(.*?)</th>', html)
+    assert heads[:4] == ["Arm", "Lift", "95 % interval of the lift", "P(better)"]
+    assert "Lift" not in checked(experiment_page(*shop(rounds=60, batches=2))).text
+    assert page.text.count("Compared with 9, the control.") == 1
+
+
+def test_without_percentages_the_difference_is_shown():
+    """An interval of the control's mean around 0 allows no ratio."""
+    scene = played(["a", "b"], lambda arm, rng: rng.normal(), 200, batches=2, control="a")
+    assert scene.exp.report().control.note
+    value, more = facts_of(experiment_page(*scene))["b compared with a"]
+    assert "%" not in value and "no percentage yet" in more
+
+
+def test_money_in_total_and_by_arm(shop_scene):
+    exp, history, gain = shop_scene
+    html = experiment_page(exp, history, gain)
+    page, found = checked(html), exp.report()
+    totals = total_rewards(found)
+    last = history.filter(history["rewards"] == history["rewards"].max())
+    earned = dict(last.select("arm", "cumulative_reward").iter_rows())
+    assert totals == pytest.approx(earned)
+    assert facts_of(html)["Total reward"][0] == amount(sum(earned.values()))
+    for total in totals.values():
+        assert amount(total) in page.text
+    value, more = facts_of(html)["Gain from learning"]
+    assert gain_text(found).startswith(f"{value} [")
+    assert ("no clear gain yet" in more) == (not found.gain.clear)
+
+
+def test_a_sum_of_milliseconds_is_not_shown():
+    scene = played(["a", "b"], lambda arm, rng: rng.random(), 40, batches=2, goal="min")
+    assert "Total reward" not in checked(experiment_page(*scene)).text
+
+
+def test_conversion_is_shown_where_most_rewards_are_0(shop_scene):
+    exp, history, gain = shop_scene
+    html = experiment_page(exp, history, gain)
+    page, found = checked(html), conversions(history)
+    bought, rewards = sum(one.nonzero for one in found), sum(one.rewards for one in found)
+    value, more = facts_of(html)["Conversion rate"]
+    assert value == percentage(bought / rewards) and f"{bought} of {rewards} rewards" in more
+    for one in found:
+        assert percentage(one.rate) in page.text
+        assert one.value == pytest.approx(float(one.arm))  # the price
+    assert "not corrected for anything" in page.text
+    clicks = played(["a", "b"], lambda arm, rng: float(rng.random() < 0.2), 200, batches=2)
+    text = checked(experiment_page(*clicks)).text
+    assert "Conversion rate" in text and "Value of one" not in text  # which is always 1
+    always = played(["a", "b"], lambda arm, rng: rng.random(), 40, batches=2)
+    assert "Conversion" not in checked(experiment_page(*always)).text
+
+
+def outlook_of(page):
+    """What the page says about when a stop rule will be met."""
+    return re.findall(r"(?:Rough forecast|Can't say yet when).*?\.", page.text)
+
+
+def test_how_far_the_stop_rule_is():
+    exp, history, gain = shop(rounds=400, batches=4, stop_p_best=0.999, stop_loss=1e-6)
+    html = experiment_page(exp, history, gain)
+    found = exp.report()
+    assert not found.stop
+    value, more = facts_of(html)["Highest P(best)"]
+    assert value == percentage(found.frame["p_best"].max()) and "at least 99.9 %" in more
+    assert "at most 1e-06" in facts_of(html)["Lowest expected loss"][1]
+    (said,) = outlook_of(checked(html))
+    assert "80 % range" in said and "more rewards" in said
+
+
+def test_no_forecast_stands_beside_a_verdict_that_contradicts_it():
+    thin = shop(rounds=30, batches=1, stop_p_best=0.999)
+    (said,) = outlook_of(checked(experiment_page(*thin)))
+    assert said.startswith("Can't say yet when")
+    met = shop(rounds=2000, batches=2)
+    assert met.exp.report().stop
+    assert outlook_of(checked(experiment_page(*met))) == []
+    # A rule has its number, but the arm violates its guardrail: the verdict says so, alone.
+    options = {"metrics": ["refund"], "guards": {"refund": ("below", 0.05)}, "stop_p_best": 0.9}
+    exp = varts.open("price", ["a", "b"], store="memory://", **options)
+    rng = np.random.default_rng(1)
+    for one in exp.decide_many(ids=[f"v{i}" for i in range(400)]):
+        exp.reward(one.id, rng.normal(one.arm == "b"), refund=float(rng.random() < 0.3))
+    found = exp.report()
+    assert found.frame["p_best"].max() > 0.9 and not found.stop
+    assert outlook_of(checked(experiment_page(exp))) == []
+    exp.stop("a")
+    text = checked(experiment_page(exp)).text
+    assert "Highest P(best)" not in text and "stop rule:" not in text
+
+
+def test_a_chance_just_below_its_target_does_not_look_as_if_it_were_met():
+    exp, history, gain = shop(rounds=400, batches=2)
+    now = exp.report().frame["p_best"].max()
+    exp.configure(stop_p_best=now + 1e-9)
+    value, more = facts_of(experiment_page(exp, history, gain))["Highest P(best)"]
+    assert value.startswith("just below") and percentage(now) in more
+
+
+# ------------------------------------------------------------------------------ for everybody
+
+
+def test_readers_see_the_options(shop_scene):
+    exp, history, gain = shop_scene
+    html = experiment_page(exp, history, gain, viewer=READER)
+    shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html.partition("options-title")[2]))
+    assert shown["Stop at P(best)"] == "0.97" and shown["Least share of each arm"] == "0.05"
+    assert shown["Policy"] == "VarTS" and shown["Sticky units"] == "no"
+    assert {*LABELS.values(), "Goal", "Prior"} == set(shown)
+
+
+def test_owner_and_hypothesis_are_shown_and_are_not_markup():
+    scene = shop(rounds=60, batches=2, owner=NASTY, hypothesis=f"Cheaper sells more\n{NASTY}")
+    page = checked(experiment_page(*scene))
+    assert page.text.count(NASTY) == 4 and "Cheaper sells more" in page.text
+
+
+def test_the_stop_dialog_chooses_nothing_and_warns():
+    options = {"metrics": ["refund"], "guards": {"refund": ("below", 0.05)}}
+    exp = varts.open("price", ["a", NASTY, "c"], store="memory://", stop_p_best=0.999, **options)
+    for i, one in enumerate(exp.decide_many(ids=[f"v{i}" for i in range(200)])):
+        exp.reward(one.id, float(i % 3), refund=float(one.arm == NASTY))
+    exp.pause_arm("c")
+    html = experiment_page(exp)
+    checked(html)
+    (form,) = re.findall(r'action="/experiments/price/stop".*?</form>', html, re.DOTALL)
+    choices = re.findall(r'<option value="(.*?)"(.*?)>(.*?)</option>', form)
+    assert choices[0] == ("", " selected", "Choose…") and 'name="winner" required' in form
+    assert sum("selected" in more for _, more, _ in choices) == 1
+    said = {unescape(value): words for value, _, words in choices}
+    assert "breaks a guardrail: refund is" in said[f"arm:{NASTY}"]
+    assert said["arm:a"] == "everybody gets a" and said["arm:c"] == "everybody gets c (paused)"
+    assert "refuses to decide" in said["none"]
+    assert "guardrail broken by" in form.lower() and exp.report().because[1:] in unescape(form)
+    for value in said:
+        if value:
+            assert read_winner({"winner": value}) in ("a", NASTY, "c", None)
+    for wrong in ({}, {"winner": ""}, {"winner": "a"}):
+        with pytest.raises(ValueError, match="winner must be an arm or none"):
+            read_winner(wrong)
+
+
+def test_times_have_their_zone_and_what_live_js_needs(shop_scene):
+    exp, history, gain = shop_scene
+    as_of = "what comes from the log is as of 2026-11-16 11:58 UTC"
+    changes = describe_changes(exp.changes())
+    html = experiment_page(exp, history, gain, by="time", as_of=as_of, changes=changes)
+    checked(html)
+    assert '<time datetime="2026-11-16T11:58Z" data-clock>2026-11-16 11:58 UTC</time>' in html
+    for moment in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d(.{4})", html):
+        assert moment == " UTC"
+    assert html.count("data-clock") >= len(changes) + 1
+
+
+def test_the_table_of_the_arms_as_csv():
+    exp = varts.open("price", ["=1+1", NASTY], store="memory://", control=NASTY)
+    rng = np.random.default_rng(1)
+    made = exp.decide_many(ids=[f"v{i}" for i in range(80)])
+    exp.reward_many([(one.id, 5 + rng.normal()) for one in made])
+    found = exp.report()
+    table = pl.read_csv(io.StringIO(experiment.arms_csv(found)))
+    assert set(table["arm"]) == {"'=1+1", NASTY}  # a spreadsheet must not run it
+    assert table["p_best"].to_list() == found.ranking["p_best"].to_list()
+    assert table["total_reward"].sum() == pytest.approx(sum(total_rewards(found).values()))
+    assert table.filter(table["arm"] != NASTY)["lift"][0] == found.control["=1+1"].lift
+    assert table.filter(table["arm"] == NASTY)["lift"][0] is None
+
+
+def test_a_figure_is_whole_without_our_style(shop_scene):
+    exp, history, gain = shop_scene
+    style = (STATIC / "style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", style.partition("@media")[0]))
+    for chart in experiment.charts(exp.report(), history, gain):
+        svg = standalone(chart.svg)
+        root = ElementTree.fromstring(svg)
+        assert "var(" not in svg and float(root.attrib["width"]) > 0
+        assert light["arm-0"] in svg and "fill: #ffffff" in svg
+        drawn = {name for node in root.iter() for name in node.attrib.get("class", "").split()}
+        sheet = next(node.text for node in root if node.tag.endswith("style"))
+        plain = {"tick", "axis-title", "picture"}
+        assert {one for one in drawn - plain if f".{one}" not in sheet} == set()
 
 
 # ------------------------------------------------------------------------------ changes
@@ -385,7 +599,7 @@ def test_the_list(shop_scene):
     ]
     page = checked(listing.page(ADMIN, rows, NOW))
     best = exp.report()
-    assert rows[0].best == best.best and f"{rows[0].p_best:.4f}" in page.text
+    assert rows[0].best == best.best and percentage(rows[0].p_best) in page.text
     total = best.gain.total
     assert f"{total:+,.0f} [" in page.text and "3 s ago" in page.text
     assert "too early" in page.text and "never" in page.text and NASTY in page.text
@@ -402,6 +616,23 @@ def test_the_list_says_when_one_may_stop():
     assert Listed.of(exp.report()).best is None
 
 
+def test_the_list_shows_lift_owner_and_hypothesis():
+    exp, _, _ = shop(rounds=800, batches=2, control="9", owner="Pricing", hypothesis=NASTY)
+    row = Listed.of(exp.report())
+    page = checked(listing.page(READER, [row], NOW))
+    assert lift_text(main_comparison(exp.report())) == row.lift and row.lift in page.text
+    assert "Pricing" in page.text and NASTY in page.text
+    without = checked(listing.page(READER, [Listed.of(shop(rounds=60).exp.report())], NOW))
+    assert "Lift" not in without.text
+
+
+def test_a_search_without_a_result_leads_back():
+    page = checked(listing.page(READER, [], NOW, query=NASTY))
+    assert f"No experiment has {NASTY}" in page.text
+    assert {"href": "/", "class": "button"} in page.named("a")
+    assert [given["value"] for given in page.named("input") if given.get("name") == "q"] == [NASTY]
+
+
 def test_an_empty_list_shows_what_to_do():
     assert 'href="/new">Create one' in listing.page(ADMIN, [], NOW)
     assert "Create one" not in listing.page(READER, [], NOW)
@@ -412,35 +643,38 @@ def test_an_empty_list_shows_what_to_do():
 
 
 def test_the_form_of_a_new_experiment_has_the_fields_of_the_table():
-    page = checked(create.page(ADMIN))
+    page = checked(plan.create_page(ADMIN))
     names = next(form for form in page.forms if form["given"]["action"] == "/new")["names"]
     assert names == set(FORMS["create"].fields)
 
 
 def test_every_option_is_on_the_form_or_has_a_reason_not_to_be():
-    assert set(SHOWN) == set(Options.descriptions()) - {"goal", "policy", "prior"}
+    assert set(SHOWN) == set(Options.descriptions()) - {"goal", "prior"}
     assert set(SHOWN) == set(LABELS) == {name for group in GROUPS for name in group.options}
     assert set(FLAGS) == {"sticky", "hash_units", "client_ids"}
 
 
 def test_a_prior_in_words_has_its_picture():
-    page = checked(create.page(ADMIN, {**WORDS, "knowledge": "words", "arms": "9\n12"}))
+    page = checked(plan.create_page(ADMIN, {**WORDS, "knowledge": "words", "arms": "9\n12"}))
     sentence = (
         "8 of 10 arms have a mean from 9.5 to 14.5; 9 of 10 single rewards lie from -1.5 to 25.5."
     )
     assert sentence in page.text
-    assert ElementTree.fromstring(create.prior_svg(WORDS))[0].text == sentence
-    assert "picture appears" in checked(create.page(ADMIN, {"mean": "12"})).text
-    assert "picture appears" in checked(create.page(ADMIN, {**WORDS, "worth": "-1"})).text
+    assert ElementTree.fromstring(plan.prior_svg(WORDS))[0].text == sentence
+    assert "Fill in all four numbers" in checked(plan.create_page(ADMIN, {"mean": "12"})).text
+    assert (
+        "Fill in all four numbers"
+        in checked(plan.create_page(ADMIN, {**WORDS, "worth": "-1"})).text
+    )
     with pytest.raises(ValueError, match="mean must be a number, got 'x'"):
-        create.prior_svg({**WORDS, "mean": "x"})
+        plan.prior_svg({**WORDS, "mean": "x"})
     with pytest.raises(ValueError, match="worth must be finite and > 0, got -1"):
-        create.prior_svg({**WORDS, "worth": "-1"})
+        plan.prior_svg({**WORDS, "worth": "-1"})
 
 
 def test_what_was_typed_is_still_there_after_a_refusal():
     sent = {"name": NASTY, "arms": f"9\n{NASTY}", "goal": "min", "clip": "0,100", "sticky": "on"}
-    html = create.page(ADMIN, sent, "clip must be two numbers, low < high, got (1.0, 0.0)")
+    html = plan.create_page(ADMIN, sent, "clip must be two numbers, low < high, got (1.0, 0.0)")
     page = checked(html)
     assert "Clip must be two numbers" in page.text and NASTY in page.text
     assert 'value="min" checked' in html and 'value="0,100"' in html
@@ -464,6 +698,31 @@ def test_what_the_form_sends_makes_the_experiment():
     assert made.clip == (0.0, 100.0) and made.hash_units and not made.sticky
     assert made.prior == {"mu": 12.0, "kappa": 16.0, "alpha": 11.0, "beta": 640.0}
     assert made.stop_p_best is None
+
+
+def test_policy_and_prior_come_from_the_form():
+    html = plan.create_page(ADMIN, {"policy": "VarTS,tails=true", "knowledge": "fitted"})
+    checked(html)
+    assert 'value="VarTS,tails=true"' in html and '<option value="UCB-V">' in html
+    sent = {"name": "price", "arms": "9\n12", "policy": "VarTS,tails=true", "knowledge": "fitted"}
+    new = read_new({**sent, "fitted": "mu=5,kappa=1,alpha=2,beta=8"})
+    exp = varts.open(new.name, new.arms, store="memory://", **new.options)
+    assert exp.options.policy == {"label": "VarTS", "tails": True}
+    assert exp.options.prior == {"mu": 5.0, "kappa": 1.0, "alpha": 2.0, "beta": 8.0}
+    with pytest.raises(ValueError, match="fitted must be JSON, or numbers like"):
+        read_new({**sent, "fitted": "mu=a lot"})
+
+
+def test_a_blank_policy_is_the_default_for_the_features():
+    new = read_new({"name": "p", "arms": "a\nb", "features": "visits=number", "policy": ""})
+    assert varts.open(new.name, new.arms, store="memory://", **new.options).options.contextual
+
+
+def test_every_policy_that_the_form_suggests_can_be_chosen():
+    for label in policies():
+        Options.made(policy=label, features={"x": "number"} if "Lin" in label else None)
+    assert {"VarTS", "UCB-V", "LinearVarTS"} <= set(policies())
+    assert "Sequential-Halving" not in policies()
 
 
 def test_a_fitted_prior_is_pasted_and_never_a_path_on_the_server():
@@ -496,7 +755,7 @@ def test_options_survive_the_form_that_begins_with_them():
     options = Options.made(**given, **others, half_life=1e6 + 1, missing=-0.5)
     read = read_options(typed_options(options), "configure")
     assert Options().changed(read) == options
-    assert set(read) == {name for name in SHOWN if name not in Options.FIXED}
+    assert set(read) == {name for name in SHOWN if name not in NOT_CONFIGURED}
 
 
 @pytest.mark.parametrize(
@@ -588,7 +847,7 @@ def test_when_a_stop_rule_would_have_been_met():
     with pytest.raises(ValueError, match="one of stop_p_best and stop_loss must be given"):
         what_if.find_stop(history)
     page = checked(what_if.page(READER, "price", ["a"], asked_stop="P(best) of 0.9", met=met))
-    assert "first reached after 20 rewards, at 2026-11-16 13:00 UTC, by b (0.9)" in page.text
+    assert "first reached after 20 rewards, at 2026-11-16 13:00 UTC , by b (0.9)" in page.text
     page = checked(what_if.page(READER, "price", ["a"], asked_stop="P(best) of 0.95"))
     assert "was not reached" in page.text
 
@@ -597,12 +856,12 @@ def test_when_a_stop_rule_would_have_been_met():
 
 
 def test_login_and_refusals():
-    page = checked(login.page('/"><b>', "token must be one of this service's, got another"))
+    page = checked(login_page('/"><b>', "token must be one of this service's, got another"))
     assert {given["name"] for given in page.named("input")} == set(FORMS["login"].fields)
     assert page.named("input")[0]["value"] == '/"><b>'
     assert "Log out" not in page.text
-    checked(refusal.page(None, "Not found", "unknown experiment 'x'"))
-    checked(refusal.page(Actor(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
+    checked(refusal_page(None, "Not found", "unknown experiment 'x'"))
+    checked(refusal_page(Actor(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
 
 
 def test_scopes():

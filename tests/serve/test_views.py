@@ -1,6 +1,8 @@
 """The pages over HTTP: who sees them, what their forms do, and how little a look costs."""
 
+import csv
 import html
+import io
 import re
 import time
 from urllib.parse import parse_qs, urlsplit
@@ -183,7 +185,7 @@ def test_readers_see_no_buttons_and_lists_only_what_they_may(shop):
     reader = {"cookie": log_in(shop, CALLERS["read"][0])}
     for path in (E, "/"):
         page = shop.ask("GET", path, token=None, headers=reader["cookie"]).text
-        assert set(re.findall(r'action="(.*?)"', page)) == {"/logout"}
+        assert set(re.findall(r'action="(.*?)"', page)) <= {"/logout", "/"}  # log out and search
         assert 'href="/new"' not in page
     assert "Stop…" in see(shop, E)  # others do
     other = log_in(shop, CALLERS["other experiment"][0])
@@ -279,7 +281,9 @@ def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
     (one,) = shop.exp.decide_many(1)
     shop.exp.reward(one.id, 3.0)
     page = see(shop, E)
-    assert "301 rewards" in page and "What comes from the log is as of 20" in page
+    assert "301 rewards" in page and re.search(
+        r"from the log is as of <time [^>]*data-clock>20", page
+    )
 
 
 def test_the_list_comes_in_pages(shop, monkeypatch):
@@ -300,7 +304,7 @@ def test_the_list_knows_what_the_reports_know(shop):
     page = re.sub(r"<.*?>", " ", see(shop, "/"))
     shop.exp.decide_many(7)
     after = re.sub(r"<.*?>", " ", see(shop, "/"))
-    assert re.search(r"price\s+running\s+(too early|1?\d)\s+(-|0\.\d{4})\s+300\s+0 ", page)
+    assert re.search(r"price\s+running\s+(too early|1?\d)\s+(-|\d\d\.\d %)\s+300\s+0 ", page)
     assert re.search(r"300\s+7 ", after)
 
 
@@ -336,11 +340,53 @@ def test_files_are_kept_for_as_long_as_their_address(shop):
         assert shop.ask("GET", path, token=None).status_code in (400, 404)
 
 
+def test_the_list_can_be_searched_page_by_page(shop, monkeypatch):
+    monkeypatch.setattr(handlers, "EXPERIMENTS_PER_PAGE", 2)
+    store = shop.service.store
+    for name, owner in (("a", "Pricing team"), ("b", None), ("c", "pricing"), ("d", "the pricing")):
+        varts.open(name, ["x", "y"], store=store, owner=owner, hypothesis="More & <b>more</b>")
+    found, path = [], "/?q=PRICING+more"
+    while path:
+        page = see(shop, path)
+        found += re.findall(r'href="/experiments/(.*?)"', page)
+        more = re.findall(r'href="(/\?after=.*?)"', page)
+        path = html.unescape(more[0]) if more else None
+    assert found == ["a", "c", "d"]
+    nothing = see(shop, "/?q=%3Cscript%3E")
+    assert "No experiment has &lt;script&gt;" in nothing and "Show all" in nothing
+    other = log_in(shop, CALLERS["other experiment"][0])
+    hidden = shop.ask("GET", "/?q=pri", token=None, headers=other).text
+    assert "/experiments/" not in hidden
+
+
+def test_table_and_figures_can_be_downloaded(shop):
+    page = see(shop, E)
+    links = [html.unescape(one) for one in re.findall(r'href="(.*?)" download', page)]
+    assert [one.partition("?")[0].rpartition("/")[2] for one in links] == [
+        *("arms.csv", "means.svg", "p-best.svg", "traffic.svg", "log"),
+    ]
+    for link in links:
+        answer = shop.ask("GET", link, token=None, headers=shop.cookie)
+        assert answer.status_code == 200, link
+        if "/files/" in link:
+            kind = answer.headers["content-disposition"]
+            assert kind.startswith("attachment; filename*=UTF-8''price-")
+    table = shop.ask("GET", links[0], token=None, headers=shop.cookie).text
+    rows = list(csv.DictReader(io.StringIO(table)))
+    found = shop.exp.report()
+    assert [row["arm"] for row in rows] == found.ranking["arm"].to_list()
+    assert [float(row["p_best"]) for row in rows] == found.ranking["p_best"].to_list()
+    assert len(shop.ask("GET", links[-1], token=None, headers=shop.cookie).text.splitlines()) == 300
+    for wrong in ("gain.svg", "arms.svg", "means.csv", "..%2Farms.csv"):
+        assert shop.ask("GET", f"{E}/files/{wrong}").status_code == 404
+    assert shop.ask("GET", f"{E}/files/means.svg?by=x").status_code == 422
+
+
 # ------------------------------------------------------------------------------ changing
 
 
 def revision_of(page):
-    (found,) = set(re.findall(r'name="revision" value="(\d+)"', page))
+    (found,) = set(re.findall(r'name="revision" value="([-\w]+)"', page))
     return found
 
 
@@ -350,9 +396,9 @@ def test_changes_have_an_author_a_reason_and_their_own_page_again(shop):
         ("resume-arm", {"arm": "9"}, "resume-arm"),
         ("add-arm", {"arm": " 18 "}, "add-arm"),
         ("configure", {"floor": "0.02", "stop_p_best": "0.9"}, "configure"),
-        ("stop", {"winner": "12"}, "stop"),
+        ("stop", {"winner": "arm:12"}, "stop"),
         ("restart", {}, "restart"),
-        ("stop", {"winner": ""}, "stop"),
+        ("stop", {"winner": "none"}, "stop"),
     ):
         revision = revision_of(see(shop, E))
         why = f"because of {path}"
@@ -372,12 +418,12 @@ def test_changes_have_an_author_a_reason_and_their_own_page_again(shop):
 def test_a_page_that_is_out_of_date_changes_nothing(shop):
     revision = revision_of(see(shop, E))
     assert send(shop, f"{E}/pause-arm", arm="9", revision=revision).status_code == 303
-    late = send(shop, f"{E}/stop", winner="15", revision=revision, why="too late")
+    late = send(shop, f"{E}/stop", winner="arm:15", revision=revision, why="too late")
     assert late.status_code == 412
     assert error_of(late).startswith("Somebody was first")
     assert revision_of(late.text) != revision and "<h1>price</h1>" in late.text
     assert not shop.exp.report().state.config.stopped
-    again = send(shop, f"{E}/stop", winner="15", revision=revision_of(late.text))
+    again = send(shop, f"{E}/stop", winner="arm:15", revision=revision_of(late.text))
     assert again.status_code == 303 and shop.exp.report().state.config.winner == 2
 
 
@@ -388,7 +434,10 @@ def test_what_is_refused_is_told_above_the_same_page(shop):
         ("pause-arm", {"arm": "10"}, "Unknown arm '10'; known: 9, 12, 15."),
         ("configure", {"floor": "0.5"}, "Floor must be "),
         ("configure", {"floor": "many"}, "Floor must be "),
-        ("stop", {"winner": "99"}, "Unknown arm '99'; "),
+        ("stop", {"winner": "arm:99"}, "Unknown arm '99'; "),
+        ("stop", {"winner": ""}, "Winner must be an arm or none, got ''"),
+        ("stop", {}, "Winner must be an arm or none, got ''"),
+        ("stop", {"winner": "12"}, "Winner must be an arm or none, got '12'"),
     ):
         answer = send(shop, f"{E}/{path}", revision=revision, **fields)
         assert answer.status_code == 422 and error_of(answer).startswith(words)

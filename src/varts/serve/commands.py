@@ -90,17 +90,15 @@ async def configure(
     actor: Actor,
     name: str,
     options: Mapping[str, Any],
-    *,
+    note: Note,
     recount: bool = False,
-    why: str | None = None,
-    expected: Expected = None,
 ) -> None:
-    """Change options from here on; a new epoch begins. See `Experiment.configure`."""
+    """Change options from here on; see `Experiment.configure`."""
 
-    def act(experiment: Experiment, note: ChangeNote) -> None:
-        experiment.configure(recount=recount, **note, **options)
+    def act(experiment: Experiment, known: ChangeNote) -> None:
+        experiment.configure(recount=recount, **known, **options)
 
-    await _change(service, actor, name, "configure", act, why, expected)
+    await _change(service, actor, name, "configure", act, note)
 
 
 async def add_arm(
@@ -108,85 +106,52 @@ async def add_arm(
     actor: Actor,
     name: str,
     arm: str,
+    note: Note,
     prior: Any = None,
-    *,
     paused: bool = False,
-    why: str | None = None,
-    expected: Expected = None,
 ) -> None:
-    """Add an arm. See `Experiment.add_arm`."""
+    """Add an arm; see `Experiment.add_arm`."""
 
-    def act(experiment: Experiment, note: ChangeNote) -> None:
-        experiment.add_arm(arm, prior, paused=paused, **note)
+    def act(experiment: Experiment, known: ChangeNote) -> None:
+        experiment.add_arm(arm, prior, paused=paused, **known)
 
-    await _change(service, actor, name, "add", act, why, expected)
+    await _change(service, actor, name, "add", act, note)
 
 
-async def pause_arm(
-    service: Service,
-    actor: Actor,
-    name: str,
-    arm: str,
-    *,
-    why: str | None = None,
-    expected: Expected = None,
-) -> None:
+async def pause_arm(service: Service, actor: Actor, name: str, arm: str, note: Note) -> None:
     """Give an arm no more traffic."""
 
-    def act(experiment: Experiment, note: ChangeNote) -> None:
-        experiment.pause_arm(arm, **note)
+    def act(experiment: Experiment, known: ChangeNote) -> None:
+        experiment.pause_arm(arm, **known)
 
-    await _change(service, actor, name, "pause", act, why, expected)
+    await _change(service, actor, name, "pause", act, note)
 
 
-async def resume_arm(
-    service: Service,
-    actor: Actor,
-    name: str,
-    arm: str,
-    *,
-    why: str | None = None,
-    expected: Expected = None,
-) -> None:
+async def resume_arm(service: Service, actor: Actor, name: str, arm: str, note: Note) -> None:
     """Bring a paused arm back into play."""
 
-    def act(experiment: Experiment, note: ChangeNote) -> None:
-        experiment.resume_arm(arm, **note)
+    def act(experiment: Experiment, known: ChangeNote) -> None:
+        experiment.resume_arm(arm, **known)
 
-    await _change(service, actor, name, "resume", act, why, expected)
+    await _change(service, actor, name, "resume", act, note)
 
 
-async def stop(
-    service: Service,
-    actor: Actor,
-    name: str,
-    winner: str | None,
-    *,
-    why: str | None = None,
-    expected: Expected = None,
-) -> None:
+async def stop(service: Service, actor: Actor, name: str, winner: str | None, note: Note) -> None:
     """End an experiment, with an arm for everybody or without."""
 
-    def act(experiment: Experiment, note: ChangeNote) -> None:
-        experiment.stop(winner, **note)
+    def act(experiment: Experiment, known: ChangeNote) -> None:
+        experiment.stop(winner, **known)
 
-    await _change(service, actor, name, "stop", act, why, expected)
+    await _change(service, actor, name, "stop", act, note)
 
 
-async def restart(
-    service: Service,
-    actor: Actor,
-    name: str,
-    *,
-    why: str | None = None,
-    expected: Expected = None,
-) -> None:
+async def restart(service: Service, actor: Actor, name: str, note: Note) -> None:
     """Continue a stopped experiment."""
 
-    def act(experiment: Experiment, note: ChangeNote) -> None:
-        experiment.restart(**note)
+    def act(experiment: Experiment, known: ChangeNote) -> None:
+        experiment.restart(**known)
 
-    await _change(service, actor, name, "restart", act, why, expected)
+    await _change(service, actor, name, "restart", act, note)
 
 
 async def _change(
@@ -195,15 +160,14 @@ async def _change(
     name: str,
     verb: str,
     act: Callable[[Experiment, ChangeNote], None],
-    why: str | None,
-    expected: Expected,
+    note: Note,
 ) -> None:
     """Change the configuration, unless somebody has changed the expected one."""
-    note = ChangeNote(by=actor.name, why=why, expected=expected)
+    known = ChangeNote(by=actor.name, **note)
     running = await service.running(name)
     async with running.changing:
-        await _write(service, name, lambda experiment: act(experiment, note))
-    log_change(actor, verb, name, why)
+        await _write(service, name, lambda experiment: act(experiment, known))
+    log_change(actor, verb, name, note["why"])
 
 
 # ------------------------------------------------------------------------------ rewards and units

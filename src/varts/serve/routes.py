@@ -387,6 +387,7 @@ def _form(name: str, handler: Handler) -> Endpoint:
 PAGES = (
     _page("/", "read", handlers.list_experiments),
     _page("/experiments/{name}", "read", handlers.show_experiment),
+    _page("/experiments/{name}/files/{file}", "read", handlers.download, "*/*"),
     _page(FORMS["what-if"].path, "read", handlers.ask_what_if),
     _page("/new", "admin", handlers.show_form),
     _page("/plan", "read", handlers.show_plan),

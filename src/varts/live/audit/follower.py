@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts._progress import Progress
 from varts._validation import Floats
@@ -76,6 +77,7 @@ class Follower:
         self.gaps: list[tuple[int, int]] = []  # first and last missing version
         self.corrected: set[Key] = set()  # rows with a corrected reward
         self._earned: list[float] = []  # by arm
+        self._nonzero: list[int] = []  # by arm
         self.time = 0  # of the latest event; a clock that was set back doesn't turn it back
         self.broken = False  # whether an event can't be applied; nothing after it was
         self._state: State | None = None
@@ -110,6 +112,11 @@ class Follower:
     def earned(self) -> Floats:
         """The sum of the rewards of each arm."""
         return np.array(self._earned)
+
+    @property
+    def nonzero(self) -> NDArray[np.int64]:
+        """How many rewards of each arm aren't 0."""
+        return np.array(self._nonzero, dtype=np.int64)
 
     @property
     def counted(self) -> int:
@@ -204,6 +211,7 @@ class Follower:
         self._place, self.time = 1, first.time
         self.options[1] = self._state.config.options
         self._earned = [0.0] * len(self._state.config.arms)
+        self._nonzero = [0] * len(self._state.config.arms)
 
     def _apply_page(self, end: int) -> None:
         """Apply the events of the page up to this place, rewards in a row together."""
@@ -248,22 +256,26 @@ class Follower:
         if self.found is not None:
             self._check_values(events, config, self.found)
         if first.kind in REWARDLIKE:
-            earned = self._earned
+            earned, nonzero = self._earned, self._nonzero
             for event in events:
                 if event.value is not None:
-                    earned[cast(int, event.arm)] += limited(event.value)
+                    arm = cast(int, event.arm)
+                    earned[arm] += limited(event.value)
+                    nonzero[arm] += event.value != 0
             return
         self.options[state.config.epoch] = state.config.options
         if len(state.config.arms) > len(self._earned):
             self._earned.append(0.0)
+            self._nonzero.append(0)
         if first.kind == REPAIR and first.body is not None:
             known = {(start, last) for start, last in first.body["missing"]}
             self.gaps = [gap for gap in self.gaps if gap not in known]
         if first.kind in CORRECTIONS:
             self.corrected |= state.touched
-            before = (first.body or {})["before"]
-            change = limited(first.value or 0.0) - limited(before or 0.0)
-            self._earned[cast(int, first.arm)] += change
+            arm, value = cast(int, first.arm), first.value or 0.0
+            before = (first.body or {})["before"] or 0.0
+            self._earned[arm] += limited(value) - limited(before)
+            self._nonzero[arm] += (value != 0) - (before != 0)
 
     def _check_values(self, events: Iterable[Event], config: Config, found: Verification) -> None:
         """Report rewards that count for something else than their raw values."""

@@ -121,7 +121,8 @@ class History:
       are too few rewards;
     - decisions, share: how many decisions the arm had, and its share of all of them;
     - traffic: its share of the decisions since the previous checkpoint; null if there were none;
-    - cumulative_reward: the sum of its rewards, as the statistics count them.
+    - cumulative_reward, nonzero: the sum of its rewards, as the statistics count them, and how many
+      of them aren't 0.
 
     >>> import varts
     >>> exp = varts.open("price", ["9", "12"], store="memory://", seed=1)
@@ -253,7 +254,7 @@ def history(
             )
         state = follower.state
         arms_then = estimate_arms(state, Traffic({}, {}), level, ReportingPolicy(state, contexts))
-        moment = Moment(len(frames) + 1, state, time, follower.earned)
+        moment = Moment(len(frames) + 1, state, time, follower.earned, follower.nonzero)
         frames.append(_checkpoint(moment, arms_then.frame()))
         gains.append(gain_over_holdout(state, level))
         versions.append(state.version)
@@ -272,7 +273,7 @@ def history(
 COLUMNS = (
     "checkpoint", "time", "version", "rewards", "arm", "decisions", "share", "traffic", "n", "mean",
     "sd", "estimate", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high",
-    "p_best", "expected_loss", "may_be_best", "cumulative_reward",
+    "p_best", "expected_loss", "may_be_best", "cumulative_reward", "nonzero",
 )  # fmt: skip
 
 
@@ -283,6 +284,7 @@ class Moment(NamedTuple):
     state: State
     time: int  # microseconds since 1970, UTC
     earned: Floats  # by arm, the sum of the rewards
+    nonzero: NDArray[np.int64]  # by arm, how many rewards aren't 0
 
 
 def _checkpoint(moment: Moment, found: pl.DataFrame) -> pl.DataFrame:
@@ -301,6 +303,7 @@ def _checkpoint(moment: Moment, found: pl.DataFrame) -> pl.DataFrame:
         rewards=pl.lit(state.rewards, pl.Int64),
         posterior_mean=pl.Series(np.where(np.isfinite(mean), mean, np.nan)).fill_nan(None),
         cumulative_reward=pl.Series(moment.earned[: found.height].copy()),
+        nonzero=pl.Series(moment.nonzero[: found.height].copy()),
     )
 
 

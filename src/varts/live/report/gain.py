@@ -60,6 +60,11 @@ class Gain:
     error: float | None
     goal: str
 
+    @property
+    def clear(self) -> bool:
+        """Whether the interval of this look excludes 0."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
     def __str__(self) -> str:
         """A sentence that claims no more than the intervals show.
 
@@ -87,7 +92,7 @@ class Gain:
             anytime = f"; anytime-valid {interval(self.anytime_low, self.anytime_high)}"
         elif self.error is not None:
             anytime = "; too few rewards for an anytime-valid interval yet"
-        if self.low <= 0 <= self.high:
+        if not self.clear:
             return f"no clear {noun} from learning yet: {text}{anytime}"
         total = decimal(abs(self.n * self.estimate), max(places - int(math.log10(self.n)), 0))
         verb = "cost" if cost else verb

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from varts._text import decimal, places_for, range_text
 from varts.live.core.state import State
 from varts.live.options import GUARD_SIGNS, features_text
+from varts.live.report.control import Comparison
 from varts.live.report.report import Report
 
 
@@ -88,8 +89,36 @@ def interval_titles(found: Report) -> tuple[str, str]:
     return f"{100 * found.level:g} % interval", f"{100 * (1 - found.error):g} % anytime"
 
 
-def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
-    """The table of a report, a row per arm, the best first; only `top` rows if given."""
+def percentage(share: float | None) -> str:
+    """A share or probability in percent. It is 0 % or 100 % only if it is exactly that.
+
+    >>> [percentage(x) for x in (0.5, 0.99964, 0.9999999, 0.0002, 1e-9, 1.0, None)]
+    ['50.0 %', '99.96 %', '> 99.99 %', '0.02 %', '< 0.01 %', '100 %', '-']
+    """
+    if share is None:
+        return "-"
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.0001 or share > 0.9999:
+        return "< 0.01 %" if share < 0.5 else "> 99.99 %"
+    places = 1 if 0.001 <= share <= 0.999 else 2
+    return f"{100 * share:.{places}f} %"
+
+
+def probability(share: float | None) -> str:
+    """A probability with four decimals, as on the command line; - for none."""
+    return "-" if share is None else f"{share:.4f}"
+
+
+def arm_cells(found: Report, top: int | None = None, percent: bool = False) -> list[ArmCells]:
+    """The table of a report, a row per arm, the best first.
+
+    Args:
+        found: The report.
+        top: How many rows to show; all by default.
+        percent: Whether to show probabilities in percent.
+    """
+    chance = percentage if percent else probability
     config = found.state.config
     paused = {config.arms[arm] for arm in config.paused}
     rows = (found.ranking if top is None else found.ranking.head(top)).to_dicts()
@@ -103,9 +132,9 @@ def arm_cells(found: Report, top: int | None = None) -> list[ArmCells]:
             estimate=decimal(row["estimate"], places),
             interval=range_text(row["mean_low"], row["mean_high"], places),
             anytime=range_text(row["anytime_low"], row["anytime_high"], places),
-            p_best="-" if row["p_best"] is None else f"{row['p_best']:.4f}",
+            p_best=chance(row["p_best"]),
             expected_loss="-" if row["expected_loss"] is None else f"{row['expected_loss']:.3g}",
-            share=f"{row['share']:.1%}",
+            share=percentage(row["share"]) if percent else f"{row['share']:.1%}",
             pending=f"{row['pending']:,}",
         )
         for row in rows
@@ -124,8 +153,15 @@ def control_title(found: Report) -> str:
     return f"compared with {arm}, the control"
 
 
-def control_cells(found: Report, arms: list[str]) -> list[tuple[str, ...]]:
-    """The rows of the table of differences from the control, with these arms in this order."""
+def control_cells(found: Report, arms: list[str], percent: bool = False) -> list[tuple[str, ...]]:
+    """The rows of the table of differences from the control.
+
+    Args:
+        found: The report.
+        arms: The arms to show, in this order.
+        percent: Whether to show probabilities in percent.
+    """
+    chance = percentage if percent else probability
     if found.control is None:
         return []
     rows = {one.arm: one for one in found.control.comparisons}
@@ -140,10 +176,55 @@ def control_cells(found: Report, arms: list[str]) -> list[tuple[str, ...]]:
             range_text(one.anytime_low, one.anytime_high, places),
             "-" if one.lift is None else f"{one.lift:+.1f} %",
             range_text(one.lift_low, one.lift_high, 1) + ("" if one.lift is None else " %"),
-            "-" if one.p_better is None else f"{one.p_better:.4f}",
+            chance(one.p_better),
         )
         for one in shown
     ]
+
+
+def main_comparison(found: Report) -> Comparison | None:
+    """The comparison of the best arm that isn't the control; None without a control."""
+    if found.control is None:
+        return None
+    known = {one.arm: one for one in found.control.comparisons}
+    return next((known[arm] for arm in found.ranking["arm"] if arm in known), None)
+
+
+def lift_text(one: Comparison) -> str | None:
+    """A lift with its interval; None if there is none.
+
+    >>> lift_text(Comparison("b", 2.0, 1.0, 3.0, None, None, 50.0, 4.3, 115.7, 0.98))
+    '+50.0 % [4.3, 115.7]'
+    """
+    if one.lift is None or one.lift_low is None or one.lift_high is None:
+        return None
+    return f"{one.lift:+.1f} % [{one.lift_low:.1f}, {one.lift_high:.1f}]"
+
+
+def gain_text(found: Report) -> str | None:
+    """What learning has earned in total, with its interval; None while that isn't known."""
+    gain = found.gain
+    if gain is None or gain.total is None or gain.total_low is None or gain.total_high is None:
+        return None
+    places = max(places_for([gain.total_high - gain.total_low]) - 1, 0)
+    total, low, high = (
+        decimal(x, places, "+,") for x in (gain.total, gain.total_low, gain.total_high)
+    )
+    return f"{total} [{low}, {high}]"
+
+
+def amount(value: float | None) -> str:
+    """A sum of rewards: with cents if it is small.
+
+    >>> [amount(x) for x in (1234.5, 2345678.9, 0.00012, None)]
+    ['1,234.50', '2,345,679', '0.00012', '-']
+    """
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size >= 1e15 or 0 < size < 0.01:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if size >= 1e5 else f"{value:,.2f}"
 
 
 def metric_cells(found: Report, arms: list[str]) -> Iterator[MetricCells]:

@@ -61,7 +61,7 @@ async def create_experiment(request: Request) -> Response:
     service, actor = request.app.state.service, request.state.actor
     with refusing():
         options = given_options(request.state.body)
-    name, arms = request.path_params["name"], request.state.body.arms
+    name, arms = _name(request), request.state.body.arms
     new = await commands.create(service, actor, name, arms, options)
     return await _show(request, 201 if new else 200)
 
@@ -73,58 +73,51 @@ async def show_experiment(request: Request) -> Response:
 
 async def configure_experiment(request: Request) -> Response:
     """Change options from here on; a new epoch begins."""
-    service, actor, body = request.app.state.service, request.state.actor, request.state.body
-    name, expected = request.path_params["name"], await _expected(request)
+    service, actor, name = request.app.state.service, request.state.actor, _name(request)
+    note = await _note(request)
     with refusing():
-        options = given_options(body)
-    await commands.configure(
-        service, actor, name, options, recount=body.recount, why=body.why, expected=expected
-    )
+        options = given_options(request.state.body)
+    await commands.configure(service, actor, name, options, note, request.state.body.recount)
     return await _show(request)
 
 
 async def change_arm(request: Request) -> Response:
     """Add an arm, pause it or bring it back."""
-    service, actor = request.app.state.service, request.state.actor
-    name, arm = request.path_params["name"], request.path_params["arm"]
+    service, actor, name = request.app.state.service, request.state.actor, _name(request)
+    arm, note = request.path_params["arm"], await _note(request)
     body: ArmChanged = request.state.body
-    expected = await _expected(request)
     row = await service.read(_find, service.store, name)
     if arm not in json.loads(row.config)["arms"]:
         with refusing():
             prior = None if body.prior is None else read_prior(body.prior)
-        await commands.add_arm(
-            service, actor, name, arm, prior, paused=body.paused, why=body.why, expected=expected
-        )
+        await commands.add_arm(service, actor, name, arm, note, prior, body.paused)
         return await _show(request, 201)
     if body.prior is not None:
         detail = f"prior must be left out for an arm that exists, got one for {arm!r}"
         raise Problem("refused", detail)
     change = commands.pause_arm if body.paused else commands.resume_arm
-    await change(service, actor, name, arm, why=body.why, expected=expected)
+    await change(service, actor, name, arm, note)
     return await _show(request)
 
 
 async def stop_experiment(request: Request) -> Response:
     """End an experiment, with an arm for everybody or without."""
-    service, actor, body = request.app.state.service, request.state.actor, request.state.body
-    name, expected = request.path_params["name"], await _expected(request)
-    await commands.stop(service, actor, name, body.winner, why=body.why, expected=expected)
+    service, actor, name = request.app.state.service, request.state.actor, _name(request)
+    note = await _note(request)
+    await commands.stop(service, actor, name, request.state.body.winner, note)
     return await _show(request)
 
 
 async def restart_experiment(request: Request) -> Response:
     """Go on with an experiment that was stopped."""
-    service, actor, body = request.app.state.service, request.state.actor, request.state.body
-    name, expected = request.path_params["name"], await _expected(request)
-    await commands.restart(service, actor, name, why=body.why, expected=expected)
+    service, actor, name = request.app.state.service, request.state.actor, _name(request)
+    await commands.restart(service, actor, name, await _note(request))
     return await _show(request)
 
 
 async def forget_unit(request: Request) -> Response:
     """Take the name of a unit out of the log, and its contexts; its rewards are kept."""
-    service, actor = request.app.state.service, request.state.actor
-    name = request.path_params["name"]
+    service, actor, name = request.app.state.service, request.state.actor, _name(request)
     body: ForgettingAsked = request.state.body
     count = await commands.forget(
         service, actor, name, body.unit, keep_numbers=body.keep_numbers, why=body.why
@@ -134,8 +127,7 @@ async def forget_unit(request: Request) -> Response:
 
 async def delete_experiment(request: Request) -> Response:
     """Delete an experiment with its whole log."""
-    service, actor = request.app.state.service, request.state.actor
-    name = request.path_params["name"]
+    service, actor, name = request.app.state.service, request.state.actor, _name(request)
     count = await commands.delete(service, actor, name, request.state.query.confirm)
     return JSONResponse(Forgotten(decisions=count))
 
@@ -145,11 +137,21 @@ async def delete_experiment(request: Request) -> Response:
 
 async def _show(request: Request, status: int = 200) -> Response:
     service: Service = request.app.state.service
-    row = await service.read(_find, service.store, request.path_params["name"])
+    row = await service.read(_find, service.store, _name(request))
     tag = _tag(row)
     if request.method in ("GET", "HEAD") and (known := not_modified(request, tag)) is not None:
         return known
     return JSONResponse(describe(row), status, {"etag": f'"{tag}"'})
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params["name"]
+    return name
+
+
+async def _note(request: Request) -> commands.Note:
+    """Why the client changes the experiment, and the configuration that it has seen."""
+    return {"why": request.state.body.why, "expected": await _expected(request)}
 
 
 async def _expected(request: Request) -> str | None:
@@ -160,7 +162,7 @@ async def _expected(request: Request) -> str | None:
         raise Problem("if-match", "If-Match must be the ETag of the experiment, got none")
     if given.strip() == "*":
         return None
-    row = await service.read(_find, service.store, request.path_params["name"])
+    row = await service.read(_find, service.store, _name(request))
     tag: str = row.tag
     if tag not in (one.rpartition(".")[0] for one in read_tags(given)):
         detail = f'the configuration has changed, and the ETag is now "{_tag(row)}"; look again'

@@ -1,10 +1,9 @@
-"""Every form of the pages: where it goes, which fields it has, and what is read from them.
+"""Every form of the pages: where it goes, which fields it has, and how the fields are read.
 
 This is the one place that knows the names of the fields. Templates take actions and names from
-`FORMS`, and handlers read what was sent with the functions below, which raise a ValueError or a
-TypeError of one sentence; a page shows that sentence above the form, with what had been typed.
-Forms are sent urlencoded. A box that is not ticked is not sent, and a blank field is left out of
-what is read: the option has its default.
+`FORMS`, and handlers read forms with the functions below. These raise a ValueError or a TypeError
+of one sentence; a page shows that sentence above the form, next to what was typed. Forms are sent
+urlencoded. Browsers don't send a box that isn't ticked. A blank field stands for the default.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -19,9 +19,16 @@ from varts._text import COMMANDS
 from varts._validation import choice, integer, unknown
 from varts.evaluation import always
 from varts.evaluation.targets import Target
-from varts.live.options import GUARD_SIGNS, TYPED_OPTIONS, Options, features_text, typed_none
-from varts.policies import EvenSplit
-from varts.priors import NormalGamma, Prior
+from varts.live.options import (
+    GUARD_SIGNS,
+    TYPED_OPTIONS,
+    Options,
+    features_text,
+    stored_policy,
+    typed_none,
+)
+from varts.policies import EvenSplit, known
+from varts.priors import NormalGamma, Prior, prior_from
 
 Sent = Mapping[str, str]  # the fields of a form as they were sent, one text each
 
@@ -51,7 +58,8 @@ class Group(NamedTuple):
 
 
 GROUPS = (
-    Group("Traffic", ("floor", "holdout", "sticky")),
+    Group("What it is about", ("owner", "hypothesis")),
+    Group("Traffic", ("policy", "floor", "holdout", "sticky")),
     Group("Rewards that come late or are huge", ("window", "missing", "skew", "clip")),
     Group("Drift", ("half_life", "block")),
     Group("Stop rule", ("stop_p_best", "stop_loss", "stop_error")),
@@ -62,6 +70,9 @@ GROUPS = (
     Group("How rewards become numbers", ("rules",)),
 )
 LABELS = {
+    "owner": "Owner",
+    "hypothesis": "Hypothesis",
+    "policy": "Policy",
     "floor": "Least share of each arm",
     "holdout": "Share of the holdout",
     "sticky": "Sticky units",
@@ -84,13 +95,17 @@ LABELS = {
     "rules": "Rules",
     "control": "Control arm",
 }
+NO_WINNER = "none"  # what the form "stop" sends for a stop without a winner
+ARM = "arm:"  # before the name of an arm that was chosen from a list
 SHOWN = tuple(name for group in GROUPS for name in group.options)
+# An experiment keeps its policy on the page: not every policy can be typed.
+NOT_CONFIGURED = (*Options.FIXED, "policy")
 FLAGS = tuple(field.name for field in fields(Options) if isinstance(field.default, bool))
 WORDS = ("mean", "mean_sd", "reward_sd", "worth")
 KNOWLEDGE = ("nothing", "words", "fitted")
+USUAL_HORIZON = "2000"  # rounds
 NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # also for browsers, which want the \-
 CODED = re.compile(f"%|{COMMANDS.pattern}")  # characters that a field can't have as they are
-USUAL_HORIZON = "2000"  # rounds
 
 _descriptions = Options.descriptions()
 _words = {
@@ -105,10 +120,12 @@ _change = {
 }
 _arm = {"arm": "Its name.", **_change}
 _options = {name: _descriptions[name] for name in SHOWN}
+_options["policy"] = "How arms are chosen, with options like VarTS,tails=true."
 _options["features"] += " Like country=NL/BE,visits=number."
 _options["adjust"] += " Like spent=number."
 
 FORMS = {
+    "search": Form("get", "/", "read", {"q": "Words in the name, the owner or the hypothesis."}),
     "login": Form(
         "post",
         "/login",
@@ -124,9 +141,9 @@ FORMS = {
             "name": "Of the experiment: letters, digits, dots, dashes and underscores.",
             "arms": "Their names, one a line.",
             "goal": _descriptions["goal"],
-            "knowledge": "What the prior is made of: nothing, words or fitted.",
+            "knowledge": "Where the prior comes from: nothing, words or fitted.",
             **_words,
-            "fitted": "The text of the JSON file that varts fit wrote.",
+            "fitted": "The JSON that varts fit wrote, or numbers: mu=5,kappa=1,alpha=2,beta=8.",
             **_options,
         },
     ),
@@ -137,13 +154,13 @@ FORMS = {
         "post",
         "/experiments/{name}/configure",
         "admin",
-        {**{name: _options[name] for name in SHOWN if name not in Options.FIXED}, **_change},
+        {**{name: _options[name] for name in SHOWN if name not in NOT_CONFIGURED}, **_change},
     ),
     "stop": Form(
         "post",
         "/experiments/{name}/stop",
         "admin",
-        {"winner": "The arm that everybody gets from then on; blank for none.", **_change},
+        {"winner": "arm:NAME for the arm that everybody gets from then on, or none.", **_change},
     ),
     "restart": Form("post", "/experiments/{name}/restart", "admin", _change),
     "plan": Form(
@@ -176,7 +193,7 @@ FORMS = {
 
 
 class NewExperiment(NamedTuple):
-    """What the form "create" asks for; the arguments of `varts.open`."""
+    """The experiment that the form "create" asks for: the arguments of `varts.open`."""
 
     name: str
     arms: list[str]
@@ -184,7 +201,7 @@ class NewExperiment(NamedTuple):
 
 
 def read_text(sent: Sent, name: str) -> str:
-    """A field without spaces around it; empty if it was not sent."""
+    """A field without spaces around it; empty if it wasn't sent."""
     return sent.get(name, "").strip()
 
 
@@ -208,11 +225,6 @@ def read_arm(sent: Sent, field: str = "arm") -> str:
     return unquote(sent.get(field, ""))
 
 
-def read_winner(sent: Sent) -> str | None:
-    """The arm to stop with; None to stop without a winner."""
-    return read_arm(sent, "winner") or None
-
-
 def read_options(sent: Sent, form: str) -> dict[str, Any]:
     """The options of a form, all of them: `create` or `configure`.
 
@@ -222,6 +234,8 @@ def read_options(sent: Sent, form: str) -> dict[str, Any]:
     default, out = Options(), {}
     for name in (name for name in SHOWN if name in FORMS[form].fields):
         typed = read_text(sent, name)
+        if name == "policy" and not typed:
+            continue  # the default depends on the features
         if name in FLAGS:
             out[name] = name in sent
         elif not typed:
@@ -234,7 +248,7 @@ def read_options(sent: Sent, form: str) -> dict[str, Any]:
 
 
 def read_words(sent: Sent) -> NormalGamma:
-    """A prior in words.
+    """Read a prior from the four numbers that describe it.
 
     >>> read_words({"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20"})
     NormalGamma(mu=12.0, kappa=16.0, alpha=11.0, beta=640.0)
@@ -250,22 +264,70 @@ def read_words(sent: Sent) -> NormalGamma:
 
 
 def read_new(sent: Sent) -> NewExperiment:
-    """What to create."""
+    """Read the form "create"."""
     knowledge = choice("knowledge", sent.get("knowledge", "nothing"), KNOWLEDGE)
     options = {"goal": sent.get("goal", "max"), **read_options(sent, "create")}
     prior: Prior | None = None
     if knowledge == "words":
         prior = read_words(sent)
     elif knowledge == "fitted":
-        prior = Prior.from_json(sent.get("fitted", ""))
+        prior = read_prior(read_text(sent, "fitted"))
     if prior is not None:
         options["prior"] = prior
     arms = [line.strip() for line in sent.get("arms", "").splitlines() if line.strip()]
     return NewExperiment(read_text(sent, "name"), arms, options)
 
 
+def read_prior(text: str) -> Prior:
+    """A prior as JSON, such as `varts fit` writes, or as numbers.
+
+    >>> read_prior("mu=5,kappa=1,alpha=2,beta=8")
+    NormalGamma(mu=5.0, kappa=1.0, alpha=2.0, beta=8.0)
+    """
+    if "=" not in text or text.startswith("{"):
+        return Prior.from_json(text)
+    pairs = (pair.partition("=") for pair in text.split(","))
+    try:
+        numbers = {name.strip(): float(value) for name, _, value in pairs}
+    except ValueError:
+        raise ValueError(
+            f"fitted must be JSON, or numbers like mu=5,kappa=1,alpha=2,beta=8, got {text!r}"
+        ) from None
+    return prior_from(numbers)
+
+
+def read_winner(sent: Sent) -> str | None:
+    """The arm to stop with; None to stop without a winner.
+
+    >>> read_winner({"winner": "arm:12"}), read_winner({"winner": "none"})
+    ('12', None)
+    """
+    chosen = sent.get("winner", "")
+    if chosen.startswith(ARM):
+        return unquote(chosen.removeprefix(ARM))
+    if chosen != NO_WINNER:
+        raise ValueError(
+            f"winner must be an arm or none, got {chosen!r}: choose what happens after the stop"
+        )
+    return None
+
+
+@cache
+def policies() -> tuple[str, ...]:
+    """The labels of the policies that an experiment can be created with."""
+    return tuple(label for label in known() if _is_live(label))
+
+
+def _is_live(label: str) -> bool:
+    try:
+        stored_policy(label)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def read_plan(sent: Sent) -> dict[str, Any]:
-    """The arguments of `varts.plan`; a form that asks for no horizon gets the usual one."""
+    """Read the arguments of `varts.plan`; a form without a horizon gets the usual one."""
     typed = sent.get("horizon", USUAL_HORIZON).strip()
     try:
         horizon = integer("horizon", float(typed.replace(",", "")), at_least=1)
@@ -277,7 +339,7 @@ def read_plan(sent: Sent) -> dict[str, Any]:
 
 
 def count_arms(sent: Sent) -> int:
-    """How many arms a plan is for: a number, or as many as there are names.
+    """The number of arms of a plan: as typed, or the number of names.
 
     >>> count_arms({"arms": "9\\n12\\n15"}), count_arms({"arms": "10"})
     (3, 10)
@@ -287,7 +349,7 @@ def count_arms(sent: Sent) -> int:
 
 
 def read_target(sent: Sent, field: str) -> Target | None:
-    """A way of deciding, for `Experiment.evaluate`; None if the field is blank.
+    """Read a target policy for `Experiment.evaluate`; None if the field is blank.
 
     >>> read_target({"play": "arm:12"}, "play")
     {'12': 1.0}
@@ -297,8 +359,8 @@ def read_target(sent: Sent, field: str) -> Target | None:
         return None
     if chosen == "even":
         return EvenSplit()
-    if chosen.startswith("arm:"):
-        return always(unquote(chosen.removeprefix("arm:")))
+    if chosen.startswith(ARM):
+        return always(unquote(chosen.removeprefix(ARM)))
     raise ValueError(unknown(field, chosen, ("arm:NAME", "even")))
 
 
@@ -308,6 +370,8 @@ def typed_options(options: Options) -> dict[str, str]:
     for name, value in options.to_json().items():
         if name in FLAGS:
             out.update({name: "on"} if value else {})
+        elif name == "policy":
+            continue
         elif name in SHOWN and getattr(options, name) != getattr(Options(), name):
             out[name] = _typed(value)
     return out
@@ -333,7 +397,7 @@ def _typed(value: Any) -> str:
 
 
 def _typed_side(value: Any) -> str:
-    """What follows the name of a metric: the limit of its guardrail, or the number that counts."""
+    """The text after the name of a metric: its guardrail, or the number that counts."""
     if isinstance(value, list):
         side, limit = value
         return f"{GUARD_SIGNS[side]}{_typed(limit)}"
@@ -341,5 +405,5 @@ def _typed_side(value: Any) -> str:
 
 
 def is_filled(names: Iterable[str], typed: Sent) -> bool:
-    """Whether one of these fields has been given anything; boxes do not count."""
+    """Whether one of these fields has a value; boxes don't count."""
     return any(typed.get(name, "").strip() for name in names if name not in FLAGS)

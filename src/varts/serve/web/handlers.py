@@ -48,10 +48,9 @@ from varts.serve.errors import Problem, problem_of, refusing
 from varts.serve.responses import not_modified
 from varts.serve.runtime import Service
 from varts.serve.schemas import MOST_ARMS
-from varts.serve.web import STATIC, create, experiment, listing, login, plan, refusal, what_if
-from varts.serve.web.changes import describe_changes
-from varts.serve.web.charts.course import Band, moment_text
-from varts.serve.web.experiment import AXES
+from varts.serve.web import STATIC, experiment, listing, plan, what_if
+from varts.serve.web.charts.timeseries import Band, moment_text
+from varts.serve.web.experiment import AXES, describe_changes
 from varts.serve.web.forms import (
     FORMS,
     Sent,
@@ -64,7 +63,7 @@ from varts.serve.web.forms import (
     read_winner,
 )
 from varts.serve.web.listing import Listed
-from varts.serve.web.render import ago, asset, experiment_path
+from varts.serve.web.render import ago, asset, experiment_path, login_page, refusal_page, standalone
 
 # ---------------------------------------------------------------------------- what all pages share
 
@@ -126,12 +125,12 @@ def refuse(problem: Problem, request: Request) -> Response:
         if reads:
             return see(f"{LOGIN}?next={quote(own_path(asked), safe='')}")
         said = "the session is over and nothing was changed; log in again"
-        return show(login.page(HOME, said), problem.kind.status, problem.headers)
+        return show(login_page(HOME, said), problem.kind.status, problem.headers)
     if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         back = own_path(asked) if reads else HOME
     else:
         back = HOME if asked != HOME else LOGIN
-    page = refusal.page(None, problem.kind.title, problem.detail, back)
+    page = refusal_page(None, problem.kind.title, problem.detail, back)
     return show(page, problem.kind.status, problem.headers)
 
 
@@ -155,7 +154,7 @@ async def show_login(request: Request) -> Response:
     if auth.tokens is None:
         return see(path)
     if "once" not in query:
-        return show(login.page(path))
+        return show(login_page(path))
     token = auth.sessions.spend_link(query["once"], auth.tokens)
     if token is None:
         raise Problem("forbidden", "this link was used before, or another service printed it")
@@ -170,9 +169,9 @@ async def log_in(request: Request) -> Response:
         return see(path)
     token = auth.tokens.find(sent.get("token", "").strip())
     if token is None or token.public:
-        return show(login.page(path, "this token can't be used to log in"), 403)
+        return show(login_page(path, "this token can't be used to log in"), 403)
     if not token.may("read"):
-        return show(login.page(path, f"the token {token.name} lacks the scope read"), 403)
+        return show(login_page(path, f"the token {token.name} lacks the scope read"), 403)
     return see(path, auth.sessions.header(token))
 
 
@@ -185,7 +184,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 EXPERIMENTS_PER_PAGE = 100
-COLUMNS = ("time", "rewards", "arm", "p_best", "expected_loss", "traffic")  # that are drawn
+# What the page shows of a history.
+COLUMNS = (
+    *("time", "rewards", "arm", "p_best", "expected_loss", "traffic"),
+    *("n", "cumulative_reward", "nonzero"),
+)
 MOST_SHOWN = 200  # changes
 Asked = tuple[Key, Callable[[Experiment], Any]]  # a question, and what answers it
 
@@ -196,18 +199,25 @@ Asked = tuple[Key, Callable[[Experiment], Any]]  # a question, and what answers 
 async def list_experiments(request: Request) -> Response:
     """The experiments, and how far each is."""
     service, viewer = request.app.state.service, viewer_of(request)
-    after = request.state.query.get("after")
-    rows = await service.read(_list, service.store, service.background, viewer.covers, after)
+    after, query = request.state.query.get("after"), read_text(request.state.query, "q")
+
+    def covers(name: str, options: Options) -> bool:
+        return viewer.covers(name) and listing.matches(name, options, query)
+
+    rows = await service.read(_list, service.store, service.background, covers, after)
     now = datetime.now(UTC)
     shown, more = rows[:EXPERIMENTS_PER_PAGE], len(rows) > EXPERIMENTS_PER_PAGE
     ages = [ago(one.last_reward, now) for one in shown]
-    tag = tag_of("list", viewer.name, viewer.scopes, shown, more, ages)
+    tag = tag_of("list", viewer.name, viewer.scopes, query, shown, more, ages)
     known = not_modified(request, tag)
-    return known or tagged(listing.page(viewer, shown, now, more), tag)
+    return known or tagged(listing.page(viewer, shown, now, more, query), tag)
 
 
 def _list(
-    store: Store, background: Background, covers: Callable[[str], bool], after: str | None
+    store: Store,
+    background: Background,
+    covers: Callable[[str, Options], bool],
+    after: str | None,
 ) -> list[Listed]:
     """The rows of a page of the list, and one more if there is another page."""
     rows: list[Listed] = []
@@ -216,7 +226,8 @@ def _list(
         if not states:
             break
         after = list(states)[-1]
-        busy = store.activities([name for name in states if covers(name)])
+        asked = [name for name, state in states.items() if covers(name, state.config.options)]
+        busy = store.activities(asked)
         for name, activity in busy.items():
             row = partial(_row, name, states[name], activity)
             rows.append(background.remember((name, "row"), (states[name], activity), row))
@@ -256,7 +267,7 @@ async def _show(
             (name, "check"), seen.moment, commands.read_checks, max_age=commands.CHECK_SECONDS
         ),
     )
-    now, created = datetime.now(UTC), seen.moment.created
+    now, created = datetime.now(UTC), seen.changes[0].time
     as_of = describe_answer(history, seen.moment)
     tested = None if checked is None else [one.sentence for one in checked.value or ()]
     age = ago(created, now)
@@ -286,6 +297,29 @@ async def _show(
 
     html = await service.read(draw)
     return tagged(html, tag) if error is None else show(html, status)
+
+
+async def download(request: Request) -> Response:
+    """Send the table of the arms as CSV, or a chart as SVG."""
+    service: Service = request.app.state.service
+    name, file = request.path_params["name"], request.path_params["file"]
+    made = (await service.running(name)).experiment
+    found = await service.read(partial(made.report, settle=False))
+    if file == "arms.csv":
+        body, kind = experiment.arms_csv(found), "text/csv"
+    else:
+        moment = await service.read(service.background.moment, made.name)
+        history = await service.background.ask((made.name, "curves"), moment, read_history)
+        curves, gain = (None, None) if history is None else history.value or (None, None)
+        with refusing():
+            drawn = experiment.charts(found, curves, gain, request.state.query.get("by", "rewards"))
+        pictures = {f"{chart.key}.svg": chart.svg for chart in drawn if chart.svg}
+        if file not in pictures:
+            raise Problem("not-found", "there is no such file")
+        body, kind = standalone(pictures[file]), SVG
+    saved = f"attachment; filename*=UTF-8''{quote(name, safe='')}-{file}"
+    headers = {"content-disposition": saved, "cache-control": "no-store"}
+    return Response(body, media_type=kind, headers=headers)
 
 
 def read_history(made: Experiment) -> tuple[pl.DataFrame, Band | None]:
@@ -329,7 +363,7 @@ SVG = "image/svg+xml"
 
 async def show_form(request: Request) -> Response:
     """The form for a new experiment."""
-    return show(create.page(viewer_of(request), request.state.query or None))
+    return show(plan.create_page(viewer_of(request), request.state.query or None))
 
 
 async def create_experiment(request: Request) -> Response:
@@ -341,7 +375,7 @@ async def create_experiment(request: Request) -> Response:
         await commands.create(service, actor, new.name, new.arms, new.options, must_be_new=True)
     except (Problem, LiveError) as error:
         problem = refusal_of(error)
-        return show(create.page(viewer_of(request), sent, problem.detail), 422)
+        return show(plan.create_page(viewer_of(request), sent, problem.detail), 422)
     return see(experiment_path(new.name))
 
 
@@ -349,7 +383,7 @@ async def draw_prior(request: Request) -> Response:
     """The picture of a prior in words."""
     try:
         with refusing():
-            return Response(create.prior_svg(request.state.query), media_type=SVG)
+            return Response(plan.prior_svg(request.state.query), media_type=SVG)
     except Problem as problem:
         raise Problem("invalid", problem.detail) from None
 
@@ -366,25 +400,29 @@ async def _configure(
 ) -> None:
     with refusing():
         options = read_options(sent, "configure")
-    await commands.configure(service, actor, name, options, **note)
+    await commands.configure(service, actor, name, options, note)
+
+
+async def _stop(service: Service, actor: Actor, name: str, sent: Sent, note: commands.Note) -> None:
+    with refusing():
+        winner = read_winner(sent)
+    await commands.stop(service, actor, name, winner, note)
 
 
 CHANGES: dict[str, Command] = {
     "pause": lambda service, actor, name, sent, note: commands.pause_arm(
-        service, actor, name, read_arm(sent), **note
+        service, actor, name, read_arm(sent), note
     ),
     "resume": lambda service, actor, name, sent, note: commands.resume_arm(
-        service, actor, name, read_arm(sent), **note
+        service, actor, name, read_arm(sent), note
     ),
     "add": lambda service, actor, name, sent, note: commands.add_arm(
-        service, actor, name, read_text(sent, "arm"), **note
+        service, actor, name, read_text(sent, "arm"), note
     ),
     "configure": _configure,
-    "stop": lambda service, actor, name, sent, note: commands.stop(
-        service, actor, name, read_winner(sent), **note
-    ),
+    "stop": _stop,
     "restart": lambda service, actor, name, sent, note: commands.restart(
-        service, actor, name, **note
+        service, actor, name, note
     ),
 }
 
@@ -403,7 +441,9 @@ def changing(form: str) -> Callable[[Request], Awaitable[Response]]:
         try:
             with refusing():
                 why, expected = read_text(sent, "why") or None, read_revision(sent)
-            await CHANGES[form](service, actor, name, sent, {"why": why, "expected": expected})
+                known: commands.Note = {"why": why, "expected": expected}
+                command = CHANGES[form](service, actor, name, sent, known)
+            await command
         except (Problem, LiveError) as error:
             problem, kept = refusal_of(error), sent if form == "configure" else None
             if problem.slug == "changed":

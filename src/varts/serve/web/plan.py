@@ -1,19 +1,62 @@
-"""The page that says what an experiment will cost, before it starts."""
+"""Before an experiment starts: the form that creates it, and the plan of what it will cost."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from varts.serve.auth import Actor
-from varts.serve.web.charts import Band, Chart, Table, regret_chart
-from varts.serve.web.create import picture_of
-from varts.serve.web.forms import USUAL_HORIZON, Sent, count_arms
+from varts.serve.web.charts import Band, Chart, Table, prior_chart, regret_chart
+from varts.serve.web.forms import GROUPS, USUAL_HORIZON, WORDS, Sent, count_arms, read_words
 from varts.serve.web.render import REFRESH_SECONDS, render
 
 if TYPE_CHECKING:
     from varts.planning.result import Plan
+
+# --------------------------------------------------------------------------------- a new experiment
+
+NEW = {"knowledge": "nothing", "goal": "max", "hash_units": "on"}
+
+
+def create_page(viewer: Actor, sent: Sent | None = None, error: str | None = None) -> str:
+    """The form for a new experiment.
+
+    Args:
+        viewer: The person who is looking.
+        sent: The fields as typed, if they were refused or come from another page.
+        error: Why it was refused, in a sentence.
+    """
+    typed = NEW if sent is None else sent
+    return render(
+        "create.html",
+        viewer=viewer,
+        typed=typed,
+        error=error,
+        groups=GROUPS,
+        picture=picture_of(typed),
+    )
+
+
+def prior_svg(sent: Sent) -> str:
+    """Draw a prior for GET /prior.svg. The title of the picture is the sentence below it.
+
+    Args:
+        sent: The fields mean, mean_sd, reward_sd and worth.
+    """
+    return prior_chart(read_words(sent)).svg
+
+
+def picture_of(typed: Sent) -> Chart | None:
+    """The picture, once all four words are numbers that make a prior."""
+    if all(typed.get(name) for name in WORDS):
+        with suppress(ValueError, TypeError):
+            return prior_chart(read_words(typed))
+    return None
+
+
+# ------------------------------------------------------------------------------------------- a plan
 
 EXAMPLE = {"arms": "3", "horizon": USUAL_HORIZON, "goal": "max"}
 
@@ -30,11 +73,11 @@ def page(
     """The form of a plan, and the plan if there is one.
 
     Args:
-        viewer: Who asks.
-        sent: What was typed.
+        viewer: The person who is looking.
+        sent: The fields as typed.
         error: Why it was refused, in a sentence.
-        done: How much of what is being done is done, from 0 to 1, while the plan is made.
-        stage: What that is.
+        done: The progress of the current stage, from 0 to 1, while the plan is made.
+        stage: The current stage.
         found: The plan.
     """
     from varts.planning.text import plan_headline, plan_sections

@@ -43,12 +43,12 @@ def page(
     """The questions, and the answer to the one that was asked.
 
     Args:
-        viewer: Who asks.
+        viewer: The person who is looking.
         name: Of the experiment.
         arms: Its arms.
-        sent: What was asked.
+        sent: The question, as typed.
         error: Why it was refused, in a sentence.
-        found: What another way of deciding would have earned.
+        found: The evaluation of the target policy.
         asked_stop: The stop rule that was asked about, such as "P(best) of 0.97"; None if none was.
         met: When it would have been met; None if never.
         as_of: Which log the answer is from, in a sentence; None if from the latest.

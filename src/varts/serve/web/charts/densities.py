@@ -1,4 +1,4 @@
-"""Hills: where a mean may lie, a row each, with the interval below it."""
+"""Hills: where a mean may lie, a row each, with the interval below it; of arms, and of a prior."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 from varts._text import decimal, places_for
 from varts._validation import Floats
 from varts.beliefs import Belief
-from varts.serve.web.charts.chart import Chart, Table
-from varts.serve.web.charts.scale import Scale, number_ticks, span
+from varts.priors import NormalGamma
 from varts.serve.web.charts.svg import (
     HEIGHT,
+    Chart,
+    Scale,
+    Table,
     across,
     area,
     bottom_axis,
@@ -22,9 +24,11 @@ from varts.serve.web.charts.svg import (
     element,
     escaped,
     label,
+    number_ticks,
     path,
     points,
     short,
+    span,
 )
 
 ROW, TALLEST_ROW = 44.0, 66.0  # the height of a row, with many and with few of them
@@ -43,7 +47,7 @@ class Hill(NamedTuple):
     belief: Belief
     column: int
     level: float  # of the interval below it
-    hint: str  # what the pointer is told
+    hint: str  # the tooltip
 
     def interval(self) -> tuple[float, float]:
         """The ends of its interval."""
@@ -79,7 +83,7 @@ def draw_hills(key: str, title: str, axis: str, hills: Sequence[Hill]) -> str:
 
 def _hill(hill: Hill, ends: tuple[float, float], x: Scale, base: float, height: float) -> list[str]:
     grid = np.linspace(x.low, x.high, POINTS)
-    # What lies between two points of the grid would be missed: put some where the hill is.
+    # A narrow hill could fall between two points of the grid: add points where the hill is.
     own = np.linspace(ends[0], ends[1], POINTS // 2)
     grid = np.unique(np.concatenate([grid, own]))
     shape = _shape(hill.belief.density(grid)[:, hill.column])
@@ -106,14 +110,14 @@ def density_chart(
     level: float,
     unknown: Sequence[str] = (),
 ) -> Chart:
-    """What each arm earns: where its mean may lie, given its rewards.
+    """Draw where each arm's mean may lie, given its rewards.
 
     Args:
-        arms: The arms that something is known of.
-        belief: What is known of their means.
-        colours: The classes of those to draw.
-        level: Of the intervals.
-        unknown: The arms of which too little is known.
+        arms: The arms with enough rewards.
+        belief: The belief about their means.
+        colours: The classes of the arms to draw.
+        level: The level of the intervals.
+        unknown: The arms with too few rewards.
     """
     key, title = "means", "What each arm earns"
     if belief is None:
@@ -155,3 +159,33 @@ def _listed(names: Sequence[str]) -> str:
     ('a, b', '6 arms')
     """
     return ", ".join(names) if len(names) <= 5 else f"{len(names)} arms"
+
+
+MEANS, REWARDS = 0.8, 0.9  # of the arms, and of the single rewards, that the sentence is about
+
+
+def prior_chart(prior: NormalGamma) -> Chart:
+    """Draw an arm's mean and a single reward as a prior expects them.
+
+    >>> prior = NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20)
+    >>> print(prior_chart(prior).sentence)
+    8 of 10 arms have a mean from 9.5 to 14.5; 9 of 10 single rewards lie from -1.5 to 25.5.
+    """
+    key, title = "prior", "What the prior expects"
+    mean, reward = prior.belief(), prior.predictive()
+    ends = mean.interval(MEANS), reward.interval(REWARDS)
+    places = max(places_for([float(high[0] - low[0]) for low, high in ends]) - 1, 0)
+    (low, high), (least, most) = (
+        tuple(decimal(float(end[0]), places) for end in pair) for pair in ends
+    )
+    sentence = (
+        f"{10 * MEANS:g} of 10 arms have a mean from {low} to {high}; "
+        f"{10 * REWARDS:g} of 10 single rewards lie from {least} to {most}."
+    )
+    hills = [
+        Hill("an arm's mean", "arm-0", mean, 0, MEANS, f"{low} to {high}"),
+        Hill("one reward", "arm-1", reward, 0, REWARDS, f"{least} to {most}"),
+    ]
+    rows = [["An arm's mean", "8 of 10", low, high], ["A single reward", "9 of 10", least, most]]
+    table = Table(title, ["What", "How many", "From", "To"], rows)
+    return Chart(key, title, draw_hills(key, sentence, "reward", hills), sentence, table)

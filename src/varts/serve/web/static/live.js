@@ -1,7 +1,8 @@
-// What the pages of varts serve do beyond HTML; all of them work without it.
-// 1. Parts marked data-live are refreshed, but never while somebody reads, types or opens them.
+// What the pages of varts serve do beyond HTML. All of them work without it.
+// 1. Parts marked data-live are refreshed, but never while you read, select or open them.
 // 2. Actions that ask first do so in a dialog.
-// 3. The picture of a prior follows what is typed.
+// 3. The picture of a prior follows what you type.
+// 4. Times are shown in your own time zone; the page has them in UTC.
 "use strict";
 
 // ------------------------------------------------------------------ 1. what changes by itself
@@ -28,17 +29,18 @@ async function refresh() {
     if (answer.status === 304) return plan(2 * wait);
     if (!answer.ok) throw new Error(answer.statusText);
     const [changed, skipped] = replaceParts(await answer.text());
-    tag = skipped ? null : answer.headers.get("ETag"); // what was in use is looked at again
+    tag = skipped ? null : answer.headers.get("ETag"); // come back for parts that were in use
     say("");
     plan(changed ? SOON : 2 * wait);
   } catch {
-    say("The service does not answer; these are older numbers.");
+    say("The service doesn't answer; these numbers are older.");
     plan(2 * wait);
   }
 }
 
 function replaceParts(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
+  showLocalTimes(fresh);
   let changed = false, skipped = false;
   for (const part of live()) {
     const other = part.id && fresh.getElementById(part.id);
@@ -116,13 +118,26 @@ async function draw(words, mine, latest) {
   if (fields.some((field) => !field.value.trim())) return;
   const query = new URLSearchParams(fields.map((field) => [field.name, field.value]));
   const answer = await fetch(`${words.dataset.prior}?${query}`).catch(() => null);
-  if (!answer || mine !== latest()) return; // something else was typed meanwhile
+  if (!answer || mine !== latest()) return; // you have typed something else since
   const said = words.querySelector("[data-said]");
   if (!answer.ok) {
-    said.textContent = "These numbers make no prior: all but the first must be above 0.";
+    said.textContent = "These numbers make no prior: all but the mean must be above 0.";
     return;
   }
   const svg = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
   words.querySelector("[data-picture]").replaceChildren(document.adoptNode(svg));
   said.textContent = svg.querySelector("title").textContent;
 }
+
+// ------------------------------------------------------------------ 4. times
+
+function showLocalTimes(root) {
+  for (const time of root.querySelectorAll("time[data-clock]")) {
+    const moment = new Date(time.dateTime);
+    if (Number.isNaN(moment.getTime())) continue;
+    time.title = time.textContent;
+    time.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  }
+}
+
+showLocalTimes(document);

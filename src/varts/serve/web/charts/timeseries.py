@@ -1,4 +1,4 @@
-"""The course of an experiment: lines, bands and stacked shares over its checkpoints.
+"""Lines, bands and stacked shares: over the checkpoints of an experiment, or the rounds of a plan.
 
 All of them take plain arrays: an axis with the place of every checkpoint, and numbers by arm.
 """
@@ -14,9 +14,14 @@ import numpy as np
 
 from varts._text import decimal, places_for
 from varts._validation import Floats
-from varts.serve.web.charts.chart import OTHERS, Chart, Table
-from varts.serve.web.charts.scale import Scale, Tick, number_ticks, span, spread_over, time_ticks
+from varts.live.report.text import percentage
 from varts.serve.web.charts.svg import (
+    COLOURS,
+    OTHERS,
+    Chart,
+    Scale,
+    Table,
+    Tick,
     across,
     area,
     bottom_axis,
@@ -24,12 +29,16 @@ from varts.serve.web.charts.svg import (
     element,
     hover_strips,
     left_axis,
+    number_ticks,
     path,
     points,
+    span,
+    spread_over,
+    time_ticks,
     upward,
 )
 
-STRIPS = 60  # places at which the pointer is told the values
+STRIPS = 60  # places with a tooltip
 ROWS = 12  # of the table below a chart
 
 
@@ -40,7 +49,7 @@ class Course:
     Args:
         rewards: Their number at each checkpoint.
         times: Seconds since 1970, UTC.
-        by: What the horizontal axis shows: "rewards" or "time".
+        by: The horizontal axis: "rewards" or "time".
     """
 
     rewards: Floats
@@ -65,10 +74,10 @@ class Course:
         return x, bottom_axis(x, time_ticks(x.low, x.high), "time, UTC")
 
     def name(self, i: int) -> str:
-        """A checkpoint, in words."""
+        """The name of a checkpoint."""
         if self.by == "rewards":
             return f"{self.rewards[i]:,.0f} rewards"
-        return moment_text(datetime.fromtimestamp(float(self.times[i]), UTC))
+        return f"{moment_text(datetime.fromtimestamp(float(self.times[i]), UTC))} UTC"
 
     def table(self, caption: str, columns: Mapping[str, Callable[[int], str]]) -> Table:
         """Some checkpoints, first and last among them, with the cells of each column."""
@@ -105,8 +114,7 @@ def moment_text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
-SHARES = [Tick(share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-CHANCES = [Tick(share, f"{share:g}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+SHARES = [Tick(share, f"{100 * share:g} %") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 def p_best_chart(
@@ -115,12 +123,12 @@ def p_best_chart(
     colours: Mapping[str, str],
     enough: float | None = None,
 ) -> Chart:
-    """Each arm's chance of being the best, as it was at every checkpoint.
+    """Draw each arm's P(best) at every checkpoint.
 
     Args:
         course: The checkpoints.
-        p_best: The chances by arm, NaN where they were not known.
-        colours: The classes of those to draw.
+        p_best: The probabilities by arm, NaN where they are unknown.
+        colours: The classes of the arms to draw.
         enough: The P(best) of the stop rule, if there is one.
     """
     key, title = "p-best", "Chance of being best"
@@ -128,7 +136,7 @@ def p_best_chart(
     if not course.drawable or not known:
         return Chart(key, title, "", "Drawn once there are two moments to compare.")
     (x, parts), y = course.axis(), upward(0.0, 1.0)
-    parts += left_axis(y, CHANCES, x)
+    parts += left_axis(y, SHARES, x)
     drawn = [arm for arm in known if arm in colours]
     if enough is not None:
         at = y(enough)
@@ -136,16 +144,14 @@ def p_best_chart(
     for arm in drawn:
         line = points(x, y, course.places, p_best[arm])
         parts.append(path(line, f"line {colours[arm]}"))
-    columns = {arm: _cells(p_best[arm], "{:.4f}".format) for arm in drawn}
+    columns = {arm: _cells(p_best[arm], percentage) for arm in drawn}
     last = {arm: p_best[arm][-1] for arm in known if np.isfinite(p_best[arm][-1])}
     said = []
     if last:
         leader = max(last, key=lambda arm: last[arm])
-        said.append(
-            f"At the last checkpoint {leader} was best with a chance of {last[leader]:.4f}."
-        )
+        said.append(f"At the last checkpoint, P(best) of {leader} was {percentage(last[leader])}.")
     if enough is not None:
-        said.append(f"The dashed line is the stop rule's {enough:g}.")
+        said.append(f"The dashed line is the stop rule: {percentage(enough)}.")
     said += _left_out(len(drawn), len(p_best))
     return Chart(
         key,
@@ -158,12 +164,12 @@ def p_best_chart(
 
 
 def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[str, str]) -> Chart:
-    """Each arm's part of the decisions between checkpoints, stacked.
+    """Draw each arm's share of the decisions between checkpoints, stacked.
 
     Args:
         course: The checkpoints.
-        share: The parts by arm, which add up to 1; NaN if there were no decisions, or no such arm.
-        colours: The classes of those drawn apart; the others are drawn as one.
+        share: The shares by arm, which add up to 1; NaN without decisions, or without the arm.
+        colours: The classes of the arms to draw; the others are drawn as one.
     """
     key, title = "traffic", "Who gets the traffic"
     if not course.drawable:
@@ -180,14 +186,14 @@ def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[
         top = points(x, y, course.places, below)
         parts.append(area(top, points(x, y, course.places, bottom), f"layer {colour}"))
     parts += left_axis(y, SHARES, x)
-    columns = {arm: _cells(part, "{:.1%}".format) for arm, (_, part) in layers.items()}
+    columns = {arm: _cells(part, percentage) for arm, (_, part) in layers.items()}
     most = max(layers, key=lambda arm: layers[arm][1][-1])
     return Chart(
         key,
         title,
         drawing(key, title, [*parts, *course.strips(x, columns)]),
-        f"Of the latest decisions {layers[most][1][-1]:.1%} went to {most}.",
-        course.table("Share of the decisions since the moment drawn before", columns),
+        f"Of the latest decisions, {percentage(layers[most][1][-1])} went to {most}.",
+        course.table("Share of the decisions since the checkpoint before", columns),
         [(colour, arm) for arm, (colour, _) in layers.items()],
     )
 
@@ -206,14 +212,14 @@ def gain_chart(
     level: float = 0.95,
     sentence: str | None = None,
 ) -> Chart:
-    """What choosing has brought, compared with the even split of the holdout.
+    """Draw the gain from learning, compared with the even split of the holdout.
 
     Args:
         course: The checkpoints.
-        gain: In rewards, all together; None if it is not known.
+        gain: The total gain, in rewards; None if unknown.
         goal: "max" or "min": for the latter a gain is a saving.
-        level: Of the band.
-        sentence: What to say of the gain as it is now; by default what the band ends with.
+        level: The level of the band.
+        sentence: A sentence about the gain now; by default the last value of the band.
     """
     key, title = "gain", "Gain over the holdout"
     word = "gained" if goal == "max" else "saved"
@@ -238,9 +244,9 @@ def gain_chart(
     }
     now = [text(part[known][-1]) for part in gain]
     percent = f"{100 * level:g} %"
-    said = f"So far {now[0]} {word}; with a chance of {percent} it is {now[1]} to {now[2]}."
+    said = f"So far {now[0]} {word}; {percent} interval {now[1]} to {now[2]}."
     if gain.low[known][-1] <= 0 <= gain.high[known][-1]:
-        said += " It may be nothing."
+        said += " That may be nothing."
     return Chart(
         key,
         title,
@@ -262,3 +268,47 @@ def _cells(values: Floats, text: Callable[[float], str]) -> Callable[[int], str]
 
 def _left_out(drawn: int, arms: int) -> Sequence[str]:
     return [] if drawn == arms else [f"Drawn: {drawn} of {arms} arms."]
+
+
+CEILING = 4.0  # times the first policy's regret: curves above it leave the picture
+
+
+def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
+    """Draw the regret of each policy, the main one first.
+
+    Args:
+        rounds: Where the curves are known.
+        regret: By policy.
+    """
+    key, title = "regret", "What it costs to learn"
+    ends = [float(band.value[-1]) for band in regret.values()]
+    high = min(1.05 * max(ends), CEILING * ends[0]) or 1.0
+    x, y = across(0.0, float(rounds[-1])), upward(0.0, high)
+    parts = bottom_axis(x, number_ticks(0.0, x.high), "round")
+    parts += left_axis(y, number_ticks(0.0, high), x)
+    shown = dict(list(regret.items())[:COLOURS])
+    for i, band in enumerate(shown.values()):
+        inside = band.value <= high
+        own = Band(*(np.minimum(part[inside], high) for part in band))
+        line, bottom, top = (points(x, y, rounds[inside], part) for part in own)
+        if i == 0:  # more bands than one hide each other
+            parts.append(area(top, bottom, "band arm-0"))
+        parts.append(path(line, f"line arm-{i}"))
+    rows = [
+        [f"{rounds[i]:,.0f}", *(f"{band.value[i]:,.4g}" for band in shown.values())]
+        for i in spread_over(len(rounds), 12)
+    ]
+    above = [name for name, band in shown.items() if np.any(band.value > high)]
+    first = next(iter(regret))
+    said = f"After {rounds[-1]:,.0f} rounds {first} has lost {ends[0]:,.4g} against the best arm."
+    said += f" The band is the 95 % interval of {first}."
+    if above:
+        said += f" {', '.join(above)} leave the picture at the top."
+    return Chart(
+        key,
+        title,
+        drawing(key, title, parts),
+        said,
+        Table("Regret by round", ["Round", *shown], rows),
+        [(f"arm-{i}", name) for i, name in enumerate(shown)],
+    )
