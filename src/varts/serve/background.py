@@ -556,7 +556,8 @@ class Background:
 
         It is as of `moment` if it can be made in time, and if the experiment's budget for
         refreshing allows it. Otherwise this returns an older answer, or None if this is the first
-        time. The new answer is made in the background, and asking again later returns it.
+        time. The new answer is made in the background, unless too many calls about the experiment
+        are waiting already, and asking again later returns it.
 
         Args:
             key: The experiment's name, and what is asked.
@@ -568,15 +569,17 @@ class Background:
                 for answers that depend on the time.
 
         Raises:
-            Problem: Too much work about this experiment is waiting, or the service is ending.
+            Problem: The service is ending.
         """
         patience = PATIENCE_SECONDS if patience is None else patience
         while True:
             found: Answer | None = self.cache.get(key)
             if found is not None and self._is_fresh(found, moment, max_age):
                 return found
-            work = self._works.get(key)
-            if work is None and (found is None or self._owner(key[0]).left(self._clock()) > 0):
+            work, owner = self._works.get(key), self._owner(key[0])
+            if work is None and (found is None or owner.left(self._clock()) > 0):
+                if owner.waiting >= MOST_WAITING:
+                    return found
                 call = about(key[0], read)
                 work = self._begin(key, moment, call, self._runs_here(moment.rows))
             if work is None or (found is not None and found.seconds >= patience):
