@@ -111,7 +111,7 @@ class Problem(Exception):  # noqa: N818  the word of RFC 9457
 
 
 class ProblemBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of such an answer."""
+    """What goes over the wire."""
 
     type: str
     title: str
