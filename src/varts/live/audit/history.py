@@ -346,7 +346,7 @@ CHECKPOINT_COLUMNS = {
     "version": "Int64",
     "rewards": "Int64",
 }
-COUNTS = {"decisions": "Int64"}  # of an arm at a checkpoint
+COUNTS = {"decisions": "Int64", "nonzero": "Int64"}  # of an arm at a checkpoint
 
 
 def _rfc3339(time: datetime) -> str:
