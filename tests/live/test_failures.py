@@ -236,10 +236,10 @@ def test_the_service_says_that_its_file_is_gone(tmp_path):
         assert http.get("/readyz").status_code == 200
         move(folder)
         assert http.post(decide, json={"decisions": [{}]}).status_code == 503
-        assert http.get("/readyz").status_code == 503
+        wait_until(lambda: http.get("/readyz").status_code == 503)  # its answer is kept a second
         assert http.get("/healthz").status_code == 200
         (tmp_path / "elsewhere").rename(folder)
-        assert http.get("/readyz").status_code == 200
+        wait_until(lambda: http.get("/readyz").status_code == 200)
         assert http.post(decide, json={"decisions": [{}]}).status_code == 200
 
 

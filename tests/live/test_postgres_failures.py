@@ -32,6 +32,7 @@ from varts.live.session import Session
 from varts.live.store import postgres as postgresql
 from varts.live.store import transaction as queries
 from varts.live.store.transaction import Transaction
+from varts.serve.runtime import PROBE_LASTS_SECONDS
 
 HANG_SECONDS = 30  # what takes longer hangs: the limits below are one or two seconds, plus four
 PROMISED_SECONDS = 4  # a silent network is noticed so long after the limit of the store
@@ -273,6 +274,7 @@ def test_the_service_on_a_silent_store_answers_recovers_and_ends(postgres, tmp_p
             assert client.get("/readyz").status_code == 200
             assert client.post(decide, json=body).status_code == 200
         proxy.silence(lose=True)
+        time.sleep(2 * PROBE_LASTS_SECONDS)  # the service keeps an answer of /readyz that long
         waiting = [Attempt(lambda: patient.post(decide, json=body).status_code) for _ in range(2)]
         waiting.append(Attempt(lambda: patient.get("/readyz").status_code))
         asked = {

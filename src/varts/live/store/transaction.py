@@ -537,7 +537,7 @@ ARRIVAL_TIMES = query(  # the latest first
     "SELECT time, kind FROM varts_events WHERE experiment = :x "
     f"AND kind IN ('{REWARD}', '{PART}', '{ARRIVAL}') ORDER BY version DESC LIMIT :limit"
 )
-COUNT_DECISIONS = query(
+COUNT_DECISIONS_BETWEEN = query(
     "SELECT count(*) FROM varts_decisions WHERE experiment = :x "
     "AND time > CAST(:after AS BIGINT) AND time <= CAST(:until AS BIGINT)"
 )
@@ -1188,7 +1188,7 @@ class Transaction:
             after: Microseconds since 1970.
             until: The same.
         """
-        return int(self.run(COUNT_DECISIONS, after=after, until=until).fetchone()[0])
+        return int(self.run(COUNT_DECISIONS_BETWEEN, after=after, until=until).fetchone()[0])
 
     def contexts(self, version: int, limit: int) -> list[tuple[dict[str, Any], int, float | None]]:
         """Contexts of settled decisions, evenly spaced over the log up to a version, with arm and
