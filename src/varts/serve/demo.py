@@ -172,7 +172,7 @@ class Visitors:
             self._open[name].reward_each(rewards)  # one that is refused was too late
 
     def forget(self) -> None:
-        """Open the experiments anew, and give up on rewards that are due."""
+        """Open the experiments again, and give up on rewards that are due."""
         self._open.clear()
         self._due.clear()
 

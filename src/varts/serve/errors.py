@@ -111,7 +111,7 @@ class Problem(Exception):  # noqa: N818  the word of RFC 9457
 
 
 class ProblemBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes over the wire."""
+    """The body of a problem."""
 
     type: str
     title: str

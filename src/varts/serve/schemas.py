@@ -1,4 +1,4 @@
-"""What goes over the wire: strict JSON in, the same names out.
+"""The bodies of requests and responses: strict JSON, and the same names in both.
 
 A number is a number (not "3.5", not true), unknown fields are refused, and so is what a database
 cannot keep. Options of an experiment are those of `varts.live.Options`, with nothing in them that
@@ -32,25 +32,25 @@ Context = Annotated[dict[Text, Value], Meta(max_length=MOST_COLUMNS)]
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a client sends; the base of all of them."""
+    """The base of all request bodies."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What a client gets; the base of all of them."""
+    """The base of all response bodies."""
 
 
 # ------------------------------------------------------------------------------ decisions
 
 
 class DecisionAsked(Body):
-    """Who a decision is for, where its id is in the path, and what is known of them."""
+    """The unit that a decision is for, and its context. The id is in the path."""
 
     unit: Text | None = None
     context: Context | None = None
 
 
 class DecisionListed(DecisionAsked):
-    """One of several decisions; an id that is left out is made."""
+    """One of several decisions. If you leave out the id, the service generates one."""
 
     id: Text | None = None
 
@@ -76,7 +76,7 @@ class FallbacksSent(Body):
 
 
 class FallbackResult(Answer):
-    """What became of one of them."""
+    """The outcome of one fallback."""
 
     id: str
     status: Literal["recorded", "duplicate", "conflict", "unknown-arm", "invalid"]
@@ -84,13 +84,13 @@ class FallbackResult(Answer):
 
 
 class FallbackResults(Answer):
-    """What became of them, in their order."""
+    """The outcome of each fallback, in the same order."""
 
     results: list[FallbackResult]
 
 
 class DecisionMade(Answer):
-    """A decision; the receipt is for public tokens, who cannot reward without."""
+    """A decision. With a public token it has a receipt, which its reward needs."""
 
     id: str
     arm: str
@@ -102,13 +102,13 @@ class DecisionMade(Answer):
 
 
 class DecisionsMade(Answer):
-    """Several decisions, in the order they were asked for."""
+    """Several decisions, in the order of the request."""
 
     decisions: list[DecisionMade]
 
 
 class DecisionFound(Answer):
-    """A decision and what has become of it: the fields of `varts.live.DecisionRecord`.
+    """A decision and its reward: the fields of `varts.live.DecisionRecord`.
 
     `settled` is reward, missing, expired or void, or null; `unit` and `context` are null for all
     but admins.
@@ -133,7 +133,7 @@ class DecisionFound(Answer):
 
 
 class RewardSent(Body):
-    """What a decision earned; with a key, a part of it."""
+    """The reward of a decision; with a key, a part of it."""
 
     value: float
     metrics: Metrics = {}
@@ -151,7 +151,7 @@ class RewardListed(Body):
 
 
 class RewardAmended(Body):
-    """What a decision earned instead; metrics that are left out stay as they are."""
+    """The corrected reward of a decision. Metrics that you leave out stay as they are."""
 
     value: float
     metrics: Metrics = {}
@@ -165,7 +165,7 @@ class RewardsSent(Body):
 
 
 class RewardResult(Answer):
-    """What became of a reward."""
+    """The outcome of a reward."""
 
     id: str
     status: Literal["applied", "duplicate", "conflict", "unknown", "expired", "invalid"]
@@ -180,7 +180,7 @@ class Corrected(Answer):
 
 
 class RewardResults(Answer):
-    """What became of several, in their order."""
+    """The outcome of each reward, in the same order."""
 
     results: list[RewardResult]
 
@@ -218,7 +218,7 @@ ELICITED = ("mean", "mean_sd", "reward_sd", "worth")
 
 
 def given_options(body: Any) -> dict[str, Any]:
-    """The options that a body has, as `varts.open` and `configure` take them.
+    """The options in a body, as `varts.open` and `configure` take them.
 
     >>> body = msgspec.json.decode(b'{"floor": 0.1, "half_life": null}', type=OptionsGiven)
     >>> given_options(body)
@@ -235,7 +235,7 @@ def given_options(body: Any) -> dict[str, Any]:
 
 
 def read_prior(fields: Mapping[str, Any]) -> Any:
-    """A prior from its numbers, or from a person's words.
+    """A prior, from its numbers or from a guess.
 
     >>> read_prior({"mean": 12, "mean_sd": 2, "reward_sd": 8, "worth": 20})
     NormalGamma(mu=12.0, kappa=16.0, alpha=11.0, beta=640.0)
@@ -246,7 +246,7 @@ def read_prior(fields: Mapping[str, Any]) -> Any:
 
 
 class ArmChanged(Body):
-    """An arm that is added, paused or brought back."""
+    """An arm to add, pause or resume."""
 
     paused: bool = False
     prior: dict[str, Any] | None = None
@@ -261,13 +261,13 @@ class StopAsked(Body):
 
 
 class RestartAsked(Body):
-    """An experiment that goes on."""
+    """The restart of a stopped experiment."""
 
     why: Text | None = None
 
 
 class ForgettingAsked(Body):
-    """A unit whose name and contexts are taken out of the log."""
+    """A unit whose name and contexts are to be removed from the log."""
 
     unit: Text
     keep_numbers: bool = False
@@ -275,7 +275,7 @@ class ForgettingAsked(Body):
 
 
 class Forgotten(Answer):
-    """How many decisions were its own."""
+    """The number of decisions concerned."""
 
     decisions: int
 
@@ -288,7 +288,7 @@ class ArmShown(Answer):
 
 
 class ExperimentShown(Answer):
-    """An experiment: its configuration, and how far it is."""
+    """An experiment: its configuration and its progress."""
 
     name: str
     status: Literal["running", "stopped"]
@@ -360,6 +360,6 @@ class ReportQuery(Body):
 
 
 class Health(Answer):
-    """How the service is."""
+    """The health of the service."""
 
     status: Literal["alive", "ready", "store", "draining"]

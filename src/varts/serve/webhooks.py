@@ -112,7 +112,7 @@ class Looked(NamedTuple):
         version: How many events its log had.
         tag: Names its configuration.
         created: When it was created, in microseconds since 1970.
-        conditions: What its report says.
+        conditions: The conditions in its report.
         arrivals: When its last rewards arrived, the latest first.
         silent: Set if they have stopped.
     """
@@ -145,7 +145,7 @@ def look(
     """Look at all running experiments of a store.
 
     Args:
-        known: What the last look found.
+        known: The result of the last look.
         open_store: Opens the store.
         shown: Unused; all calls in the background have it.
     """
@@ -258,7 +258,7 @@ class Watch:
         """Return the conditions that hold now and didn't before, with the experiment's name.
 
         Args:
-            found: What the latest look has found.
+            found: The result of the latest look.
         """
         now, new = self._clock(), []
         self._last = {key: at for key, at in self._last.items() if now - at <= QUIET_SECONDS}

@@ -122,7 +122,7 @@ def as_of(found: Found) -> dict[str, str]:
 
 
 async def show_report(request: Request) -> Response:
-    """Tell which arm is best, how sure that is, and whether the stop rule is met."""
+    """Report which arm is best, how sure that is, and whether the stop rule is met."""
     service: Service = request.app.state.service
     level = request.state.query.level
     found = await service.look(
@@ -135,7 +135,7 @@ async def show_report(request: Request) -> Response:
 
 
 async def check_experiment(request: Request) -> Response:
-    """Check rewards and decisions: do they suit the model, and is every one accounted for?"""
+    """Check rewards and decisions: do they fit the model, and is each one accounted for?"""
     service: Service = request.app.state.service
     found = await service.answer(
         request.path_params["name"],
@@ -160,7 +160,7 @@ def _read_ages(experiment: Experiment) -> pl.DataFrame:
 
 
 async def evaluate_experiment(request: Request) -> Response:
-    """Say what another way of deciding would have earned a decision, from the log."""
+    """Estimate from the log what another way of deciding would have earned."""
     body: EvaluationAsked = request.state.body
     with refusing():
         target = read_target(body)
@@ -189,7 +189,7 @@ def read_target(body: EvaluationAsked) -> Target:
 
 
 async def show_events(request: Request) -> Response:
-    """Tell what was done to an experiment, by whom and why."""
+    """List the changes of an experiment, with who made them and why."""
     service: Service = request.app.state.service
     after, limit = request.state.query.after, request.state.query.limit
     found = await service.look(
@@ -207,7 +207,7 @@ def _event(record: ChangeRecord) -> EventShown:
 
 
 async def show_history(request: Request) -> Response:
-    """Tell how an experiment came to where it is: what was known and done at checkpoints."""
+    """Show how an experiment developed: its report at a number of checkpoints."""
     service: Service = request.app.state.service
     query: HistoryQuery = request.state.query
 

@@ -43,14 +43,14 @@ class VoidQuery(Body):
 
 
 async def decide_one(request: Request) -> Response:
-    """Decide, with an id of your own; the same id gets the same decision, always."""
+    """Decide, with your own id. The same id always gets the same decision."""
     body = request.state.body
     (made,) = await _decide(request, [(request.path_params["id"], body.unit, body.context)])
     return JSONResponse(made)
 
 
 async def decide_several(request: Request) -> Response:
-    """Decide for several, in one transaction; ids that are left out are made."""
+    """Make several decisions in one transaction. The service generates the ids that you leave out."""
     body: DecisionsAsked = request.state.body
     asked = body.decisions
     request.app.state.auth.spend(request, len(asked))
@@ -113,7 +113,7 @@ def _refusal(asked: Sequence[Asked], outcomes: Sequence[Decision | Exception]) -
 
 
 async def record_fallbacks(request: Request) -> Response:
-    """Log decisions that a client made by itself; they and their rewards count nowhere."""
+    """Log decisions that a client made by itself. No statistics include them or their rewards."""
     service: Service = request.app.state.service
     body: FallbacksSent = request.state.body
     request.app.state.auth.spend(request, len(body.decisions))
@@ -135,7 +135,7 @@ def _fallback(id: str, outcome: str | Exception) -> FallbackResult:
 
 
 async def show_decision(request: Request) -> Response:
-    """Show a decision, and what has become of it."""
+    """Show a decision and its reward."""
     service: Service = request.app.state.service
     id = request.path_params["id"]
     name = request.path_params["name"]
@@ -146,7 +146,7 @@ async def show_decision(request: Request) -> Response:
 
 
 async def reward_one(request: Request) -> Response:
-    """Say what a decision earned; a repeated reward counts once."""
+    """Record the reward of a decision. Repeating it has no effect."""
     service: Service = request.app.state.service
     name, id = request.path_params["name"], request.path_params["id"]
     body: RewardSent = request.state.body
@@ -163,7 +163,7 @@ async def reward_one(request: Request) -> Response:
 
 
 async def reward_several(request: Request) -> Response:
-    """Say what several decisions earned; one that is refused keeps none from counting."""
+    """Record several rewards. A refused one doesn't affect the others."""
     service: Service = request.app.state.service
     name = request.path_params["name"]
     body: RewardsSent = request.state.body
@@ -177,7 +177,7 @@ async def reward_several(request: Request) -> Response:
 
 
 async def amend_reward(request: Request) -> Response:
-    """Put another reward in the place of the one that a decision has."""
+    """Replace the reward of a decision."""
     id, name = request.path_params["id"], request.path_params["name"]
     service, actor = request.app.state.service, request.state.actor
     body: RewardAmended = request.state.body
@@ -186,7 +186,7 @@ async def amend_reward(request: Request) -> Response:
 
 
 async def void_reward(request: Request) -> Response:
-    """Take the reward of a decision back, as if it had never been made."""
+    """Remove the reward of a decision, as if it had never been recorded."""
     id, query = request.path_params["id"], request.state.query
     service, actor = request.app.state.service, request.state.actor
     name = request.path_params["name"]

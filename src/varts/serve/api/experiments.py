@@ -57,7 +57,7 @@ async def list_experiments(request: Request) -> Response:
 
 
 async def create_experiment(request: Request) -> Response:
-    """Create an experiment, or find that it is there and agrees."""
+    """Create an experiment. If it exists already, its arms and options must agree."""
     service, actor = request.app.state.service, request.state.actor
     with refusing():
         options = given_options(request.state.body)
@@ -67,7 +67,7 @@ async def create_experiment(request: Request) -> Response:
 
 
 async def show_experiment(request: Request) -> Response:
-    """Show an experiment: its configuration, and how far it is."""
+    """Show an experiment: its configuration and its progress."""
     return await _show(request)
 
 
@@ -82,7 +82,7 @@ async def configure_experiment(request: Request) -> Response:
 
 
 async def change_arm(request: Request) -> Response:
-    """Add an arm, pause it or bring it back."""
+    """Add an arm, or pause or resume it."""
     service, actor, name = request.app.state.service, request.state.actor, _name(request)
     arm, note = request.path_params["arm"], await _note(request)
     body: ArmChanged = request.state.body
@@ -101,7 +101,7 @@ async def change_arm(request: Request) -> Response:
 
 
 async def stop_experiment(request: Request) -> Response:
-    """End an experiment, with an arm for everybody or without."""
+    """Stop an experiment, with or without a winner that everybody gets from then on."""
     service, actor, name = request.app.state.service, request.state.actor, _name(request)
     note = await _note(request)
     await commands.stop(service, actor, name, request.state.body.winner, note)
@@ -109,14 +109,14 @@ async def stop_experiment(request: Request) -> Response:
 
 
 async def restart_experiment(request: Request) -> Response:
-    """Go on with an experiment that was stopped."""
+    """Restart a stopped experiment."""
     service, actor, name = request.app.state.service, request.state.actor, _name(request)
     await commands.restart(service, actor, name, await _note(request))
     return await _show(request)
 
 
 async def forget_unit(request: Request) -> Response:
-    """Take the name of a unit out of the log, and its contexts; its rewards are kept."""
+    """Remove a unit's name and contexts from the log. Its rewards are kept."""
     service, actor, name = request.app.state.service, request.state.actor, _name(request)
     body: ForgettingAsked = request.state.body
     count = await commands.forget(

@@ -18,12 +18,12 @@ from varts.serve.schemas import Health
 
 
 async def tell_alive(request: Request) -> Response:
-    """Say that the service is alive; asks no store."""
+    """Answer as long as the service is alive. Doesn't use the store."""
     return JSONResponse(Health(status="alive"))
 
 
 async def tell_ready(request: Request) -> Response:
-    """Say whether the service can be used."""
+    """Answer whether the service can be used."""
     service: Service = request.app.state.service
     if service.draining:
         return JSONResponse(Health(status="draining"), 503)
@@ -32,7 +32,7 @@ async def tell_ready(request: Request) -> Response:
 
 
 async def show_metrics(request: Request) -> Response:
-    """What the service counts, for Prometheus."""
+    """The service's metrics, for Prometheus."""
     service: Service = request.app.state.service
     covers = request.state.actor.covers
     service.count_waiting()

@@ -39,7 +39,7 @@ class PlanShown(Answer):
 
 
 async def start_plan(request: Request) -> Response:
-    """Begin to make a plan: what to expect of an experiment before it starts."""
+    """Start making a plan: what to expect of an experiment before it starts."""
     asked = msgspec.to_builtins(request.state.body)
     with refusing():
         asked["prior"] = stored_prior(read_prior(request.state.body.prior))
@@ -48,7 +48,7 @@ async def start_plan(request: Request) -> Response:
 
 
 async def show_plan(request: Request) -> Response:
-    """Show a plan, or that it is still being made."""
+    """Show a plan, or its progress."""
     job = request.app.state.service.background.find_plan(request.path_params["id"])
     return JSONResponse(_shown(job))
 
