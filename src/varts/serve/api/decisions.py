@@ -50,7 +50,7 @@ async def decide_one(request: Request) -> Response:
 
 
 async def decide_several(request: Request) -> Response:
-    """Make several decisions in one transaction. The service generates the ids that you leave out."""
+    """Make several decisions in one transaction. The service generates missing ids."""
     body: DecisionsAsked = request.state.body
     asked = body.decisions
     request.app.state.auth.spend(request, len(asked))
