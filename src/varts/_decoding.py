@@ -119,8 +119,9 @@ def decode_frame(rows: Any, columns: Mapping[str, str]) -> pl.DataFrame:
         columns: The polars types of columns. Columns without one are Float64. A table without rows
             has exactly these columns.
 
-    >>> decode_frame([{"arm": "9", "n": 2, "mean": 4}], {"arm": "String", "n": "Int64"}).schema
-    Schema({'arm': String, 'n': Int64, 'mean': Float64})
+    >>> rows = [{"arm": "9", "n": 2, "mean": 4}]
+    >>> dict(decode_frame(rows, {"arm": "String", "n": "Int64"}).schema)
+    {'arm': String, 'n': Int64, 'mean': Float64}
     """
     import polars as pl
 

@@ -400,7 +400,8 @@ def test_a_policy_that_goes_missing_is_named_where_it_is_needed(monkeypatch, tmp
 @pytest.mark.parametrize("function", [varts.open, varts.Experiment.configure])
 def test_editors_see_every_option_as_a_keyword(function):
     """`Unpack` is what type checkers and editors read."""
-    hint = get_type_hints(function)["options"]
+    from_services = {"RemoteExperiment": varts.client.RemoteExperiment}  # imported when needed
+    hint = get_type_hints(function, localns=from_services)["options"]
     assert get_origin(hint) is Unpack
     (shown,) = get_args(hint)
     assert list(get_type_hints(shown)) == [field.name for field in fields(Options)]

@@ -173,7 +173,7 @@ def test_decisions_of_clients_are_logged_and_count_nowhere(price):
     ]
     results = price.ok("POST", f"{E}/fallbacks", {"decisions": sent})["results"]
     assert [one["id"] for one in results] == ["a", "a", "a", "b"]
-    statuses = ["recorded", "duplicate", "conflict", "invalid"]
+    statuses = ["recorded", "duplicate", "conflict", "unknown-arm"]
     assert [one["status"] for one in results] == statuses
     assert results[3]["detail"].startswith("unknown arm '10'")
     assert price.ok("GET", f"{E}/decisions/a")["reason"] == "fallback"

@@ -58,7 +58,7 @@ def test_the_token_and_the_link_that_it_prints_let_one_in(during):
         assert httpx.get(where, headers=headers).json() == {"experiments": [], "next": None}
         with httpx.Client() as browser:
             first = browser.get(link, follow_redirects=True)
-            assert first.url.path == "/" and "There is no experiment yet." in first.text
+            assert first.url.path == "/" and "There are no experiments yet." in first.text
         assert httpx.get(link).status_code == 403
 
     during(Settings(store="memory://", port=0), visit)
