@@ -15,6 +15,7 @@ from varts.live.core.state import State
 from varts.live.core.sums import NO_UNIT, Line, RegressionSums, Sums, UnitKey, UnitSums
 from varts.live.store.transaction import Traffic
 
+SMALLEST = np.finfo(np.float64).tiny  # of the numbers that have all their digits
 RELATIVE_TOLERANCE = 1e-9  # for a mean, relative to the standard deviation
 MOST_PROBLEMS = 20  # the others are only counted
 
@@ -199,9 +200,10 @@ def same_regression(one: RegressionSums | None, other: RegressionSums | None) ->
     sd = np.sqrt(squares / one.n) if one.n > 0 else np.zeros(len(squares))
     shift = one.mean - (other.mean + (other.origin - one.origin))
     near = np.maximum(sd, np.abs(one.mean))
-    size = np.sqrt(squares[:, None] * squares)
+    size = np.sqrt(squares)[:, None] * np.sqrt(squares)
+    # The squares of smaller numbers than the root of `SMALLEST` have lost digits, or are 0.
     return bool(
         abs(one.n - other.n) <= RELATIVE_TOLERANCE * one.n
-        and (np.abs(shift) <= RELATIVE_TOLERANCE * near).all()
-        and (np.abs(one.products - other.products) <= RELATIVE_TOLERANCE * size).all()
+        and (np.abs(shift) <= RELATIVE_TOLERANCE * near + np.sqrt(SMALLEST)).all()
+        and (np.abs(one.products - other.products) <= RELATIVE_TOLERANCE * size + SMALLEST).all()
     )
