@@ -272,6 +272,13 @@ def test_student_quantiles_invert_the_cdf(df):
 
 
 @pytest.mark.statistical
+def test_the_highest_level_has_an_interval():
+    """Half of it more than 1 / 2 rounds to 1, which is no probability of a quantile."""
+    level = float(np.nextafter(1, 0))
+    low, high = StudentT([0.0, 1.0], [1.0, 2.0], [5.0, np.inf]).interval(level)
+    assert (np.isfinite(low) & np.isfinite(high) & (low < high)).all()
+
+
 def test_intervals_cover_their_level():
     """200,000 draws of each arm: coverage within 5 standard errors (false alarm 6e-7 each)."""
     for belief in (StudentT([0.0, 5.0], [1.0, 2.0], [2.5, np.inf]), Beta([2.0, 9.0], [3.0, 1.0])):

@@ -87,7 +87,8 @@ class Belief:
             level: The probability that the interval contains the mean.
         """
         level = real("level", level, above=0, below=1)
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        highest = min((1 + level) / 2, float(np.nextafter(1, 0)))  # it might round to 1
+        return self.quantile((1 - level) / 2), self.quantile(highest)
 
     @property
     def mean(self) -> Floats:
