@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack, overload
 
 from varts.live.arguments import Duration
-from varts.live.experiment import Experiment
-from varts.live.experiment import open_experiment as open_in_store
+from varts.live.experiment import Experiment, open_experiment
 from varts.live.options import GivenOptions
 from varts.live.store.store import Store
 
@@ -103,7 +102,7 @@ def open(
         for given, value in (("token", token), ("deadline", deadline), ("default", default)):
             if value is not None:
                 raise ValueError(f"{given} must be left out for a database, got one")
-        return open_in_store(name, arms, store=store, seed=seed, groups=groups, **options)
+        return open_experiment(name, arms, store=store, seed=seed, groups=groups, **options)
     try:
         from varts.client.experiment import open_remote
     except ImportError as error:

@@ -1,6 +1,6 @@
 """Files with decimal commas, thousands separators and currency signs: read as told, or refused.
 
-What must never happen: that a part of the money is left out, or read as another amount, in silence.
+No part of the money may be left out, or read as another amount, without an error.
 """
 
 import json

@@ -122,7 +122,7 @@ def same(source, target, name="price"):
 
 
 def nobody_can_use(url, name="price"):
-    """There is no such experiment, or an error says why nobody may use it."""
+    """The experiment is missing, or an error explains why it can't be used."""
     with closing(Store(url)) as store:
         assert name not in store.names()
         assert name not in store.states() and name not in store.summaries()
@@ -214,7 +214,7 @@ def test_a_copy_is_the_same(urls, options, small_pages):
     before = rows_of(source), rows_of(source, "banner"), rows_of(target, "other")
     done = copy_store(source, target, ["pr*"])
     assert [(one.name, one.decisions, one.replayed, one.moved, one.new) for one in done] == [
-        ("price", 41, 40, False, True)  # one is a fallback, which nobody can make again
+        ("price", 41, 40, False, True)  # one is a fallback, which can't be made again
     ]
     same(source, target)
     assert before == (rows_of(source), rows_of(source, "banner"), rows_of(target, "other"))

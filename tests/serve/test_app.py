@@ -1,4 +1,4 @@
-"""What the application does with requests, whatever they are about: errors, tags, probes, hosts."""
+"""How the application treats requests of every kind: errors, tags, probes, hosts."""
 
 import asyncio
 import json

@@ -157,7 +157,9 @@ def test_a_dialog_asks_and_can_be_cancelled(site, exp):
     assert site.page.evaluate("document.activeElement.textContent") == "Stop…"
     site.page.click("text=Stop…")
     site.page.fill("dialog input[name=why]", "asked by finance")
-    site.page.click("dialog button.danger")  # nothing is chosen yet, and the browser says so
+    site.page.click(
+        "dialog button.danger"
+    )  # nothing is chosen yet, and the browser shows a message
     assert site.sent == [] and site.page.locator("dialog select:invalid").count() == 1
     site.page.select_option("dialog select", "arm:12")
     site.page.click("dialog button.danger")

@@ -427,7 +427,7 @@ def test_conversion_is_shown_where_most_rewards_are_0(shop_scene):
 
 
 def outlook_of(page):
-    """What the page says about when a stop rule will be met."""
+    """The page's forecast of when a stop rule will be met."""
     return re.findall(r"(?:Rough forecast|Can't say yet when).*?\.", page.text)
 
 
@@ -450,7 +450,7 @@ def test_no_forecast_stands_beside_a_verdict_that_contradicts_it():
     met = shop(rounds=2000, batches=2)
     assert met.exp.report().stop
     assert outlook_of(checked(experiment_page(*met))) == []
-    # A rule has its number, but the arm violates its guardrail: the verdict says so, alone.
+    # A rule has its number, but the arm violates its guardrail: only the verdict mentions it.
     options = {"metrics": ["refund"], "guards": {"refund": ("below", 0.05)}, "stop_p_best": 0.9}
     exp = varts.open("price", ["a", "b"], store="memory://", **options)
     rng = np.random.default_rng(1)

@@ -53,7 +53,7 @@ def clock(monkeypatch):
 
 
 def looked(store, known=None):
-    """What a look at all experiments finds."""
+    """The conditions that a look at all experiments finds."""
     return look(known or {}, lambda: store, Progress())
 
 
@@ -476,7 +476,7 @@ def test_looks_announcements_and_the_state_file(tmp_path, monkeypatch, caplog):
             await serve(receiver, first)
             await serve(receiver, second)
             assert [json.loads(body)["event"] for *_, body in receiver.requests] == [STOP_RULE]
-            # Who removes the file, starts again without knowing; what holds is not announced.
+            # Without its file, the service starts afresh and doesn't announce what holds already.
             file.unlink()
             await serve(receiver, second)
             file.write_text('{"[')

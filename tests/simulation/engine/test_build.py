@@ -166,7 +166,7 @@ def prebuilt_files():
 
 
 def test_built_in_kernels_need_the_c_library_only():
-    """The first line says so. Without a file, one kernel is compiled."""
+    """The first line of a file shows it. Without a file, one kernel is compiled."""
     codes = [file.read_bytes()[kernel_cache.HASH_BYTES :] for file in prebuilt_files()]
     codes = codes or [build.build_kernel(built_in_kernels()[0], levels()[0])]
     assert {numba_needed(code) for code in codes} == {""}
