@@ -3,6 +3,8 @@
 import functools
 import json
 
+import numpy as np
+import polars as pl
 import pytest
 
 import varts
@@ -247,8 +249,8 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         ((NUMBERS, "--arms", 2, "--only", "may"), "--only must be given together with --from-hist"),
         ((NUMBERS, "--reward-column", "x"), "--reward-column must be given together with --from"),
         (
-            (NUMBERS, "--contexts", "log.csv", "--arm-column", "x"),
-            "--arm-column must be left out with --contexts, got both",
+            (NUMBERS, "--contexts", "log.csv"),
+            "--contexts is a command of its own: varts plan-context PRIOR CONTEXTS",
         ),
     ],
 )
@@ -279,3 +281,64 @@ def test_tables_fit_into_120_columns(plan, beta):
     assert sum(line.count("interval") for line in heads) == 2
     if beta == "6.4e14":  # the control: in one piece it would be wider
         assert len(heads) == 2 and "minus VarTS" in heads[1]
+
+
+# --------------------------------------------------------------------------------- plan-context
+
+
+@pytest.fixture
+def contexts(tmp_path):
+    """A prior with one feature, and a table of contexts."""
+    elicited = varts.LinearNormalGamma.elicit(12, 1, 4, worth=20, effects={"visits": 1.0})
+    elicited.save(tmp_path / "linear.json")
+    (tmp_path / "visits.csv").write_text("visits;age\n0;1\n1;2\n2;3\n3;4\n")
+    return elicited, [{"visits": v} for v in range(4)]
+
+
+FEW = ("--arms", 3, "--horizon", 120, "--runs", 8)
+
+
+def test_plan_context_prints_what_python_prints(call, contexts):
+    prior, rows = contexts
+    given = ("plan-context", "linear.json", "visits.csv", "--features", "visits", *FEW)
+    code, out, _ = call(*given, "--seed", 3)
+    features = {"visits": "number"}
+    made = varts.plan_context(prior, rows, 3, 120, features=features, runs=8, seed=3)
+    assert (code, out) == (0, f"{made}\n")
+    code, out, _ = call(*given, "--goal", "min", "--json")
+    body = json.loads(out)
+    assert (code, body["type"], body["goal"]) == (0, "ContextPlan", "min")
+
+
+def test_plan_context_reads_the_features_from_a_fit(call, contexts, tmp_path):
+    rng = np.random.default_rng(0)
+    log = pl.DataFrame(
+        {
+            "experiment": np.arange(400) // 100,
+            "arm": ["a", "b"] * 200,
+            "visits": rng.integers(0, 4, 400),
+            "reward": rng.normal(12, 2, 400),
+        }
+    )
+    log.write_csv(tmp_path / "log.csv")
+    assert call("fit", "log.csv", "--features", "visits", "-o", "fitted.json")[0] == 0
+    code, out, err = call("plan-context", "fitted.json", "visits.csv", *FEW)
+    assert code == 0 and out.startswith("3 arms, 1 features, 120 rounds"), err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("linear.json",), "plan-context needs CONTEXTS; see varts plan-context --help"),
+        (("linear.json", "visits.csv"), "linear.json doesn't describe its features, because"),
+        ((NUMBERS, "visits.csv"), "--features must be given for a prior that is not a .json file"),
+        ((NUMBERS, "visits.csv", "--features", "visits"), "prior must be a LinearNormalGamma"),
+        (("linear.json", "gone.csv", "--features", "visits"), "gone.csv: no such file"),
+        (("linear.json", "visits.csv", "--features", "size"), "unknown column 'size'"),
+        (("linear.json", "visits.csv", "--drift", "steps=9"), "Unknown option"),
+    ],
+)
+def test_a_mistake_of_plan_context_is_one_sentence(call, contexts, arguments, words):
+    code, out, err = call("plan-context", *arguments)
+    assert (code, out) == (4 if "no such file" in words else 2, "")
+    assert err.startswith("varts: ") and err.count("\n") == 1 and words in err

@@ -42,7 +42,11 @@ def load_commands() -> App:
     )
 
     groups: Commands = {
-        "Before an experiment": [("fit", fit.fit, None), ("plan", plan.plan, None)],
+        "Before an experiment": [
+            ("fit", fit.fit, None),
+            ("plan", plan.plan, None),
+            ("plan-context", plan.plan_context, None),
+        ],
         # Paths, because the database takes longer to import than everything else.
         "Live experiments": [
             ("experiment", "varts.cli.experiment:experiment", EXPERIMENT_HELP),

@@ -221,6 +221,11 @@ def read_features(text: str) -> varts.Features | list[str]:
         raise ValueError(f"{text}: features must be JSON, got something else") from None
     if isinstance(body, dict) and isinstance(body.get("fit"), dict):  # a prior that was fitted
         body = body["fit"].get("features")
+    elif isinstance(body, dict) and body.get("type") == "LinearNormalGamma":
+        raise ValueError(
+            f"{text} doesn't describe its features, because varts fit didn't make it; name their "
+            "columns: --features country,visits"
+        )
     try:
         return features_from(body)
     except (TypeError, ValueError) as error:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -14,12 +13,14 @@ from varts._progress import show_progress
 from varts._validation import integer, make_folder, real
 from varts.cli.app import print_json, say
 from varts.cli.flags import (
+    AS_USUAL,
     USUAL_LOG,
     ArmGroups,
     FilePath,
     Json,
     Lines,
     LogFlags,
+    TextFlags,
     Whole,
     parse_integer,
     parse_prior,
@@ -32,21 +33,60 @@ from varts.cli.flags import (
 NEARLY_ALL = 0.95  # of the experiments; one in 20 takes longer
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ArmFlags:
+    """The arms to plan for.
+
+    Parameters
+    ----------
+    arms
+        The number of arms, or their names separated by commas. Not needed if the prior has an entry
+        per arm.
+    arm
+        The name of an arm, which may contain a comma. Repeat the flag for each arm.
+    arms_file
+        A file with the name of an arm on each line; - is standard input.
+    """
+
+    arms: str | None = None
+    arm: Annotated[list[str] | None, Parameter(negative=())] = None
+    arms_file: Lines | None = None
+
+    def read(self) -> Any:
+        """Return the number of arms, or their names."""
+        listed = read_lines("--arm and --arms-file", self.arm, self.arms_file)
+        if self.arms is None:
+            return listed
+        if listed is not None:
+            raise ValueError(
+                "--arms must not be given together with --arm or --arms-file, got both"
+            )
+        try:
+            float(self.arms)
+        except ValueError:
+            names = [name.strip() for name in self.arms.split(",")]
+            if not all(names):
+                raise ValueError(f"--arms must be a number or names, got {self.arms!r}") from None
+            return names
+        return parse_integer("--arms", self.arms)
+
+
+NO_ARMS = ArmFlags()
+
+
 def plan(
     prior: str | None = None,
     *,
     from_history: str | None = None,
     only: str | None = None,
     log: LogFlags = USUAL_LOG,
-    arms: str | None = None,
-    arm: Annotated[list[str] | None, Parameter(negative=())] = None,
-    arms_file: Lines | None = None,
+    arms: ArmFlags = NO_ARMS,
     arm_groups: ArmGroups = None,
     horizon: Whole = 2000,
     goal: Literal["max", "min"] = "max",
     drift: str | None = None,
-    contexts: str | None = None,
-    features: str | None = None,
+    contexts: Annotated[str | None, Parameter(show=False)] = None,
     aim: Literal["regret", "best"] = "regret",
     error: float | None = None,
     until_loss: float | None = None,
@@ -74,8 +114,6 @@ def plan(
 
     Example: varts plan prior.json --arms 5 --horizon 10000 --drift steps=2000
 
-    Example: varts plan linear.json --arms 5 --horizon 10000 --contexts visits.csv
-
     Example: varts plan prior.json --arms 5 --aim best --error 0.05
 
     Parameters
@@ -90,13 +128,6 @@ def plan(
     only
         With --from-history: the experiment to use, if the log has several. The prior is fitted to
         all of them.
-    arms
-        The number of arms, or their names separated by commas. Not needed if the prior has an entry
-        per arm.
-    arm
-        The name of an arm, which may contain a comma. Repeat the flag for each arm.
-    arms_file
-        A file with the name of an arm on each line; - is standard input.
     horizon
         Rounds per experiment.
     goal
@@ -105,12 +136,6 @@ def plan(
         Also compare half-lives for arms that change: steps=2000 if their means jump about every
         2,000 rounds, cycle=1000 if they rise and fall with that period, walk=0.02 if they change by
         about 0.02 per round.
-    contexts
-        A table of contexts with a column per feature, for a prior with features. Answers one
-        question and nothing else: is it worth choosing arms by context, and after how many rounds?
-    features
-        With --contexts: the features, in the same form as for varts fit. By default those in the
-        prior's file.
     aim
         best also compares how soon an even split, VarTS, T3C and Sequential Halving find the best
         arm, how often they are wrong, and how much that costs.
@@ -142,6 +167,8 @@ def plan(
     from varts.fitting.aggregate import describe_words
     from varts.planning.comparators import EVEN, MAIN
 
+    if contexts is not None:
+        raise ValueError("--contexts is a command of its own: varts plan-context PRIOR CONTEXTS")
     for name, value in (("until-sure", until_sure), ("until-error", until_error), ("share", share)):
         if value is not None:
             real(name, value, above=0, below=1)
@@ -150,22 +177,7 @@ def plan(
     integer("limit", limit, at_least=1)
     if out is not None:
         make_folder("out", out)
-    names = _parse_arms(arms, arm, arms_file)
-    if contexts is not None:
-        wrong: dict[str, Any] = {"from-history": from_history, "drift": drift, "out": out}
-        wrong |= {"arm-groups": arm_groups, "aim": None if aim == "regret" else aim, "error": error}
-        wrong |= {"until-loss": until_loss, "until-sure": until_sure, "until-error": until_error}
-        for flag, value in wrong.items():
-            if value is not None:
-                raise ValueError(f"--{flag} must be left out with --contexts, got both")
-        for flag in log.typed():
-            if flag.endswith("-column"):
-                raise ValueError(f"{flag} must be left out with --contexts, got both")
-        sizes = {"horizon": horizon, "runs": runs, "seed": seed, "threads": threads}
-        _plan_context(prior, contexts, features, log, names, goal, sizes, as_json)
-        return
-    if features is not None:
-        raise ValueError("--features must be given together with --contexts, got it alone")
+    names = arms.read()
     source, rewards = _read_sources(prior, from_history, only, log)
     with show_progress(True) as bar:
         made = varts.plan(
@@ -223,29 +235,66 @@ def plan(
             say("", f"written: {' '.join(str(path) for path in files)}")
 
 
-def _plan_context(
-    prior: str | None,
+def plan_context(
+    prior: str,
     contexts: str,
-    features: str | None,
-    log: LogFlags,
-    arms: Any,
-    goal: str,
-    sizes: dict[str, Any],
-    as_json: bool,
+    /,
+    *,
+    features: str | None = None,
+    text: TextFlags = AS_USUAL,
+    arms: ArmFlags = NO_ARMS,
+    horizon: Whole = 5000,
+    goal: Literal["max", "min"] = "max",
+    runs: Whole = 400,
+    seed: Whole = 0,
+    as_json: Json = False,
+    threads: Whole | None = None,
 ) -> None:
-    """Plan with contexts, for a prior with features."""
+    """Find out whether it pays to choose arms by context, and after how many rounds.
+
+    Simulates experiments from a prior with features. Prints the regret of LinearVarTS and of VarTS
+    without context, and what context gains per round in short and long experiments.
+
+    Example: varts plan-context linear.json visits.csv --arms 5 --horizon 10000
+
+    Parameters
+    ----------
+    prior
+        The JSON file of a prior with features (`varts fit --features` writes one).
+    contexts
+        A table of contexts with a column per feature. Every round takes one of its rows at random.
+    features
+        The features, in the same form as for varts fit. By default those in the prior's file.
+    horizon
+        Rounds per experiment; half of it, a quarter and so on are tried too.
+    goal
+        max if a higher reward is better, min if a lower one is.
+    runs
+        The number of experiments to simulate.
+    seed
+        The same seed gives the same numbers, on any number of threads.
+    threads
+        Threads to use; all cores by default.
+    """
     from varts.fitting.contexts import find_contexts
 
-    if prior is None:
-        raise ValueError("prior must be given with --contexts, got none")
     given = _read_prior(prior)
+    if features is None and not prior.lower().endswith(".json"):
+        raise ValueError("--features must be given for a prior that is not a .json file, got none")
     described = prior if features is None else features
-    if features is None and not str(prior).lower().endswith(".json"):
-        raise ValueError("--features must be given with a prior that is not a file, got none")
-    found, rows = find_contexts(contexts, read_features(described), log.checked())
+    found, rows = find_contexts(contexts, read_features(described), text.checked())
     with show_progress(True) as bar:
         made = varts.plan_context(
-            given, rows, arms, features=found, goal=goal, progress=bar, **sizes
+            given,
+            rows,
+            arms.read(),
+            horizon,
+            features=found,
+            goal=goal,
+            runs=runs,
+            seed=seed,
+            threads=threads,
+            progress=bar,
         )
     if as_json:
         print_json(json.loads(made.to_json()))
@@ -274,20 +323,3 @@ def _read_sources(
 def _read_prior(text: str) -> Any:
     """Return a file as its path, because it has the notes of the fit, too."""
     return prior_file(text) or parse_prior(text)
-
-
-def _parse_arms(text: str | None, typed: list[str] | None, file: Path | None) -> Any:
-    """Return the number of arms, or their names."""
-    listed = read_lines("--arm and --arms-file", typed, file)
-    if text is None:
-        return listed
-    if listed is not None:
-        raise ValueError("--arms must not be given together with --arm or --arms-file, got both")
-    try:
-        float(text)
-    except ValueError:
-        names = [name.strip() for name in text.split(",")]
-        if not all(names):
-            raise ValueError(f"--arms must be a number or names, got {text!r}") from None
-        return names
-    return parse_integer("--arms", text)

@@ -194,8 +194,8 @@ def _prior_of(
     found = prior_from(prior)
     if isinstance(found, LinearNormalGamma):
         raise ValueError(
-            "prior must have no features, or contexts must be given: use varts.plan_context "
-            "(--contexts FILE on the command line)"
+            "prior must have no features, got a LinearNormalGamma; plan with contexts instead: "
+            "varts.plan_context, or varts plan-context on the command line"
         )
     made, note = match_arms(prior_from(found, NormalGamma), arms, groups)
     reals("kappa of a prior to plan with", made.kappa, above=0)
