@@ -15,7 +15,7 @@ from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wr
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import fit_notes, write_notes
 from varts.planning.result import Plan
-from varts.planning.rounds_needed import ROUND_LIMIT
+from varts.planning.rounds_until import ROUND_LIMIT
 from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import EmpiricalBandit, GaussianBandit

@@ -18,7 +18,7 @@ from varts.planning import tables
 from varts.planning.comparators import MAIN, make_policies
 from varts.planning.forgetting import best_half_life
 from varts.planning.identification import SimulatedRuns
-from varts.planning.rounds_needed import (
+from varts.planning.rounds_until import (
     ROUND_LIMIT,
     RoundsNeeded,
     find_rounds_to_certain,
