@@ -17,10 +17,9 @@ from varts._intervals import (
 )
 from varts._progress import Progress
 from varts._validation import Floats
-from varts.planning.columns import count_decimals, format_number, format_round
+from varts.planning.columns import TABLES, count_decimals, write_amount
 from varts.planning.comparators import EVEN, MAIN
-from varts.planning.identification import SimulatedRuns, space_checkpoints
-from varts.planning.tables import make_frame, round_or_none
+from varts.planning.identification import SimulatedRuns, round_or_none, space_checkpoints
 from varts.policies import T3C, EvenSplit, Policy, SequentialHalving, VarTS
 from varts.policies.best_arm import batch_count
 from varts.priors import NormalGamma
@@ -73,7 +72,7 @@ class RoundsNeeded:
         if self.criterion == "loss":
             what = f"lose less than {self.target:g} a round on average"
             digits = count_decimals((self.reached_high - self.reached_low) / 2)
-            here = "it loses {} [{}, {}] a round".format(*(format_number(x, digits) for x in ends))
+            here = "it loses {} [{}, {}] a round".format(*(write_amount(x, digits) for x in ends))
         else:
             percent, often = 100 * self.target, 100 * (self.share or 0)
             what = f"be {percent:g}% sure of an arm in {often:g}% of cases"
@@ -91,7 +90,7 @@ class RoundsNeeded:
             high = "no limit from so few cases"
         else:
             high = f"more than {self.simulated:,}"
-        low = format_round(self.low)
+        low = "-" if self.low is None else f"{self.low:,}"
         return f"{self.policy}, to {what}: {self.rounds:,} rounds [{low}, {high}]"
 
 
@@ -216,7 +215,7 @@ def compare_certainty(
     mistakes = float((played.simple_regret[label][:, -1] > 0).sum())
     wrong, regret = share_interval(mistakes, runs), mean_interval(played.final[label])
     rows.append([label, None, budget, budget, *wrong, *regret])
-    return make_frame("certainty", rows)
+    return TABLES["certainty"].frame(rows)
 
 
 def _rounds_of_share(

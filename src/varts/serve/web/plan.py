@@ -80,7 +80,7 @@ def page(
         stage: The current stage.
         found: The plan.
     """
-    from varts.planning.text import plan_headline, plan_sections
+    from varts.planning.result import headline, plan_sections
 
     typed = EXAMPLE if sent is None else {**EXAMPLE, **sent, "arms": str(count_arms(sent))}
     sections = [] if found is None else plan_sections(found)
@@ -94,7 +94,7 @@ def page(
         stage=stage,
         refresh=REFRESH_SECONDS if done is not None and found is None else None,
         found=found,
-        headline=None if found is None else plan_headline(found),
+        headline=None if found is None else headline(found),
         chart=None if found is None else _regret(found),
         sections=[
             (Table(one.title, _heads(one.rows[0]), one.rows[1:]) if one.rows else None, one.below)
