@@ -190,7 +190,7 @@ TABLES = {
             "How far that arm's mean is below the best one."),
     ),
     "wrong": Table(
-        Column("prior", "what VarTS is told", NAME, NONE, "The prior that VarTS is given."),
+        Column("prior", "prior of VarTS", NAME, NONE, "The prior that VarTS is given."),
         REGRET._replace(interval=NONE),
         Column("extra", "extra", CHANGE, BESIDE,
             "The regret minus that with the right prior, paired."),
@@ -208,7 +208,8 @@ TABLES = {
     ),
     "curves": Table(POLICY, ROUND, REGRET),
     "half_lives": Table(
-        Column("half_life", "half-life", COUNT, NONE, "The half-life of VarTS; null is none."),
+        Column("half_life", "half-life", COUNT, NONE,
+            "The half-life of VarTS; null if nothing fades."),
         REGRET,
         Column("difference", "minus none", CHANGE, BESIDE,
             "The regret minus that without a half-life, paired."),

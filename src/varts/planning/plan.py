@@ -33,6 +33,7 @@ from varts.planning.identification import (
     Identification,
     SimulatedRuns,
     identified_table,
+    play_every_run,
     space_checkpoints,
     sure_table,
 )
@@ -42,7 +43,7 @@ from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import EmpiricalBandit, GaussianBandit
 from varts.problems.recorded import RewardTable
-from varts.simulation.simulate import settings, simulate
+from varts.simulation.simulate import settings
 
 FOLLOWED_RUNS = 240  # whose P(best) is followed
 FEWEST_FOLLOWED_RUNS = 50
@@ -90,7 +91,7 @@ def plan(
             default.
         limit: With aim="best", the most rounds to simulate.
         runs: How many experiments to simulate; every policy plays the same ones.
-        followed: In how many of them to follow P(best) and certainty, to see how sure one may be,
+        followed: In how many of them to follow P(best) and certainty, to see how sure you can be,
             and when; by default 240, fewer with more than 100 arms.
         seed: Same seed, same numbers.
         threads: How many threads to use; all cores by default. The numbers do not depend on it.
@@ -146,9 +147,7 @@ def plan(
     misled: dict[str, Policy] = {what: VarTS(other) for what, other in wrong.items()}
     identified: dict[str, Identification] = {}
     with show_progress(progress) as bar:
-        study = simulate(problem, named | misled, horizon, runs, seed, threads, bar)
-        if study.interrupted:
-            raise KeyboardInterrupt
+        study = play_every_run(problem, named | misled, horizon, runs, seed, threads, bar)
         for label in (MAIN, EVEN):
             bar.stage(f"P(best) of {label}", 1.0)
             followed_runs = SimulatedRuns(problem, named[label], inner, followed, seed, threads)

@@ -21,13 +21,17 @@ from varts._validation import Floats, integer, is_real
 from varts.fitting.aggregate import describe_left_out
 from varts.planning.columns import TABLES, count_decimals, write_amount
 from varts.planning.comparators import EVEN, MAIN
-from varts.planning.identification import Identification, SimulatedRuns, sure_table
+from varts.planning.identification import (
+    Identification,
+    SimulatedRuns,
+    play_every_run,
+    sure_table,
+)
 from varts.policies import Policy
 from varts.priors import NormalGamma
 from varts.problems import EmpiricalBandit, Fixed, GaussianBandit
 from varts.problems.classic import gaussian_instances
 from varts.problems.recorded import RewardTable
-from varts.simulation.simulate import simulate
 from varts.simulation.study import Study
 
 ALARM = 3.0  # standard errors from which on a difference between two simulations is spoken of
@@ -83,11 +87,9 @@ def play(
     is computed, and in how many runs.
     """
     bar.prefix = "normal rewards: "
-    normal = simulate(with_normal_rewards(problem), named, *numbers, progress=bar)
+    normal = play_every_run(with_normal_rewards(problem), named, *numbers, progress=bar)
     bar.prefix = "recorded rewards: "
-    recorded = simulate(problem, named, *numbers, progress=bar)
-    if normal.interrupted or recorded.interrupted:
-        raise KeyboardInterrupt
+    recorded = play_every_run(problem, named, *numbers, progress=bar)
     identified = {}
     for label in (MAIN, EVEN):
         bar.stage(f"P(best) of {label}", 1.0)

@@ -205,7 +205,7 @@ class Plan:
             return find_rounds_to_certain(runs, policy, error, share, limit, bar)
 
     def plot(self, axes: Any = None) -> list[Axes]:
-        """Draw regret, how sure one may be, and the price of a wrong prior, side by side.
+        """Draw regret, how sure you can be, and the price of a wrong prior, side by side.
 
         Args:
             axes: Three matplotlib axes to draw on; new ones by default.
@@ -323,7 +323,7 @@ class Section(NamedTuple):
 
 
 def headline(plan: Plan | ContextPlan, features: int | None = None) -> str:
-    """What was simulated, in a sentence."""
+    """The first line of a plan: the experiment that was simulated."""
     better = "higher" if plan.goal == "max" else "lower"
     context = "" if features is None else f"{features} features, "
     return (
@@ -354,7 +354,7 @@ def plan_sections(plan: Plan) -> Iterator[Section]:
     below = [*_describe_scales(plan), *_describe_bound(plan)]
     yield Section("what it costs to learn", rows, below)
     yield section(
-        f"how sure one may be, and when ({plan.followed} of the experiments; -: later)", "sure"
+        f"how sure you can be, and when ({plan.followed} of the experiments; -: later)", "sure"
     )
     end = plan.identified.filter(pl.col("round") == plan.horizon)
     yield Section(
@@ -365,7 +365,7 @@ def plan_sections(plan: Plan) -> Iterator[Section]:
     if plan.recorded_arms is not None:
         count = plan.recorded_arms["n"].sum()
         yield section(f"the same on {count:,} recorded rewards of these arms", "recorded")
-        yield section("how sure one may be there", "recorded_sure")
+        yield section("how sure you can be there", "recorded_sure")
         yield Section("", [], [printable(line) for line in plan.comparison])
     if plan.drift is not None:
         title = f"what VarTS should forget, if {describe_drift(plan.drift)}"
@@ -383,7 +383,7 @@ def _describe_scales(plan: Plan) -> Iterator[str]:
 
 
 def _describe_bound(plan: Plan) -> Iterator[str]:
-    """Theorem 2, or why there is none."""
+    """Theorem 2, or why it gives no bound."""
     if plan.bound is not None:
         digits = TABLES["table"].digits(plan.table)
         printed, corrected = (
