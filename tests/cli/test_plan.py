@@ -248,10 +248,8 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         (("--from-history", "words.csv"), "the log must have a usable reward, got 2 reward not a"),
         ((NUMBERS, "--arms", 2, "--only", "may"), "--only must be given together with --from-hist"),
         ((NUMBERS, "--reward-column", "x"), "--reward-column must be given together with --from"),
-        (
-            (NUMBERS, "--contexts", "log.csv"),
-            "--contexts is a command of its own: varts plan-context PRIOR CONTEXTS",
-        ),
+        ((NUMBERS, "--contexts", "x.csv"), "use varts plan-context PRIOR CONTEXTS"),
+        ((NUMBERS, "--features", "a", "--contexts", "x.csv"), "use varts plan-context PRIOR"),
     ],
 )
 def test_a_mistake_is_one_sentence(plan, file, log, arguments, words):

@@ -226,8 +226,8 @@ TABLES = {
         Column("q95", "1 in 20 above", COUNT, NONE,
             "The rounds until 19 in 20 experiments are certain."),
         Column("wrong", "wrong", TENTHS, BESIDE,
-            "The share of experiments that are certain of a wrong arm."),
-        REGRET._replace(meaning="The mean regret until then, or until `limit`."),
+            "The share of experiments that name an arm that isn't the best."),
+        REGRET._replace(meaning="The mean regret until an experiment ends."),
     ),
     "recorded": Table(
         POLICY, REGRET, MEDIAN, Q95,
