@@ -15,7 +15,7 @@ from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
 from varts.policies import Policy, VarTS, baselines
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.simulate import settings, simulate
-from varts.simulation.study import Study
+from varts.simulation.study import Interrupted, Study
 
 # The settings of the paper's experiments: three problems, eight algorithms, their priors.
 FIGURE1_ARMS = 10
@@ -88,6 +88,8 @@ def reproduce(
                 study = simulate(
                     problem, policies(problem), horizon, runs, seed, threads, progress=bar
                 )
+            except Interrupted as stopped:
+                study, made = stopped.study, replace(made, interrupted=True)
             except KeyboardInterrupt:  # before this study's first block: keep the other studies
                 if not made.studies:
                     raise
@@ -95,8 +97,8 @@ def reproduce(
             made.studies[name, K] = study
             # Write after every study, so that nothing is lost if the next one fails.
             made = _write(made, folder, bound, seed)
-            if study.interrupted:
-                return replace(made, interrupted=True)
+            if made.interrupted:
+                break
     return made
 
 

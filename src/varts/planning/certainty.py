@@ -35,8 +35,6 @@ def compare_certainty(
     problem, rule = GaussianBandit(prior), StopAtError(error, GAUSSIAN_KURTOSIS)
     policies: dict[str, Policy] = {EVEN: EvenSplit(), MAIN: VarTS(prior), T3C.label: T3C(prior)}
     study = simulate(problem, policies, limit, runs, seed, threads, bar, stop=rule)
-    if study.interrupted:
-        raise KeyboardInterrupt
     names = ("policy", "stopped", "median", "q95")
     found = study.stopping()
     rows = [
@@ -52,8 +50,6 @@ def compare_certainty(
     budget = max(limit if median is None else int(median), K * batch_count(K))
     halving: dict[str, Policy] = {SequentialHalving.label: SequentialHalving(budget)}
     played = simulate(problem, halving, budget, runs, seed, threads, bar, checkpoints=[budget])
-    if played.interrupted:
-        raise KeyboardInterrupt
     (label,) = halving
     lost: Floats = played.simple_regret[label][:, -1]
     wrong = share_interval(float((lost > 0).sum()), runs)

@@ -151,8 +151,6 @@ def plan_context(
         studies = {
             h: simulate(problem, policies, h, runs, seed, threads, bar) for h in _horizons(horizon)
         }
-        if any(study.interrupted for study in studies.values()):
-            raise KeyboardInterrupt
     return ContextPlan(
         prior=matched,
         goal=goal,

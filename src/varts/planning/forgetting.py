@@ -107,8 +107,6 @@ def compare_half_lives(
         simulate(problem, policies, horizon, runs, seed, threads, bar)
         for problem in (drifting_problem(prior, kind, value), GaussianBandit(prior))
     )
-    if drifting.interrupted or still.interrupted:
-        raise KeyboardInterrupt
     return tables.half_life_table(drifting, still, half_lives)
 
 

@@ -125,8 +125,6 @@ def plan(
     identified: dict[str, Identification] = {}
     with show_progress(progress) as bar:
         study = simulate(problem, named | misled, horizon, runs, seed, threads, bar)
-        if study.interrupted:
-            raise KeyboardInterrupt
         for label in (MAIN, EVEN):
             bar.stage(f"P(best) of {label}", 1.0)
             followed_runs = SimulatedRuns(problem, named[label], inner, followed, seed, threads)

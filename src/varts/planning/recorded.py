@@ -87,8 +87,6 @@ def play(
     normal = simulate(with_normal_rewards(problem), named, *numbers, progress=bar)
     bar.prefix = "recorded rewards: "
     recorded = simulate(problem, named, *numbers, progress=bar)
-    if normal.interrupted or recorded.interrupted:
-        raise KeyboardInterrupt
     identified = {}
     for label in (MAIN, EVEN):
         bar.stage(f"P(best) of {label}", 1.0)

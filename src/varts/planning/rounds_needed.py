@@ -92,8 +92,6 @@ def find_rounds_to_loss(
         bar.prefix = f"{label} up to {horizon:,} rounds: "
         count = max(FEWEST_RUNS, min(runs.count, TOTAL_ROUNDS // horizon))
         study = simulate(runs.problem, policies, horizon, count, runs.seed, runs.threads, bar)
-        if study.interrupted:
-            raise KeyboardInterrupt
         regret, half = study.regret[label], t_factor(count) * study.se[label]
         n, low, high = (_last_crossing(study.rounds, regret + d * half, target) for d in (0, -1, 1))
         if high is not None or horizon == limit:

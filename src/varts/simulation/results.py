@@ -309,6 +309,18 @@ class BlockResults:
         return BlockResults(self.blocks + later.blocks, policies, self.seconds + later.seconds)
 
 
+def merge_policies(parts: Sequence[Sequence[BlockResults]]) -> tuple[BlockResults, ...]:
+    """Put the policies of several studies together, subtree by subtree.
+
+    Args:
+        parts: The subtrees of each study, which must have the same blocks.
+    """
+    return tuple(
+        BlockResults(same[0].blocks, {k: v for part in same for k, v in part.policies.items()})
+        for same in zip(*parts, strict=True)
+    )
+
+
 def split(
     results: Mapping[str, PolicyResult],
     blocks: Sequence[int],

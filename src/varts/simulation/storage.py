@@ -219,11 +219,20 @@ def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         raise ValueError("two studies must have the same problem, got different parameters")
 
 
-def key_of(work: Work) -> str:
-    """Return a hash of everything that the results of a study depend on."""
-    numbers = {**settings_of(work), "runs": work.runs, "labels": list(work.policies)}
-    made_from = {**numbers, **recipe_of(work), **_versions()}
-    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:32]
+def keys_of(work: Work) -> dict[str, str]:
+    """Return for every policy a hash of all that its results depend on, but for the runs.
+
+    A run depends neither on the other policies nor on how many runs there are, so a policy's
+    results can be used again when you add a policy, or more runs.
+    """
+    recipe = recipe_of(work)
+    common = {**settings_of(work), "problem": recipe["problem"], **_versions()}
+    return {
+        label: hashlib.sha256(
+            json.dumps({**common, "label": label, "policy": policy}, sort_keys=True).encode()
+        ).hexdigest()[:32]
+        for label, policy in recipe["policies"].items()
+    }
 
 
 @cache

@@ -24,6 +24,7 @@ from varts.simulation.results import (
     PolicyResult,
     RegretCurve,
     RunRecord,
+    merge_policies,
     read_only,
 )
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from varts.simulation.engine.work import Work
+    from varts.simulation.sweep import Sweep
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -256,9 +258,7 @@ class Study:
         labels = [*dict.fromkeys([*self.labels, *other.labels])]
         parts: tuple[BlockResults, ...] = ()
         if [part.blocks for part in self.parts] == [part.blocks for part in other.parts]:
-            pairs = zip(self.parts, other.parts, strict=True)
-            both = ((mine, {**theirs.policies, **mine.policies}) for mine, theirs in pairs)
-            parts = tuple(replace(mine, policies=_pick(all_, labels)) for mine, all_ in both)
+            parts = merge_policies([other.parts, self.parts])
         return self._combine([other, self], labels, parts)
 
     def _combine(
@@ -296,7 +296,7 @@ class Study:
         """Return the study with more runs, equal to the last bit to what `simulate` returns.
 
         Only the missing runs are played. If another version of the package played the study, or
-        part of it, all runs are played again.
+        part of it, all runs are played again. Ctrl-C raises `Interrupted`, as in `simulate`.
 
         Args:
             runs: The number of runs that the new study has in all.
@@ -385,12 +385,18 @@ class Study:
 
     def __repr__(self) -> str:
         finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
-        return f"Study({self.runs} runs of {self.horizon} rounds; regret: {finals})"
+        return f"Study({self._extent()}; regret: {finals})"
 
     def _repr_html_(self) -> str:
-        caption = f"{self.runs:,} runs of {self.horizon:,} rounds"
         shown = ("policy", "regret", "regret_low", "regret_high", "median", "q95", "best_share")
-        return tables.to_html(caption, self.summary().select(shown))
+        return tables.to_html(self._extent(), self.summary().select(shown))
+
+    def _extent(self) -> str:
+        """Return how many runs there are, and whether the study was interrupted."""
+        if self.interrupted:
+            asked = self.provenance["asked"]
+            return f"{self.runs:,} of {asked:,} runs of {self.horizon:,} rounds, interrupted"
+        return f"{self.runs:,} runs of {self.horizon:,} rounds"
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the origin: its classes may not be picklable, and the recipe can rebuild it."""
@@ -404,3 +410,42 @@ class Study:
 
 def _pick(values: Mapping[str, Any], labels: Iterable[str]) -> dict[str, Any]:
     return {label: values[label] for label in labels if label in values}
+
+
+class Interrupted(KeyboardInterrupt):
+    """You pressed Ctrl-C during a simulation. The results that were complete are here.
+
+    A script that doesn't catch it ends, as with any KeyboardInterrupt. At an interactive prompt or
+    in a notebook, `sys.last_value` is this exception.
+
+    Args:
+        study: The study of the runs that were complete; `study.extend` plays the rest. In a sweep,
+            that of the setting that was being played, or of the last one before if no run of it was
+            complete.
+        sweep: The sweep of the settings that were complete, if there are any.
+
+    >>> from varts import GaussianBandit, simulate
+    >>> try:
+    ...     study = simulate(GaussianBandit(K=3), "UCB1", horizon=50, runs=16)
+    ... except Interrupted as stopped:
+    ...     study = stopped.study
+    >>> study.interrupted
+    False
+    """
+
+    def __init__(self, study: Study, sweep: Sweep | None = None) -> None:
+        super().__init__(study, sweep)
+        self.study, self.sweep = study, sweep
+
+    def __str__(self) -> str:
+        if self.sweep is not None:
+            done, asked = len(self.sweep), self.sweep.asked
+            return f"stopped after {done} of {asked} settings; this exception has them as `sweep`"
+        runs, asked = self.study.runs, int(self.study.provenance.get("asked", self.study.runs))
+        kept = f"stopped after {runs:,} of {asked:,} runs; this exception has them as `study`"
+        return f"{kept}, and study.extend({asked}) plays the rest" if runs < asked else kept
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows in place of a traceback."""
+        name = "study" if self.sweep is None else "sweep"
+        return [f"Interrupted: {self}", f"To continue with it: import sys; sys.last_value.{name}"]
