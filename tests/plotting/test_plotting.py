@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib import image
+from matplotlib import cbook, image
 from matplotlib.colors import to_hex
 
 from varts import Study, plotting
@@ -200,3 +200,54 @@ def test_a_notebook_shows_axes_as_their_figure():
     before = ax._repr_png_()
     ax.set_xscale("log")
     assert before[:4] == ax._repr_png_()[:4] == b"\x89PNG" and before != ax._repr_png_()
+
+
+# ------------------------------------------------------------------------------- words in figures
+
+
+def drawn(label):
+    """What a legend shows for the name of a policy, and whether it takes it for mathematics."""
+    ax = study(["VarTS"]).plot(labels={"VarTS": label})
+    ax.figure.canvas.draw()  # a formula that can't be parsed raises here
+    (text,) = (text.get_text() for text in ax.get_legend().get_texts())
+    math = cbook.is_math_text(text)
+    return text if math else text.replace(r"\$", "$"), math
+
+
+@pytest.mark.parametrize(
+    ("label", "shown", "math"),
+    [
+        (r"$\gamma = 2$", r"$\gamma = 2$", True),
+        (r"UCB-V, $\zeta_1 = 1.2$ and $c$", r"UCB-V, $\zeta_1 = 1.2$ and $c$", True),
+        ("costs $5", "costs $5", False),
+        ("$5 and $10", "$5 and $10", False),
+        ("from $5 to $x$", r"from \$5 to $x$", True),
+        (r"broken $\frac{1}$", r"broken $\frac{1}$", False),
+        ("a_b_{c", "a_b_{c", False),
+        ("_hidden", " _hidden", False),
+        ("$$", "$$", False),
+    ],
+)
+def test_formulas_are_drawn_and_other_signs_are_kept(label, shown, math):
+    """A legend would leave out a name that begins with _."""
+    assert drawn(label) == (shown, math)
+    assert plotting.regret_curves(study(["VarTS"]), title=label).get_title().strip()
+
+
+def test_an_svg_has_the_letter_of_a_formula(tmp_path):
+    made, (ax,) = plotting.figure()
+    study(["VarTS"]).plot(ax, labels={"VarTS": r"$\gamma$"}, title="$5 a_b")
+    plotting.save(made, tmp_path / "math")
+    assert {"γ", "$5 a_b"} <= texts(tmp_path / "math.svg")
+
+
+def test_lines_are_equally_thick_unless_one_is_highlighted():
+    made = study()
+    assert {line.get_linewidth() for line in made.plot().lines} == {1.4}
+    ax = made.plot(highlight=["UCB1", "TS14"])
+    thick = {line.get_label() for line in ax.lines if line.get_linewidth() > 2}
+    assert thick == {"UCB1", "TS14"}
+    assert max(ax.lines, key=lambda line: line.get_zorder()).get_label() in thick
+    assert made.plot(highlight="TS20", styles={"TS20": {"linewidth": 1}}).lines[-1]
+    with pytest.raises(ValueError, match="unknown policy 'his'"):
+        made.plot(highlight="his")

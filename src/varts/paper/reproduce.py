@@ -140,9 +140,8 @@ def _draw_figure1(studies: dict[tuple[str, int], Study], stem: Path, bound: bool
         if bound and name == "gaussian":
             prior = GaussianBandit(K=FIGURE1_ARMS).own_prior()
             curve = [bounds.theorem2(prior, max(int(n), 2)) for n in plotting.thin(study.rounds)]
-        plotting.regret_curves(
-            study, ax, f"({letter}) {TITLES[name]}, K = {FIGURE1_ARMS}", curve, False
-        )
+        title = f"({letter}) {TITLES[name]}, K = {FIGURE1_ARMS}"
+        plotting.regret_curves(study, ax, title, curve, False, highlight=VarTS.label)
     plotting.shared_legend(made, axes[-1])
     return plotting.save(made, stem)
 
@@ -155,6 +154,6 @@ def _draw_figure2(studies: dict[tuple[str, int], Study], stem: Path, bound: bool
         if bound and name == "gaussian":
             horizon = by_arms[FIGURE2_ARMS[0]].horizon
             line = [bounds.theorem2(GaussianBandit(K=K).own_prior(), horizon) for K in FIGURE2_ARMS]
-        plotting.regret_by_arms(by_arms, ax, f"({letter}) {TITLES[name]}", line)
+        plotting.regret_by_arms(by_arms, ax, f"({letter}) {TITLES[name]}", line, VarTS.label)
     plotting.shared_legend(made, axes[-1])
     return plotting.save(made, stem)

@@ -13,9 +13,9 @@ from varts.plotting.style import (
     BOUND_LABEL,
     figure,
     line_style,
-    plain,
     shown_in_notebooks,
     thin,
+    with_math,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def regret_curves(
     yscale: str | None = None,
     quantiles: tuple[float, float] | None = None,
     lower_bound: str | Iterable[str] = (),
+    highlight: str | Iterable[str] = (),
 ) -> Axes:
     """Draw regret over rounds with bands of two standard errors, or between two quantiles.
 
@@ -54,7 +55,8 @@ def regret_curves(
     Args:
         study: The study whose curves to draw.
         ax: The axes to draw on; by default those of a new figure.
-        title: The title of the axes.
+        title: The title of the axes. It and the names of policies may have formulas, such as
+            `$\\gamma = 2$`.
         bound: A bound at the rounds of `thin(study.rounds)`, drawn dotted. It is far above the
             curves, so the axis is logarithmic above the first policy's regret.
         legend: Whether to draw a legend.
@@ -67,16 +69,19 @@ def regret_curves(
             must have checkpoints.
         lower_bound: "lai-robbins", "burnetas-katehakis" or both, drawn dotted: the least regret of
             a consistent policy for long horizons. The study must have one fixed instance.
+        highlight: The labels of policies to draw with a thicker line, in front of the others.
     """
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
     drawn = study if policies is None else study.select(policies)
-    for label in {**(labels or {}), **(styles or {})}:
+    highlighted = [highlight] if isinstance(highlight, str) else list(highlight)
+    for label in [*(labels or {}), *(styles or {}), *highlighted]:
         if label not in study.labels:
             raise ValueError(unknown("policy", label, study.labels))
     for label in drawn.labels:
-        line = {**line_style(label, study.labels.index(label)), **(styles or {}).get(label, {})}
-        _draw_policy(ax, drawn, label, plain((labels or {}).get(label, label)), line, quantiles)
+        line = line_style(label, study.labels.index(label), label in highlighted)
+        name = with_math((labels or {}).get(label, label))
+        _draw_policy(ax, drawn, label, name, {**line, **(styles or {}).get(label, {})}, quantiles)
     rounds = thin(study.rounds)
     for name in [lower_bound] if isinstance(lower_bound, str) else lower_bound:
         shown, constant = lower_bound_of(study.provenance["problem"], name)
@@ -96,7 +101,7 @@ def regret_curves(
     if yscale is not None:
         ax.set_yscale(choice("yscale", yscale, YSCALES))
     ax.autoscale_view()
-    ax.set(xlabel="Round n", ylabel="Regret", title=title)
+    ax.set(xlabel="Round n", ylabel="Regret", title=title and with_math(title))
     if legend:
         many = len(ax.get_legend_handles_labels()[1]) > LEGEND_INSIDE
         beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if many else {}
@@ -155,6 +160,7 @@ def regret_by_arms(
     ax: Axes,
     title: str | None = None,
     bounds: Sequence[float] | None = None,
+    highlight: str | None = None,
 ) -> Axes:
     """Draw regret at the horizon over the number of arms, with bars of two standard errors.
 
@@ -163,6 +169,7 @@ def regret_by_arms(
         ax: The axes to draw on.
         title: The title of the axes.
         bounds: A bound per number of arms, drawn dotted.
+        highlight: The label of a policy to draw with a thicker line.
     """
     arms = list(studies)
     for i, label in enumerate(studies[arms[0]].labels):
@@ -172,11 +179,11 @@ def regret_by_arms(
             arms,
             means,
             errors,
-            label=plain(label),
+            label=with_math(label),
             capsize=2,
             marker="o",
             ms=3,
-            **line_style(label, i),
+            **line_style(label, i, label == highlight),
         )
     if bounds is not None:
         ax.plot(arms, bounds, color="#D55E00", linestyle=":", label=BOUND_LABEL)

@@ -337,7 +337,7 @@ class Study:
         Args:
             ax: The matplotlib Axes to draw on; by default those of a new figure.
             **options: Passed on to `varts.plotting.regret_curves`: title, policies, labels, styles,
-                xscale, yscale, quantiles, lower_bound, bound, legend.
+                xscale, yscale, quantiles, lower_bound, bound, highlight, legend.
         """
         from varts.plotting.study import regret_curves  # here: it imports matplotlib
 
