@@ -187,12 +187,20 @@ def _show_sweep(
     settings: list[Setting], folder: Path, against: str | None, options: Any, as_json: bool
 ) -> None:
     """Play a study for every setting, keep them, and print one table."""
+    from varts import plotting
+
     result, interrupted = _play(settings, folder, options)
     if isinstance(result, varts.Study):
         stop("no setting is complete; the same command continues", as_json)
     summary = result.summary(against)
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
+    try:
+        made = result.plot()[0].get_figure(root=True)
+    except ValueError as error:  # too many panels
+        made, missing = None, f"no figure: {error}"
+    if made is not None:
+        plotting.save(made, folder / "regret")
     first = against or result.studies[0].labels[0]
     if as_json:
         _print_rows(summary)
@@ -200,6 +208,8 @@ def _show_sweep(
         show(_table(summary, list(settings[0].values), first))
         say("", f"{len(result)} settings; written to {folder}")
         _say_reused(result, folder)
+        if made is None:
+            say(missing)
     if interrupted:
         done = f"{len(result)} of {result.asked} settings are complete; the same command continues"
         stop(done, as_json)

@@ -13,6 +13,7 @@ from varts.plotting.style import (
     BOUND_LABEL,
     figure,
     line_style,
+    metric_label,
     shown_in_notebooks,
     thin,
     with_math,
@@ -21,6 +22,7 @@ from varts.plotting.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from varts.simulation.metrics import Metric
     from varts.simulation.study import Study
 
 
@@ -47,6 +49,7 @@ def regret_curves(
     quantiles: tuple[float, float] | None = None,
     lower_bound: str | Iterable[str] = (),
     highlight: str | Iterable[str] = (),
+    metric: Metric | None = None,
 ) -> Axes:
     """Draw regret over rounds with bands of two standard errors, or between two quantiles.
 
@@ -70,7 +73,11 @@ def regret_curves(
         lower_bound: "lai-robbins", "burnetas-katehakis" or both, drawn dotted: the least regret of
             a consistent policy for long horizons. The study must have one fixed instance.
         highlight: The labels of policies to draw with a thicker line, in front of the others.
+        metric: A function of `Runs` to draw instead of the regret, at the checkpoints, with bands
+            of 95 % intervals.
     """
+    if metric is not None and (bound is not None or lower_bound):
+        raise ValueError("bounds are those of the regret; leave them out with a metric")
     if ax is None:
         ax = figure(height=3.6, width=5.6)[1][0]
     drawn = study if policies is None else study.select(policies)
@@ -81,7 +88,8 @@ def regret_curves(
     for label in drawn.labels:
         line = line_style(label, study.labels.index(label), label in highlighted)
         name = with_math((labels or {}).get(label, label))
-        _draw_policy(ax, drawn, label, name, {**line, **(styles or {}).get(label, {})}, quantiles)
+        line = {**line, **(styles or {}).get(label, {})}
+        _draw_policy(ax, drawn.select(label), name, line, quantiles, metric)
     rounds = thin(study.rounds)
     for name in [lower_bound] if isinstance(lower_bound, str) else lower_bound:
         shown, constant = lower_bound_of(study.provenance["problem"], name)
@@ -91,17 +99,19 @@ def regret_curves(
         ax.plot(rounds, bound, color="#D55E00", linestyle=":", label=BOUND_LABEL)
         first = drawn.regret[drawn.labels[0]][-1]
         ax.set_yscale("symlog", linthresh=max(1.0, first))
-    # A linear axis begins at 0 and a logarithmic one at the lowest curve. Fixed limits would leave
-    # a logarithmic axis blank, so we add 0 to the data limits instead.
     ax.margins(x=0)
-    ax.update_datalim([(0, 0)])
-    for artist in (*ax.lines, *ax.collections):
-        artist.sticky_edges.y.append(0)
+    if metric is None:
+        # A linear axis begins at 0 and a logarithmic one at the lowest curve. Fixed limits would
+        # leave a logarithmic axis blank, so we add 0 to the data limits instead.
+        ax.update_datalim([(0, 0)])
+        for artist in (*ax.lines, *ax.collections):
+            artist.sticky_edges.y.append(0)
     ax.set_xscale(choice("xscale", xscale, XSCALES))
     if yscale is not None:
         ax.set_yscale(choice("yscale", yscale, YSCALES))
     ax.autoscale_view()
-    ax.set(xlabel="Round n", ylabel="Regret", title=title and with_math(title))
+    what = "Regret" if metric is None else metric_label(study.metric(metric).columns[2])
+    ax.set(xlabel="Round n", ylabel=what, title=title and with_math(title))
     if legend:
         many = len(ax.get_legend_handles_labels()[1]) > LEGEND_INSIDE
         beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if many else {}
@@ -113,21 +123,27 @@ def regret_curves(
 def _draw_policy(
     ax: Axes,
     study: Study,
-    label: str,
     name: str,
     line: dict[str, Any],
     quantiles: tuple[float, float] | None,
+    metric: Metric | None,
 ) -> None:
-    rounds, regret, error = thin(study.rounds), study.regret[label], study.se[label]
-    ax.plot(rounds, thin(regret), label=name, **line)
-    low, high = thin(np.maximum(regret - 2 * error, 0)), thin(regret + 2 * error)
+    """Draw the curve of the only policy of a study, and a band."""
+    (label,) = study.labels
+    if metric is None:
+        rounds, middle, error = thin(study.rounds), study.regret[label], study.se[label]
+        low, high = thin(np.maximum(middle - 2 * error, 0)), thin(middle + 2 * error)
+        middle = thin(middle)
+    else:
+        table = study.metric(metric)
+        rounds, middle, low, high = (column.to_numpy() for column in table.get_columns()[1:])
+    ax.plot(rounds, middle, label=name, **line)
     if quantiles is not None:
         shares = [real("a share of quantiles", each, at_least=0, at_most=1) for each in quantiles]
         if len(shares) != 2:
             raise ValueError(f"quantiles must be two shares, got {abbreviate(quantiles)}")
-        table = study.select(label).quantiles(shares)
-        rounds = table["round"].to_numpy()
-        low, high = (table[name].to_numpy() for name in table.columns[2:])
+        values = study.measure(metric or (lambda runs: runs.regret))[label]
+        rounds, (low, high) = study.checkpoints, np.quantile(values, shares, axis=0)
     colour = ax.lines[-1].get_color()
     ax.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
 

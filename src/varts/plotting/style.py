@@ -117,6 +117,22 @@ def line_style(label: str, position: int, highlighted: bool = False) -> dict[str
     return {"linewidth": 1.4, **(known or own), **(HIGHLIGHTED if highlighted else {})}
 
 
+def metric_label(name: str) -> str:
+    """Return the label of an axis that shows a metric.
+
+    Args:
+        name: The name of the metric.
+
+    >>> metric_label("wrong"), metric_label("mean_variance_regret")
+    ('Runs with a wrong arm', 'Mean variance regret')
+    """
+    known = {
+        "best_share": "Rounds on a best arm",
+        "wrong": "Runs with a wrong arm",
+    }
+    return known.get(name) or plain(name.replace("_", " ").strip().capitalize())
+
+
 def figure(
     panels: int = 1, height: float = 3.0, width: float = 3.4, rows: int = 1
 ) -> tuple[Figure, list[Axes]]:
@@ -146,10 +162,22 @@ def _as_png(ax: Axes) -> bytes:
     return file.getvalue()
 
 
-def shared_legend(made: Figure, ax: Axes) -> None:
-    """One legend for all panels, below them."""
-    pairs = zip(*ax.get_legend_handles_labels(), strict=True)
-    entries = sorted(pairs, key=lambda pair: pair[1] == BOUND_LABEL)  # errorbars come after lines
+def shared_legend(made: Figure, *axes: Axes) -> None:
+    """Draw one legend below all panels.
+
+    Args:
+        made: The figure.
+        *axes: The panels whose lines it names, each name once.
+    """
+    named: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    # Errorbars come after lines.
+    entries = sorted(
+        ((handle, label) for label, handle in named.items()),
+        key=lambda pair: pair[1] == BOUND_LABEL,
+    )
     made.legend(
         *zip(*entries, strict=True),
         loc="outside lower center",

@@ -141,7 +141,7 @@ class RowPerRun:
 class RunRecord(RowPerRun):
     """A record of every run: its pulls, and its state at each checkpoint."""
 
-    pulls: NDArray[np.int64]  #: pulls of each arm, at the horizon
+    pulls: NDArray[np.unsignedinteger]  #: pulls of each arm: runs x checkpoints x arms
     recommended: NDArray[np.int64]  #: the arm that would be recommended, per checkpoint
     simple_regret: Floats  #: by how much its true mean is below the best, per checkpoint
     regret: Floats  #: cumulative regret, per checkpoint

@@ -118,7 +118,9 @@ def _result(file: Any, i: int) -> PolicyResult:
     curve = RegretCurve(len(final), file[f"mean{i}"], file[f"m2{i}"])
     record = None
     if f"{RECORDED[0]}{i}" in file:
-        record = RunRecord(*(file[f"{name}{i}"] for name in RECORDED))
+        pulls, *others = (file[f"{name}{i}"] for name in RECORDED)
+        # Older versions kept the pulls at the horizon only.
+        record = RunRecord(pulls if pulls.ndim == 3 else pulls[:, None], *others)
     seconds = float(file[f"seconds{i}"]) if f"seconds{i}" in file else 0.0
     ending = None
     if f"ending_{ENDED[0]}{i}" in file:

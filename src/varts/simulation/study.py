@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ from varts._intervals import CONFIDENCE
 from varts._progress import Progress
 from varts._validation import Floats, abbreviate, integer, unknown
 from varts.policies import Policy
-from varts.problems import Instances, Problem
-from varts.simulation import storage, tables
+from varts.problems import Drifting, Instances, Problem
+from varts.simulation import metrics, storage, tables
+from varts.simulation.metrics import Metric
 from varts.simulation.results import (
     BlockResults,
     Ending,
@@ -121,8 +122,9 @@ class Study:
 
     @property
     def pulls(self) -> dict[str, NDArray[np.int64]]:
-        """The number of pulls of each arm: a row per run."""
-        return {label: record.pulls for label, record in self._records().items()}
+        """The number of pulls of each arm at the horizon: a row per run."""
+        records = self._records()
+        return {label: record.pulls[:, -1].astype(np.int64) for label, record in records.items()}
 
     @property
     def recommended(self) -> dict[str, NDArray[np.int64]]:
@@ -192,6 +194,100 @@ class Study:
             shares: The quantiles, from 0 to 1.
         """
         return tables.quantiles(self._records(), self.checkpoints, shares)
+
+    def metric(self, metric: Metric, level: float = CONFIDENCE) -> pl.DataFrame:
+        """Return a table with a row per policy and checkpoint: a metric's mean over runs.
+
+        Args:
+            metric: A function of `Runs`, such as `MeanVarianceRegret(rho=1)` or one of your own,
+                that returns a number per run and checkpoint. Its `name`, or that of the function,
+                is the name of the column.
+            level: The level of the t intervals.
+
+        >>> from varts import GaussianBandit, simulate
+        >>> def arms_tried(runs):
+        ...     return (runs.pulls > 0).sum(axis=-1)
+        >>> problem = GaussianBandit(K=3)
+        >>> study = simulate(problem, "UCB1", horizon=50, runs=16, checkpoints=[2])
+        >>> study.metric(arms_tried).select("round", "arms_tried").rows()
+        [(2, 2.0), (50, 3.0)]
+        """
+        name = metrics.name_of(metric)
+        return tables.metric(name, self.measure(metric), self.checkpoints, level)
+
+    def measure(self, metric: Metric) -> dict[str, Floats]:
+        """Return a metric of single runs: a row per run, a column per checkpoint.
+
+        Args:
+            metric: As in `metric`.
+        """
+        if isinstance(metric, str):
+            raise TypeError(f"metric must be a function of the runs, got {metric!r}")
+        return metrics.measure(metric, self._records(), self.checkpoints, self._true_arms)
+
+    def outcomes(self, metric: Metric | str = "regret") -> dict[str, Floats]:
+        """Return a metric of single runs at the horizon: a number per run.
+
+        Args:
+            metric: A function, as in `metric`, or "regret", "best_share", "simple_regret" or
+                "wrong", which is 1 if the recommended arm is not a best one.
+        """
+        name = metrics.name_of(metric)
+        if not isinstance(metric, str):
+            return {label: values[:, -1] for label, values in self.measure(metric).items()}
+        if name in ("regret", "best_share"):
+            return self.final if name == "regret" else self.best_share
+        lost = {label: values[:, -1] for label, values in self.simple_regret.items()}
+        if name == "simple_regret":
+            return lost
+        return {label: (values > 0).astype(np.float64) for label, values in lost.items()}
+
+    def comparison(
+        self,
+        against: str | None = None,
+        metric: Metric | str = "regret",
+        level: float = CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Compare all policies with one of them, corrected for the number of comparisons.
+
+        A row per policy: the mean over runs of its outcome minus that of `against`, run by run.
+        With probability `level`, all intervals hold their true differences (Bonferroni); those of
+        `summary` are for one comparison each. `p_value` is that of the paired t test, `p_adjusted`
+        is Holm's: call the differences real whose adjusted value is at most 5 %, and the chance of
+        any false one is at most 5 %. Holm's procedure finds a little more than the intervals show.
+
+        Args:
+            against: The label of the policy to compare with; by default the first.
+            metric: As in `outcomes`.
+            level: The level of all intervals together.
+
+        >>> from varts import GaussianBandit, simulate
+        >>> study = simulate(GaussianBandit(K=3), ["VarTS", "UCB1", "TS14"], horizon=200, runs=50)
+        >>> table = study.comparison()
+        >>> table.filter(policy="UCB1")["p_adjusted"].item() < 0.001
+        True
+        """
+        return tables.comparison(list(self._differences(against, metric)), level)
+
+    def _differences(
+        self, against: str | None, metric: Metric | str
+    ) -> Iterator[tuple[dict[str, str], Floats]]:
+        """Yield the first columns of `comparison` and the differences of the runs."""
+        against = self._known(self.labels[0] if against is None else against)
+        if len(self.labels) < 2:
+            raise ValueError(f"a comparison needs at least two policies, got {against!r} alone")
+        outcomes = self.outcomes(metric)
+        for label in self.labels:
+            if label != against:
+                yield {"policy": label, "against": against}, outcomes[label] - outcomes[against]
+
+    def _true_arms(self) -> Instances:
+        """Return the instances, unless the arms have no mean and variance for a whole run."""
+        problem = self._work().problem
+        if problem.contextual or isinstance(problem, Drifting):
+            kind = type(problem).__name__
+            raise ValueError(f"means and variances need arms that don't change, got a {kind}")
+        return self.instances
 
     def stopping(self, level: float = CONFIDENCE) -> pl.DataFrame:
         """Return a table with a row per policy: when the rule stopped, and how often it was wrong.
@@ -337,7 +433,7 @@ class Study:
         Args:
             ax: The matplotlib Axes to draw on; by default those of a new figure.
             **options: Passed on to `varts.plotting.regret_curves`: title, policies, labels, styles,
-                xscale, yscale, quantiles, lower_bound, bound, highlight, legend.
+                xscale, yscale, quantiles, lower_bound, bound, highlight, legend, metric.
         """
         from varts.plotting.study import regret_curves  # here: it imports matplotlib
 

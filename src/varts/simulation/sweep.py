@@ -15,20 +15,25 @@ from varts._progress import Progress, SharedProgress, show_progress
 from varts._validation import abbreviate, make_folder, unknown
 from varts.policies import Policy
 from varts.problems import Problem
+from varts.simulation import tables
+from varts.simulation.metrics import Metric, name_of
 from varts.simulation.results import RUNS_PER_BLOCK, merge_policies
 from varts.simulation.simulate import make_work, study_of
 from varts.simulation.storage import keys_of, provenance_of
 from varts.simulation.study import Interrupted, Study
-from varts.simulation.tables import to_html
 
 if TYPE_CHECKING:
     from distributed import Client
+    from matplotlib.axes import Axes
 
     from varts.simulation.engine.work import Work
 
 NUMBERS = ("horizon", "runs", "seed", "instance_seed")  # axes that `make` doesn't get
 PLAIN = (bool, int, float, str, type(None))
-TAKEN = ("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share", "difference")
+TAKEN = (
+    *("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share"),
+    *("difference", "against", "p_value", "p_adjusted"),
+)
 
 Values = Mapping[str, Any]  # the values of one setting, by axis
 Make = Callable[..., tuple[Problem, Any]]
@@ -120,6 +125,75 @@ class Sweep:
         shares = list(shares)
         return self._gather(lambda study: study.quantiles(shares))
 
+    def metric(self, metric: Metric, level: float = CONFIDENCE) -> pl.DataFrame:
+        """Return `Study.metric` of all settings as one table.
+
+        Args:
+            metric: A function of `Runs`, as in `Study.metric`.
+            level: The level of the t intervals.
+        """
+        return self._gather(lambda study: study.metric(metric, level))
+
+    def outcomes(
+        self,
+        metric: Metric | str = "regret",
+        against: str | None = None,
+        level: float = CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Return a metric at the horizon as one table: a row per setting and policy.
+
+        Args:
+            metric: As in `Study.outcomes`.
+            against: The label of a policy: the numbers are then the paired differences to it.
+            level: The level of the intervals, each for itself.
+        """
+        return self._gather(lambda study: _outcomes(study, metric, against, level))
+
+    def plot(
+        self,
+        x: str | None = None,
+        panels: str | Iterable[str] | None = None,
+        metric: Metric | str = "regret",
+        against: str | None = None,
+        level: float = CONFIDENCE,
+        **options: Any,
+    ) -> list[Axes]:
+        """Draw a metric over one axis: a line per policy, with the intervals as bands.
+
+        Args:
+            x: The axis to draw over; by default the first with several numbers.
+            panels: The axes that have a panel per value; by default all others with several values.
+            metric: As in `Study.outcomes`.
+            against: The label of a policy: draw the paired differences to it.
+            level: The level of the intervals, each for itself.
+            **options: Passed on to `varts.plotting.sweep_figure`: where, policies, labels, styles,
+                highlight, xscale, yscale, sharey.
+        """
+        from varts.plotting.sweep import sweep_figure  # here: it imports matplotlib
+
+        table = self.outcomes(metric, against, level)
+        return sweep_figure(table, x, panels, against=against, **options)
+
+    def comparison(
+        self,
+        against: str | None = None,
+        metric: Metric | str = "regret",
+        level: float = CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Return `Study.comparison` of all settings, corrected for all of them together.
+
+        Args:
+            against: The label of the policy to compare with; by default the first of each study.
+            metric: As in `Study.outcomes`.
+            level: The level of all intervals of all settings together.
+        """
+        differences = [
+            ({**setting, **head}, runs)
+            for setting, study in zip(self.settings, self.studies, strict=True)
+            for head, runs in study._differences(against, metric)
+        ]
+        return tables.comparison(differences, level)
+
     def to_polars(self) -> pl.DataFrame:
         """Return the curves of all studies as one long table."""
         return self._gather(Study.to_polars)
@@ -152,7 +226,7 @@ class Sweep:
     def _repr_html_(self) -> str:
         axes = list(self.settings[0])
         shown = [*axes, "policy", "regret", "regret_low", "regret_high", "best_share"]
-        return to_html(repr(self), self.summary().select(shown))
+        return tables.to_html(repr(self), self.summary().select(shown))
 
 
 def sweep(
@@ -309,6 +383,17 @@ def play_settings(
                 raise
             raise Interrupted(studies[-1], complete()) from None
     return complete()
+
+
+def _outcomes(
+    study: Study, metric: Metric | str, against: str | None, level: float
+) -> pl.DataFrame:
+    """Return a row per policy: a metric at the horizon, or its difference to that of another."""
+    found = study.outcomes(metric)
+    if against is not None:
+        study.select(against)  # refuse an unknown label
+        found = {label: runs - found[against] for label, runs in found.items()}
+    return tables.outcomes(name_of(metric), found, metric == "wrong" and against is None, level)
 
 
 class Kept:
