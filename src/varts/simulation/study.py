@@ -247,6 +247,8 @@ class Study:
         against: str | None = None,
         metric: Metric | str = "regret",
         level: float = CONFIDENCE,
+        *,
+        pairs: bool = False,
     ) -> pl.DataFrame:
         """Compare all policies with one of them, corrected for the number of comparisons.
 
@@ -257,29 +259,37 @@ class Study:
         any false one is at most 5 %. Holm's procedure finds a little more than the intervals show.
 
         Args:
-            against: The label of the policy to compare with; by default the first.
+            against: The label of the policy to compare with; by default the first. Choose it before
+                you see the results. To compare with the policy that turned out best, use `pairs`.
             metric: As in `outcomes`.
             level: The level of all intervals together.
+            pairs: Whether to compare every policy with every other; then leave out `against`.
 
         >>> from varts import GaussianBandit, simulate
         >>> study = simulate(GaussianBandit(K=3), ["VarTS", "UCB1", "TS14"], horizon=200, runs=50)
         >>> table = study.comparison()
         >>> table.filter(policy="UCB1")["p_adjusted"].item() < 0.001
         True
+        >>> study.comparison(pairs=True).select("policy", "against").rows()
+        [('UCB1', 'VarTS'), ('TS14', 'VarTS'), ('TS14', 'UCB1')]
         """
-        return tables.comparison(list(self._differences(against, metric)), level)
+        return tables.comparison(list(self._differences(against, metric, pairs)), level)
 
     def _differences(
-        self, against: str | None, metric: Metric | str
+        self, against: str | None, metric: Metric | str, pairs: bool
     ) -> Iterator[tuple[dict[str, str], Floats]]:
         """Yield the first columns of `comparison` and the differences of the runs."""
-        against = self._known(self.labels[0] if against is None else against)
+        if pairs and against is not None:
+            raise ValueError(f"against must be left out with pairs, got {against!r}")
         if len(self.labels) < 2:
-            raise ValueError(f"a comparison needs at least two policies, got {against!r} alone")
+            raise ValueError(f"a comparison needs at least two policies, got {self.labels[0]!r}")
+        first = self._known(self.labels[0] if against is None else against)
         outcomes = self.outcomes(metric)
-        for label in self.labels:
-            if label != against:
-                yield {"policy": label, "against": against}, outcomes[label] - outcomes[against]
+        for other in self.labels[:-1] if pairs else [first]:
+            others = self.labels[self.labels.index(other) + 1 :] if pairs else self.labels
+            for label in others:
+                if label != other:
+                    yield {"policy": label, "against": other}, outcomes[label] - outcomes[other]
 
     def _true_arms(self) -> Instances:
         """Return the instances, unless the arms have no mean and variance for a whole run."""

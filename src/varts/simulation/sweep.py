@@ -179,6 +179,8 @@ class Sweep:
         against: str | None = None,
         metric: Metric | str = "regret",
         level: float = CONFIDENCE,
+        *,
+        pairs: bool = False,
     ) -> pl.DataFrame:
         """Return `Study.comparison` of all settings, corrected for all of them together.
 
@@ -186,11 +188,12 @@ class Sweep:
             against: The label of the policy to compare with; by default the first of each study.
             metric: As in `Study.outcomes`.
             level: The level of all intervals of all settings together.
+            pairs: Whether to compare every policy with every other, in each setting.
         """
         differences = [
             ({**setting, **head}, runs)
             for setting, study in zip(self.settings, self.studies, strict=True)
-            for head, runs in study._differences(against, metric)
+            for head, runs in study._differences(against, metric, pairs)
         ]
         return tables.comparison(differences, level)
 
