@@ -328,6 +328,9 @@ def test_an_axis_of_words_has_points_side_by_side():
     (ax,) = swept(problem=["easy", "hard"]).plot()
     assert [text.get_text() for text in ax.get_xticklabels()] == ["easy", "hard"]
     points = [bars.lines[0].get_xdata() for bars in ax.containers]
+    (ax,) = swept(half_life=[None, 50, 500]).plot()
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["None", "50", "500"]
+    assert swept(half_life=[None, 50], K=[2, 4]).plot(where={"half_life": None})
     assert len({x[0] for x in points}) == 3 and all(abs(x - [0, 1]).max() < 0.3 for x in points)
 
 

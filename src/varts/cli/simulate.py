@@ -178,8 +178,10 @@ def _show_study(
         if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
             say(describe_left_out(problem.left_out, problem.rows, problem.word))
     if interrupted:
-        lacking = [label for label in asked.policies if label not in result.labels]
-        what = f"{', '.join(lacking)} is missing" if lacking else "the results are of these runs"
+        done, of = len(result.labels), len(asked.policies)
+        what = "the results are of the runs that were complete"
+        if done < of:
+            what = f"{done} of {of} policies are complete"
         stop(f"{what}; the same command continues", as_json)
 
 
@@ -187,20 +189,13 @@ def _show_sweep(
     settings: list[Setting], folder: Path, against: str | None, options: Any, as_json: bool
 ) -> None:
     """Play a study for every setting, keep them, and print one table."""
-    from varts import plotting
-
     result, interrupted = _play(settings, folder, options)
     if isinstance(result, varts.Study):
         stop("no setting is complete; the same command continues", as_json)
     summary = result.summary(against)
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
-    try:
-        made = result.plot()[0].get_figure(root=True)
-    except ValueError as error:  # too many panels
-        made, missing = None, f"no figure: {error}"
-    if made is not None:
-        plotting.save(made, folder / "regret")
+    missing = _draw_sweep(result, folder)
     first = against or result.studies[0].labels[0]
     if as_json:
         _print_rows(summary)
@@ -208,7 +203,7 @@ def _show_sweep(
         show(_table(summary, list(settings[0].values), first))
         say("", f"{len(result)} settings; written to {folder}")
         _say_reused(result, folder)
-        if made is None:
+        if missing:
             say(missing)
     if interrupted:
         done = f"{len(result)} of {result.asked} settings are complete; the same command continues"
@@ -235,6 +230,19 @@ def _say_reused(played: Sweep | Study, folder: Path) -> None:
         total = sum(study.runs * len(study.labels) for study in played.studies)
         kept = f"reused {played.reused:,} of {total:,} runs (counted per policy)"
         say(f"{kept} from {folder / 'studies'}")
+
+
+def _draw_sweep(result: Sweep, folder: Path) -> str:
+    """Write the figure of a sweep; return why there is none, if so."""
+    from varts import plotting
+
+    try:
+        made = result.plot()[0].get_figure(root=True)
+    except ValueError as error:  # too many panels
+        return f"no figure: {error}"
+    assert made is not None
+    plotting.save(made, folder / "regret")
+    return ""
 
 
 def _print_rows(table: pl.DataFrame) -> None:

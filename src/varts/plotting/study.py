@@ -20,6 +20,7 @@ from varts.plotting.style import (
 )
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
 
     from varts.simulation.metrics import Metric
@@ -85,11 +86,18 @@ def regret_curves(
     for label in [*(labels or {}), *(styles or {}), *highlighted]:
         if label not in study.labels:
             raise ValueError(unknown("policy", label, study.labels))
+    table = None if metric is None else drawn.metric(metric)
+    shares = None if quantiles is None else _two_shares(quantiles)
+    values = {} if shares is None else drawn.measure(metric or (lambda runs: runs.regret))
     for label in drawn.labels:
+        rounds, middle, low, high = _curve(drawn, label, table)
         line = line_style(label, study.labels.index(label), label in highlighted)
-        name = with_math((labels or {}).get(label, label))
         line = {**line, **(styles or {}).get(label, {})}
-        _draw_policy(ax, drawn.select(label), name, line, quantiles, metric)
+        ax.plot(rounds, middle, label=with_math((labels or {}).get(label, label)), **line)
+        if shares is not None:
+            rounds, (low, high) = drawn.checkpoints, np.quantile(values[label], shares, axis=0)
+        color = ax.lines[-1].get_color()
+        ax.fill_between(rounds, low, high, color=color, alpha=0.2, linewidth=0)
     rounds = thin(study.rounds)
     for name in [lower_bound] if isinstance(lower_bound, str) else lower_bound:
         shown, constant = lower_bound_of(study.provenance["problem"], name)
@@ -110,7 +118,7 @@ def regret_curves(
     if yscale is not None:
         ax.set_yscale(choice("yscale", yscale, YSCALES))
     ax.autoscale_view()
-    what = "Regret" if metric is None else metric_label(study.metric(metric).columns[2])
+    what = metric_label("regret" if table is None else table.columns[2])
     ax.set(xlabel="Round n", ylabel=what, title=title and with_math(title))
     if legend:
         many = len(ax.get_legend_handles_labels()[1]) > LEGEND_INSIDE
@@ -120,32 +128,20 @@ def regret_curves(
     return ax
 
 
-def _draw_policy(
-    ax: Axes,
-    study: Study,
-    name: str,
-    line: dict[str, Any],
-    quantiles: tuple[float, float] | None,
-    metric: Metric | None,
-) -> None:
-    """Draw the curve of the only policy of a study, and a band."""
-    (label,) = study.labels
-    if metric is None:
-        rounds, middle, error = thin(study.rounds), study.regret[label], study.se[label]
-        low, high = thin(np.maximum(middle - 2 * error, 0)), thin(middle + 2 * error)
-        middle = thin(middle)
-    else:
-        table = study.metric(metric)
-        rounds, middle, low, high = (column.to_numpy() for column in table.get_columns()[1:])
-    ax.plot(rounds, middle, label=name, **line)
-    if quantiles is not None:
-        shares = [real("a share of quantiles", each, at_least=0, at_most=1) for each in quantiles]
-        if len(shares) != 2:
-            raise ValueError(f"quantiles must be two shares, got {abbreviate(quantiles)}")
-        values = study.measure(metric or (lambda runs: runs.regret))[label]
-        rounds, (low, high) = study.checkpoints, np.quantile(values, shares, axis=0)
-    colour = ax.lines[-1].get_color()
-    ax.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
+def _two_shares(quantiles: Any) -> list[float]:
+    shares = [real("a share of quantiles", each, at_least=0, at_most=1) for each in quantiles]
+    if len(shares) != 2:
+        raise ValueError(f"quantiles must be two shares, got {abbreviate(quantiles)}")
+    return shares
+
+
+def _curve(study: Study, label: str, table: pl.DataFrame | None) -> list[Any]:
+    """Return the rounds, the curve and its band: the regret, or the metric of a table."""
+    if table is not None:
+        return [column.to_numpy() for column in table.filter(policy=label).get_columns()[1:]]
+    regret, error = study.regret[label], study.se[label]
+    band = np.maximum(regret - 2 * error, 0), regret + 2 * error
+    return [thin(each) for each in (study.rounds, regret, *band)]
 
 
 def lower_bound_of(problem: Mapping[str, Any], name: str) -> tuple[str, float]:

@@ -52,7 +52,7 @@ def thin(curve: Any) -> Any:
     return curve[np.union1d(evenly, geometric)] if step > 1 else curve
 
 
-# A formula as in TeX. As in Markdown, $5 and $10 are none: no space may follow the first $ or
+# A formula as in TeX. "$5 and $10" isn't one, as in Markdown: no space may follow the first $ or
 # precede the second, and no digit may follow that.
 FORMULA = re.compile(r"(?<!\\)\$(?!\s)[^$]*[^$\s\\]\$(?!\d)")
 HIGHLIGHTED = {"linewidth": 2.2, "zorder": 5}

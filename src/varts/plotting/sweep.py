@@ -66,10 +66,10 @@ def sweep_figure(
         known = table[choice("axis", axis, axes)].unique(maintain_order=True).to_list()
         if value not in known:
             raise ValueError(unknown(axis, value, map(str, known)))
-        table = table.filter(pl.col(axis) == value)
+        table = table.filter(pl.col(axis).eq_missing(value))
     varying = [axis for axis in axes if table[axis].n_unique() > 1]
     if x is None:
-        numbers = [axis for axis in varying if table[axis].dtype.is_numeric()]
+        numbers = [axis for axis in varying if _has_numbers(table[axis])]
         x = (numbers or varying or axes)[0]
     choice("x", x, axes)
     if panels is None:
@@ -100,7 +100,7 @@ def sweep_figure(
         groups = table.partition_by([choice("panel", axis, axes) for axis in panels])
     values = table[x].unique(maintain_order=True)
     made = _draw_panels(groups, values, metric, lines, sharey)
-    if values.dtype.is_numeric():
+    if _has_numbers(values):
         wide = values.min() > 0 and values.max() >= SPREAD * values.min()  # type: ignore[operator]
         xscale = xscale or ("log" if wide else "linear")
     title = metric_label(metric)
@@ -120,6 +120,11 @@ def sweep_figure(
             ax.set_ylim(bottom=0)
         shown_in_notebooks(ax)
     return made
+
+
+def _has_numbers(values: pl.Series) -> bool:
+    """Return whether an axis has only numbers: half-lives may be None, too."""
+    return values.dtype.is_numeric() and values.null_count() == 0
 
 
 def _draw_panels(
@@ -150,7 +155,7 @@ def _draw_panels(
             if points.is_empty():
                 continue
             y, low, high = (points[f"{metric}{end}"].to_numpy() for end in ("", "_low", "_high"))
-            if values.dtype.is_numeric():
+            if _has_numbers(values):
                 ax.plot(points[x], y, **{"marker": "o", "markersize": 3, **line})
                 ax.fill_between(points[x], low, high, color=line["color"], alpha=0.2, linewidth=0)
             else:
@@ -165,7 +170,7 @@ def _draw_panels(
 def _finish_x(ax: Axes, values: pl.Series, xscale: str | None) -> None:
     """Label the horizontal axis; few values are all named."""
     ax.set_xlabel(with_math(values.name))
-    if not values.dtype.is_numeric():
+    if not _has_numbers(values):
         ax.set_xticks(range(len(values)), [with_math(str(value)) for value in values])
         ax.set_xlim(-0.5, len(values) - 0.5)
         return

@@ -34,6 +34,11 @@ class Runs:
     @property
     def pulls(self) -> Floats:
         """How often each arm has been pulled: runs x checkpoints x arms."""
+        if self.record.pulls.shape[1] < len(self.rounds):
+            raise ValueError(
+                "this study has the pulls at the horizon only, as an older version saved them; "
+                "simulate it again"
+            )
         return self.record.pulls.astype(np.float64)
 
     @property
@@ -142,11 +147,6 @@ def measure(
     """
     values, name = {}, name_of(metric)
     for label, record in records.items():
-        if record.pulls.shape[1] < len(checkpoints):
-            raise ValueError(
-                "this study has the pulls at the horizon only, as an older version saved them; "
-                "simulate it again"
-            )
         made = np.asarray(metric(Runs(checkpoints, record, draw)), dtype=np.float64)
         if made.shape != record.regret.shape:
             raise ValueError(

@@ -394,7 +394,7 @@ def _outcomes(
     """Return a row per policy: a metric at the horizon, or its difference to that of another."""
     found = study.outcomes(metric)
     if against is not None:
-        study.select(against)  # refuse an unknown label
+        study._known(against)
         found = {label: runs - found[against] for label, runs in found.items()}
     return tables.outcomes(name_of(metric), found, metric == "wrong" and against is None, level)
 
@@ -413,24 +413,26 @@ class Kept:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
+        self._counts: dict[str, set[int]] = {}  # the numbers of runs that are there, by key
+        for path in () if folder is None else folder.glob("*-*.npz"):
+            key, _, runs = path.stem.rpartition("-")
+            if runs.isdecimal():
+                self._counts.setdefault(key, set()).add(int(runs))
         self.reused = 0  # runs of single policies that didn't have to be played
 
     def find(self, key: str, runs: int) -> Study | None:
-        """Return the study with the most runs, up to a number; None if there is none.
+        """Return the kept study with the most runs, up to a number, or None.
 
         Args:
             key: The policy's key.
             runs: How many runs are asked for.
         """
-        if self._folder is None:
-            return None
-        names = (path.stem.rpartition("-")[2] for path in self._folder.glob(f"{key}-*.npz"))
-        counts = (int(name) for name in names if name.isdecimal())
-        for count in sorted((count for count in counts if count <= runs), reverse=True):
-            try:
-                return Study.load(self._path(key, count))
-            except (FileNotFoundError, ValueError):
-                pass  # somebody deleted it, or it is damaged
+        for count in sorted(self._counts.get(key, ()), reverse=True):
+            if count <= runs:
+                try:
+                    return Study.load(self._path(key, count))
+                except (FileNotFoundError, ValueError):
+                    pass  # somebody deleted it, or it is damaged
         return None
 
     def save(self, study: Study, keys: Mapping[str, str], found: Mapping[str, Study]) -> None:
@@ -445,6 +447,7 @@ class Kept:
             return
         for label in study.labels:
             study.select(label).save(self._path(keys[label], study.runs))
+            self._counts.setdefault(keys[label], set()).add(study.runs)
             part = found.get(label)
             if part is not None and part.interrupted and part.runs < study.runs:
                 self._path(keys[label], part.runs).unlink(missing_ok=True)
@@ -476,8 +479,8 @@ def _play(
         for had, labels in groups.items()
     ]
     lacking = [_rounds(each) for each in works]
-    kept.reused += sum(study.runs for study in done.values())
-    kept.reused += sum(each.played * RUNS_PER_BLOCK * len(each.policies) for each in works)
+    reused = sum(study.runs for study in done.values())
+    reused += sum(each.played * RUNS_PER_BLOCK * len(each.policies) for each in works)
     shared = SharedProgress(bar, "playing", [_rounds(work) - sum(lacking), *lacking])
     shared.next()
     for each in works:
@@ -492,6 +495,7 @@ def _play(
             raise Interrupted(_join(work, done) if done else stopped.study) from None
         kept.save(study, keys, earlier)
         done |= dict.fromkeys(labels, study)
+    kept.reused += reused
     return _join(work, done)
 
 
