@@ -104,8 +104,6 @@ def play(name, scale, folder):
     geometric = np.unique(np.geomspace(20, horizon, 25).round().astype(int)).tolist()
     looks = sorted({*geometric, *LOOKS[name]})
     played = play_settings(settings, folder, checkpoints=looks, recommend="belief", progress=True)
-    if played.interrupted:
-        raise KeyboardInterrupt
     problems = [next(iter(each.values())) for each in played.settings]
     return dict(zip(problems, played.studies, strict=True))
 

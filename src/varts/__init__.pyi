@@ -97,7 +97,10 @@ from varts.problems import Steps as Steps
 from varts.problems import Visits as Visits
 from varts.problems import Walk as Walk
 from varts.problems import Wheel as Wheel
+from varts.simulation.metrics import MeanVarianceRegret as MeanVarianceRegret
+from varts.simulation.metrics import Runs as Runs
 from varts.simulation.simulate import simulate as simulate
+from varts.simulation.study import Interrupted as Interrupted
 from varts.simulation.study import Study as Study
 from varts.simulation.sweep import Sweep as Sweep
 from varts.simulation.sweep import sweep as sweep

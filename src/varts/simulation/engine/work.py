@@ -596,7 +596,7 @@ class Game:
             turns = self._first_run + np.add(*np.divmod(open_, shape[1]))
             arms[open_] = recommend_arms(scores, pulls[open_], turns)
         return RunRecord(
-            pulls.reshape(*shape, -1)[:, -1].astype(np.int64),
+            pulls.reshape(*shape, -1).astype(np.min_scalar_type(work.horizon)),
             arms.reshape(shape),
             gap[np.arange(arms.size), arms].reshape(shape),
             self.curves[:, np.searchsorted(work.rounds, work.checkpoints)],
