@@ -10,9 +10,9 @@ from scipy import stats
 import varts
 from tests.seeds import fresh
 from varts import NormalGamma, fit_prior
+from varts.fitting.aggregate import LARGEST_SAMPLE
 from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _compare, _Rewards, _Table
 from varts.fitting.history import History, read_history
-from varts.fitting.sample import LARGEST_SAMPLE
 from varts.simulation.simulate import simulate
 
 pytestmark = pytest.mark.when_changed("src/varts/fitting")
@@ -158,7 +158,7 @@ def test_recorded_rewards_are_drawn_evenly():
 
 def test_the_sample_of_a_long_log_is_even(monkeypatch):
     """Every second row is of arm b, and arms come in runs: no period of the log shows."""
-    monkeypatch.setattr("varts.fitting.sample.LARGEST_SAMPLE", 1000)
+    monkeypatch.setattr("varts.fitting.aggregate.LARGEST_SAMPLE", 1000)
     n = 50_000
     log = pl.DataFrame({"experiment": "x", "arm": ["a", "b"] * (n // 2), "reward": np.arange(n)})
     sample = read_history(log).sample

