@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "varts"
 PAGE = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
 WORDS = 3  # fewer, such as "at most", tell nothing by themselves
 SHORT = (  # of fewer words
-    *("held out: the prior cuts regret by", "kurtosis ...", "outlier: "),
+    *("kurtosis ...", "outlier: "),
     *("learning earned", "learning probably earned"),
 )
 STOP_RULE = "live/report/rules.py"
@@ -31,7 +31,6 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "fitting/aggregate.py": {"describe_words"},
     "fitting/diagnostics.py": {"__str__"},
     "fitting/held_out.py": {"__str__"},
-    "fitting/linear_held_out.py": {"__str__"},
     "live/report/control.py": {"compare_with_control"},
     "live/report/estimates.py": {"anytime_unavailable"},
     "live/report/gain.py": {"__str__"},

@@ -11,7 +11,7 @@ import varts
 from tests.seeds import fresh
 from varts import NormalGamma, fit_prior
 from varts.fitting.aggregate import LARGEST_SAMPLE
-from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _compare, _Rewards, _Table
+from varts.fitting.held_out import FEWEST_REWARDS, HeldOut, _compare, _MeanTable, _Rewards
 from varts.fitting.history import History, read_history
 from varts.simulation.simulate import simulate
 
@@ -37,8 +37,8 @@ def test_the_true_kind_of_prior_is_worth_using():
     trial = fit.diagnostics.held_out
     assert (trial.verdict, trial.splits, trial.better, trial.recorded) == ("use", 20, 20, True)
     assert trial.cut > 0.1
-    (note,) = [note for note in fit.diagnostics.notes if note.startswith("held out")]
-    assert note.endswith(": use it") and "in 20 of 20 splits; 3 arms, 300 rounds" in note
+    (note,) = [note for note in fit.diagnostics.notes if note.startswith("for choosing, held out: ")]
+    assert note.endswith(": use it") and "over 300 rounds with 3 arms" in note
     assert json.loads(fit.to_json())["fit"]["held_out"]["verdict"] == "use"
 
 
@@ -135,8 +135,8 @@ def test_the_bandits_are_those_of_the_simulator():
             "m4": np.nan,
         }
     )
-    bandits = [(np.arange(4 * i, 4 * i + 4), NormalGamma(*prior.per_arm(4))) for i in range(500)]
-    table = _Table(bandits, _Rewards(History(arms, 0, {})), "max")
+    bandits = [(np.arange(4 * i, 4 * i + 4), prior.per_arm(4)) for i in range(500)]
+    table = _MeanTable(bandits, _Rewards(History(arms, 0, {})), "max")
     tape = rng.random((500, 4, table.rounds))
     policies = {"with": varts.VarTS(prior), "without": varts.VarTS()}
     problem = varts.GaussianBandit(prior, K=4)
@@ -241,7 +241,7 @@ def test_the_horizon_is_that_of_the_next_experiment():
         fit_prior(log, horizon=rounds).diagnostics.held_out for rounds in (30, None, 1000)
     )
     assert (short.rounds, usual.rounds, long.rounds) == (30, 300, 1000)
-    assert "3 arms, 30 rounds" in str(short)
+    assert str(short).startswith("over 30 rounds with 3 arms, the prior")
     assert short.with_prior.mean() < usual.with_prior.mean() < long.with_prior.mean()
     one = fit_prior(log, horizon=1).diagnostics  # no arm has two rewards yet
     assert one.held_out.reporting is None and not any("for reporting" in n for n in one.notes)

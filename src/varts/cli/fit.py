@@ -130,7 +130,7 @@ def fit(
 
 def _tabulate_shared(made: Any) -> Table:
     """The four numbers, and what they mean."""
-    from varts.fitting.result import summarise_prior
+    from varts.fitting.fit import summarise_prior
 
     words = summarise_prior(level_of(made.prior))
     spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_format(words.mean_sd)}"
@@ -153,7 +153,7 @@ def _tabulate_shared(made: Any) -> Table:
 
 def _tabulate_groups(made: Any) -> Table:
     """One row per group; the last one is for arms without a group."""
-    from varts.fitting.result import summarise_prior
+    from varts.fitting.fit import summarise_prior
 
     arms = made.history.arms["group"].value_counts()
     count = dict(zip(arms["group"], arms["count"], strict=True))

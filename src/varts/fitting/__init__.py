@@ -16,7 +16,7 @@ together.
 """
 
 from varts.fitting.columns import Columns
-from varts.fitting.fit import fit_prior
+from varts.fitting.fit import FittedPrior, fit_prior
 from varts.fitting.history import (
     History,
     HistoryLike,
@@ -24,7 +24,6 @@ from varts.fitting.history import (
     example_history,
     read_history,
 )
-from varts.fitting.result import FittedPrior
 
 __all__ = [
     "Columns",
