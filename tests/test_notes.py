@@ -174,7 +174,7 @@ def test_sentences_come_from_everywhere(said):
     """Or the test above would pass for want of anything to look for."""
     assert set(said.values()) >= {
         "checks/decisions.py", "checks/rewards.py", "checks/tally.py", "cli/report.py",
-        "evaluation/evaluate.py", "fitting/estimators.py", "fitting/fit.py", "fitting/notes.py",
+        "evaluation/evaluate.py", "fitting/estimators.py", "fitting/diagnostics.py",
         "fitting/unit.py", "live/report/rules.py", "planning/notes.py", "planning/recorded.py",
         "priors/matching.py", "simulation/engine/kernel_cache.py",
     }  # fmt: skip

@@ -37,7 +37,7 @@ def test_the_true_kind_of_prior_is_worth_using():
     trial = fit.diagnostics.held_out
     assert (trial.verdict, trial.splits, trial.better, trial.recorded) == ("use", 20, 20, True)
     assert trial.cut > 0.1
-    (note,) = [note for note in fit.diagnostics.notes if note.startswith("for choosing, held out: ")]
+    (note,) = [n for n in fit.diagnostics.notes if n.startswith("for choosing, held out: ")]
     assert note.endswith(": use it") and "over 300 rounds with 3 arms" in note
     assert json.loads(fit.to_json())["fit"]["held_out"]["verdict"] == "use"
 

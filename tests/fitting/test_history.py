@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import varts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from varts.fitting import sources
 from varts.fitting.aggregate import describe_left_out, describe_words
 from varts.fitting.columns import Columns
 from varts.fitting.history import History, example_history, read_history
+from varts.fitting.rewards import read_rewards
 
 LOG = pl.DataFrame(
     {
@@ -61,6 +63,34 @@ def assert_exact(log, path=None):
 
 
 # ------------------------------------------------------------------------------------ exactness
+
+
+def test_rewards_of_fallbacks_are_not_counted(tmp_path):
+    """A client chose the arm by itself; the export has its reward, and says so. Every kind of file,
+    and single rewards as well."""
+    exp = varts.open("shop", arms=["red", "blue"], store="memory://", seed=3)
+    for i in range(20):
+        exp.decide(id=f"visit-{i}")
+        exp.reward(f"visit-{i}", float(i % 7))
+    ids = [f"late-{i}" for i in range(5)]
+    exp.record_fallbacks([(id, "red", None) for id in ids])
+    exp.reward_many([(id, 1000.0) for id in ids])
+    columns = Columns(experiment=None)
+    for end in ("csv", "parquet", "ndjson"):
+        path = tmp_path / f"log.{end}"
+        exp.export(path)
+        read = read_history(path, columns)
+        assert (read.rows, read.left_out) == (25, {"fallback": 5})
+        assert read.stats.n.sum() == 20 and read.stats.mean.max() < 7
+        assert read.sample["value"].max() < 7
+        single = read_rewards(path)
+        assert (single.rows, single.left_out) == (25, {"fallback": 5})
+        assert max(rewards.max() for rewards in single.arms.values()) < 7
+    log = pl.read_parquet(tmp_path / "log.parquet")
+    control = read_history(log.drop("reason"), columns)
+    assert control.stats.n.sum() == 25 and control.stats.mean.max() > 7
+    named = read_history(log.drop("arm").rename({"reason": "arm"}), columns)
+    assert "fallback" in named.arms["arm"].to_list()  # a column that names arms is no reason
 
 
 def test_by_hand():

@@ -320,7 +320,10 @@ def test_few_arms_make_a_wide_prior():
     assert prior.kappa < rough.kappa / 2
     assert (np.diag(prior.precision) < np.diag(rough.precision)).all()
     assert any("little history" in note for note in found.diagnostics.notes)
-    assert any("too few arms to hold out (20 with 30 rewards or more)" in one for one in found.diagnostics.notes)
+    assert any(
+        "too few arms to hold out (20 with 30 rewards or more)" in one
+        for one in found.diagnostics.notes
+    )
     with pytest.raises(ValueError, match="history must have at least 2 arms"):
         fit(table.filter(pl.col("arm") == 0), features=["x0"])
 

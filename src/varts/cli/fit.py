@@ -70,12 +70,12 @@ def fit(
         With --group-column: one mu per group and the rest pooled (the default without features), or
         all numbers per group (the only way with features).
     held_out
-        Try the prior on held-out arms: VarTS with the prior against VarTS without one; with
-        features, how well it predicts their rewards.
+        Try the prior on held-out arms: VarTS with the prior against VarTS without one, for choosing
+        and for reporting.
     goal
         For that trial: max if a higher reward is better, min if a lower one is.
     horizon
-        For that trial: how many decisions the next experiment will have (default: 100 per arm).
+        For that trial: how many decisions your next experiment will have (default: 100 per arm).
     plot
         Draw the arms and the fit into this file (.png, .svg or .pdf).
     example

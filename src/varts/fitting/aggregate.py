@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from varts._validation import abbreviate, unknown
-from varts.checks.finding import WORD, list_reasons
+from varts.checks.finding import FALLBACK, WORD, list_reasons
 from varts.fitting.columns import (
     KEYS,
     MOMENTS,
     STATISTICS,
     Columns,
     check_numbers,
+    is_fallback,
     parse_numbers,
     parse_text,
 )
@@ -114,14 +115,18 @@ def _reduce_rewards(
     """
     more = {} if contexts is None else contexts.columns
     rewards = select_rewards(columns.reward, schema, source.decimal)
-    rows = source.table.select(**columns.select_keys(), **rewards, **more)
+    by_client = is_fallback(schema, columns).alias(FALLBACK)
+    rows = source.table.select(by_client, **columns.select_keys(), **rewards, **more)
     rows = rows.with_columns(FINITE)
     keys = list(columns.keys)
     batches: list[pl.DataFrame] = []
+    fallbacks = 0
     sample = RewardSample(names, list(more))
     for batch in rows.collect_batches(
         chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
     ):
+        fallbacks += int(batch[FALLBACK].sum())
+        batch = batch.filter(pl.col(FALLBACK).not_())
         if contexts is not None:
             batch = contexts.add(batch, keys, names)
         sample.add(batch, keys)
@@ -142,9 +147,11 @@ def _reduce_rewards(
     named, left_out = _drop_unnamed(arms)
     for reason in ("reward missing", WORD, "reward not finite"):
         left_out[reason] += int(named[reason].sum())
+    left_out[FALLBACK] += fallbacks
     used = _select_columns(named.filter(pl.col("n") > 0))
-    word = find_word(rows) if left_out[WORD] else None
-    return Aggregate(used, int(arms["rows"].sum()), +left_out, sample.frame(), word)
+    word = find_word(rows.filter(pl.col(FALLBACK).not_())) if left_out[WORD] else None
+    read = int(arms["rows"].sum()) + fallbacks
+    return Aggregate(used, read, +left_out, sample.frame(), word)
 
 
 def find_word(rows: pl.LazyFrame) -> str | None:

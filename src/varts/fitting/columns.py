@@ -9,6 +9,7 @@ import polars as pl
 
 from varts._text import printable, unquote_formulas
 from varts._text_format import LIKE_A_NUMBER, MARKS, WITH_COMMA, refuse_number
+from varts.checks.finding import FALLBACK
 from varts.fitting.sources import Source
 
 KEYS = ("experiment", "arm", "group")  # our names for the columns that identify an arm
@@ -111,6 +112,17 @@ def _describe_misread(source: Source, name: str, wrong: pl.Expr) -> str:
             place = f"row {row:,} below the header" if source.files else f"row {row:,}"
             return refuse_number(what, cell, place, source.decimal, other_fits)
     raise AssertionError("a cell that was there is gone")
+
+
+def is_fallback(schema: pl.Schema, columns: Columns) -> pl.Expr:
+    """Whether a client made a decision by itself: a column of a log that varts exported says so.
+
+    Such rewards can't be compared with others: the client chose the arm, when something was wrong.
+    """
+    taken = {*columns.keys.values(), columns.reward}
+    if "reason" not in schema or "reason" in taken or not is_text(schema["reason"]):
+        return pl.lit(False)
+    return (pl.col("reason").cast(pl.String) == FALLBACK).fill_null(False)
 
 
 def parse_text(column: pl.Expr, name: str, dtype: pl.DataType, csv: bool) -> pl.Expr:

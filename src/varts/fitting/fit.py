@@ -68,12 +68,13 @@ def fit_prior(
         arm: The column that names the arm.
         reward: The column of rewards.
         held_out: Whether to try the prior on arms that were held out, which takes a few seconds:
-            VarTS with it against VarTS without one; with features, how well it foresees their
-            rewards.
+            VarTS (with features, LinearVarTS) with it against the same without one. It is judged
+            for choosing, by the regret, and for reporting, by intervals and probabilities of the
+            true means.
         goal: Whether higher or lower rewards are better, "max" or "min", for that trial alone.
-        horizon: For that trial, how many rounds an experiment will have; by default 100 per arm. A
-            prior that costs regret in a short experiment may cost nothing in a long one. More than
-            20,000 rounds are not played.
+        horizon: For that trial, how many rounds your next experiment will have; by default 100 per
+            arm. A prior that costs regret in a short experiment may cost nothing in a long one. At
+            most 20,000 rounds are played, which takes up to a minute.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
         separator: What stands between the cells of CSV files; found by default.
         decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written

@@ -24,6 +24,7 @@ from varts.fitting.contexts import (
     encode_contexts,
     find_features,
 )
+from varts.fitting.duplicates import check_duplicates
 from varts.fitting.sources import Table, find_tables
 from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
@@ -145,6 +146,8 @@ def read_history(
     found = None if features is None else find_features(features, sources)
     contexts = None if found is None else ContextTally(found)
     with show_progress(progress) as shown:
+        shown.stage("looking for rows that occur twice")
+        check_duplicates(sources, columns)
         tables = []
         for source in sources:
             shown.stage(f"reading {source.name}")
