@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import varts
 from hypothesis import given
 from hypothesis import strategies as st
 
+import varts
 from tests.tiers import examples
 from varts.fitting import sources
 from varts.fitting.aggregate import describe_left_out, describe_words
@@ -63,6 +63,33 @@ def assert_exact(log, path=None):
 
 
 # ------------------------------------------------------------------------------------ exactness
+
+
+@pytest.mark.parametrize("cell", ["12,5", "1,234.50", "1 234", "1'234.5", "€ 12"])
+@pytest.mark.parametrize("kind", ["frame", "pandas", "csv", "parquet", "ndjson"])
+def test_numbers_in_mixed_formats_are_refused_in_every_source(kind, cell, tmp_path):
+    """Rewards, statistics and features; with the column, and the file and row of the first."""
+    rows = {"experiment": ["x"] * 3, "arm": ["a", "b", "b"], "reward": ["12.5", "7", "8"]}
+    tables = {
+        "reward": {**rows, "reward": ["12.5", cell, cell]},
+        "visits": {**rows, "visits": ["1", cell, "2"]},
+        "mean": {**rows, "n": ["3", "4", "9"], "mean": ["1", cell, "2"], "sd": ["1"] * 3},
+    }
+    for column, cells in tables.items():
+        given, name, row = pl.DataFrame(cells), "history", "row 2;"
+        if column == "mean":
+            given = given.drop("reward")
+        if kind == "pandas":
+            given = pytest.importorskip("pandas").DataFrame(given.to_dict(as_series=False))
+        elif kind != "frame":
+            name, table = str(tmp_path / f"{column}.{kind}"), given
+            getattr(table, f"write_{kind}")(name)
+            given, row = name, "row 2 below the header;"
+        features = {"visits": "number"} if column == "visits" else None
+        with pytest.raises(ValueError) as error:
+            read_history(given, features=features)
+        assert str(error.value).startswith(f"column {column!r} of {name} must have numbers with a ")
+        assert f"got {cell!r} in {row}" in str(error.value)
 
 
 def test_rewards_of_fallbacks_are_not_counted(tmp_path):
