@@ -115,7 +115,7 @@ def _describe_misread(source: Source, name: str, wrong: pl.Expr) -> str:
 
 
 def is_fallback(schema: pl.Schema, columns: Columns) -> pl.Expr:
-    """Whether a client made a decision by itself: a column of a log that varts exported says so.
+    """Whether a client made the decision of a row by itself, in a log that varts exported.
 
     Such rewards can't be compared with others: the client chose the arm, when something was wrong.
     """

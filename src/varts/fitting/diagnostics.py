@@ -66,7 +66,7 @@ class Diagnostics:
     outliers: tuple[dict[str, Any], ...]  #: each with arm, row of the history, what, value, chance
     notes: tuple[str, ...]  #: warnings, one sentence each
     trend: float | None = None  #: rank correlation of variances and means, if beyond chance
-    #: What the prior gained on arms that it was not learnt from.
+    #: The result on arms that the prior was not learnt from.
     held_out: HeldOut | None = None
     word: str | None = None  #: one of the rewards that are not numbers, as it stands there
 
@@ -103,7 +103,7 @@ def diagnose(
     """How the arms fit the estimate (not the widened prior), with all notes.
 
     Args:
-        history: What was fitted.
+        history: The history that was fitted.
         fit: The fit.
         tails: The shape of what the estimate leaves unexplained.
         trial: The result on arms that were held out, if there was one.
@@ -318,7 +318,7 @@ def residual_tails(history: History, prior: LinearNormalGamma) -> Tails | None:
 
 
 def note_alike(fit: Fit) -> list[str]:
-    """Where the arms do not seem to differ: theta says so, and is hardly less probable."""
+    """In what the arms don't seem to differ: theta can be fixed there at hardly any cost."""
     stats, unit, theta = fit.stats, fit.unit, fit.shared.theta[0]
     if fit.shared.value is None:
         return []

@@ -40,7 +40,7 @@ def check_duplicates(sources: Sequence[Source], columns: Columns) -> None:
 
     Args:
         sources: The tables.
-        columns: What their columns are called.
+        columns: The names of their columns.
     """
     try:
         marks = [(source, mark) for source in sources if (mark := _identifier(source, columns))]
@@ -51,7 +51,7 @@ def check_duplicates(sources: Sequence[Source], columns: Columns) -> None:
 
 
 def _identifier(source: Source, columns: Columns) -> str | None:
-    """The column that may identify the rows of a table; None if there is none, or no rewards."""
+    """The column that may identify the rows of a table of rewards, or None."""
     schema = source.table.collect_schema()
     taken = {*columns.keys.values(), columns.reward}
     if columns.reward not in schema:
@@ -61,7 +61,7 @@ def _identifier(source: Source, columns: Columns) -> str | None:
 
 
 def _rows(source: Source, columns: Columns, mark: str, table: pl.LazyFrame) -> pl.LazyFrame:
-    """What is compared of every row, as `key`, with what should identify it."""
+    """A hash of the cells to compare, `key`, and the cell that identifies the row, `mark`."""
     schema = source.table.collect_schema()
     if schema.keys() >= EXPORTED:
         compared = [name for name in (columns.experiment, "id", "time") if name in schema]

@@ -68,7 +68,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Fit:
-    """What an estimator makes of a history, before anything is said about it."""
+    """The result of an estimator, without diagnostics."""
 
     stats: ArmStats | LinearStats  #: in the history's own unit
     unit: Unit | LinearUnit
@@ -86,7 +86,7 @@ class Fit:
 
     @property
     def estimate(self) -> NormalGamma | LinearNormalGamma:
-        """What the history says."""
+        """The prior that makes the history most probable, without widening."""
         made = self.unit.prior(self._pick(self.best.theta))
         return replace(made, **self.labels)
 

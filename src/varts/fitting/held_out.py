@@ -319,7 +319,7 @@ def _entries(prior: AnyPrior, history: History, arms: Arms) -> tuple[Floats, ...
 
 
 class _Rewards:
-    """What the arms of a history pay: their recorded rewards, or Gaussian ones."""
+    """The rewards of the arms of a history: recorded ones, or Gaussian ones."""
 
     def __init__(self, history: History) -> None:
         arms = history.arms.with_row_index("row")
@@ -352,7 +352,7 @@ class _Rewards:
 
 
 class _Lines:
-    """What the arms of a history with features pay: their line, and a residual of the history."""
+    """The rewards of arms with features: the line of an arm, and a residual of the history."""
 
     recorded = True
 
@@ -388,7 +388,7 @@ class _Lines:
 class _Table(ABC):
     """All bandits at once, a row each; rows with fewer arms are filled up with arms out of play."""
 
-    world: Any  #: what arms pay
+    world: Any  #: the rewards of the arms
     policy: Any
 
     def __init__(
@@ -472,7 +472,7 @@ class _Table(ABC):
 
     @abstractmethod
     def reported(self, t: int) -> tuple[Belief, Belief]:
-        """What a report says of every arm, with the prior and without."""
+        """The beliefs of a report about every arm, with the prior and without."""
 
     def _draw(self, belief: Belief, rng: np.random.Generator) -> Floats:
         """A draw from the belief about each arm; nothing for those that are out of play."""

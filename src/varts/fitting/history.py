@@ -168,14 +168,14 @@ def read_history(
 
 
 def find_residuals(history: History, line: Regression) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """What the features leave unexplained of the sampled rewards.
+    """Subtract the line of its arm from every reward of the sample.
 
     Args:
         history: One that was read with features.
         line: The level and the slopes of every arm.
 
     Returns:
-        The row of the arm of every reward, its features, and what is left of it.
+        For every reward, the row of its arm, its features, and the residual.
     """
     found = history.sampled()
     if history.features is None or found is None:
