@@ -86,7 +86,7 @@ class Fit:
 
     @property
     def estimate(self) -> NormalGamma | LinearNormalGamma:
-        """The prior that makes the history most probable, without widening."""
+        """The prior as it was found, without widening."""
         made = self.unit.prior(self._pick(self.best.theta))
         return replace(made, **self.labels)
 
