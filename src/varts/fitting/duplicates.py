@@ -68,7 +68,7 @@ def _rows(source: Source, columns: Columns, mark: str, table: pl.LazyFrame) -> p
         cells = [pl.col(name).cast(pl.String) for name in compared if name is not None]
     else:
         cells = [pl.col(name) for name, dtype in schema.items() if not dtype.is_nested()]
-    rows = table.select(key=pl.struct(cells).hash(), mark=pl.col(mark).cast(pl.String))
+    rows = table.select(key=pl.struct(cells).hash(), mark=pl.col(mark))
     return rows.with_columns(key=pl.when(pl.col("mark").is_not_null()).then("key"))
 
 
@@ -76,11 +76,13 @@ def _compare(sources: Sequence[Source], columns: Columns, mark: str) -> None:
     sample, marked, exact = KeySample(), 0, 0
     for source in sources:
         rows = _rows(source, columns, mark, source.table)
-        for batch in rows.collect_batches(chunk_size=ROWS_PER_BATCH, engine="streaming"):
+        for batch in rows.collect_batches(
+            chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
+        ):
             known = batch.drop_nulls("key")
             marked += known.height
             if mark == "time":
-                exact += int(known["mark"].str.contains(SECONDS).sum())
+                exact += int(known["mark"].cast(pl.String).str.contains(SECONDS).sum())
             sample.add(known.select("key", arm="mark"))
     if not marked or (mark == "time" and exact < EXACT * marked):
         return
@@ -88,11 +90,11 @@ def _compare(sources: Sequence[Source], columns: Columns, mark: str) -> None:
     copies = keys.filter(pl.col("len") > 1)
     if copies.height and keys["arm"].n_unique() >= TELLS_APART * keys.height:
         scale = (2**64 - 1) / sample.limit
-        more = round((int(copies["len"].sum()) - copies.height) * scale) - 1
-        raise ValueError(_describe(sources, columns, mark, copies["key"][0], more))
+        count = round((int(copies["len"].sum()) - copies.height) * scale)
+        raise ValueError(_describe(sources, columns, mark, copies["key"][0], count))
 
 
-def _describe(sources: Sequence[Source], columns: Columns, mark: str, key: int, more: int) -> str:
+def _describe(sources: Sequence[Source], columns: Columns, mark: str, key: int, count: int) -> str:
     """The sentence about the first two rows with this key."""
     places: list[str] = []
     cell = ""
@@ -102,8 +104,8 @@ def _describe(sources: Sequence[Source], columns: Columns, mark: str, key: int, 
             found = rows.filter(pl.col("key") == key).head(2).collect(engine="streaming")
             below = " below the header" if source.files else ""
             places += [f"row {row:,}{below} of {called}" for row in found["row"]]
-            cell = found["mark"][0] if found.height else cell
-    rest = f", and {more:,} more rows are repeated" if more else ""
+            cell = str(found["mark"][0]) if found.height else cell
+    rest = f", the first of {count:,} copies" if count > 1 else ""
     return (
         f"{places[1]} repeats {places[0]} (column {mark!r}: {abbreviate(printable(cell))}){rest}; "
         "remove the copies, or files that overlap; if they are different rewards, rename "
