@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from varts._validation import is_real
-from varts.checks.finding import OK, percent
+from varts.checks.finding import OK
 from varts.checks.rewards import check_tails, describe_trend
 from varts.fitting import FittedPrior
 from varts.planning.identification import CHECKPOINT_RATIO
@@ -29,11 +29,9 @@ def fit_notes(given: PriorLike) -> tuple[str, ...]:
     if is_real(trend) and abs(trend) <= 1:
         notes.append(f"in the history {describe_trend(float(trend))}")
     if isinstance(trial, Mapping) and trial.get("verdict") == "leave" and is_real(trial.get("cut")):
-        rounds = trial.get("rounds")
-        over = f" over {rounds:,} rounds" if is_real(rounds) else ""
         notes.append(
-            f"held out, this prior raised regret by {percent(-float(trial['cut']))}{over}: what is "
-            "gained here will not be gained there"
+            f"held out, this prior raised regret by {-float(trial['cut']):.0%}: what is gained "
+            "here will not be gained there"
         )
     return tuple(notes)
 
