@@ -17,7 +17,7 @@ import polars as pl
 
 import varts
 from varts.fitting.history import example_history
-from varts.fitting.marginal_likelihood import log_evidence
+from varts.fitting.likelihood import log_evidence
 from varts.problems import GaussianBandit
 
 fit_prior = partial(varts.fit_prior, held_out=False)
