@@ -169,7 +169,7 @@ def test_the_comparison_notices_other_delays():
         assert abs(distance(final(name, floor=0.05), naive_final(name, 0))) > Z
 
 
-# --------------------------------------------------------------------------- the same bits as before
+# -------------------------------------------------------------------- the same bits as before
 
 
 def zero(u, reward):
@@ -376,7 +376,7 @@ def test_arguments_are_checked():
             simulate(PROBLEM, "UCB1", 50, 2, delay=delay)
     with pytest.raises(ValueError, match="batch must be a whole number >= 1, got 0"):
         simulate(PROBLEM, "UCB1", 50, 2, batch=0)
-    with pytest.raises(ValueError, match="floor must be finite and >= 0 and <= 0.25, got 0.3"):
+    with pytest.raises(ValueError, match=r"floor must be finite and >= 0 and <= 0\.25, got 0\.3"):
         simulate(PROBLEM, "UCB1", 50, 2, floor=0.3)
     with pytest.raises(ValueError, match="mean must be finite and >= 0"):
         GeometricDelay(-1)

@@ -77,7 +77,7 @@ NUMBERS = {
 INT_ARRAYS = {
     "initial_pulls", "starts", "rule_rounds", "rule_state", "check_rounds", "check_written",
     "rounds", "stop", "counter", "pulls", "own_pulls", "pulls_left",
-    "rewards_left", "waiting", "active", "place", "late", "due",
+    "rewards_left", "waiting", "active", "place", "late",
 }  # fmt: skip
 WORD_ARRAYS = {"tapes", "delay_tapes", "state"}
 

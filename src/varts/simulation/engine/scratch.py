@@ -69,7 +69,6 @@ class Scratch(NamedTuple):
     delay_tapes: Any  # the start of each arm's stream of delays
     late: Any  # rewards that aren't known yet: see `late_rewards.py`
     late_rewards: Any
-    due: Any
     unit: Any  # the features of this round's visitor, then the reward
     memory: Any  # what a policy itself keeps: its state per arm, or the regressions of `linear.py`
     run_memory: Any  # its state per run
@@ -87,9 +86,9 @@ def allocate(
         d: The number of features.
         memory: An array for what the policy itself keeps about the arms.
         run_numbers: How many numbers it keeps about a run.
-        late: Three arrays for rewards that aren't known yet: see `late_rewards.py`.
+        late: Two arrays for rewards that aren't known yet: see `late_rewards.py`.
     """
-    waiting_rewards = (NO_INTS, NO_FLOATS, NO_INTS) if late is None else late
+    waiting_rewards = (NO_INTS, NO_FLOATS) if late is None else late
     level = np.zeros(LEVEL_NUMBERS)
     level[FIRST_Z] = np.nan
     n, mean, m2, gap, next_reward, truth, shift, away = np.zeros((8, K))
@@ -119,7 +118,6 @@ def allocate(
         delay_tapes=np.zeros(K, dtype=np.uint64),
         late=waiting_rewards[0],
         late_rewards=waiting_rewards[1],
-        due=waiting_rewards[2],
         unit=np.zeros(d + 1),
         memory=np.zeros(1) if memory is None else memory,
         run_memory=np.zeros(max(run_numbers, 1)),
