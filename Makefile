@@ -18,7 +18,7 @@ failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the sett
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
-	bench-best-arm bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context
+	bench-best-arm bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-26s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -226,6 +226,9 @@ calibration: install  ## ranks, reliability and coverage of beliefs and reports,
 
 bench-family: install  ## regret and identification of all policies beside published numbers, into docs/family.md
 	$(BIN)/python -m benchmarks.family $(BENCH)
+
+bench-delays: install  ## what late and batched rewards cost, by policy, into docs/delays.md
+	$(BIN)/python -m benchmarks.delays $(BENCH)
 
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
 	$(BIN)/python -m benchmarks.linear $(BENCH)

@@ -101,6 +101,7 @@ def simulate(
     the file has a list for one value, such as K = [5, 20], a study is played for each, with one
     table and one figure for all. The folder studies keeps the results: if you add runs, policies or
     values, or if the command was interrupted, it plays only what is missing.
+    The keys delay, batch and floor make rewards late and give every arm a smallest probability.
 
     Example: varts simulate --example > study.toml && varts simulate study.toml --runs 200
 
@@ -173,7 +174,8 @@ def _show_study(
         _print_rows(summary)
     else:
         show(_table(summary, [], against or result.labels[0]))
-        say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
+        late = f", {result.conditions}" if result.conditions else ""
+        say("", f"{result.runs} runs of {result.horizon} rounds{late}; written to {folder}")
         _say_reused(played, folder)
         if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
             say(describe_left_out(problem.left_out, problem.rows, problem.word))

@@ -15,6 +15,7 @@ from varts._caching import computed_once
 from varts._intervals import CONFIDENCE
 from varts._progress import Progress
 from varts._validation import Floats, abbreviate, integer, unknown
+from varts.delays import Delay
 from varts.policies import Policy
 from varts.problems import Drifting, Instances, Problem
 from varts.simulation import metrics, storage, tables
@@ -51,14 +52,14 @@ class Study:
         provenance: Seed, settings and versions; the number of `runs` and how many were `asked` for;
             the recipe of the problem and the policies.
         parts: The results of whole blocks, which `extend` continues from.
-        origin: The problem and the policies; rebuilt from the recipe if they are left out.
+        origin: The problem, the policies and the delay; rebuilt from their recipes if left out.
     """
 
     rounds: NDArray[np.int64]
     results: Mapping[str, PolicyResult]
     provenance: Mapping[str, Any]
     parts: tuple[BlockResults, ...] = ()
-    origin: tuple[Problem, Mapping[str, Policy]] | None = None
+    origin: tuple[Problem, Mapping[str, Policy], Delay | None] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rounds", read_only(self.rounds))
@@ -84,6 +85,11 @@ class Study:
     def interrupted(self) -> bool:
         """Whether there are fewer runs than you asked for."""
         return self.runs < int(self.provenance.get("asked", self.runs))
+
+    @property
+    def conditions(self) -> str:
+        """How late rewards are, and the floor, in words such as "delay 500"; "" for neither."""
+        return str(self.provenance.get("conditions", ""))
 
     @property
     def final(self) -> dict[str, Floats]:
@@ -388,7 +394,8 @@ class Study:
         origins = [study.origin for study in studies if study.origin is not None]
         origin = None
         if len(origins) == len(studies):
-            origin = origins[-1][0], pick(policies for _, policies in origins)
+            problem, _, delay = origins[-1]
+            origin = problem, pick(policies for _, policies, _ in origins), delay
         results = pick(study.results for study in studies)
         return Study(self.rounds, results, provenance, parts, origin)
 
@@ -428,12 +435,13 @@ class Study:
         from varts.simulation.simulate import make_work  # here: it imports `Study`
 
         given = self.provenance
-        names = "checkpoints", "recommend", "instance_seed"
+        names = "checkpoints", "recommend", "instance_seed", "batch", "floor"
         asked = {name: given[name] for name in names if name in given}
         if "stop" in given:
             asked |= {"stop": storage.rebuild(given["stop"]), "looks": given["looks"] or None}
-        problem, policies = self.origin or storage.origin_of(given)
-        return make_work(problem, policies, self.horizon, self.runs, given["seed"], **asked)
+        problem, policies, delay = self.origin or storage.origin_of(given)
+        numbers = self.horizon, self.runs, given["seed"]
+        return make_work(problem, policies, *numbers, delay=delay, **asked)
 
     # ------------------------------------------------------------------------ figures and files
 
@@ -499,10 +507,10 @@ class Study:
 
     def _extent(self) -> str:
         """Return how many runs there are, and whether the study was interrupted."""
-        if self.interrupted:
-            asked = self.provenance["asked"]
-            return f"{self.runs:,} of {asked:,} runs of {self.horizon:,} rounds, interrupted"
-        return f"{self.runs:,} runs of {self.horizon:,} rounds"
+        asked = f" of {self.provenance['asked']:,}" if self.interrupted else ""
+        said = [f"{self.runs:,}{asked} runs of {self.horizon:,} rounds"]
+        said += [self.conditions] if self.conditions else []
+        return ", ".join([*said, "interrupted"] if self.interrupted else said)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the origin: its classes may not be picklable, and the recipe can rebuild it."""
