@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from varts._validation import abbreviate, choice, integer, unknown
-from varts.policies import T3C, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
+from varts.policies import T3C, TTEI, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.policies.linear import LinearPolicy
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
@@ -279,7 +279,7 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
         raise ValueError(
             f'prior = "problem" of {label!r} needs a problem that draws its arms, got fixed means'
         )
-    if kind in (VarTS, T3C, BayesUCB):
+    if kind in (VarTS, T3C, TTEI, BayesUCB):
         return {"prior": problem.own_prior()}
     if issubclass(kind, LinearPolicy) and isinstance(problem, LinearBandit):
         return {"prior": problem.prior}
@@ -287,8 +287,8 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
-    rule = "VarTS, T3C, Bayes-UCB, KnownVarianceTS and, in a linear problem, policies with features"
-    raise ValueError(f'prior = "problem" works for {rule}; got {label!r}')
+    rule = "VarTS, T3C, TTEI, Bayes-UCB, KnownVarianceTS and, in a linear problem, policies with"
+    raise ValueError(f'prior = "problem" works for {rule} features; got {label!r}')
 
 
 # ------------------------------------------------------------------------ the problem and its arms

@@ -19,6 +19,7 @@ from varts._validation import Floats, real
 from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
 from varts.policies.base import checked_arm, chosen_arm, name_of
+from varts.policies.compiled import StatePolicy
 from varts.problems.drift import Cycle, Walk
 from varts.simulation.engine import initial_pulls, splitmix
 from varts.simulation.engine.call import address_of
@@ -113,7 +114,7 @@ class _Memory:
             pay=pay,
             valid=lambda *_: True,
             ends=ends,
-            recommend=lambda *_: -1,
+            recommend=self.recommend,
             note=note,
             begin_initial_pulls=initial_pulls.begin_initial_pulls,
             initial_pull=initial_pulls.make_initial_pull(splitmix.below),
@@ -164,6 +165,11 @@ class _Memory:
             n[arm], mean[arm], products[arm] = made
         if self.policy.has_memory:
             self.policy.update(int(arm), self.recorded, self._memory_rng())
+
+    def recommend(self, s: Scratch, parameters: Any) -> int:
+        if not isinstance(self.policy, StatePolicy):
+            return -1
+        return self.policy.answer_now(self._memory_rng())
 
     def _memory_rng(self) -> np.random.Generator:
         rng, self.state = _generator(self.state)
