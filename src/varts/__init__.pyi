@@ -93,6 +93,8 @@ from varts.problems import EmpiricalBandit as EmpiricalBandit
 from varts.problems import GaussianBandit as GaussianBandit
 from varts.problems import Instances as Instances
 from varts.problems import LinearBandit as LinearBandit
+from varts.problems import MixtureBandit as MixtureBandit
+from varts.problems import ParetoBandit as ParetoBandit
 from varts.problems import Problem as Problem
 from varts.problems import RecordedBandit as RecordedBandit
 from varts.problems import RevenueBandit as RevenueBandit

@@ -153,10 +153,11 @@ class Fixed(Problem):
     Args:
         kind: The problem that defines the rewards.
         row: The instance.
+        data: What the rewards look up, if anything: see `Problem.data`.
     """
 
-    def __init__(self, kind: type[Problem], row: Instances):
-        self.kind, self.row, self.K = kind, row, row.mean.shape[-1]
+    def __init__(self, kind: type[Problem], row: Instances, data: Any = None):
+        self.kind, self.row, self.K, self.data = kind, row, row.mean.shape[-1], data
         self.reward = kind.reward  # type: ignore[method-assign]
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -168,4 +169,6 @@ class Fixed(Problem):
 
     def describe(self) -> dict[str, Any]:
         row = {"mean": self.row.mean.tolist(), "variance": self.row.variance.tolist()}
+        if self.data is not None:
+            row["data"] = np.asarray(self.data).tolist()
         return {"problem": f"{self.kind.__name__}.fixed", "K": self.K, **row}
