@@ -50,8 +50,8 @@ def caption(measured=None):
     packages = {"varts": "varts", "numpy": "NumPy", "numba": "Numba"}
     versions = [f"{name} {at[package]}" for package, name in packages.items() if package in at]
     return (
-        f"*Made {at['when']} on {at['processor']}, {at['cores']} cores, {at['system']}; load average "
-        f"{at['load']:.1f} at the start; revision {at['revision']}, Python {at['python']}, "
+        f"*Made {at['when']} on {at['processor']}, {at['cores']} cores, {at['system']}; load "
+        f"average {at['load']:.1f} at the start; revision {at['revision']}, Python {at['python']}, "
         f"{', '.join(versions)}.*"
     )
 
