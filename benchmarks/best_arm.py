@@ -221,7 +221,7 @@ PUBLISHED_TTEI = {
 
 def table_of_ttei(scale):
     """Pulls until P(best) reaches a level, beside the published numbers."""
-    runs, rows = int(1000 * scale), []
+    runs, rows = int(400 * scale), []
     prior = varts.NormalGamma(0, 1e-9, 1e9, 1e9)  # certain that the variance is 1, and of no mean
     policies = {"TTEI": TTEI(prior), "T3C, beta = 1/2": T3C(prior, beta=0.5)}
     for (means, level), published in PUBLISHED_TTEI.items():

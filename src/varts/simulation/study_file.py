@@ -434,7 +434,7 @@ def _fixed(kind: str, options: dict[str, Any], arms: Arms) -> Fixed:
     check_keys(f"key of a {kind} problem with means", options, ("mean", *others))
     if kind in ("gaussian", "mixture") and "sigma" not in options:
         raise ValueError(f"a {kind} problem with means needs sigma")
-    made = problem.fixed(**options)
+    made: Fixed = problem.fixed(**options)
     if arms.names is not None and len(arms.names) != made.K:
         raise ValueError(f"mean must have an entry per arm ({len(arms.names)}), got {made.K}")
     return made

@@ -99,8 +99,10 @@ class Kernel:
     @property
     def formulas(self) -> tuple[Formula, ...]:
         """Everything of the policy, the problem and the rule that is compiled in."""
-        parts = (self.formula, self.terms, self.clock, self.common, self.reaches, self.learn)
-        parts += (self.answer,)
+        parts = (
+            *(self.formula, self.terms, self.clock, self.common, self.reaches),
+            *(self.learn, self.answer),
+        )
         return tuple(each for each in (*parts, self.reward, self.stops) if each is not None)
 
     @property
