@@ -197,7 +197,7 @@ def table_of_many_arms(scale):
             "SHVar": SHVar(n, sigma=problem.sds), "SHAdaVar": SHAdaVar(n),
             "SHVar, restart": SHVar(n, True, problem.sds),
             "SHAdaVar, restart": SHAdaVar(n, restart=True),
-            "VarTS": VarTS(), "T3C": T3C(), "TTEI": TTEI(), "EB-TCI": EBTCI(),
+            "VarTS": VarTS(), "T3C": T3C(), "EB-TCI": EBTCI(),
         }  # fmt: skip
         study = varts.simulate(problem, policies, n, runs, checkpoints=[n])
         for label in policies:

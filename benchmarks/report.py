@@ -42,7 +42,7 @@ def revision():
 
 
 def caption(measured=None):
-    """What stands below every table: when, where and with which sources it was made.
+    """Return the caption of a table: when, where and from which sources it was made.
 
     `measured` is what `machine` returned, if that was in an earlier run.
     """

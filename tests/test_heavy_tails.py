@@ -123,7 +123,7 @@ def test_compiled_and_plain_rewards_agree():
 
 
 def test_infinite_variance_has_no_prior():
-    with pytest.raises(ValueError, match=r"^tail must be > 2 for a prior, because the variance"):
+    with pytest.raises(ValueError, match=r"^ParetoBandit has no prior to estimate, because"):
         ParetoBandit(tail=[3.0, 2.0]).own_prior()
     assert ParetoBandit(tail=2.5).own_prior().K == 5
 

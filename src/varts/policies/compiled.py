@@ -145,7 +145,7 @@ class StatePolicy(Policy):
         return int(self.pick(t, *statistics, arms, run, rng, *fields))
 
     def answer_now(self, rng: np.random.Generator) -> int:
-        """Return the arm that `answer` recommends in this run; -1 if there is none.
+        """Return the arm that `answer` recommends in this run, or -1.
 
         Args:
             rng: The random number generator to use.

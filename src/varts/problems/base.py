@@ -109,6 +109,11 @@ class Problem:
         """
         samples = integer("samples", samples, at_least=2)
         drawn = self.draw(_seeding.generator(seed, _seeding.PRIOR_SAMPLES), samples)
+        if np.isinf(drawn.variance).any():
+            raise ValueError(
+                f"{type(self).__name__} has no prior to estimate, because the variance of its "
+                "rewards is infinite; give the policy a prior of your own, or none"
+            )
         return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
 
     def own_prior(self) -> NormalGamma:

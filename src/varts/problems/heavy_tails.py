@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from varts._validation import Floats, abbreviate, common_shape, integer, real, reals
-from varts.priors import NormalGamma, PriorLike
+from varts.priors import PriorLike
 from varts.problems.base import Fixed, Instances, Problem
 from varts.problems.classic import GaussianBandit
 
@@ -86,23 +86,6 @@ class ParetoBandit(Problem):
             u: A uniform number in [0, 1).
         """
         return a * (1 - u) ** (-1 / b)
-
-    def estimate_prior(
-        self, samples: int = 10_000, seed: int = 0, kappa: str = "paper"
-    ) -> NormalGamma:
-        """Estimate the prior of VarTS by the method of moments, as for other problems.
-
-        Args:
-            samples: How many instances.
-            seed: Same seed, same instances.
-            kappa: "paper" or "consistent", as in `NormalGamma.from_moments`.
-        """
-        if self.tail.min() <= 2:
-            raise ValueError(
-                "tail must be > 2 for a prior, because the variance is infinite otherwise, got "
-                f"{self.tail.min():g}"
-            )
-        return super().estimate_prior(samples, seed, kappa)
 
     def describe(self) -> dict[str, Any]:
         own = {"tail": self.tail.tolist(), "amount": self.amount.tolist()}
