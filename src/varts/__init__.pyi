@@ -50,6 +50,7 @@ from varts.policies import MVTS as MVTS
 from varts.policies import T3C as T3C
 from varts.policies import TS14 as TS14
 from varts.policies import TS20 as TS20
+from varts.policies import TTEI as TTEI
 from varts.policies import UCB1 as UCB1
 from varts.policies import UCBV as UCBV
 from varts.policies import BayesUCB as BayesUCB
@@ -73,6 +74,8 @@ from varts.policies import LinUCB as LinUCB
 from varts.policies import MOSSAnytime as MOSSAnytime
 from varts.policies import Policy as Policy
 from varts.policies import SequentialHalving as SequentialHalving
+from varts.policies import SHAdaVar as SHAdaVar
+from varts.policies import SHVar as SHVar
 from varts.policies import StatePolicy as StatePolicy
 from varts.policies import UCB1Normal as UCB1Normal
 from varts.policies import UCB1Tuned as UCB1Tuned
@@ -93,6 +96,8 @@ from varts.problems import EmpiricalBandit as EmpiricalBandit
 from varts.problems import GaussianBandit as GaussianBandit
 from varts.problems import Instances as Instances
 from varts.problems import LinearBandit as LinearBandit
+from varts.problems import MixtureBandit as MixtureBandit
+from varts.problems import ParetoBandit as ParetoBandit
 from varts.problems import Problem as Problem
 from varts.problems import RecordedBandit as RecordedBandit
 from varts.problems import RevenueBandit as RevenueBandit
