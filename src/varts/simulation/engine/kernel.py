@@ -103,8 +103,8 @@ class Kernel:
     def formulas(self) -> tuple[Formula, ...]:
         """Everything of the policy, the problem and the rule that is compiled in."""
         parts = (self.formula, self.terms, self.clock, self.common, self.reaches, self.learn)
-        parts = (*parts, self.reward, self.stops, self.delay)
-        return tuple(each for each in parts if each is not None)
+        others = self.reward, self.stops, self.delay
+        return tuple(each for each in (*parts, *others) if each is not None)
 
     @property
     def digest(self) -> str:
