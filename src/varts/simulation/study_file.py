@@ -262,7 +262,7 @@ def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
             )
     arms = make_arms(body.get("arms"), body.get("arm_groups"), folder)
     problem = make_problem(body["problem"], arms)
-    numbers = {
+    numbers: dict[str, Any] = {
         name: integer(name, body[name], at_least=0 if name == "seed" else 1)
         for name in ("horizon", "runs", "seed", "batch")
         if name in body

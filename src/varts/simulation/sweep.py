@@ -508,7 +508,7 @@ def _join(work: Work, studies: Mapping[str, Study]) -> Study:
     work = replace(work, policies=policies)
     results = {label: studies[label].results[label] for label in policies}
     parts = merge_policies([studies[label].select(label).parts for label in policies])
-    origin = work.problem, work.policies
+    origin = work.problem, work.policies, work.delay
     return Study(work.rounds, results, provenance_of(work, results), parts, origin)
 
 
