@@ -249,7 +249,7 @@ CONDITIONS = (
 )
 
 
-@pytest.mark.parametrize("asked", CONDITIONS, ids=str)
+@pytest.mark.parametrize("asked", CONDITIONS, ids=[" ".join(asked) for asked in CONDITIONS])
 def test_every_choice_follows_from_the_known_rewards(asked):
     """UCB1, worked out again for every round of a run from what was known then."""
     one = varts.trace(PROBLEM, "UCB1", run=5, horizon=300, **asked)
@@ -284,7 +284,7 @@ def test_every_choice_follows_from_the_known_rewards(asked):
         assert by_floor == 0
 
 
-@pytest.mark.parametrize("asked", CONDITIONS, ids=str)
+@pytest.mark.parametrize("asked", CONDITIONS, ids=[" ".join(asked) for asked in CONDITIONS])
 def test_compiled_and_plain_loops_agree(asked):
     """A policy without chance makes the same choices in both, whatever else is going on."""
     for problem, one, other in (
