@@ -155,6 +155,7 @@ def _fit_arms(
         "prior": fit.prior,
         "estimate": fit.estimate,
         "errors": fit.errors,
+        "covariance": fit.unit.covariance(fit.best.covariance[fit.pick]),
         "diagnostics": found,
     }
 
