@@ -34,6 +34,8 @@ from varts.live import Experiment as Experiment
 from varts.opening import open as open
 from varts.planning.context import ContextPlan as ContextPlan
 from varts.planning.context import plan_context as plan_context
+from varts.planning.experiment import ExperimentPlan as ExperimentPlan
+from varts.planning.experiment import plan_experiment as plan_experiment
 from varts.planning.plan import plan as plan
 from varts.planning.result import Plan as Plan
 from varts.policies import CHK as CHK
