@@ -7,7 +7,6 @@ runs and checkpoints in one call, which takes a fifth of the time of so many cal
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +17,16 @@ from numpy.typing import NDArray
 from varts._intervals import Interval, share_interval
 from varts._progress import Progress
 from varts._validation import Floats
-from varts.anytime import Evidence
 from varts.beliefs import StudentT
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Problem
 from varts.stats import ArmStats
 
-Question = Callable[[Floats, Floats, Floats, Floats], tuple[Any, Any]]  # to n, mean, m2 and gap
-
-GAUSSIAN_KURTOSIS = 3.0  # the rewards of a plan; a live experiment finds about as much
 CHECKPOINT_RATIO = 1.2  # of the rounds at one checkpoint to those at the one before
-BLOCKS_AT_ONCE = 4  # of runs that a question is put to; fixed, as the order of sums depends on it
+BLOCKS_AT_ONCE = (
+    4  # of runs whose P(best) is computed in one call; fixed, as the order of sums depends on it
+)
 
 
 def space_checkpoints(K: int, horizon: int) -> NDArray[np.int64]:
@@ -93,46 +90,6 @@ class SimulatedRuns:
         self, rounds: NDArray[np.int64], bar: Progress | None = None, only: Any = None
     ) -> Identification:
         """Recommend an arm after each of these numbers of rounds; runs not in `only` are NaN."""
-        judge = VarTS(self.prior)
-        told = judge.parameters(ArmStats.empty(self.problem.K)).T
-
-        def recommend(n: Floats, mean: Floats, m2: Floats, gap: Floats) -> tuple[Floats, Floats]:
-            chances = StudentT(*judge.believe(n, mean, m2, *told)).p_best()
-            arm = chances.argmax(axis=-1)[..., None]
-            p_best, loss = (np.take_along_axis(x, arm, axis=-1)[..., 0] for x in (chances, gap))
-            return p_best, loss
-
-        return Identification(rounds, *self._ask(recommend, rounds, bar, only))
-
-    def are_certain(
-        self,
-        error: float,
-        rounds: NDArray[np.int64],
-        bar: Progress | None = None,
-        only: Any = None,
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which runs are certain of an arm after so many rounds, and which of a wrong one."""
-
-        def decide(n: Floats, mean: Floats, m2: Floats, gap: Floats) -> tuple[Floats, Floats]:
-            certain, loss = np.zeros((2, *n.shape[:-1]))
-            for at in np.ndindex(certain.shape):
-                stats = ArmStats._trusted(n[at], mean[at], m2[at])
-                arm = Evidence(stats, GAUSSIAN_KURTOSIS).certain_best(error)
-                if arm is not None:
-                    certain[at], loss[at] = 1.0, gap[at][arm]
-            return certain, loss
-
-        certain, loss = self._ask(decide, rounds, bar, only)
-        return np.asarray(certain == 1), np.asarray(loss > 0)
-
-    def _ask(
-        self, question: Question, rounds: NDArray[np.int64], bar: Progress | None, only: Any
-    ) -> tuple[Floats, Floats]:
-        """Two answers about each run after each of these numbers of rounds.
-
-        The question is about arrays with a row per run, a column per number of rounds and an entry
-        per arm: the statistics, and how far the arm's true mean is below the best one's.
-        """
         from varts.simulation.engine.work import Work
         from varts.simulation.results import RUNS_PER_BLOCK
 
@@ -140,16 +97,21 @@ class SimulatedRuns:
         settings = int(looks[-1]), self.count, self.seed, looks
         checkpoints = tuple(looks.tolist())
         work = Work(self.problem, {"": self.policy}, *settings, checkpoints=checkpoints)
-        first, second = np.full((2, self.count, len(rounds)), np.nan)
+        p_best, loss = np.full((2, self.count, len(rounds)), np.nan)
+        judge = VarTS(self.prior)
+        told = judge.parameters(ArmStats.empty(self.problem.K)).T
 
-        def ask(blocks: list[int]) -> None:
+        def recommend(blocks: list[int]) -> None:
             played = np.concatenate([work.noted("", block) for block in blocks], axis=1)
             runs = np.flatnonzero(np.isin(block_of, blocks))
             wanted = keep[runs]
             known = played[:, wanted][:, :, column]
             known[:3, :, rounds == 0] = 0.0  # before the first round nothing is known
             n, mean, m2, _, gap = known
-            first[runs[wanted]], second[runs[wanted]] = question(n, mean, m2, gap)
+            chances = StudentT(*judge.believe(n, mean, m2, *told)).p_best()
+            arm = chances.argmax(axis=-1)[..., None]
+            for answer, known in ((p_best, chances), (loss, gap)):
+                answer[runs[wanted]] = np.take_along_axis(known, arm, axis=-1)[..., 0]
 
         keep = np.ones(self.count, dtype=bool) if only is None else only
         block_of = np.arange(self.count) // RUNS_PER_BLOCK
@@ -158,10 +120,10 @@ class SimulatedRuns:
         parts = [needed[start : start + BLOCKS_AT_ONCE] for start in starts]
         with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
             try:
-                for done, _ in enumerate(pool.map(ask, parts), 1):
+                for done, _ in enumerate(pool.map(recommend, parts), 1):
                     if bar is not None:
                         bar.at(done / len(parts))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return first, second
+        return Identification(rounds, p_best, loss)

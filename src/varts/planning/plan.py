@@ -10,12 +10,11 @@ from varts._progress import Progress, show_progress
 from varts._validation import choice, integer, real, reals
 from varts.anytime import ERROR
 from varts.planning import forgetting, recorded, tables
-from varts.planning.certainty import compare_certainty
 from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
 from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
 from varts.planning.notes import fit_notes, write_notes
 from varts.planning.result import Plan
-from varts.planning.rounds_needed import ROUND_LIMIT
+from varts.planning.rounds_until import ROUND_LIMIT, compare_certainty
 from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import EmpiricalBandit, GaussianBandit

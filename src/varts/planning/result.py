@@ -18,7 +18,7 @@ from varts.planning import tables
 from varts.planning.comparators import MAIN, make_policies
 from varts.planning.forgetting import best_half_life
 from varts.planning.identification import SimulatedRuns
-from varts.planning.rounds_needed import (
+from varts.planning.rounds_until import (
     ROUND_LIMIT,
     RoundsNeeded,
     find_rounds_to_certain,
@@ -176,9 +176,9 @@ class Plan:
     ) -> RoundsNeeded:
         """Find the number of rounds until all arms but one are ruled out for certain.
 
-        That is the answer of `Evidence.certain_best`, which may be looked at after every reward.
-        A policy that gives poor arms little traffic may never get there, and a plan has no floor:
-        the rounds of an even split are the fewest to hope for.
+        The rule is that of `StopAtError`, asked after every reward. A policy that gives poor arms
+        little traffic may never get there, and a plan has no floor: expect something between this
+        policy and an even split from an experiment with one.
 
         Args:
             error: The chance of ever naming an arm that is not the best.
@@ -196,7 +196,7 @@ class Plan:
         limit = integer("limit", limit, at_least=1)
         runs = self._runs(policy, self.followed, threads)
         with show_progress(progress) as bar:
-            return find_rounds_to_certain(runs, policy, error, share, self.horizon, limit, bar)
+            return find_rounds_to_certain(runs, policy, error, share, limit, bar)
 
     def plot(self, axes: Any = None) -> list[Axes]:
         """Draw regret, how sure one may be, and the price of a wrong prior, side by side.

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from varts._intervals import Interval, quantile_interval, share_interval, t_factor
+from varts._intervals import (
+    Interval,
+    mean_interval,
+    quantile_interval,
+    share_interval,
+    t_factor,
+)
 from varts._progress import Progress
 from varts._validation import Floats
 from varts.planning.columns import count_decimals, format_number, format_round
-from varts.planning.comparators import EVEN
+from varts.planning.comparators import EVEN, MAIN
 from varts.planning.identification import SimulatedRuns, space_checkpoints
-from varts.planning.tables import round_or_none
+from varts.planning.tables import make_frame, round_or_none
+from varts.policies import T3C, EvenSplit, Policy, SequentialHalving, VarTS
+from varts.policies.best_arm import batch_count
+from varts.priors import NormalGamma
+from varts.problems import GaussianBandit, Problem
 from varts.simulation.simulate import simulate
+from varts.simulation.study import Study
+from varts.stopping import StopAtError
 
 ROUND_LIMIT = 100_000  # by default the search ends there
 TOTAL_ROUNDS = 20_000_000  # of all runs together: the longer they are, the fewer
 FEWEST_RUNS = 50
+GAUSSIAN_KURTOSIS = 3.0  # the rewards of a plan; a live experiment finds about as much
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,7 @@ class RoundsNeeded:
         low: The lower end of the 95 % interval of `rounds`.
         high: Its upper end; None if it is beyond the simulated rounds, or if there are too few runs
             to tell.
-        simulated: How many rounds were simulated.
+        simulated: How many rounds were simulated, in the longest run.
         reached: What was reached by then: the average regret per round, or the share of runs.
         reached_low: The lower end of the 95 % interval of `reached`.
         reached_high: Its upper end.
@@ -113,60 +126,97 @@ def find_rounds_to_sure(
     limit: int,
     bar: Progress,
 ) -> RoundsNeeded:
-    """Go from checkpoint to checkpoint until P(best) has reached the level in enough runs."""
+    """Go from checkpoint to checkpoint until P(best) has reached the level in enough runs.
 
-    def are_sure(rounds: NDArray[np.int64], unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        bar.stage(f"P(best) of {label} up to {rounds[-1]:,} rounds", 1.0)
-        return np.asarray(runs.identify(rounds, bar, unsure).p_best >= level)
-
-    times, simulated = _first_times(runs, are_sure, share, horizon, limit)
-    return _rounds_of_share("sure", label, level, share, times, simulated)
-
-
-def find_rounds_to_certain(
-    runs: SimulatedRuns,
-    label: str,
-    error: float,
-    share: float,
-    horizon: int,
-    limit: int,
-    bar: Progress,
-) -> RoundsNeeded:
-    """Go from checkpoint to checkpoint until enough runs have one arm left that may be best."""
-
-    def are_certain(rounds: NDArray[np.int64], unsure: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        bar.stage(f"certainty of {label} up to {rounds[-1]:,} rounds", 1.0)
-        return runs.are_certain(error, rounds, bar, unsure)[0]
-
-    times, simulated = _first_times(runs, are_certain, share, horizon, limit)
-    return _rounds_of_share("certain", label, error, share, times, simulated)
-
-
-def _first_times(
-    runs: SimulatedRuns,
-    are_there: Callable[[NDArray[np.int64], NDArray[np.bool_]], NDArray[np.bool_]],
-    share: float,
-    horizon: int,
-    limit: int,
-) -> tuple[Floats, int]:
-    """The checkpoint at which each run first is there, infinite if none, and the last checkpoint.
-
-    It is asked about runs that were not there before, until the quantile of this share is known. A
-    run is played from its beginning, to all checkpoints before twice the rounds of the last time:
-    all that is played is then little more than twice the longest.
+    Only runs that were not there before are asked, until the quantile of this share is known. A run
+    is played from its beginning, to all checkpoints before twice the rounds of the last time: all
+    that is played is then little more than twice the longest.
     """
     K = runs.problem.K
     times = np.full(runs.count, np.inf)
     early, late = space_checkpoints(K, min(horizon, limit)), space_checkpoints(K, limit)
     checkpoints = np.concatenate([early, late[late > early[-1]]])
     doublings = np.floor(np.log2(np.maximum(checkpoints / K, 1.0)))
+    simulated = 0
     for rounds in np.split(checkpoints, np.flatnonzero(np.diff(doublings)) + 1):
-        there = are_there(rounds, np.isinf(times))
+        bar.stage(f"P(best) of {label} up to {rounds[-1]:,} rounds", 1.0)
+        there = runs.identify(rounds, bar, np.isinf(times)).p_best >= level
         for column, simulated in enumerate(rounds.tolist()):
             times[np.isinf(times) & there[:, column]] = simulated
             if np.isfinite(quantile_interval(times, share).high) or not np.isinf(times).any():
-                return times, simulated
-    return times, simulated
+                return _rounds_of_share("sure", label, level, share, times, simulated)
+    return _rounds_of_share("sure", label, level, share, times, simulated)
+
+
+def find_rounds_to_certain(
+    runs: SimulatedRuns, label: str, error: float, share: float, limit: int, bar: Progress
+) -> RoundsNeeded:
+    """Play until one arm is left that may be best, or up to the limit."""
+    bar.prefix = f"certainty of {label}: "
+    numbers = limit, runs.count, runs.seed, runs.threads
+    study = _play_until_certain(runs.problem, {label: runs.policy}, error, *numbers, bar)
+    bar.prefix = ""
+    end = study.endings[label]
+    times = np.where(end.stopped, end.rounds, np.inf)
+    return _rounds_of_share("certain", label, error, share, times, int(end.rounds.max()))
+
+
+def _play_until_certain(
+    problem: Problem,
+    policies: dict[str, Policy],
+    error: float,
+    limit: int,
+    runs: int,
+    seed: int,
+    threads: int | None,
+    bar: Progress,
+) -> Study:
+    """End each run once the exact rule, asked after every reward, has one arm left."""
+    rule = StopAtError(error, GAUSSIAN_KURTOSIS)
+    study = simulate(problem, policies, limit, runs, seed, threads, bar, stop=rule)
+    if study.interrupted:
+        raise KeyboardInterrupt
+    return study
+
+
+def compare_certainty(
+    prior: NormalGamma,
+    error: float,
+    limit: int,
+    runs: int,
+    seed: int,
+    threads: int | None,
+    bar: Progress,
+) -> pl.DataFrame:
+    """A row per policy: rounds until the best arm is certain, errors, and regret until then.
+
+    Halving is never certain. Its budget is the median of T3C's rounds, and its error is measured.
+    """
+    problem, K = GaussianBandit(prior), int(prior.mu.size)
+    policies: dict[str, Policy] = {EVEN: EvenSplit(), MAIN: VarTS(prior), T3C.label: T3C(prior)}
+    study = _play_until_certain(problem, policies, error, limit, runs, seed, threads, bar)
+    names = ("policy", "stopped", "median", "q95")
+    found = study.stopping()
+    rows = [
+        [*head, *ends]
+        for head, ends in zip(
+            found.select(names).iter_rows(),
+            found.select(pl.col("^(wrong|regret).*$")).iter_rows(),
+            strict=True,
+        )
+    ]
+    median = found["median"][found["policy"].to_list().index(T3C.label)]
+    budget = max(limit if median is None else int(median), K * batch_count(K))
+    label, halving = SequentialHalving.label, SequentialHalving(budget)
+    played = simulate(
+        problem, {label: halving}, budget, runs, seed, threads, bar, checkpoints=[budget]
+    )
+    if played.interrupted:
+        raise KeyboardInterrupt
+    mistakes = float((played.simple_regret[label][:, -1] > 0).sum())
+    wrong, regret = share_interval(mistakes, runs), mean_interval(played.final[label])
+    rows.append([label, None, budget, budget, *wrong, *regret])
+    return make_frame("certainty", rows)
 
 
 def _rounds_of_share(

@@ -106,34 +106,55 @@ def test_rounds_to_sure_are_those_of_the_runs_themselves():
 # --------------------------------------------------------------------------------------- certainty
 
 
-def test_rounds_to_certain_are_those_of_the_runs_themselves():
-    """The median of 16 runs of an even split, each asked at every checkpoint by another loop."""
-    made = small(arms=2, horizon=2000, followed=16)
-    found = made.rounds_to_certain(0.1, 0.5, "Even-Split", limit=2000)
+def endings(n):
+    """The statistics of 16 runs of an even split between two arms after n rounds."""
     problem = GaussianBandit(PRIOR, K=2)
-    times = [float("inf")] * 16
-    for n in reversed(space_checkpoints(2, 2000)[1:].tolist()):
-        work = Work(problem, {"": varts.EvenSplit()}, n, 16, 0, np.array([n]))
-        ends = [end for block in range(work.blocks) for end in endings_of(work, "", block)]
-        for run, (_, stats) in enumerate(ends):
-            if varts.Evidence(stats, kurtosis=3).certain_best(0.1) is not None:
-                times[run] = n
-    assert found.rounds == sorted(times)[7] and np.isfinite(found.rounds)
-    assert found.reached == np.isfinite(times).mean()
+    work = Work(problem, {"": varts.EvenSplit()}, n, 16, 0, np.array([n]))
+    return [stats for block in range(work.blocks) for _, stats in endings_of(work, "", block)]
+
+
+def certain_runs(n):
+    found = [varts.Evidence(stats, kurtosis=3).certain_best(0.1) for stats in endings(n)]
+    return np.array([arm is not None for arm in found])
+
+
+def test_rounds_to_certain_are_exact():
+    """In the round found, by `Evidence` itself, and in none of those before it that are looked at:
+    a run can't be certain earlier than its time, and half of the runs are in time."""
+    made = small(arms=2, horizon=50, followed=16)
+    found = made.rounds_to_certain(0.1, 0.5, "Even-Split", limit=2000)
+    rule = varts.StopAtError(0.1, kurtosis=3)
+    study = varts.simulate(GaussianBandit(PRIOR, K=2), varts.EvenSplit(), 2000, 16, stop=rule)
+    end = study.endings["Even-Split"]
+    times = np.where(end.stopped, end.rounds, np.inf)
+    assert found.rounds == sorted(times)[7] and found.reached == end.stopped.mean()
+    run = int(np.flatnonzero(times == found.rounds)[0])
+    assert certain_runs(found.rounds)[run] and not certain_runs(found.rounds - 1)[run]
+    assert certain_runs(2000).sum() > 4
+    for n in space_checkpoints(2, 2000)[1:].tolist():
+        assert not (certain_runs(n) & (n < times)).any()
 
 
 @pytest.mark.when_changed("src/varts/planning")
 def test_certainty_is_rarely_wrong_and_comes_later_than_being_sure():
     """Errors of 5 % and 240 runs: more than 23 wrong ones have a probability of 1e-3 at most."""
-    runs = small(arms=3, horizon=4000)._runs("Even-Split", 240, None)
-    certain, wrong = (x[:, 0] for x in runs.are_certain(0.05, np.array([4000])))
-    assert certain.mean() > 0.3 and wrong.sum() <= 23 and not (wrong & ~certain).any()
-    made = small(arms=3, horizon=1000, followed=40)
+    made = small(arms=3, horizon=1000, runs=240, followed=240, aim="best", limit=4000)
+    even = row(made.certainty, policy="Even-Split")
+    assert even["stopped"] > 0.3 and even["wrong"] <= 23 / 240
     sure = made.rounds_to_sure(0.95, 0.3, "Even-Split")
-    found = made.rounds_to_certain(0.05, 0.3, "Even-Split")
+    found = made.rounds_to_certain(0.05, 0.3, "Even-Split", limit=4000)
     assert found.rounds > sure.rounds
     assert found.rounds <= made.rounds_to_certain(0.01, 0.3, "Even-Split").rounds
     assert "Even-Split, to name the best arm with an error of 5% in 30% of cases: " in str(found)
+
+
+def test_a_plan_for_the_best_arm_and_its_search_give_the_same_median():
+    made = small(arms=2, horizon=50, followed=40, aim="best", error=0.1, limit=3000)
+    for policy in ("Even-Split", "VarTS"):
+        found = made.rounds_to_certain(0.1, 0.5, policy, limit=3000)
+        one = row(made.certainty, policy=policy)
+        assert (found.rounds, found.reached) == (one["median"], one["stopped"])
+    assert found.simulated <= 3000
 
 
 def test_without_a_floor_certainty_may_never_come():
