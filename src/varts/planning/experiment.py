@@ -12,15 +12,17 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from varts._files import write_csv, write_text
 from varts._intervals import quantile_interval, share_interval
 from varts._progress import Progress, show_progress
-from varts._validation import Floats, choice, integer, real
+from varts._validation import Floats, choice, integer, make_folder, real
 from varts.live.core.state import Config
 from varts.live.options import Options
 from varts.planning.arms_to_come import RateArms, arms_from_prior, arms_without_prior
@@ -33,7 +35,7 @@ from varts.priors.own_arms import ALPHA_CENTER, KAPPA_CENTER
 from varts.problems import Problem
 from varts.simulation.results import RUNS_PER_BLOCK
 
-RUNS = 400
+RUNS = 240
 FEWEST_RUNS = 80  # of a very long experiment
 TOTAL_ROUNDS = 4e8  # of all runs together, for the planned days
 LIMIT = 4  # times the planned days: experiments that go on for longer are not followed
@@ -103,9 +105,14 @@ class ExperimentPlan:
         return {name: value for name, value in found.items() if value is not None}
 
     @property
+    def policy(self) -> str:
+        """The label of the policy that is planned."""
+        return next(iter(self.outcomes))
+
+    @property
     def main(self) -> Outcomes:
         """How the experiments went under the policy that is planned."""
-        return next(iter(self.outcomes.values()))
+        return self.outcomes[self.policy]
 
     @property
     def table(self) -> pl.DataFrame:
@@ -161,6 +168,22 @@ class ExperimentPlan:
     def to_json(self) -> str:
         """`to_dict` as one JSON object; a day beyond the limit is null."""
         return json.dumps(self.to_dict(), allow_nan=False)
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write plan.json, and one CSV per table.
+
+        Args:
+            folder: Where to; it is made if it doesn't exist.
+
+        Returns:
+            The paths of the files.
+        """
+        out = make_folder("folder", folder)
+        paths = [out / "plan.json", out / "policies.csv", out / "weeks.csv"]
+        write_text(paths[0], self.to_json() + "\n")
+        write_csv(paths[1], self.table)
+        write_csv(paths[2], self.by_week)
+        return paths
 
     def text(self, width: int = 80) -> str:
         """The answer, what it rests on, and tables.
@@ -307,7 +330,11 @@ def plan_experiment(
         problem, timetable, config, shape, visitors, runs, seed, threads or os.cpu_count() or 1
     )
     with show_progress(progress) as bar:
-        outcomes = {label: world.play(label, each, last, bar) for label, each in players.items()}
+        # The comparison with an even split ends with the planned days.
+        ends = dict.fromkeys(players, timetable.days) | {next(iter(players)): last}
+        outcomes = {
+            label: world.play(label, each, ends[label], bar) for label, each in players.items()
+        }
     best = outcomes[next(iter(outcomes))].best
     sign = 1 if goal == "max" else -1
     return ExperimentPlan(

@@ -26,17 +26,23 @@ def experiment_text(plan: ExperimentPlan, width: int = 80) -> str:
         width: Characters of a line.
     """
     width = max(60, width)
-    parts = [textwrap.fill(" ".join(answer_sentences(plan)), width)]
-    listed = [
-        textwrap.fill(one, width, initial_indent="- ", subsequent_indent="  ")
-        for one in rests_on(plan)
-    ]
+    parts = [fill(" ".join(answer_sentences(plan)), width)]
+    listed = [fill(one, width, "- ", "  ") for one in rests_on(plan)]
     parts.append("\n".join(["What this rests on", *listed]))
     parts += [align_columns(title, rows, width) for title, rows in tables(plan, width)]
-    notes = [
-        textwrap.fill(f"note: {note}", width, subsequent_indent="      ") for note in plan.notes
-    ]
+    notes = [fill(note, width, "note: ", "      ") for note in plan.notes]
     return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
+
+
+def fill(text: str, width: int, first: str = "", later: str = "") -> str:
+    """Lines of text that don't part a number from its percent sign.
+
+    >>> fill("about 4 % of it", 8).split(chr(10))
+    ['about', '4 % of', 'it']
+    """
+    kept = text.replace(" %", "\x00%")
+    filled = textwrap.fill(kept, width, initial_indent=first, subsequent_indent=later)
+    return filled.replace("\x00", " ")
 
 
 # ------------------------------------------------------------------------------------- the answer
@@ -190,46 +196,41 @@ def rests_on(plan: ExperimentPlan) -> list[str]:
 def tables(plan: ExperimentPlan, width: int) -> list[tuple[str, list[list[str]]]]:
     """Titles and rows: the policies, and the weeks of the experiment."""
     wide = width >= WIDE
-    return [policy_rows(plan, wide), week_rows(plan, wide)]
+    return [policy_rows(plan, wide), week_rows(plan)]
 
 
 def policy_rows(plan: ExperimentPlan, wide: bool) -> tuple[str, list[list[str]]]:
     """When the policies stop and what they give up."""
-    rules = bool(plan.rules)
-    heads = ["policy"]
-    heads += ["stops on day", *(["interval"] if wide else []), "1 in 20 after"] if rules else []
-    heads += ["in time", *(["interval"] if wide else [])] if rules else []
-    heads += ["gives up", *(["interval"] if wide else []), "1 in 20 above"]
-    heads += ["right arm", *(["interval"] if wide else [])]
-    rows = [heads]
+    rows = []
     for row in plan.table.iter_rows(named=True):
-        cells = [row["policy"]]
-        if rules:
-            cells.append(day_text(plan, row["days"]))
+        cells = {"policy": row["policy"]}
+        if plan.rules:
+            last = plan.limit if row["policy"] == plan.policy else plan.timetable.days
+            late = {name: day_text(row[name], last) for name in ("days", "days_95")}
+            cells["stops on day"] = late["days"]
+            cells["1 in 20 later"] = late["days_95"]
+            cells["in time"] = percent(row["in_time"])
             if wide:
-                ends = (day_text(plan, row[f"days_{end}"]) for end in ("low", "high"))
-                cells.append("[{}, {}]".format(*ends))
-            cells.append(day_text(plan, row["days_95"]))
-            cells.append(percent(row["in_time"]))
-            if wide:
-                cells.append(interval(row, "in_time"))
-        cells.append(amount(plan, row["given_up"]))
+                cells["interval"] = interval(row, "in_time")
+        cells["gives up"] = amount(plan, row["given_up"])
         if wide:
             ends = (amount(plan, row[f"given_up_{end}"]) for end in ("low", "high"))
-            cells.append("[{}, {}]".format(*ends))
-        cells.append(amount(plan, row["given_up_95"]))
-        cells.append("-" if row["right"] is None else percent(row["right"]))
+            cells["interval "] = "[{}, {}]".format(*ends)
+        cells["1 in 20 more"] = amount(plan, row["given_up_95"])
+        cells["right arm"] = "-" if row["right"] is None else percent(row["right"])
         if wide:
-            cells.append("-" if row["right"] is None else interval(row, "right"))
+            cells["interval  "] = "-" if row["right"] is None else interval(row, "right")
         rows.append(cells)
     rule = " or ".join(f"{name} {value:g}" for name, value in plan.rules.items())
-    how = f"stop rule: {rule}" if rules else "no stop rule"
-    return f"Policies ({how}; {plan.runs:,} experiments)", rows
+    how = f"stop rule: {rule}" if plan.rules else "no stop rule"
+    heads = [head.strip() for head in rows[0]]
+    title = f"Policies ({how}; {plan.runs:,} experiments)"
+    return title, [heads, *(list(cells.values()) for cells in rows)]
 
 
-def day_text(plan: ExperimentPlan, day: float | None) -> str:
-    """A day, or that it is beyond the limit."""
-    return f">{plan.limit}" if day is None else f"{day:,.0f}"
+def day_text(day: float | None, last: int) -> str:
+    """A day, or that it is after the last one that was simulated."""
+    return f">{last:,}" if day is None else f"{day:,.0f}"
 
 
 def interval(row: Any, name: str) -> str:
@@ -237,16 +238,13 @@ def interval(row: Any, name: str) -> str:
     return f"[{row[f'{name}_low']:.0%}, {row[f'{name}_high']:.0%}]"
 
 
-def week_rows(plan: ExperimentPlan, wide: bool) -> tuple[str, list[list[str]]]:
+def week_rows(plan: ExperimentPlan) -> tuple[str, list[list[str]]]:
     """The weeks of the experiment."""
-    heads = ["after day", "decisions", "rewards that count"]
-    heads += ["have stopped"] if plan.rules else []
-    heads += ["given up so far", "1 in 20 above"]
-    rows = [heads]
+    heads = ["after day", "decisions", "rewards", *(["stopped"] if plan.rules else [])]
+    rows = [[*heads, "given up so far", "1 in 20 more"]]
     for row in plan.by_week.iter_rows(named=True):
         cells = [f"{row['day']}", f"{row['decisions']:,}", f"{row['counted']:,}"]
         cells += [percent(row["stopped"])] if plan.rules else []
-        cells += [f"{row['given_up']:,.4g}", f"{row['given_up_95']:,.4g}"]
-        rows.append(cells)
+        rows.append([*cells, f"{row['given_up']:,.4g}", f"{row['given_up_95']:,.4g}"])
     what = "if nobody stops, " if plan.rules else ""
     return f"Week by week ({what}in units of the reward)", rows
