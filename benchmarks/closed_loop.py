@@ -17,11 +17,13 @@ import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import polars as pl
 
 import varts
 from benchmarks.report import put, table
 from tests.worlds.live_player import play
 from tests.worlds.shops import Gaussian, Ones, Users, World
+from varts.simulation.engine.work import draw_arms
 
 PAGE = "planning.md"
 STEPS = 8  # batches of decisions per day
@@ -169,6 +171,66 @@ def row(case, ranges, inside, middle):
     ]  # fmt: skip
 
 
+# ------------------------------------------------------------------- what a prior leaves open
+
+PAST, PAST_ARMS, PAST_REWARDS = 5, 4, 1500  # experiments, arms of each, rewards of each arm
+TRUTHS = {
+    "arms differ little": varts.NormalGamma(20.0, 80.0, 6.0, 300.0),
+    "arms differ a lot": varts.NormalGamma(5.0, 15.0, 3.0, 8.0),
+}
+
+
+def past_experiments(truth, rng):
+    """A history of a few experiments whose arms come from this prior."""
+    size = PAST * PAST_ARMS
+    lam = rng.gamma(truth.alpha, 1 / truth.beta, size)
+    mean = truth.mu + rng.standard_normal(size) / np.sqrt(truth.kappa * lam)
+    return pl.DataFrame(
+        {
+            "experiment": np.arange(size) // PAST_ARMS,
+            "arm": np.arange(size) % PAST_ARMS,
+            "n": PAST_REWARDS,
+            "mean": mean + rng.standard_normal(size) / np.sqrt(PAST_REWARDS * lam),
+            "m2": rng.chisquare(PAST_REWARDS - 1, size) / lam,
+        }
+    )
+
+
+def regrets(truth, policy, horizon, runs, seed):
+    """What a policy gives up under the true prior, as a share of what the best arm earns."""
+    problem = varts.GaussianBandit(truth, PAST_ARMS)
+    study = varts.simulate(problem, {"it": policy}, horizon, runs, seed, threads=1, progress=False)
+    best = draw_arms(problem, seed, 0, runs)[0].max(axis=1)
+    return study.final["it"] / (horizon * best)
+
+
+def prior_coverage(name, repetitions):
+    """How often the intervals contain the truth if the prior is fitted to five experiments."""
+    truth, hits = TRUTHS[name], []
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([repetition, 11])
+        fitted = varts.fit_prior(past_experiments(truth, rng), held_out=False, progress=False)
+        given = {"arms": PAST_ARMS, "traffic": "200/day", "days": 10, "runs": 240,
+                 "threads": 1, "progress": False, "seed": repetition}  # fmt: skip
+        true = regrets(truth, varts.VarTS(fitted.prior), 2000, 1000, 10_000 + repetition)
+        one = []
+        for prior in (fitted, fitted.prior):  # with the history behind it, and as if it were exact
+            plan = varts.plan_experiment(prior, **given)
+            row = plan.table.row(0, named=True)
+            if prior is fitted:
+                low, high = row["given_up_low"], row["given_up_high"]
+            else:  # the interval of the simulation's error alone
+                share = plan.main.given_up / plan.main.best
+                half = 1.96 * share.std() / np.sqrt(share.size)
+                low, high = row["given_up"] - half, row["given_up"] + half
+            least, most = (plan.quantile(q, "given_up") for q in (0.05, 0.95))
+            one += [low <= true.mean() <= high, np.mean((least <= true) & (true <= most))]
+        hits.append(one)
+    return [name, *(f"{share:.0%}" for share in np.mean(hits, axis=0))]
+
+
+PRIOR_HEADS = ["world", "average: 95 % interval covers", "single: 90 % range covers",
+               "average, prior taken as exact", "single, prior taken as exact"]  # fmt: skip
 HEADS = ["case", "days: plan", "live", "inside", "given up: plan", "live", "inside"]
 
 
@@ -178,7 +240,13 @@ def main():
     parser.add_argument("--plan-runs", type=int, default=400, help="simulated ones per plan")
     parser.add_argument("--development", action="store_true", help="not the held-out cases")
     parser.add_argument("--case", type=int, help="only this one")
+    parser.add_argument("--priors", type=int, default=0, help="repetitions with a fitted prior")
     arguments = parser.parse_args()
+    if arguments.priors:
+        rows = [prior_coverage(name, arguments.priors) for name in TRUTHS]
+        print(table(PRIOR_HEADS, rows))
+        put("uncertain priors", table(PRIOR_HEADS, rows), PAGE)
+        return
     cases = DEVELOPMENT if arguments.development else [*HELD_OUT, CONTROL]
     if arguments.case is not None:
         cases = cases[arguments.case : arguments.case + 1]

@@ -208,7 +208,7 @@ def plan(
 
     Example: varts plan prior.json --arms 10 --horizon 2000 --out plan
 
-    Example: varts plan prior.json --arms 3 --traffic 500/day --days 28 --window 7d --stop-p-best .95
+    Example: varts plan prior.json --arms 3 --traffic 500/day --days 28 --stop-p-best 0.95
 
     Example: varts plan --arms 3 --traffic 500/day --days 28 --rate 0.04 --stop-p-best 0.95
 

@@ -68,29 +68,33 @@ class Visitors:
         visits: The average number of visits per visitor in the planned days.
         correlation: The intra-class correlation of a visitor's rewards on the same arm.
         population: How many visitors there are.
+        sticky: Whether a visitor keeps the arm of the first visit.
     """
 
     visits: float
     correlation: float
     population: int
+    sticky: bool = False
 
-    def shared(self, n: float, m2: float) -> Shared:
+    def shared(self, n: float, m2: float, total: float) -> Shared:
         """The sums over visitors of an arm with n rewards, in expectation, relative to its mean.
 
-        Each visit is by one of the visitors, all equally likely. So the sum of squared numbers of
-        visits is n + n(n - 1)/population on average, and the design effect
-        1 + correlation * (n - 1)/population.
+        Each visit is by one of the visitors, all equally likely. So a visitor of the arm has made
+        (n - 1)/population other visits to it on average, or, if all visits of a visitor are to the
+        same arm, (total - 1)/population. The design effect is 1 + correlation * that number.
 
         Args:
             n: The number of rewards of the arm.
             m2: The sum of squared deviations from their mean.
+            total: The number of rewards of all arms.
 
-        >>> Visitors(2.5, 0.2, 1000).shared(500.0, 100.0).units
-        393
+        >>> Visitors(2.5, 0.2, 1000).shared(500.0, 100.0, 1000.0).units
+        394
         """
-        M = self.population
-        squares = n + n * (n - 1) / M
-        units = round(M * -np.expm1(n * np.log1p(-1 / M))) if M > 1 else 1
+        M, visits = self.population, total if self.sticky else n
+        squares = n + n * (visits - 1) / M
+        seen = -M * np.expm1(visits * np.log1p(-1 / M)) if M > 1 else 1.0
+        units = max(1, round(seen * n / visits))
         effect = 1 + self.correlation * (squares / max(n, 1.0) - 1)
         return Shared(units, (1 - squares / max(n * n, TINY)) * m2 * effect, 0.0, squares)
 
@@ -171,13 +175,13 @@ def _state(
     """The state of a live experiment that has seen these rewards."""
     n, mean, m2 = known
     m3, m4 = shape.powers(n, mean, m2)
-    rows = {}
+    rows, total = {}, float(n.sum())
     for arm, (count, m, squares, third, fourth) in enumerate(
         zip(n.tolist(), mean.tolist(), m2.tolist(), m3.tolist(), m4.tolist(), strict=True)
     ):
         if not count:
             continue
-        shared = NOT_SHARED if visitors is None else visitors.shared(count, squares)
+        shared = NOT_SHARED if visitors is None else visitors.shared(count, squares, total)
         rows[arm] = Sums(int(count), count, 0.0, squares, third, fourth, m, 0, None, shared)
     if config.options.block_length is None:
         return State.simulated(config, rows, None)

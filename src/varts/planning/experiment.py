@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from varts._files import write_csv, write_text
-from varts._intervals import quantile_interval, share_interval
+from varts._intervals import quantile_interval, share_interval, t_factor
 from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice, integer, make_folder, real
 from varts.live.core.state import Config
@@ -29,7 +29,8 @@ from varts.planning.arms_to_come import RateArms, arms_from_prior, arms_without_
 from varts.planning.daily_looks import ZERO_ONE, Shape, Visitors, find_stop, leader_of
 from varts.planning.notes import fit_notes, fit_of
 from varts.planning.timetable import Timetable, read_timetable
-from varts.policies import EBVarTS, EvenSplit, Policy, VarTS
+from varts.policies import EBVarTS, EvenSplit, Policy, VarTS, make
+from varts.policies.registry import options_of
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.priors.own_arms import ALPHA_CENTER, KAPPA_CENTER
 from varts.problems import Problem
@@ -305,9 +306,13 @@ def plan_experiment(
         )
     if unit != 1.0 and stop_loss is not None:
         stop_loss = stop_loss / unit
+    asked = make(policy)
+    if asked.contextual:
+        raise ValueError(f"policy must not use features in a plan in days, got {asked.label}")
+    uses_prior = inner is not None and "prior" in options_of(type(asked))
     options = Options.made(
         policy=policy,
-        prior=None if inner is None else inner.to_dict(),
+        prior=inner.to_dict() if uses_prior and inner is not None else None,
         floor=floor,
         holdout=holdout,
         window=timetable.window * 86_400 or None,
@@ -317,8 +322,6 @@ def plan_experiment(
     )
     config = Config(names, options, len(names))
     config.check()
-    if config.policy.contextual:
-        raise ValueError(f"policy must not use features in a plan in days, got {policy}")
     visitors = read_visitors(returning, correlation, timetable)
     played, substituted = playable(config, problem)
     notes += substituted
@@ -598,16 +601,17 @@ def mean_of_blocks(values: Floats) -> tuple[float, float, float]:
 
     >>> mean, low, high = mean_of_blocks(np.repeat([1.0, 2.0, 3.0, 2.0], 8))
     >>> mean, round(low, 2), round(high, 2)
-    (2.0, 0.81, 4.95)
+    (2.0, 0.47, 8.54)
     """
     blocks = values.reshape(-1, RUNS_PER_BLOCK)
     means, B = blocks.mean(axis=1), len(blocks)
     mean, spread = float(means.mean()), float(means.var(ddof=1))
     within = float(blocks.var(axis=1, ddof=1).mean()) / RUNS_PER_BLOCK
     sd = float(np.sqrt(max(spread - within, 0.0) + spread / B))
+    half = t_factor(B) * sd
     if not mean > 0:
-        return mean, mean - 1.96 * sd, mean + 1.96 * sd
-    factor = float(np.exp(1.96 * sd / mean))  # what is given up is skewed and never negative
+        return mean, mean - half, mean + half
+    factor = float(np.exp(half / mean))  # what is given up is skewed and never negative
     return mean, mean / factor, mean * factor
 
 

@@ -88,11 +88,11 @@ def day_range(plan: ExperimentPlan, row: Any) -> str:
 def in_time_sentence(plan: ExperimentPlan, row: Any) -> str:
     """Whether the planned days are enough."""
     days, share = days_text(plan.timetable.days), row["in_time"]
-    if share == 1:
-        return f"Your {days} are enough in all {plan.runs:,} simulated experiments."
-    if share == 0:
-        return f"Your {days} are enough in none of the {plan.runs:,} simulated experiments."
-    return f"Your {days} are enough in {percent(share)} of experiments."
+    are = "is" if plan.timetable.days == 1 else "are"
+    if share in (0, 1):
+        often = f"{'all' if share else 'none of the'} {plan.runs:,} simulated experiments"
+        return f"Your {days} {are} enough in {often}."
+    return f"Your {days} {are} enough in {percent(share)} of experiments."
 
 
 def choice_sentences(plan: ExperimentPlan, row: Any) -> list[str]:
@@ -100,9 +100,11 @@ def choice_sentences(plan: ExperimentPlan, row: Any) -> list[str]:
     if row["right"] is None:
         return []
     found = plan.main
-    chosen = "The arm with the highest P(best)" if not plan.rules else "The arm that you stop with"
+    chosen = "The arm that you stop with is the best one in"
+    if not plan.rules:
+        chosen = "In the end, the arm with the highest P(best) is the best one in"
     wrong = found.right == 0
-    said = f"{chosen} is the best one in {percent(row['right'])} of these experiments"
+    said = f"{chosen} {percent(row['right'])} of cases"
     if not wrong.any():
         return [f"{said}."]
     loss = float(found.loss[wrong].mean()) * plan.unit
@@ -158,14 +160,10 @@ def percent(share: float) -> str:
 def rests_on(plan: ExperimentPlan) -> list[str]:
     """What is taken as certain, what is known roughly, and what the simulation adds."""
     table, row = plan.timetable, plan.table.row(0, named=True)
-    found = [
-        f"Taken as certain: {table.per_day:,.6g} decisions per day"
-        + (
-            f", and rewards that count {days_text(table.window)} after their decision."
-            if table.window
-            else ", and rewards that are known at once."
-        )
-    ]
+    when = "that are known at once"
+    if table.window:
+        when = f"that count {days_text(table.window)} after their decision"
+    found = [f"Taken as certain: {table.per_day:,.6g} decisions per day, and rewards {when}."]
     if table.window:
         before = (
             "the prior alone decides"
@@ -209,7 +207,7 @@ def policy_rows(plan: ExperimentPlan, wide: bool) -> tuple[str, list[list[str]]]
             late = {name: day_text(row[name], last) for name in ("days", "days_95")}
             cells["stops on day"] = late["days"]
             cells["1 in 20 later"] = late["days_95"]
-            cells["in time"] = percent(row["in_time"])
+            cells[f"by day {plan.timetable.days}"] = percent(row["in_time"])
             if wide:
                 cells["interval"] = interval(row, "in_time")
         cells["gives up"] = amount(plan, row["given_up"])
@@ -217,7 +215,7 @@ def policy_rows(plan: ExperimentPlan, wide: bool) -> tuple[str, list[list[str]]]
             ends = (amount(plan, row[f"given_up_{end}"]) for end in ("low", "high"))
             cells["interval "] = "[{}, {}]".format(*ends)
         cells["1 in 20 more"] = amount(plan, row["given_up_95"])
-        cells["right arm"] = "-" if row["right"] is None else percent(row["right"])
+        cells["right"] = "-" if row["right"] is None else percent(row["right"])
         if wide:
             cells["interval  "] = "-" if row["right"] is None else interval(row, "right")
         rows.append(cells)
