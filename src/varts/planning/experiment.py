@@ -149,6 +149,8 @@ class ExperimentPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        from varts.planning.experiment_text import rests_on, tables
+
         return {
             "type": "ExperimentPlan",
             "timetable": asdict(self.timetable),
@@ -162,6 +164,8 @@ class ExperimentPlan:
             "arms_from": self.arms_from,
             "notes": list(self.notes),
             "answer": list(self.answer),
+            "rests_on": rests_on(self),
+            "tables": [[title, rows] for title, rows in tables(self, wide=True)],
             "table": self.table.to_dict(as_series=False),
             "by_week": self.by_week.to_dict(as_series=False),
         }

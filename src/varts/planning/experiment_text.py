@@ -29,7 +29,8 @@ def experiment_text(plan: ExperimentPlan, width: int = 80) -> str:
     parts = [fill(" ".join(answer_sentences(plan)), width)]
     listed = [fill(one, width, "- ", "  ") for one in rests_on(plan)]
     parts.append("\n".join(["What this rests on", *listed]))
-    parts += [align_columns(title, rows, width) for title, rows in tables(plan, width)]
+    shown = tables(plan, wide=width >= WIDE)
+    parts += [align_columns(title, rows, width) for title, rows in shown]
     notes = [fill(note, width, "note: ", "      ") for note in plan.notes]
     return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
 
@@ -191,9 +192,13 @@ def rests_on(plan: ExperimentPlan) -> list[str]:
 # ------------------------------------------------------------------------------------------ tables
 
 
-def tables(plan: ExperimentPlan, width: int) -> list[tuple[str, list[list[str]]]]:
-    """Titles and rows: the policies, and the weeks of the experiment."""
-    wide = width >= WIDE
+def tables(plan: ExperimentPlan, wide: bool) -> list[tuple[str, list[list[str]]]]:
+    """Titles and rows: the policies, and the weeks of the experiment.
+
+    Args:
+        plan: The plan.
+        wide: Whether to show intervals as well.
+    """
     return [policy_rows(plan, wide), week_rows(plan)]
 
 
