@@ -17,6 +17,9 @@ from varts.checks import Finding as Finding
 from varts.checks.log import check as check
 from varts.context import ContextReport as ContextReport
 from varts.context import context_report as context_report
+from varts.delays import Delay as Delay
+from varts.delays import FixedDelay as FixedDelay
+from varts.delays import GeometricDelay as GeometricDelay
 from varts.evaluation import Evaluation as Evaluation
 from varts.evaluation import always as always
 from varts.evaluation import greedy as greedy

@@ -99,6 +99,7 @@ def simulate(
     Writes summary.csv, curves.csv, regret.png, regret.svg and study.npz (`varts.Study.load`). Where
     the file has a list for one value, such as K = [5, 20], a study is played for each: then there
     is one table, and the folder studies, from which the same command goes on if it is interrupted.
+    The keys delay, batch and floor make rewards late and give every arm a smallest probability.
 
     Example: varts simulate --example > study.toml && varts simulate study.toml --runs 200
 
@@ -169,7 +170,8 @@ def _show_study(
         _print_rows(summary)
     else:
         show(_table(summary, [], against or result.labels[0]))
-        say("", f"{result.runs} runs of {result.horizon} rounds; written to {folder}")
+        late = f", {result.conditions}" if result.conditions else ""
+        say("", f"{result.runs} runs of {result.horizon} rounds{late}; written to {folder}")
         if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
             say(describe_left_out(problem.left_out, problem.rows, problem.word))
     if result.interrupted:

@@ -64,6 +64,10 @@ class Policy:
     initial_pulls: ClassVar[int] = 0
     #: Whether the choice depends on the features of a unit: see `LinearPolicy`.
     contextual: ClassVar[bool] = False
+    #: Whether the policy goes by how often it has pulled each arm, as an even split does. In a
+    #: simulation where rewards are late, or a floor chooses some arms, `n` and `t` then count the
+    #: pulls that the policy made itself. Other policies get the known rewards and the round.
+    counts_pulls: ClassVar[bool] = False
     #: Where lower is better, a policy is shown `reflection - reward`.
     reflection: ClassVar[float] = 0.0
     #: How the simulation engine picks an arm; None for a policy in plain Python.

@@ -239,6 +239,7 @@ class SequentialHalving(IndexPolicy):
     horizon: int = 2000
 
     label: ClassVar[str] = "Sequential-Halving"
+    counts_pulls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         integer("horizon", self.horizon, at_least=1)

@@ -257,6 +257,7 @@ class EvenSplit(IndexPolicy):
 
     label: ClassVar[str] = "Even-Split"
     grows: ClassVar[bool] = True
+    counts_pulls: ClassVar[bool] = True
 
     @staticmethod
     def index(n: Any, mean: Any, m2: Any, t: Any) -> Any:
@@ -403,7 +404,7 @@ class EUCBV(Policy):
         run: Phases = self.__dict__["_run"]
         run.stats = stats = run.stats.observe(arm, reward)
         plays, K = int(stats.n.sum()), stats.K
-        if plays <= K:  # the initial pulls
+        if plays <= K or stats.n.min() == 0:  # the initial pulls; rewards may be late
             return
         width = self.widths(stats, run.epsilon)
         lower = np.max(stats.mean - width, where=run.active, initial=-np.inf)

@@ -20,6 +20,7 @@ from typing import Any
 from varts._digest import package_digest
 from varts._progress import Progress
 from varts._validation import abbreviate
+from varts.delays import Delay
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.work import Work
@@ -90,15 +91,16 @@ class Cluster:
             ) from None
 
     def prepare(self, bar: Progress) -> None:
-        """Check the workers' versions, and send them the problem and the policies."""
+        """Check the workers' versions, and send them the problem, the policies and the delay."""
         import cloudpickle
 
         for worker, theirs in self._client.run(_versions, on_error="return").items():
             if not isinstance(theirs, OSError):  # that worker is gone; dask replaces it
                 _compare(worker, theirs, _versions())
         # A task, not scattered data: if all workers die, the scheduler can run it again.
-        pickled = cloudpickle.dumps((self._work.problem, self._work.policies))
-        rest = replace(self._work, problem=Problem(), policies={})
+        own = self._work.problem, self._work.policies, self._work.delay
+        pickled = cloudpickle.dumps(own)
+        rest = replace(self._work, problem=Problem(), policies={}, delay=None)
         self._pickled_work = self._client.submit(
             PickledWork, pickled, rest, _versions(), pure=False
         )
@@ -155,7 +157,7 @@ def _connection_lost() -> ClusterError:
 class PickledWork:
     """The work as workers receive it. The classes of users stay pickled until `play` needs them."""
 
-    pickled: bytes  # the problem and the policies
+    pickled: bytes  # the problem, the policies and the delay
     rest: Work
     versions: dict[str, str]
 
@@ -167,8 +169,8 @@ def play(pickled_work: PickledWork, first: int, count: int) -> BlockResults | No
     """Play `count` blocks, beginning with `first`, and return them merged. Runs on a worker."""
     with _preparing:  # one thread compiles, and the others wait for it
         _compare("a worker", _versions(), pickled_work.versions)  # it may have joined later
-        problem, policies = _unpickle(pickled_work.pickled)
-        work = replace(pickled_work.rest, problem=problem, policies=policies)
+        problem, policies, delay = _unpickle(pickled_work.pickled)
+        work = replace(pickled_work.rest, problem=problem, policies=policies, delay=delay)
         work.compile()
     began = time.perf_counter()
     done = work.play_blocks(first, count)
@@ -176,8 +178,8 @@ def play(pickled_work: PickledWork, first: int, count: int) -> BlockResults | No
 
 
 @lru_cache(maxsize=4)
-def _unpickle(pickled: bytes) -> tuple[Problem, dict[str, Policy]]:
-    """Return the problem and the policies.
+def _unpickle(pickled: bytes) -> tuple[Problem, dict[str, Policy], Delay | None]:
+    """Return the problem, the policies and the delay.
 
     They are cached per process: a class from your script would be compiled again for every task.
     """

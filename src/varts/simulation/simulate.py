@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varts._progress import Progress, show_progress
-from varts._validation import abbreviate, choice, integer
+from varts._validation import abbreviate, choice, integer, real
+from varts.delays import Delay, DelayLike, FixedDelay, delay_from
 from varts.policies import Policy, make
 from varts.problems import Problem
 from varts.problems.contextual import check_context
@@ -46,6 +47,9 @@ def simulate(
     instance_seed: int | None = None,
     stop: StopRule | None = None,
     looks: Iterable[int] | None = None,
+    delay: DelayLike = None,
+    batch: int = 1,
+    floor: float = 0.0,
 ) -> Study:
     """Play every policy `runs` times for `horizon` rounds; every run draws a new instance.
 
@@ -75,6 +79,14 @@ def simulate(
             `Study.stopping` and `endings`. Regret is that until the end.
         looks: The rounds at which the rule looks; by default every round, or twenty for every
             factor of ten where the rule needs an integral (`StopAtPBest`, `StopAtLoss`).
+        delay: How many rounds late rewards are: a whole number, a `Delay` such as
+            `GeometricDelay(500)`, or a function of a uniform number and the reward. With a delay of
+            d, the reward of round t is known when the policy chooses in round t + 1 + d. Regret is
+            counted in the round of the pull. Rewards due after the horizon never arrive.
+        batch: How many rounds a policy plays with what it knows: rewards are handed over only at
+            the end of rounds that are multiples of this number.
+        floor: The smallest probability of every arm: the policy chooses with probability
+            1 - K floor, and otherwise any arm is pulled, all equally likely.
 
     Raises:
         TypeError: If problem, policies or executor are of the wrong type.
@@ -98,6 +110,9 @@ def simulate(
         instance_seed=instance_seed,
         stop=stop,
         looks=looks,
+        delay=delay,
+        batch=batch,
+        floor=floor,
     )
     return study_of(work, threads, executor, progress)
 
@@ -121,7 +136,7 @@ def study_of(
     work.check_problem()
     with show_progress(progress) as bar:
         results, parts = play(work, _executor(work, threads, client), bar, before)
-    origin = work.problem, work.policies
+    origin = work.problem, work.policies, work.delay
     return Study(work.rounds, results, provenance_of(work, results), parts, origin)
 
 
@@ -152,6 +167,9 @@ def make_work(
     instance_seed: Any = None,
     stop: Any = None,
     looks: Any = None,
+    delay: Any = None,
+    batch: Any = 1,
+    floor: Any = 0.0,
 ) -> Work:
     """Check the arguments of `simulate` and return the work to play."""
     named = match_policies(problem, policies)
@@ -169,6 +187,9 @@ def make_work(
     more = {
         "instance_seed": instance_seed,
         "recommend": choice("recommend", recommend, RECOMMENDATIONS),
+        "delay": late_by(delay, batch),
+        "batch": integer("batch", batch, at_least=1),
+        "floor": real("floor", floor, at_least=0, at_most=1 / problem.K),
     }
     numbers = problem, named, horizon, runs, seed, rounds
     return Work(*numbers, checkpoints=looked_at, stop=stop, looks=looks, **more)
@@ -238,6 +259,14 @@ def looks_of(stop: Any, asked: Any, horizon: int) -> tuple[int, ...]:
     if not looks:
         raise ValueError("looks must name at least one round, got none")
     return tuple(looks)
+
+
+def late_by(asked: Any, batch: Any) -> Delay | None:
+    """Return how late rewards are; None if they are known at once."""
+    delay = delay_from(asked)
+    if delay is None and integer("batch", batch, at_least=1) > 1:
+        delay = FixedDelay(0)
+    return delay
 
 
 def name_policies(policies: Any) -> dict[str, Policy]:

@@ -25,6 +25,7 @@ from varts._caching import computed_once
 from varts._digest import package_digest
 from varts._files import replacing
 from varts._validation import abbreviate
+from varts.delays import Delay, FixedDelay, FunctionDelay
 from varts.policies import Policy
 from varts.problems import Problem
 from varts.simulation.engine.formula import Formula
@@ -148,8 +149,10 @@ def provenance_of(work: Work, results: Mapping[str, PolicyResult]) -> dict[str, 
     """
     with np.printoptions(threshold=16):  # printing a thousand arms takes longer than playing
         policies = {label: repr(policy) for label, policy in work.policies.items()}
+    conditions = conditions_of(work)
     return {
         **settings_of(work),
+        **({"conditions": conditions} if conditions else {}),
         "runs": next(iter(results.values())).curve.n,
         "asked": work.runs,
         "problem": work.problem.describe(),
@@ -169,7 +172,24 @@ def settings_of(work: Work) -> dict[str, Any]:
         settings |= {"checkpoints": list(work.checkpoints), "recommend": work.recommend}
     if work.stop is not None:
         settings |= {"stop": describe(work.stop), "looks": list(work.looks)}
+    if work.delay is not None:
+        settings |= {"delay": describe(work.delay), "batch": work.batch}
+    if work.floor > 0:
+        settings["floor"] = work.floor
     return settings
+
+
+def conditions_of(work: Work) -> str:
+    """Return in words how late rewards are and which floor there is; "" without either."""
+    delay, words = work.delay, []
+    if isinstance(delay, FixedDelay):
+        words += [f"delay {delay.late}"] if delay.late else []
+    elif delay is not None:
+        own = delay.function if isinstance(delay, FunctionDelay) else delay
+        words.append(f"delay {getattr(own, '__name__', None) or abbreviate(own)}")
+    words += [f"batches of {work.batch}"] if work.batch > 1 else []
+    words += [f"floor {work.floor:g}"] if work.floor > 0 else []
+    return ", ".join(words)
 
 
 def recipe_of(work: Work) -> dict[str, Any]:
@@ -178,15 +198,17 @@ def recipe_of(work: Work) -> dict[str, Any]:
     return {"problem": describe(work.problem), "policies": policies}
 
 
-def origin_of(provenance: Mapping[str, Any]) -> tuple[Problem, dict[str, Policy]]:
-    """Rebuild the problem and the policies of a study."""
+def origin_of(
+    provenance: Mapping[str, Any],
+) -> tuple[Problem, dict[str, Policy], Delay | None]:
+    """Rebuild the problem, the policies and the delay of a study."""
     recipe = provenance.get("recipe")
     if recipe is None:
         raise ValueError(
             "this study has no recipe and can't be played again: an older version saved it"
         )
     policies = {label: rebuild(each) for label, each in recipe["policies"].items()}
-    return rebuild(recipe["problem"]), policies
+    return rebuild(recipe["problem"]), policies, rebuild(provenance.get("delay"))
 
 
 def is_current(provenance: Mapping[str, Any]) -> bool:
@@ -210,7 +232,8 @@ def common_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Raise an error unless two studies have the same problem and settings."""
     numbers = "seed", "instance_seed", "horizon", "runs"
-    for name in (*numbers, "checkpoints", "recommend", "stop", "looks", "problem"):
+    late = "delay", "batch", "floor"
+    for name in (*numbers, "checkpoints", "recommend", "stop", "looks", *late, "problem"):
         if one.get(name) != other.get(name):
             given = abbreviate(one.get(name)), abbreviate(other.get(name))
             raise ValueError(f"two studies must have the same {name}, got {' and '.join(given)}")

@@ -15,6 +15,7 @@ from varts._caching import computed_once
 from varts._intervals import CONFIDENCE
 from varts._progress import Progress
 from varts._validation import Floats, abbreviate, integer, unknown
+from varts.delays import Delay
 from varts.policies import Policy
 from varts.problems import Instances, Problem
 from varts.simulation import storage, tables
@@ -48,14 +49,14 @@ class Study:
         provenance: Seed, settings and versions; the number of `runs` and how many were `asked` for;
             the recipe of the problem and the policies.
         parts: The results of whole blocks, which `extend` continues from.
-        origin: The problem and the policies; rebuilt from the recipe if they are left out.
+        origin: The problem, the policies and the delay; rebuilt from their recipes if left out.
     """
 
     rounds: NDArray[np.int64]
     results: Mapping[str, PolicyResult]
     provenance: Mapping[str, Any]
     parts: tuple[BlockResults, ...] = ()
-    origin: tuple[Problem, Mapping[str, Policy]] | None = None
+    origin: tuple[Problem, Mapping[str, Policy], Delay | None] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rounds", read_only(self.rounds))
@@ -81,6 +82,11 @@ class Study:
     def interrupted(self) -> bool:
         """Whether there are fewer runs than you asked for."""
         return self.runs < int(self.provenance.get("asked", self.runs))
+
+    @property
+    def conditions(self) -> str:
+        """How late rewards are, and the floor, in words such as "delay 500"; "" for neither."""
+        return str(self.provenance.get("conditions", ""))
 
     @property
     def final(self) -> dict[str, Floats]:
@@ -282,7 +288,8 @@ class Study:
         origins = [study.origin for study in studies if study.origin is not None]
         origin = None
         if len(origins) == len(studies):
-            origin = origins[-1][0], pick(policies for _, policies in origins)
+            problem, _, delay = origins[-1]
+            origin = problem, pick(policies for _, policies, _ in origins), delay
         results = pick(study.results for study in studies)
         return Study(self.rounds, results, provenance, parts, origin)
 
@@ -322,12 +329,13 @@ class Study:
         from varts.simulation.simulate import make_work  # here: it imports `Study`
 
         given = self.provenance
-        names = "checkpoints", "recommend", "instance_seed"
+        names = "checkpoints", "recommend", "instance_seed", "batch", "floor"
         asked = {name: given[name] for name in names if name in given}
         if "stop" in given:
             asked |= {"stop": storage.rebuild(given["stop"]), "looks": given["looks"] or None}
-        problem, policies = self.origin or storage.origin_of(given)
-        return make_work(problem, policies, self.horizon, self.runs, given["seed"], **asked)
+        problem, policies, delay = self.origin or storage.origin_of(given)
+        numbers = self.horizon, self.runs, given["seed"]
+        return make_work(problem, policies, *numbers, delay=delay, **asked)
 
     # ------------------------------------------------------------------------ figures and files
 
@@ -385,10 +393,14 @@ class Study:
 
     def __repr__(self) -> str:
         finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
-        return f"Study({self.runs} runs of {self.horizon} rounds; regret: {finals})"
+        return f"Study({self._size(self.runs, self.horizon)}; regret: {finals})"
+
+    def _size(self, runs: Any, horizon: Any) -> str:
+        size = f"{runs} runs of {horizon} rounds"
+        return f"{size}, {self.conditions}" if self.conditions else size
 
     def _repr_html_(self) -> str:
-        caption = f"{self.runs:,} runs of {self.horizon:,} rounds"
+        caption = self._size(f"{self.runs:,}", f"{self.horizon:,}")
         shown = ("policy", "regret", "regret_low", "regret_high", "median", "q95", "best_share")
         return tables.to_html(caption, self.summary().select(shown))
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from varts._validation import abbreviate, choice, integer, unknown
+from varts._validation import abbreviate, choice, integer, real, unknown
+from varts.delays import Delay, GeometricDelay, delay_from
 from varts.policies import T3C, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.policies.linear import LinearPolicy
 from varts.priors import Normal, Prior, prior_from, read_groups
@@ -42,6 +43,10 @@ EXAMPLE = """\
 horizon = 2000        # rounds per run
 runs = 1000           # every run draws a new instance of the problem
 seed = 0
+# delay = 500         # rewards are known 500 rounds late; [0, 500]: two settings
+# delay = { kind = "geometric", mean = 500.0 }      # or so late on average
+# batch = 100         # rewards are handed over every 100 rounds
+# floor = 0.02        # the smallest probability of every arm
 # arms = ["red", "blue"]        # names, for priors by name
 # arm_groups = "groups.csv"     # the group of each arm (or a table), for priors by group
 
@@ -72,14 +77,15 @@ TS14 = {}
 """
 
 SHIPPED = ("family", "instances")  # study files that come with the package
-TOP = ("horizon", "runs", "seed", "arms", "arm_groups", "problem", "policies")
 # For these keys, a list is a list of values to try. For others it is one value: an entry per arm.
-SWEPT_NUMBERS = ("horizon", "runs", "seed")
+SWEPT_NUMBERS = ("horizon", "runs", "seed", "delay", "batch", "floor")
+TOP = (*SWEPT_NUMBERS, "arms", "arm_groups", "problem", "policies")
 SWEPT_PROBLEM = (
     *("kind", "K", "s", "arm_spread", "spread", "shape", "only"),
     *("d", "effect", "noise", "delta"),
 )
 SWEPT_TABLES = ("prior", "drift", "path", "contexts")  # only lists of tables or of files
+DELAYS = {"geometric": GeometricDelay}
 PER_ARM = ("prior", "sigma")  # options of policies that are not swept
 
 
@@ -93,6 +99,9 @@ class StudyFile:
         horizon: Rounds per run.
         runs: Runs, each with a new instance.
         seed: Same seed, same numbers.
+        delay: How late rewards are; None if they are known at once.
+        batch: How many rounds a policy plays with what it knows.
+        floor: The smallest probability of every arm.
     """
 
     problem: Problem
@@ -100,6 +109,9 @@ class StudyFile:
     horizon: int = 2000
     runs: int = 1000
     seed: int = 0
+    delay: Delay | None = None
+    batch: int = 1
+    floor: float = 0.0
 
 
 def read(path: str | Path) -> StudyFile:
@@ -247,13 +259,27 @@ def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
     problem = make_problem(body["problem"], arms)
     numbers = {
         name: integer(name, body[name], at_least=0 if name == "seed" else 1)
-        for name in ("horizon", "runs", "seed")
+        for name in ("horizon", "runs", "seed", "batch")
         if name in body
     }
+    late: dict[str, Any] = {"delay": _delay(body.get("delay"))}
+    if "floor" in body:
+        late["floor"] = real("floor", body["floor"], at_least=0)
     policies = {
         label: _policy(label, options, problem, arms) for label, options in body["policies"].items()
     }
-    return StudyFile(problem, policies, **numbers)
+    return StudyFile(problem, policies, **numbers, **late)
+
+
+def _delay(value: Any) -> Delay | None:
+    """Return the delay from the key `delay`: a number of rounds, or a table with a kind."""
+    if not isinstance(value, dict):
+        return delay_from(value)
+    kind = choice("delay kind", value.get("kind"), DELAYS)
+    check_keys(f"key of delay {kind!r}", value, ("kind", "mean"))
+    if "mean" not in value:
+        raise ValueError(f"delay of kind {kind!r} needs mean")
+    return DELAYS[kind](value["mean"])
 
 
 def _policy(label: str, options: Any, problem: Problem, arms: Arms) -> Policy:

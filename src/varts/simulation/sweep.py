@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from varts.simulation.engine.work import Work
 
-NUMBERS = ("horizon", "runs", "seed", "instance_seed")  # axes that `make` doesn't get
+# Axes that `make` doesn't get: they are arguments of `simulate`.
+NUMBERS = ("horizon", "runs", "seed", "instance_seed", "delay", "batch", "floor")
 PLAIN = (bool, int, float, str, type(None))
 TAKEN = ("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share", "difference")
 
@@ -41,7 +42,7 @@ class Setting:
         values: The value of every axis, as tables show it.
         problem: The problem.
         policies: The policies, as `simulate` takes them.
-        numbers: The other arguments: horizon, runs, seed, instance_seed.
+        numbers: The other arguments: horizon, runs, seed, instance_seed, delay, batch, floor.
     """
 
     values: Values
@@ -170,9 +171,10 @@ def sweep(
 
     Args:
         grid: For every axis a list of values, or a mapping from labels for tables to values. A
-            single value needs no list. The axes `horizon`, `runs`, `seed` and `instance_seed` are
-            arguments of `simulate`. The others are passed to `make` by name. Without `make` they
-            are `problem`, and `policies` as `simulate` takes them.
+            single value needs no list. The axes `horizon`, `runs`, `seed`, `instance_seed`,
+            `delay`, `batch` and `floor` are arguments of `simulate`. The others are passed to
+            `make` by name. Without `make` they are `problem`, and `policies` as `simulate` takes
+            them.
         make: A function of the values that returns the problem and the policies of a setting.
         horizon: Rounds of a run, unless it is an axis.
         runs: Runs of a study, unless it is an axis.
@@ -183,7 +185,8 @@ def sweep(
         threads: As in `simulate`, like the next two.
         progress: Whether to show a bar.
         executor: A dask.distributed Client.
-        **asked: `checkpoints`, `recommend` and `instance_seed`, as in `simulate`.
+        **asked: `checkpoints`, `recommend`, `instance_seed`, `delay`, `batch` and `floor`, as in
+            `simulate`.
 
     >>> from varts import BetaBandit
     >>> def make(K, s):
@@ -262,7 +265,7 @@ def play_settings(
         threads: As in `simulate`, like the next two.
         progress: Whether to show a bar.
         executor: A dask.distributed Client.
-        **asked: `checkpoints`, `recommend` and `instance_seed`.
+        **asked: `checkpoints`, `recommend`, `instance_seed`, `delay`, `batch` and `floor`.
     """
     works = []
     for setting in settings:

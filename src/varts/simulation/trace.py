@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from varts._validation import Floats, integer, real
+from varts.delays import DelayLike
 from varts.policies import IndexPolicy, Policy
 from varts.problems import Problem
 from varts.simulation.simulate import make_work
@@ -29,11 +30,13 @@ class Trace:
     Args:
         label: The policy.
         run: The number of the run, counted from 0.
-        rounds: A row per round: the arm, what it paid, and the regret so far.
+        rounds: A row per round: the arm, what it paid, and the regret so far. If rewards are late,
+            also the round at whose end the reward is known (`known`), null if that is never.
         arms: A row per round and arm, after that round: the statistics `n`, `mean` and `m2` (where
             rewards fade, `n` and `m2` are weights), what the policy believes of the arm's mean
             (`belief_mean`, `belief_low` and `belief_high`, an interval of 90 %) or the `index` that
-            it has for the next round, and the `gap` of its true mean to the best one.
+            it has for the next round, and the `gap` of its true mean to the best one. There is no
+            `index` if the policy goes by its pulls (`Policy.counts_pulls`) and rewards are late.
     """
 
     label: str
@@ -75,6 +78,9 @@ def trace(
     *,
     instance_seed: int | None = None,
     level: float = LEVEL,
+    delay: DelayLike = None,
+    batch: int = 1,
+    floor: float = 0.0,
 ) -> Trace:
     """Play one run of a study again and record everything.
 
@@ -86,6 +92,9 @@ def trace(
         seed: The seed of the study.
         instance_seed: Its seed for the instances, if it had one.
         level: The level of the beliefs' intervals.
+        delay: How late the study's rewards were, if they were.
+        batch: The size of its batches, if it had any.
+        floor: Its floor, if it had one.
 
     >>> from varts import GaussianBandit, simulate
     >>> one = trace(GaussianBandit(K=3), "UCB1", run=37, horizon=50)
@@ -98,7 +107,8 @@ def trace(
     run = integer("run", run, at_least=0, at_most=10**15 - 1)
     level = real("level", level, above=0, below=1)
     horizon = integer("horizon", horizon, at_least=1)
-    asked = {"checkpoints": (), "instance_seed": instance_seed}
+    asked: dict[str, Any] = {"checkpoints": (), "instance_seed": instance_seed}
+    asked |= {"delay": delay, "batch": batch, "floor": floor}
     work = make_work(problem, policy, 1, run + 1, seed, **asked)
     if len(work.policies) > 1:
         raise ValueError(f"policy must be one policy, got {len(work.policies)}")
@@ -108,6 +118,8 @@ def trace(
     work = make_work(
         problem, policy, horizon, run + 1, seed, **{**asked, "checkpoints": range(1, horizon + 1)}
     )
+    from varts.simulation.engine.kernel import goes_by_pulls  # here: `import varts` loads little
+
     work.check_problem()
     ((label, made),) = work.policies.items()
     work.compile()
@@ -115,27 +127,42 @@ def trace(
     t = np.arange(1, horizon + 1)
     regret = curve[np.searchsorted(work.rounds, t)]
     arm, reward, *_ = notes.acts.T
-    rounds = pl.DataFrame(
-        {"round": t, "arm": arm.astype(np.int64), "reward": reward, "regret": regret}
-    )
+    arm = arm.astype(np.int64)
+    rounds = pl.DataFrame({"round": t, "arm": arm, "reward": reward, "regret": regret})
+    known = work.known_after(run, arm.tolist(), reward.tolist())
+    if work.delay is not None:
+        rounds = rounds.with_columns(pl.Series("known", known, dtype=pl.Int64))
     n, mean, m2, _, gap = notes.arms
     K = problem.K
     columns: dict[str, Any] = {"round": np.repeat(t, K), "arm": np.tile(np.arange(K), horizon)}
     columns |= {"n": n.ravel(), "mean": mean.ravel(), "m2": m2.ravel()}
-    columns |= _opinions(made, n, mean, m2, arm.astype(np.int64), reward, level)
+    if not goes_by_pulls(made, work.delay, work.floor > 0):
+        columns |= _opinions(made, n, mean, m2, _arrivals(known, arm, reward), level)
     columns["gap"] = gap.ravel()
     return Trace(label, run, rounds, pl.DataFrame(columns))
 
 
+Arrivals = list[list[tuple[int, float]]]  # the arms and rewards that are new after each round
+
+
+def _arrivals(known: list[int | None], arm: Any, reward: Any) -> Arrivals:
+    """Return the arms and rewards that become known at the end of each round."""
+    found: Arrivals = [[] for _ in known]
+    for t, i, x in zip(known, arm.tolist(), reward.tolist(), strict=True):
+        if t is not None:
+            found[t - 1].append((i, x))
+    return found
+
+
 def _opinions(
-    policy: Policy, n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, level: float
+    policy: Policy, n: Floats, mean: Floats, m2: Floats, arrivals: Arrivals, level: float
 ) -> dict[str, Floats]:
-    """Return the policy's beliefs or indices after every round, once all initial pulls are done."""
+    """Return the policy's beliefs or indices after every round, once it has its first rewards."""
     plain, fade = policy.split_fading()
     K = n.shape[-1]
-    owed = plain.pulls_needed(K)
-    seen = np.cumsum(np.eye(K)[arm], axis=0)
-    ready = np.all((seen >= owed) & (n >= plain.least_weight(K)), axis=1)
+    needed = plain.pulls_needed(K)
+    new = np.array([np.bincount([i for i, _ in each], minlength=K) for each in arrivals])
+    ready = np.all((new.cumsum(axis=0) >= needed) & (n >= plain.least_weight(K)), axis=1)
     believes = type(plain).belief is not Policy.belief
     if plain.contextual:  # its opinion of an arm depends on the visitor
         return {}
@@ -143,7 +170,7 @@ def _opinions(
         return {}
     names = ("belief_mean", "belief_low", "belief_high") if believes else ("index",)
     found = np.full((len(names), *n.shape), np.nan)
-    for t, stats in enumerate(_statistics(n, mean, m2, arm, reward, fade)):
+    for t, stats in enumerate(_statistics(n, mean, m2, arrivals, fade)):
         if not ready[t]:
             continue
         if believes:
@@ -151,19 +178,25 @@ def _opinions(
             found[:, t] = belief.mean, *belief.interval(level)
         else:
             assert isinstance(plain, IndexPolicy)
-            found[0, t] = plain.indices(stats, max(int(stats.n.sum()), int(owed.sum())) + 1)
+            following = t + 2  # the next round; rewards that fade count as fewer
+            if fade < 1:
+                following = max(int(stats.n.sum()), int(needed.sum())) + 1
+            found[0, t] = plain.indices(stats, following)
     return {name: values.ravel() for name, values in zip(names, found, strict=True)}
 
 
 def _statistics(
-    n: Floats, mean: Floats, m2: Floats, arm: Any, reward: Floats, fade: float
+    n: Floats, mean: Floats, m2: Floats, arrivals: Arrivals, fade: float
 ) -> Iterator[ArmStats]:
     """Yield the statistics after every round, with the third and fourth moments."""
     K = n.shape[-1]
     before, (m3, m4) = np.zeros((3, K)), np.zeros((2, K))
-    for t, i in enumerate(arm):
-        m3, m4 = m3 * fade, m4 * fade
-        known = before[0, i] * fade, before[1, i], before[2, i] * fade, m3[i], m4[i]
-        *_, m3[i], m4[i] = merged_moments(*known, 1.0, reward[t], 0.0, 0.0, 0.0)
+    for t, new in enumerate(arrivals):
+        for i, x in new:
+            before *= np.array([[fade], [1.0], [fade]])
+            m3, m4 = m3 * fade, m4 * fade
+            *before[:, i], m3[i], m4[i] = merged_moments(
+                *before[:, i], m3[i], m4[i], 1.0, x, 0.0, 0.0, 0.0
+            )
         before = np.stack([n[t], mean[t], m2[t]])
         yield ArmStats._trusted(n[t].copy(), mean[t].copy(), m2[t].copy(), m3.copy(), m4.copy())

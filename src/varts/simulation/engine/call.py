@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from varts.simulation.engine.scratch import Scratch
 
 Table = NDArray[np.int64]
-NO_FLOATS, NO_INTS = np.zeros(1), np.zeros(1, dtype=np.int64)
 NEVER = 0  # rounds begin with 1
 
 
@@ -43,6 +42,13 @@ class Call(NamedTuple):
     # Fading: the factor for older rewards, and the weight below which an arm is pulled again.
     fade: Any
     least: Any
+    # Late rewards: the numbers of the delay, the size of a batch, and how many rewards may be late
+    # and in how many buckets. A floor: the smallest probability of every arm.
+    delay_numbers: Any
+    batch: Any
+    most_late: Any
+    buckets: Any
+    floor: Any
     # A stopping rule: its numbers, the rounds at which it looks (none: all), and what it stores.
     rule_numbers: Any
     rule_rounds: Any
@@ -66,13 +72,14 @@ class Call(NamedTuple):
 WORDS = {"seed"}
 NUMBERS = {
     "first_run", "runs", "rounds_now", "horizon", "kind", "phases", "motion", "check_rows",
-    "columns", "K", "d",
+    "columns", "batch", "most_late", "buckets", "K", "d",
 }  # fmt: skip
 INT_ARRAYS = {
     "initial_pulls", "starts", "rule_rounds", "rule_state", "check_rounds", "check_written",
-    "rounds", "stop", "counter", "pulls", "pulls_left", "waiting", "active", "place",
+    "rounds", "stop", "counter", "pulls", "own_pulls", "pulls_left",
+    "rewards_left", "waiting", "active", "place", "late", "due",
 }  # fmt: skip
-WORD_ARRAYS = {"tapes", "state"}
+WORD_ARRAYS = {"tapes", "delay_tapes", "state"}
 
 
 def address_of(array: NDArray[Any]) -> int:

@@ -89,6 +89,8 @@ def _formulas(kernel: Kernel) -> Iterator[tuple[Formula, tuple[Any, ...], int | 
     if kernel.reward is not None:
         data = (np.ones(kernel.data_size),) if kernel.data_size else ()
         yield kernel.reward, (*_numbers(4), *data), 1
+    if kernel.delay is not None:
+        yield kernel.delay, (0.3, 0.5, *_numbers(kernel.delay_fields)), 1
     if kernel.stops is not None:
         yield kernel.stops, (30, *arrays, *_numbers(kernel.rule_fields)), 1
     if kernel.terms is not None:

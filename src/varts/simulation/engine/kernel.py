@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from varts._validation import Floats, reals
+from varts.delays import Delay, FunctionDelay
 from varts.policies import T3C, BeliefPolicy, IndexPolicy, Policy, VarTS
 from varts.policies.base import (
     as_numbers,
@@ -93,12 +94,17 @@ class Kernel:
     rule: str = ""  # which stopping rule looks at every round: "evidence" or "user"
     stops: Formula | None = None
     rule_fields: int = 0
+    delay: Formula | None = None  # how late a reward is; None if all are known at once
+    delay_fields: int = 0
+    floored: bool = False
+    counts_pulls: bool = False  # whether the policy goes by its pulls and not by known rewards
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
         """Everything of the policy, the problem and the rule that is compiled in."""
         parts = (self.formula, self.terms, self.clock, self.common, self.reaches, self.learn)
-        return tuple(each for each in (*parts, self.reward, self.stops) if each is not None)
+        parts = (*parts, self.reward, self.stops, self.delay)
+        return tuple(each for each in parts if each is not None)
 
     @property
     def digest(self) -> str:
@@ -112,7 +118,12 @@ class Kernel:
 
 
 def kernel_of(
-    policy: Policy, problem: Problem, naive: bool = False, rule: StopRule | None = None
+    policy: Policy,
+    problem: Problem,
+    naive: bool = False,
+    rule: StopRule | None = None,
+    delay: Delay | None = None,
+    floored: bool = False,
 ) -> Kernel | None:
     """Return the kernel of a policy on a problem; None for a policy in plain Python.
 
@@ -121,17 +132,35 @@ def kernel_of(
         problem: What it plays.
         naive: Whether to draw every arm in every round.
         rule: A stopping rule that looks at every round.
+        delay: How late rewards are; None if they are known at once.
+        floored: Whether every arm has a smallest probability.
     """
+    by_pulls = goes_by_pulls(policy, delay, floored)
     policy, fade = policy.split_fading()
     family = family_of(policy)
     if family is None or (fade < 1 and isinstance(policy, (LinearPolicy, StatePolicy))):
         return None  # neither regressions nor a user's own state can fade in compiled code
     made: dict[str, Any] = {"family": family, "naive": naive, "fading": fade < 1}
     made |= _of_policy(policy, family, problem.K, fade < 1)
-    made |= _of_problem(problem) | _of_rule(rule)
+    if by_pulls and (family != "index" or made.get("terms") or made.get("common")):
+        return None
+    made |= _of_problem(problem) | _of_rule(rule) | _of_delay(delay)
+    made |= {"floored": floored, "counts_pulls": by_pulls}
     made["context"] = problem.contextual
     made["moving"] = isinstance(problem, Drifting)
     return Kernel(**made)
+
+
+def goes_by_pulls(policy: Policy, delay: Delay | None, floored: bool) -> bool:
+    """Return whether a policy's own pulls take the place of n: see `Policy.counts_pulls`.
+
+    Args:
+        policy: The policy.
+        delay: How late rewards are; None if they are known at once.
+        floored: Whether every arm has a smallest probability.
+    """
+    policy, fade = policy.split_fading()
+    return policy.counts_pulls and fade == 1 and (delay is not None or floored)
 
 
 def family_of(policy: Policy) -> str | None:
@@ -183,6 +212,13 @@ def _of_rule(rule: StopRule | None) -> dict[str, Any]:
     what = f"stops of {type(rule).__name__}"
     fields = len(rule.numbers(2))
     return {"rule": "user", "stops": Formula.of(rule.stops, what), "rule_fields": fields}
+
+
+def _of_delay(delay: Delay | None) -> dict[str, Any]:
+    if delay is None:
+        return {}
+    what = "delay" if isinstance(delay, FunctionDelay) else f"rounds of {type(delay).__name__}"
+    return {"delay": Formula.of(delay.formula, what), "delay_fields": len(delay.numbers())}
 
 
 def _clock_sizes(policy: IndexPolicy, K: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ PACKAGE = Path(__file__).parents[2]
 PREBUILT = Path(__file__).parent / "prebuilt"
 COMPILED_FROM = (
     "anytime.py",
+    "delays.py",
     "draws.py",
     "kurtosis.py",
     "linear_stats.py",

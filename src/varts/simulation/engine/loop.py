@@ -1,8 +1,8 @@
 """The loop of a simulation. There is one, for every policy and every problem.
 
 `make_play` returns it for one policy. Compile-time flags leave out what a study doesn't need, so an
-ordinary one pays nothing for moving means, features, fading or stopping rules. Around a policy in
-plain Python the same function runs uncompiled.
+ordinary one pays nothing for moving means, features, fading, stopping rules, late rewards or a
+floor. Around a policy in plain Python the same function runs uncompiled.
 
 An arm's next reward is drawn when the one before is paid. Which arm comes next depends on the
 current reward, and the processor can draw the next one while it waits for that.
@@ -17,22 +17,26 @@ from typing import Any
 import numpy as np
 
 from varts.problems.drift import CYCLE, STILL
+from varts.simulation.engine import initial_pulls, late_rewards
+from varts.simulation.engine.late_rewards import ARM, BATCH, LATE_COLUMNS, NEXT, NONE
 from varts.simulation.engine.scratch import (
     COLUMN,
     FIRST_Z,
     GATE,
     HITS,
+    LACKING,
     LEFT,
     REGRET,
     ROUND,
     RULE_NUMBERS,
+    SKIPPED,
     WAITING,
 )
 
 # What a run's streams of random numbers are for. Part of every result: append, never renumber.
-CHOICES, REWARDS, MEMORY, REWARDS_BY_ROUND, WALKS = (np.int64(k) for k in range(5))
+CHOICES, REWARDS, MEMORY, REWARDS_BY_ROUND, WALKS, DELAYS, FLOORS = (np.int64(k) for k in range(7))
 # How a call of the loop ended. A kernel returns 0 if compiled code raised an exception.
-RAISED, DONE, STOPPED, BAD_REWARD, BAD_POLICY = range(5)
+RAISED, DONE, STOPPED, BAD_REWARD, BAD_POLICY, BAD_DELAY, TOO_MANY_LATE = range(7)
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,14 @@ class Flags:
     moving: bool = False  # the means of the arms move from round to round
     fading: bool = False  # each reward makes older ones count less
     stopping: bool = False  # a rule may end a run
+    late: bool = False  # rewards are late, or handed over in batches
+    floored: bool = False  # every arm has a smallest probability
+    counts_pulls: bool = False  # `own_pulls` takes the place of n: see `Policy.counts_pulls`
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the policy needs its initial number of known rewards."""
+        return self.late and not self.counts_pulls
 
 
 @dataclass(frozen=True)
@@ -71,15 +83,19 @@ class Hooks:
     ends: Callable[..., Any]
     #: (s, parameters) -> the arm to recommend at a checkpoint, or -1: that with the highest mean.
     recommend: Callable[..., Any]
+    #: (u, reward, numbers) -> how many rounds late the reward is.
+    delay: Callable[..., Any]
     #: See `checkpoints.py`, `initial_pulls.py` and `rng.py`.
     note: Callable[..., Any]
-    begin_initial_pulls: Callable[..., Any]
     initial_pull: Callable[..., Any]
-    pull_again: Callable[..., Any]
+    extra_pull: Callable[..., Any]
     stream: Callable[..., Any]
+    uniform_at: Callable[..., Any]
     move: Callable[..., Any]
     #: (condition) -> the condition, with a hint to the compiler.
     unlikely: Callable[..., Any]
+    #: (function) -> the function as the loop calls it: compiled, or as it is.
+    ready: Callable[..., Any]
 
 
 def make_move(normal: Any, cycle_shift: Any, walk_moved: Any) -> Callable[..., Any]:
@@ -104,19 +120,99 @@ def make_move(normal: Any, cycle_shift: Any, walk_moved: Any) -> Callable[..., A
     return move
 
 
+def make_learn(hooks: Hooks, flags: Flags) -> Callable[..., Any]:
+    """Return the function by which a policy learns from one reward."""
+    transform, observe, refresh = hooks.transform, hooks.observe, hooks.refresh
+    fade_policy, ready = hooks.fade, hooks.ready
+    pull_again = ready(initial_pulls.pull_again)
+    expect_again = ready(initial_pulls.expect_again)
+    CONTEXT, FADING, AWAITS = flags.context, flags.fading, flags.awaits
+
+    def learn(arm: Any, x: Any, c: Any, s: Any, waiting: Any, lacking: Any, state: Any) -> Any:
+        """Learn from the reward x of an arm; return the new `waiting`, `lacking` and state."""
+        n, mean, m2 = s.n, s.mean, s.m2
+        x, state = transform(x, state)
+        if CONTEXT:
+            s.unit[s.d] = x
+        if FADING:
+            factor = c.fade[0]
+            for i in range(s.K):
+                n[i] *= factor
+                m2[i] *= factor
+            fade_policy(factor, s, c.parameters)
+        observe(arm, x, s, c.parameters)
+        n[arm] += 1
+        step = x - mean[arm]
+        mean[arm] += step / n[arm]
+        m2[arm] += step * (x - mean[arm])
+        if AWAITS and s.rewards_left[arm] > 0:
+            s.rewards_left[arm] -= 1
+            if s.rewards_left[arm] == 0:
+                lacking -= 1
+        if FADING:
+            if AWAITS:
+                waiting, lacking = expect_again(waiting, lacking, s, c.least)
+            else:
+                waiting = pull_again(waiting, s, c.least)
+        refresh(arm, s, c.parameters)
+        return waiting, lacking, state
+
+    return learn
+
+
+def make_hand_over(learn: Callable[..., Any], flags: Flags, ready: Any) -> Callable[..., Any]:
+    """Return the function that hands late rewards over to a policy.
+
+    Args:
+        learn: What `make_learn` returns.
+        flags: What the loop must handle.
+        ready: As in `Hooks`.
+    """
+    take_list, free_entry = ready(late_rewards.take_list), ready(late_rewards.free_entry)
+    append_entry = ready(late_rewards.append_entry)
+    CONTEXT = flags.context
+
+    def hand_over(batch: Any, c: Any, s: Any, waiting: Any, lacking: Any, state: Any) -> Any:
+        """Learn from all rewards that are due at the end of a batch, in the order of pulls."""
+        entry = take_list(batch, c, s)
+        while entry != NONE:
+            at, following = LATE_COLUMNS * entry, s.late[LATE_COLUMNS * entry + NEXT]
+            if s.late[at + BATCH] == batch:
+                arm, x = s.late[at + ARM], s.late_rewards[(1 + s.d) * entry]
+                if CONTEXT:
+                    for j in range(s.d):
+                        s.unit[j] = s.late_rewards[(1 + s.d) * entry + 1 + j]
+                free_entry(entry, c, s)
+                waiting, lacking, state = learn(arm, x, c, s, waiting, lacking, state)
+            else:
+                append_entry(entry, s.late[at + BATCH], c, s)
+            entry = following
+        return waiting, lacking, state
+
+    return hand_over
+
+
 def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
     """Return the loop for one policy."""
     # Numba compiles local names in, and leaves out the branches of flags that are False.
-    begin, select, refresh, prepare = hooks.begin, hooks.select, hooks.refresh, hooks.prepare
-    transform, observe, fade_policy = hooks.transform, hooks.observe, hooks.fade
+    begin, select, prepare, ready = hooks.begin, hooks.select, hooks.prepare, hooks.ready
     pay, valid, ends, recommend = hooks.pay, hooks.valid, hooks.ends, hooks.recommend
-    note, stream, move = hooks.note, hooks.stream, hooks.move
-    begin_initial_pulls, initial_pull = hooks.begin_initial_pulls, hooks.initial_pull
-    pull_again, unlikely = hooks.pull_again, hooks.unlikely
+    note, stream, move, unlikely = hooks.note, hooks.stream, hooks.move, hooks.unlikely
+    delay_of, uniform_at = hooks.delay, hooks.uniform_at
+    initial_pull, extra_pull = hooks.initial_pull, hooks.extra_pull
+    begin_initial_pulls = ready(initial_pulls.begin_initial_pulls)
+    expect_rewards = ready(initial_pulls.expect_rewards)
+    count_pull = ready(initial_pulls.count_pull)
+    learn = ready(make_learn(hooks, flags))
+    hand_over = ready(make_hand_over(learn, flags, ready))
+    empty_queue, batch_due = ready(late_rewards.empty_queue), ready(late_rewards.batch_due)
+    store = ready(late_rewards.make_store(ready(late_rewards.append_entry), flags.context))
     CONTEXT, MOVING = flags.context, flags.moving
     FADING, STOPPING = flags.fading, flags.stopping
+    LATE, FLOORED, OWN_PULLS = flags.late, flags.floored, flags.counts_pulls
+    AWAITS = flags.awaits
     BY_ROUND = CONTEXT or MOVING  # a reward belongs to a round, not to a pull
-    COUNTS_PULLS = FADING  # n is not the number of pulls
+    COUNTS_PULLS = FADING or LATE  # n is not the number of pulls
 
     def play(c: Any, s: Any) -> Any:
         """Play one run per row of `true_mean`, or a piece of one run, and return how it ended.
@@ -132,6 +228,8 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
             run = stream(c.seed, c.first_run + r)
             state = stream(run, CHOICES)
             walk = stream(run, WALKS)
+            floors = stream(run, FLOORS)
+            lacking, skipped, batch, batch_end = 0, 0, 0, 0
             regret, best, hits, column, played = 0.0, -np.inf, 0, 0, horizon
             phase, check, first = -1, 0, 1
             if CONTEXT:
@@ -156,10 +254,20 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                         s.next_reward[i] = pay(
                             c.kind, s.tapes[i], np.int64(0), c.a[row + i], c.b[row + i], c.data
                         )
+                if LATE:
+                    empty_queue(c, s)
+                    delays = stream(run, DELAYS)
+                    for i in range(K):
+                        s.delay_tapes[i] = stream(delays, i)
+                if OWN_PULLS:
+                    for i in range(K):
+                        s.own_pulls[i] = 0
                 if STOPPING:
                     for j in range(RULE_NUMBERS):
                         c.rule_state[j] = 0
                 waiting = begin_initial_pulls(c, s)
+                if AWAITS:
+                    lacking = expect_rewards(c, s)
                 begin(c, s)
                 for i in range(K):
                     if s.pulls_left[i] == 0:
@@ -171,6 +279,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     int(s.progress[COLUMN]),
                 )
                 waiting, state = int(s.progress[WAITING]), s.state[0]
+                lacking, skipped = int(s.progress[LACKING]), int(s.progress[SKIPPED])
             next_round = c.rounds[column]
             while c.check_rounds[check] != 0 and c.check_rounds[check] < first:
                 check += 1
@@ -179,6 +288,9 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
             if FADING:
                 for i in range(K):
                     needed += c.initial_pulls[i]
+            if LATE:
+                batch = (first - 1) // c.batch + 1
+                batch_end = batch * c.batch
             last = min(first - 1 + c.rounds_now, horizon)
             for t in range(first, last + 1):
                 # 1. Who comes, and what the arms are worth to them.
@@ -207,18 +319,33 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     for i in range(K):
                         gap[i] = best - c.true_mean[row + i]
                 # 2. Choose an arm.
-                if unlikely(waiting > 0):
-                    arm, waiting, state = initial_pull(waiting, s, state)
-                else:
-                    time = t
-                    if FADING:  # the policy sees weights for counts, and their sum for the round
-                        total = 0.0
-                        for i in range(K):
-                            total += n[i]
-                        time = max(int(total), needed) + 1
-                    arm, state = select(time, s, parameters, state)
-                    if unlikely(arm < 0):
-                        return BAD_POLICY
+                arm = -1
+                if FLOORED:
+                    u = uniform_at(floors, t)
+                    if u < K * c.floor[0]:
+                        arm = min(int(u / c.floor[0]), K - 1)
+                        skipped += 1
+                        if not OWN_PULLS:
+                            waiting = count_pull(arm, waiting, s)
+                if arm < 0:
+                    if unlikely(waiting > 0):
+                        arm, waiting, state = initial_pull(waiting, s, state)
+                    elif AWAITS and unlikely(lacking > 0):
+                        arm, state = extra_pull(s, state)
+                    else:
+                        time = t
+                        if OWN_PULLS:
+                            time = t - skipped
+                        if FADING:  # the policy sees weights, and their sum for the round
+                            total = 0.0
+                            for i in range(K):
+                                total += n[i]
+                            time = max(int(total), needed) + 1
+                        arm, state = select(time, s, parameters, state)
+                        if unlikely(arm < 0):
+                            return BAD_POLICY
+                    if OWN_PULLS:
+                        s.own_pulls[arm] += 1
                 # 3. Pay.
                 if BY_ROUND:
                     x = pay(c.kind, s.tapes[arm], t, c.a[row + arm], c.b[row + arm], c.data)
@@ -229,31 +356,35 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                 if unlikely(x - x != 0):  # NaN or infinite
                     return BAD_REWARD
                 paid = x
-                x, state = transform(x, state)
-                if CONTEXT:
-                    s.unit[s.d] = x
-                # 4. Learn.
-                if FADING:
-                    factor = c.fade[0]
-                    for i in range(K):
-                        n[i] *= factor
-                        m2[i] *= factor
-                    fade_policy(factor, s, parameters)
-                observe(arm, x, s, parameters)
-                n[arm] += 1
+                earlier = 0  # pulls of this arm
                 if COUNTS_PULLS:
-                    s.pulls[arm] += 1
+                    earlier = s.pulls[arm]
+                    s.pulls[arm] = earlier + 1
+                elif not BY_ROUND:
+                    earlier = int(n[arm])
                 if not BY_ROUND:
-                    pull = s.pulls[arm] if COUNTS_PULLS else int(n[arm])
                     s.next_reward[arm] = pay(
-                        c.kind, s.tapes[arm], pull, c.a[row + arm], c.b[row + arm], c.data
+                        c.kind, s.tapes[arm], earlier + 1, c.a[row + arm], c.b[row + arm], c.data
                     )
-                step = x - mean[arm]
-                mean[arm] += step / n[arm]
-                m2[arm] += step * (x - mean[arm])
-                if FADING:
-                    waiting = pull_again(waiting, s, c.least)
-                refresh(arm, s, parameters)
+                # 4. Learn, from this reward or from those that are due.
+                if LATE:
+                    u = uniform_at(s.delay_tapes[arm], t if BY_ROUND else earlier)
+                    rounds = delay_of(u, x, c.delay_numbers)
+                    if unlikely(not (rounds >= 0 and np.floor(rounds) == rounds)):
+                        return BAD_DELAY
+                    if rounds <= horizon - t:
+                        due = batch_due(t, rounds, c.batch)
+                        if due * c.batch <= horizon and unlikely(not store(due, arm, x, c, s)):
+                            return TOO_MANY_LATE
+                    if t == batch_end:
+                        waiting, lacking, state = hand_over(batch, c, s, waiting, lacking, state)
+                        batch += 1
+                        batch_end += c.batch
+                        if CONTEXT:  # the visitor of this round again
+                            for j in range(s.d):
+                                s.unit[j] = c.features[(t - first) * s.d + j]
+                else:
+                    waiting, lacking, state = learn(arm, x, c, s, waiting, lacking, state)
                 # 5. Record.
                 regret += gap[arm]
                 if gap[arm] == 0:
@@ -282,10 +413,11 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                 s.progress[ROUND] = last
                 s.progress[HITS], s.progress[COLUMN], s.progress[WAITING] = hits, column, waiting
                 s.progress[REGRET] = regret
+                s.progress[LACKING], s.progress[SKIPPED] = lacking, skipped
                 s.state[0] = state
                 if last < horizon:
                     return DONE
-            if waiting == 0 and not valid(horizon + 1, s, parameters):
+            if waiting == 0 and lacking == 0 and not valid(horizon + 1, s, parameters):
                 return BAD_POLICY
             c.final[r] = regret
             c.best_share[r] = hits / played

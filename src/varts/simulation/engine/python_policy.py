@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from varts._validation import Floats, real
+from varts.delays import Delay
 from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
 from varts.policies.base import checked_arm, chosen_arm, name_of
@@ -30,7 +31,14 @@ from varts.stats import ArmStats, merged_moments
 
 
 def python_loop(
-    policy: Policy, problem: Any, flags: Flags, ends: Any, run: int, K: int, d: int
+    policy: Policy,
+    problem: Any,
+    flags: Flags,
+    ends: Any,
+    delay: Delay | None,
+    run: int,
+    K: int,
+    d: int,
 ) -> Callable[..., int]:
     """Return the loop for one run of a policy.
 
@@ -39,6 +47,7 @@ def python_loop(
         problem: What it plays.
         flags: What the loop must handle.
         ends: The hook of a stopping rule.
+        delay: How late rewards are; None if they are known at once.
         run: The first state of the run's random numbers.
         K: The number of arms.
         d: The number of features.
@@ -46,7 +55,8 @@ def python_loop(
     plain = policy.split_fading()[0]
     before = attributes_of(plain)
     mine = _own(plain)
-    play = make_play(_Memory(mine, run, K, d).hooks(_pay(problem), ends), flags)
+    memory = _Memory(mine, run, K, d, flags.counts_pulls)
+    play = make_play(memory.hooks(_pay(problem), ends, python_delay(delay)), flags)
 
     def checked(c: Any, s: Any) -> int:
         status = play(c, s)
@@ -77,6 +87,16 @@ def _pay(problem: Any) -> Callable[..., float]:
     return pay_custom
 
 
+def python_delay(delay: Delay | None) -> Callable[..., float]:
+    """Return the hook that gives the delay of a reward, in plain Python."""
+    rounds = None if delay is None else getattr(delay.formula, "py_func", delay.formula)
+
+    def delay_of(u: float, reward: float, numbers: Any) -> float:
+        return float(rounds(u, reward, *numbers.tolist()))  # type: ignore[misc]
+
+    return delay_of
+
+
 def _normal(state: int) -> tuple[float, int]:
     """Draw a standard normal number; also return the new state."""
     word = np.array([state], dtype=np.uint64)
@@ -87,8 +107,8 @@ def _normal(state: int) -> tuple[float, int]:
 class _Memory:
     """What one run of a policy keeps besides the scratch: higher moments, regressions, itself."""
 
-    def __init__(self, policy: Policy, run: int, K: int, d: int) -> None:
-        self.policy, self.K, self.d = policy, K, d
+    def __init__(self, policy: Policy, run: int, K: int, d: int, counts_pulls: bool) -> None:
+        self.policy, self.K, self.d, self.counts_pulls = policy, K, d, counts_pulls
         self.recorded = 0.0
         self.m3, self.m4 = np.zeros((2, K))
         self.products: tuple[Floats, Floats, Floats] | None = None
@@ -99,7 +119,7 @@ class _Memory:
         if policy.has_memory:
             policy.start(K, self._memory_rng())
 
-    def hooks(self, pay: Any, ends: Any) -> Hooks:
+    def hooks(self, pay: Any, ends: Any, delay: Any) -> Hooks:
         """Return what the loop calls."""
         nothing: Callable[..., None] = lambda *_: None  # noqa: E731
         return Hooks(
@@ -113,19 +133,22 @@ class _Memory:
             pay=pay,
             valid=lambda *_: True,
             ends=ends,
+            delay=delay,
             recommend=lambda *_: -1,
             note=note,
-            begin_initial_pulls=initial_pulls.begin_initial_pulls,
             initial_pull=initial_pulls.make_initial_pull(splitmix.below),
-            pull_again=initial_pulls.pull_again,
+            extra_pull=initial_pulls.make_extra_pull(splitmix.below),
             stream=splitmix.stream,
+            uniform_at=splitmix.uniform_at,
             unlikely=lambda condition: condition,
+            ready=lambda function: function,
             move=make_move(_normal, Cycle.shift, Walk.moved),
         )
 
     def select(self, t: int, s: Scratch, parameters: Any, state: int) -> tuple[int, int]:
         rng, state = _generator(state)
-        arrays = (x.copy() for x in (s.n, s.mean, s.m2, self.m3, self.m4))
+        n = s.own_pulls.astype(np.float64) if self.counts_pulls else s.n.copy()
+        arrays = n, *(x.copy() for x in (s.mean, s.m2, self.m3, self.m4))
         return chosen_arm(self.policy, ArmStats._trusted(*arrays), int(t), rng), state
 
     def select_at(self, t: int, s: Scratch, parameters: Any, state: int) -> tuple[int, int]:

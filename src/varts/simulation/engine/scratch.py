@@ -14,6 +14,7 @@ WIDTH = 8  # numbers stored per belief: seven are enough for every family of bel
 CHANCE = 7  # the last belongs to the sampler: the probability of the arm's event, or -1
 CLOCK_NUMBERS = 4096  # what an index policy's clock may store: see `select_index.py`
 ARMS_PER_BLOCK = 64  # arms whose rates are summed together, to find an arm quickly
+NO_FLOATS, NO_INTS = np.zeros(1), np.zeros(1, dtype=np.int64)
 
 # Places in `level`, the state of the lazy sampler as a whole.
 TAU, TOTAL, LEADER, ACTIVES, VALID, Z = 0, 1, 2, 3, 4, 5
@@ -36,8 +37,8 @@ RULE_NUMBERS = 3
 M3, M4, KURTOSIS_BEFORE, N_BEFORE, KURTOSIS_COLUMNS = 0, 1, 2, 3, 4
 
 # Places in `progress`, where a run that is played in pieces stands.
-ROUND, HITS, COLUMN, WAITING, REGRET = 0, 1, 2, 3, 4
-PROGRESS_NUMBERS = 5
+ROUND, HITS, COLUMN, WAITING, REGRET, LACKING, SKIPPED = 0, 1, 2, 3, 4, 5, 6
+PROGRESS_NUMBERS = 7
 
 
 class Scratch(NamedTuple):
@@ -58,11 +59,17 @@ class Scratch(NamedTuple):
     rates: Any  # a rate per arm, close together for a quick search, then the sum of each block
     clock: Any
     pulls: Any
+    own_pulls: Any  # those that the policy made itself, without those that a floor made
     pulls_left: Any  # initial pulls that each arm still needs
+    rewards_left: Any  # late rewards: how many must arrive before the policy chooses
     waiting: Any  # the arms that still need initial pulls, in the first places
     active: Any
     place: Any  # the place of each arm in `active`, or -1
     tapes: Any  # the start of each arm's reward stream
+    delay_tapes: Any  # the start of each arm's stream of delays
+    late: Any  # rewards that aren't known yet: see `late_rewards.py`
+    late_rewards: Any
+    due: Any
     unit: Any  # the features of this round's visitor, then the reward
     memory: Any  # what a policy itself keeps: its state per arm, or the regressions of `linear.py`
     run_memory: Any  # its state per run
@@ -70,7 +77,9 @@ class Scratch(NamedTuple):
     state: Any  # the random state between two pieces of a run; that of a policy that learns
 
 
-def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Scratch:
+def allocate(
+    K: int, d: int = 0, memory: Any = None, run_numbers: int = 0, late: Any = None
+) -> Scratch:
     """Allocate the memory for one run at a time of a policy on K arms.
 
     Args:
@@ -78,7 +87,9 @@ def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Sc
         d: The number of features.
         memory: An array for what the policy itself keeps about the arms.
         run_numbers: How many numbers it keeps about a run.
+        late: Three arrays for rewards that aren't known yet: see `late_rewards.py`.
     """
+    waiting_rewards = (NO_INTS, NO_FLOATS, NO_INTS) if late is None else late
     level = np.zeros(LEVEL_NUMBERS)
     level[FIRST_Z] = np.nan
     n, mean, m2, gap, next_reward, truth, shift, away = np.zeros((8, K))
@@ -98,11 +109,17 @@ def allocate(K: int, d: int = 0, memory: Any = None, run_numbers: int = 0) -> Sc
         rates=np.zeros(K + block_count(K)),
         clock=np.zeros(CLOCK_NUMBERS),
         pulls=np.zeros(K, dtype=np.int64),
+        own_pulls=np.zeros(K, dtype=np.int64),
         pulls_left=np.zeros(K, dtype=np.int64),
+        rewards_left=np.zeros(K, dtype=np.int64),
         waiting=np.zeros(K, dtype=np.int64),
         active=np.zeros(K, dtype=np.int64),
         place=np.full(K, -1),
         tapes=np.zeros(K, dtype=np.uint64),
+        delay_tapes=np.zeros(K, dtype=np.uint64),
+        late=waiting_rewards[0],
+        late_rewards=waiting_rewards[1],
+        due=waiting_rewards[2],
         unit=np.zeros(d + 1),
         memory=np.zeros(1) if memory is None else memory,
         run_memory=np.zeros(max(run_numbers, 1)),

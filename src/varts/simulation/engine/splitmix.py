@@ -30,6 +30,12 @@ def bits(state: int) -> tuple[int, int]:
     return mix(state), state
 
 
+def uniform_at(tape: int, place: int) -> float:
+    """Return the uniform number from [0, 1) at a place of a stream, counted from 0."""
+    word, _ = bits((int(tape) + int(place) * GOLDEN) & WORD)
+    return (word >> 11) * TO_UNIT
+
+
 def below(count: int, state: int) -> tuple[int, int]:
     """Draw an integer from 0 to count - 1; also return the new state."""
     word, state = bits(state)

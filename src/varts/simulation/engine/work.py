@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from varts import _seeding
 from varts._progress import Progress
 from varts._validation import Floats
+from varts.delays import Delay
 from varts.policies import BeliefPolicy, Policy
 from varts.policies.compiled import StatePolicy
 from varts.policies.linear import LinearPolicy, LinearSampler
@@ -36,7 +38,8 @@ from varts.problems import (
 from varts.problems.contextual import ContextualProblem
 from varts.problems.drift import STILL
 from varts.problems.revenue import REVENUES
-from varts.simulation.engine.call import NEVER, NO_FLOATS, NO_INTS, Call, address_of, table_of
+from varts.simulation.engine import splitmix
+from varts.simulation.engine.call import NEVER, Call, address_of, table_of
 from varts.simulation.engine.checkpoints import (
     GAP,
     HIGHEST,
@@ -57,23 +60,41 @@ from varts.simulation.engine.kernel import (
     compile_kernel,
     data_array,
     find_kernel,
+    goes_by_pulls,
     kernel_of,
     parameter_array,
     part,
     reward_kind,
     reward_of,
 )
+from varts.simulation.engine.late_rewards import (
+    QueueSize,
+    allocate_queue,
+    batch_due,
+    queue_size,
+)
 from varts.simulation.engine.linear_memory import allocate_linear
 from varts.simulation.engine.loop import (
+    BAD_DELAY,
     BAD_POLICY,
     BAD_REWARD,
+    DELAYS,
     DONE,
     RAISED,
     STOPPED,
+    TOO_MANY_LATE,
     Flags,
 )
-from varts.simulation.engine.python_policy import python_loop
-from varts.simulation.engine.scratch import ENDED, POSITION, RULE_NUMBERS, Scratch, allocate
+from varts.simulation.engine.python_policy import python_delay, python_loop
+from varts.simulation.engine.scratch import (
+    ENDED,
+    NO_FLOATS,
+    NO_INTS,
+    POSITION,
+    RULE_NUMBERS,
+    Scratch,
+    allocate,
+)
 from varts.simulation.engine.splitmix import stream
 from varts.simulation.results import (
     RUNS_PER_BLOCK,
@@ -133,7 +154,9 @@ class Work:
     """Everything a block needs to know; blocks differ only by their number.
 
     At `checkpoints` every run is looked at, and an arm recommended by "mean" or by "belief". A
-    stopping rule looks at the rounds in `looks`, or at every one if there are none.
+    stopping rule looks at the rounds in `looks`, or at every one if there are none. Rewards are
+    late by `delay`, and handed over at the ends of batches. Every arm has at least the probability
+    `floor`.
     """
 
     problem: Problem
@@ -149,6 +172,9 @@ class Work:
     played: int = 0  # blocks that need not be played again
     stop: StopRule | None = None
     looks: tuple[int, ...] = ()
+    delay: Delay | None = None  # None if rewards are known at once, in batches of a single round
+    batch: int = 1
+    floor: float = 0.0
 
     # ------------------------------------------------------------------------------- the plan
 
@@ -171,6 +197,18 @@ class Work:
     def data(self) -> Floats:
         """The numbers that the problem's rewards look up."""
         return data_array(self.problem)
+
+    @property
+    def features(self) -> int:
+        """The number of features; 0 without context."""
+        return self.problem.d if isinstance(self.problem, ContextualProblem) else 0
+
+    @property
+    def queue(self) -> QueueSize | None:
+        """How large the queue of late rewards must be; None if rewards are known at once."""
+        if self.delay is None:
+            return None
+        return queue_size(self.horizon, self.delay.longest, self.batch, self.features)
 
     @cached_property
     def blocks_per_call(self) -> int:
@@ -198,7 +236,9 @@ class Work:
     def kernels(self) -> dict[str, Kernel | None]:
         """The kernels by label; None for a policy in plain Python."""
         return {
-            label: kernel_of(policy, self.problem, self.naive, self._compiled_rule)
+            label: kernel_of(
+                policy, self.problem, self.naive, self._compiled_rule, self.delay, self.floor > 0
+            )
             for label, policy in self.policies.items()
         }
 
@@ -210,7 +250,7 @@ class Work:
     def _player(self, label: str) -> Player:
         policy, kernel, K = self.policies[label], self.kernels[label], self.problem.K
         plain, fade = policy.split_fading()
-        d = self.problem.d if isinstance(self.problem, ContextualProblem) else 0
+        d = self.features
         memory, run_numbers, function = None, 0, None
         if kernel is not None:
             function = find_kernel(kernel) or compile_kernel(kernel)
@@ -225,7 +265,15 @@ class Work:
             policy,
             kernel,
             function,
-            Flags(self.problem.contextual, moving, fade < 1, stopping),
+            Flags(
+                context=self.problem.contextual,
+                moving=moving,
+                fading=fade < 1,
+                stopping=stopping,
+                late=self.delay is not None,
+                floored=self.floor > 0,
+                counts_pulls=goes_by_pulls(policy, self.delay, self.floor > 0),
+            ),
             policy.pulls_needed(K),
             NO_FLOATS if kernel is None else parameter_array(policy, K),
             np.array([fade]),
@@ -303,6 +351,30 @@ class Work:
         """
         notes = allocate_notes(self.checkpoints, 1, self.problem.K)
         return notes, self._play_alone(label, run, 1, notes).curves[0]
+
+    def known_after(self, run: int, arms: Any, rewards: Any) -> list[int | None]:
+        """Return the round at whose end each reward of a run is known; None if it never is.
+
+        Args:
+            run: The number of the run.
+            arms: The arm of each round.
+            rewards: What it paid.
+        """
+        if self.delay is None:
+            return list(range(1, len(arms) + 1))
+        by_round = self.problem.contextual or isinstance(self.problem, Drifting)
+        tape = stream(stream(stream(self.seed, 0), run), int(DELAYS))
+        delay, numbers = python_delay(self.delay), self.delay.numbers()
+        pulls: Counter[int] = Counter()
+        known: list[int | None] = []
+        for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
+            u = splitmix.uniform_at(stream(tape, arm), t if by_round else pulls[arm])
+            rounds, end = delay(u, reward, numbers), np.inf
+            if rounds < np.inf:
+                end = batch_due(t, rounds, self.batch) * self.batch
+            known.append(int(end) if end <= self.horizon else None)
+            pulls[arm] += 1
+        return known
 
     def noted(self, label: str, block: int) -> Floats:
         """Play a block and return what was noted about the arms: five tables (n, mean, m2, pulls
@@ -428,7 +500,7 @@ class Game:
         self._work, self._label, self._player = work, label, work.players[label]
         self._first_run, self._runs, self._notes = first_run, runs, notes
         K, problem, rule = work.problem.K, work.problem, work._compiled_rule
-        self._d = problem.d if isinstance(problem, ContextualProblem) else 0
+        self._d = work.features
         columns = len(work.rounds)
         self.final, self.best_share = np.empty(runs), np.empty(runs)
         self.curves = np.empty((runs, columns))
@@ -440,7 +512,9 @@ class Game:
         notes.written[0] = 0
         player = self._player
         memory = None if player.memory is None else player.memory.copy()
-        self.scratch: Scratch = allocate(K, self._d, memory, player.run_numbers)
+        queue = work.queue
+        late = None if queue is None else allocate_queue(queue, self._d)
+        self.scratch: Scratch = allocate(K, self._d, memory, player.run_numbers, late)
         self._call = Call(
             seed=stream(work.seed, 0),
             first_run=first_run,
@@ -461,6 +535,11 @@ class Game:
             motion_numbers=NO_FLOATS,
             fade=player.fade,
             least=player.least,
+            delay_numbers=NO_FLOATS if work.delay is None else work.delay.numbers(),
+            batch=work.batch,
+            most_late=0 if queue is None else queue.entries,
+            buckets=0 if queue is None else queue.buckets,
+            floor=np.array([work.floor]),
             rule_numbers=NO_FLOATS if rule is None else rule.numbers(K),
             rule_rounds=np.array(looks, dtype=np.int64),
             rule_state=self._rule_state,
@@ -539,7 +618,7 @@ class Game:
                 run = stream(call.seed, one.first_run)
                 self._python = python_loop(
                     self._player.policy, self._work.problem, self._player.flags,
-                    python_ends(self._work._compiled_rule), run, K, self._d,
+                    python_ends(self._work._compiled_rule), self._work.delay, run, K, self._d,
                 )  # fmt: skip
             status = self._python(one, self.scratch)
             if status != DONE:
@@ -553,6 +632,16 @@ class Game:
             raise ValueError(f"{label} raised an exception in compiled code; it was printed above")
         if status == BAD_REWARD:
             raise ValueError(f"rewards must be finite numbers, got NaN or infinity under {label}")
+        if status == BAD_DELAY:
+            raise ValueError(
+                "delay must return a whole number of rounds of at least 0, or infinity, got "
+                f"another number under {label}"
+            )
+        if status == TOO_MANY_LATE:
+            raise ValueError(
+                f"at most {self._call.most_late:,} rewards may be late at the same time, got more "
+                f"under {label}; shorten the delay or the batch"
+            )
         if status == BAD_POLICY:
             policy = self._player.policy.split_fading()[0]
             if isinstance(policy, StatePolicy):
@@ -591,7 +680,7 @@ class Game:
         known = by_kernel or is_highest_mean(policy, work.recommend)
         open_ = np.flatnonzero((arms == TIE) | (not known))
         if open_.size:
-            rows = (x[open_] for x in (n, mean, m2))
+            rows = (x[open_] for x in (self._counts(n, pulls), mean, m2))
             scores = score_arms(policy, *rows, by=work.recommend)
             turns = self._first_run + np.add(*np.divmod(open_, shape[1]))
             arms[open_] = recommend_arms(scores, pulls[open_], turns)
@@ -609,7 +698,8 @@ class Game:
         if work.stop.compiled:
             stopped = bool(self._rule_state[ENDED])
             last = int(self._rule_state[ENDED]) if stopped else work.horizon
-            arm = int(s.mean.argmax()) if stopped else self._recommended(r, s.n, s.mean, s.m2)
+            n = self._counts(s.n, s.n if work.delay is None else s.pulls)
+            arm = int(s.mean.argmax()) if stopped else self._recommended(r, n, s.mean, s.m2)
             self._endings.append((last, stopped, arm, s.gap[arm]))
             return
         # The rule needs an integral: ask it afterwards what it would have done, and forget what
@@ -624,12 +714,17 @@ class Game:
                 break
         else:
             k = len(looks) - 1
-        n, mean, m2, gap = (tables[row, k] for row in (N, MEAN, M2, GAP))
-        arm = self._recommended(r, n, mean, m2) if decided is None else decided
+        n, mean, m2, pulls, gap = (tables[row, k] for row in (N, MEAN, M2, PULLS, GAP))
+        arm = self._recommended(r, self._counts(n, pulls), mean, m2) if decided is None else decided
         at = int(np.searchsorted(work.rounds, looks[k]))
         self.curves[r, at:] = self.final[r] = self.curves[r, at]
         self.best_share[r] = self._notes.acts[r * len(looks) + k, HITS] / looks[k]
         self._endings.append((looks[k], decided is not None, arm, gap[arm]))
+
+    def _counts(self, n: Floats, pulls: Floats) -> Floats:
+        """Return what a policy's own `recommend` goes by: rewards, or pulls if it counts those."""
+        own = not is_highest_mean(self._player.policy, "mean")
+        return pulls if own and self._player.flags.counts_pulls else n
 
     def _recommended(self, r: int, *statistics: Floats) -> int:
         """Return the arm of a run that the rule did not end: by the policy's belief."""

@@ -55,6 +55,6 @@ blocks_of = jit(block_count)
 
 @jit
 def note_invalid(i, s):
-    """Record that arm i's belief is invalid. That's fine before the arm has its initial pulls."""
-    if s.pulls_left[i] == 0:
+    """Record that arm i's belief is invalid. That's fine before the arm has its first rewards."""
+    if s.pulls_left[i] == 0 and s.rewards_left[i] == 0:
         s.level[INVALID] = 1.0

@@ -41,7 +41,15 @@ def compiled(formula: Formula | None) -> Any:
 
 def make_entry(kernel: Kernel) -> Callable[..., Any]:
     """Return the function that is compiled: it reads its arguments and plays."""
-    flags = Flags(kernel.context, kernel.moving, kernel.fading, bool(kernel.rule))
+    flags = Flags(
+        context=kernel.context,
+        moving=kernel.moving,
+        fading=kernel.fading,
+        stopping=bool(kernel.rule),
+        late=kernel.delay is not None,
+        floored=kernel.floored,
+        counts_pulls=kernel.counts_pulls,
+    )
     play = jit(make_play(hooks_of(kernel), flags))
 
     def entry(table):
@@ -75,13 +83,15 @@ def hooks_of(kernel: Kernel) -> Hooks:
         prepare=prepare,
         pay=pay_of(kernel.reward, kernel.data_size),
         ends=_ends(kernel),
+        delay=_delay(kernel),
         note=jit(checkpoints.note),
-        begin_initial_pulls=jit(initial_pulls.begin_initial_pulls),
         initial_pull=inlined(initial_pulls.make_initial_pull(rng.below)),
-        pull_again=jit(initial_pulls.pull_again),
+        extra_pull=jit(initial_pulls.make_extra_pull(rng.below)),
         stream=rng.stream,
+        uniform_at=rng.uniform_at,
         unlikely=rng.unlikely,
         move=jit(make_move(rng.normal, compile_formula(Cycle.shift), compile_formula(Walk.moved))),
+        ready=inlined,
     )
 
 
@@ -158,6 +168,7 @@ def _index_formulas(kernel: Kernel) -> IndexFormulas:
         kernel.clock_takes,
         kernel.common_takes,
         kernel.chance,
+        kernel.counts_pulls,
     )
 
 
@@ -166,6 +177,17 @@ def pay_of(reward: Formula | None, data_size: int) -> Any:
     if reward is None:
         return make_pay(PAY.call)
     return make_custom_pay(compiled(reward), data_size)
+
+
+def _delay(kernel: Kernel) -> Any:
+    """Return what gives the delay of a reward, compiled."""
+    rounds, read_numbers = compiled(kernel.delay), make_reader(kernel.delay_fields)
+
+    @inlined
+    def delay(u, reward, numbers):
+        return float(rounds(u, reward, *read_numbers(numbers, 0, 1)))
+
+    return delay
 
 
 def _ends(kernel: Kernel) -> Any:

@@ -159,7 +159,7 @@ def make_linear_hooks(
         """Return the arm with the highest expected reward for this visitor."""
         best, arm = -np.inf, 0
         for i in range(s.K):
-            if s.pulls_left[i] > 0:
+            if s.pulls_left[i] > 0 or s.rewards_left[i] > 0:
                 continue
             glance(i, s.K, s.d, s.n, s.unit, s.memory)
             if s.memory[SEEN * i + LOC] > best:

@@ -81,6 +81,13 @@ def uniform(state):
 
 
 @jit
+def uniform_at(tape, place):
+    """Return the uniform number from [0, 1) at a place of a stream, counted from 0."""
+    u, _ = uniform(tape + np.uint64(place) * GOLDEN)
+    return u
+
+
+@jit
 def below(count, state):
     """Draw an integer from 0 to count - 1; equally likely to within 2^-53 * count."""
     u, state = uniform(state)

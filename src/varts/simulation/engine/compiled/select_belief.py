@@ -246,7 +246,10 @@ challenge_of = compile_formula(challenge)
 share_of_leader = compile_formula(leader_share)
 
 # Places in `level` for EB-TCI, whose costs are stored where the lazy sampler has its rates.
-LEADER, PULLED = 0, 1  # counted from 1: the leader at the last choice, and the arm pulled since
+LEADER, PULLED = (
+    0,
+    1,
+)  # counted from 1: the leader at the last choice, and the arm that changed since
 
 
 @inlined
@@ -300,7 +303,7 @@ def select_by_means(t, s, parameters, state):
         highest, leader, ties, state = cheaper(-mean[i], i, highest, leader, ties, state)
     pulled = np.int64(level[PULLED]) - 1
     renew = level[LEADER] != leader + 1 or pulled == leader
-    level[LEADER] = leader + 1
+    level[LEADER], level[PULLED] = leader + 1, 0.0
     least, challenger, ties = np.inf, leader, 0
     for i in range(s.K):
         if i != leader:
@@ -315,5 +318,7 @@ def select_by_means(t, s, parameters, state):
 
 @inlined
 def refresh_pulled(arm, s, parameters):
-    """Remember which arm's cost is out of date."""
+    """Remember which arm's cost is out of date, or that several are."""
+    if s.level[PULLED] != 0 and s.level[PULLED] != arm + 1:
+        s.level[LEADER] = 0.0
     s.level[PULLED] = arm + 1

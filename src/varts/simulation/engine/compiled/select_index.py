@@ -36,6 +36,7 @@ class IndexFormulas:
     clock_takes: int = 0  # how many of the parameters the clock takes: all, or none
     common_takes: int = 3  # how many arguments `common` takes
     chance: bool = False
+    counts_pulls: bool = False  # whether `own_pulls` takes the place of n
 
 
 # ---------------------------------------------------------------------------------------- moment
@@ -130,6 +131,7 @@ def make_index_hooks(formulas: IndexFormulas, growing: bool = False) -> tuple[An
         growing: Whether to skip arms that cannot win, with many arms and indices that only grow.
     """
     index, terms, chance = formulas.index, formulas.terms, formulas.chance
+    counts_pulls = formulas.counts_pulls
     count, term_count = formulas.parameters, formulas.term_count
     time_of, common_of = make_time(formulas), make_common(formulas)
     read_parameters, read_terms = make_reader(count), make_reader(term_count)
@@ -147,7 +149,8 @@ def make_index_hooks(formulas: IndexFormulas, growing: bool = False) -> tuple[An
         @inlined
         def index_of(i, moment, s, parameters):
             own = read_parameters(parameters, count * i, 1)
-            return float(index(s.n[i], s.mean[i], s.m2[i], *(moment + own)))
+            n = float(s.own_pulls[i]) if counts_pulls else s.n[i]
+            return float(index(n, s.mean[i], s.m2[i], *(moment + own)))
 
         refresh = refresh_nothing
     else:
