@@ -97,6 +97,13 @@ HELD_OUT = [
         Users(200 * 21 // 6, "even", share=0.3),
     ),
     Case(
+        "the same with sticky visitors",
+        {"prior": TIMES, "arms": 3, "traffic": "200/day", "days": 21, "window": "2d",
+         "floor": 0.1, "stop_loss": 0.01, "returning": 6.0, "correlation": 0.3, "sticky": True},
+        from_prior(TIMES, 3),
+        Users(200 * 21 // 6, "even", share=0.3),
+    ),
+    Case(
         "no prior, conversion, 6 arms",
         {"arms": 6, "traffic": "300/day", "days": 21, "window": "1d", "floor": 0.02,
          "rate": 0.2, "mean_sd": 0.05, "stop_p_best": 0.9, "stop_loss": 0.002},
@@ -108,7 +115,7 @@ CONTROL = replace(
 )
 
 
-KEPT = ("prior", "floor", "holdout")
+KEPT = ("prior", "floor", "holdout", "sticky")
 
 
 def live(case, run, limit):

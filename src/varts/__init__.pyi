@@ -97,6 +97,7 @@ from varts.problems import Instances as Instances
 from varts.problems import LinearBandit as LinearBandit
 from varts.problems import Problem as Problem
 from varts.problems import RecordedBandit as RecordedBandit
+from varts.problems import Returning as Returning
 from varts.problems import RevenueBandit as RevenueBandit
 from varts.problems import Steps as Steps
 from varts.problems import Visits as Visits

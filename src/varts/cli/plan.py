@@ -119,6 +119,8 @@ class DayFlags:
         With --traffic: how many visits a visitor makes on average in the planned days.
     correlation
         With --returning: how similar the rewards of a visitor are, from 0 to 1; 0.1 by default.
+    sticky
+        With --returning: a visitor keeps the arm of the first visit.
     limit_days
         With --traffic: follow experiments up to this day if the stop rule isn't met in time; four
         times --days by default.
@@ -140,6 +142,7 @@ class DayFlags:
     price: float = 1.0
     returning: float | None = None
     correlation: float | None = None
+    sticky: Annotated[bool, Parameter(negative=())] = False
     limit_days: Whole | None = None
 
     def check(self, others: dict[str, Any]) -> bool:

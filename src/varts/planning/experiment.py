@@ -33,7 +33,7 @@ from varts.policies import EBVarTS, EvenSplit, Policy, VarTS, make
 from varts.policies.registry import options_of
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.priors.own_arms import ALPHA_CENTER, KAPPA_CENTER
-from varts.problems import Problem
+from varts.problems import Problem, Returning
 from varts.simulation.results import RUNS_PER_BLOCK
 
 RUNS = 240
@@ -228,6 +228,7 @@ def plan_experiment(
     price: float = 1.0,
     returning: float | None = None,
     correlation: float | None = None,
+    sticky: bool = False,
     limit: int | str | None = None,
     runs: int = RUNS,
     seed: int = 0,
@@ -264,6 +265,7 @@ def plan_experiment(
             comes once.
         correlation: With `returning`: how similar the rewards of a visitor are, as an intra-class
             correlation; 0.1 by default.
+        sticky: With `returning`: whether a visitor keeps the arm of the first visit.
         limit: The day up to which experiments are followed if the rule isn't met in time; by
             default four times `days`.
         runs: How many experiments to simulate.
@@ -319,6 +321,7 @@ def plan_experiment(
         prior=inner.to_dict() if uses_prior and inner is not None else None,
         floor=floor,
         holdout=holdout,
+        sticky=sticky,
         window=timetable.window * 86_400 or None,
         stop_p_best=stop_p_best,
         stop_loss=stop_loss,
@@ -326,8 +329,10 @@ def plan_experiment(
     )
     config = Config(names, options, len(names))
     config.check()
-    visitors = read_visitors(returning, correlation, timetable)
+    visitors = read_visitors(returning, correlation, sticky, timetable)
     played, substituted = playable(config, problem)
+    if visitors is not None:
+        problem = Returning(problem, visitors.population, visitors.correlation, visitors.sticky)
     notes += substituted
     runs = fewer_runs(runs, timetable)
     players = {config.policy.label or "policy": played, EVEN: EvenSplit()}
@@ -444,15 +449,19 @@ def without_prior(
     return problem, Shape(), 1.0, said
 
 
-def read_visitors(returning: Any, correlation: Any, timetable: Timetable) -> Visitors | None:
+def read_visitors(
+    returning: Any, correlation: Any, sticky: bool, timetable: Timetable
+) -> Visitors | None:
     """The visitors who return; None if nobody does."""
     if returning is None:
+        if sticky:
+            raise ValueError("returning must be given with sticky, got none")
         if correlation is not None:
             raise ValueError("returning must be given with correlation, got none")
         return None
     visits = real("returning", returning, at_least=1, at_most=timetable.horizon)
     icc = real("correlation", 0.1 if correlation is None else correlation, at_least=0, below=1)
-    return Visitors(visits, icc, max(1, round(timetable.horizon / visits)))
+    return Visitors(visits, icc, max(1, round(timetable.horizon / visits)), sticky)
 
 
 def playable(config: Config, problem: Problem) -> tuple[Policy, list[str]]:

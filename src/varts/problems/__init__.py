@@ -2,7 +2,7 @@
 
 `base` defines a problem. `classic` has the paper's three, `revenue` rewards that are mostly 0, and
 `recorded` recorded rewards. In `drift` the arms change during a run, and in `contextual` rewards
-depend on features.
+depend on features. In `returning` rewards of the same visitor are alike.
 """
 
 from varts.problems.base import Fixed, Instances, Problem
@@ -10,6 +10,7 @@ from varts.problems.classic import BernoulliBandit, BetaBandit, GaussianBandit
 from varts.problems.contextual import ContextualProblem, LinearBandit, RecordedBandit, Visits, Wheel
 from varts.problems.drift import Cycle, Drifting, Steps, Walk
 from varts.problems.recorded import EmpiricalBandit
+from varts.problems.returning import Returning
 from varts.problems.revenue import RevenueBandit
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "LinearBandit",
     "Problem",
     "RecordedBandit",
+    "Returning",
     "RevenueBandit",
     "Steps",
     "Visits",

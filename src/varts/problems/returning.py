@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from varts._validation import integer, real
+from varts._validation import Floats, integer, real
 from varts.problems.base import Instances, Problem
+
+POPULATION, ALIKE, STICKY = range(3)  # places in `Returning.numbers`
 
 
 class Returning(Problem):
@@ -49,6 +51,12 @@ class Returning(Problem):
         self.correlation = real("correlation", correlation, at_least=0, at_most=1)
         self.sticky = bool(sticky)
         self.reward = problem.reward  # type: ignore[method-assign]
+
+    @property
+    def numbers(self) -> Floats:
+        """What the engine needs: how many visitors there are, the chance that a visit pays what
+        others of this visitor pay, and whether visitors keep their arms."""
+        return np.array([self.visitors, np.sqrt(self.correlation), self.sticky], dtype=np.float64)
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         return self.problem.draw(rng, size)

@@ -70,6 +70,7 @@ class Scratch(NamedTuple):
     late: Any  # rewards that aren't known yet: see `late_rewards.py`
     late_rewards: Any
     due: Any
+    kept: Any  # the arm of each sticky visitor, or -1
     unit: Any  # the features of this round's visitor, then the reward
     memory: Any  # what a policy itself keeps: its state per arm, or the regressions of `linear.py`
     run_memory: Any  # its state per run
@@ -78,7 +79,12 @@ class Scratch(NamedTuple):
 
 
 def allocate(
-    K: int, d: int = 0, memory: Any = None, run_numbers: int = 0, late: Any = None
+    K: int,
+    d: int = 0,
+    memory: Any = None,
+    run_numbers: int = 0,
+    late: Any = None,
+    sticky_visitors: int = 0,
 ) -> Scratch:
     """Allocate the memory for one run at a time of a policy on K arms.
 
@@ -88,6 +94,7 @@ def allocate(
         memory: An array for what the policy itself keeps about the arms.
         run_numbers: How many numbers it keeps about a run.
         late: Three arrays for rewards that aren't known yet: see `late_rewards.py`.
+        sticky_visitors: How many visitors keep the arm of their first visit.
     """
     waiting_rewards = (NO_INTS, NO_FLOATS, NO_INTS) if late is None else late
     level = np.zeros(LEVEL_NUMBERS)
@@ -120,6 +127,7 @@ def allocate(
         late=waiting_rewards[0],
         late_rewards=waiting_rewards[1],
         due=waiting_rewards[2],
+        kept=np.full(max(sticky_visitors, 1), -1),
         unit=np.zeros(d + 1),
         memory=np.zeros(1) if memory is None else memory,
         run_memory=np.zeros(max(run_numbers, 1)),
