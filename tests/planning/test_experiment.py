@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 import varts
@@ -15,7 +16,10 @@ from varts.planning.arms_to_come import GaussianArms, RateArms, arms_from_prior
 from varts.planning.daily_looks import ZERO_ONE, Shape, Stopped, Visitors, find_stop
 from varts.planning.experiment import mean_of_blocks
 from varts.planning.experiment_text import percent
+from varts.planning.recorded_visits import read_visits
 from varts.planning.timetable import read_timetable, read_traffic
+from varts.problems import Returning
+from varts.simulation.simulate import make_work
 
 PRIOR = varts.NormalGamma.elicit(mean=12, mean_sd=1, reward_sd=8, worth=20)
 QUICK = {"traffic": "200/day", "days": 7, "runs": 32, "threads": 1, "progress": False}
@@ -248,3 +252,86 @@ def test_percentages_are_never_rounded_to_nothing_or_to_everything():
     assert [percent(x) for x in (0, 0.0004, 0.5, 0.9999, 1)] == [
         "0 %", "0.040 %", "50 %", "more than 99 %", "100 %",
     ]  # fmt: skip
+
+
+# -------------------------------------------------------------------------------- recorded rewards
+
+
+def test_the_similarity_of_visitors_is_read_from_a_log(tmp_path):
+    """4,000 visitors with 3 rewards on average: the error of the correlation is about 0.01."""
+    rng = np.random.default_rng(5)
+    visits = 1 + rng.poisson(2, 4000)
+    who = np.repeat(np.arange(4000), visits)
+    alike = rng.random(who.size) < np.sqrt(0.25)
+    reward = np.where(alike, rng.exponential(size=4000)[who], rng.exponential(size=who.size))
+    arm = np.where(who % 2 == 0, "a", "b")
+    log = pl.DataFrame({"arm": arm, "user": who, "reward": reward + 5.0 * (who % 2)})
+    found = read_visits(log, "user")
+    assert (found.units, found.visits) == (4000, pytest.approx(visits.mean()))
+    assert found.correlation == pytest.approx(0.25, abs=0.04)
+    shuffled = log.with_columns(user=pl.Series(rng.permutation(who)))  # the negative control
+    assert read_visits(shuffled, "user").correlation < 0.02
+    log.write_csv(tmp_path / "log.csv")
+    again = read_visits(tmp_path / "log.csv", "user")
+    assert again.correlation == pytest.approx(found.correlation)
+    with pytest.raises(ValueError, match="unknown column 'visitor'"):
+        read_visits(log, "visitor")
+
+
+def test_recorded_rewards_are_paid_as_they_are():
+    rewards = {"low": [0.0] * 9 + [1.0], "high": [0.0] * 9 + [50.0]}
+    made = varts.plan_experiment(rewards=rewards, stop_p_best=0.95, **QUICK)
+    assert made.arms == ("low", "high")
+    assert "90% of them zeros" in made.arms_from
+    assert made.main.best[0] == pytest.approx(5.0 * 200 * made.main.day[0])
+    with pytest.raises(ValueError, match="rate must be left out with recorded rewards"):
+        varts.plan_experiment(rewards=rewards, rate=0.1, **QUICK)
+
+
+# ------------------------------------------------------------------------------ returning visitors
+
+
+@pytest.mark.parametrize("sticky", [False, True])
+def test_rewards_of_a_visitor_are_alike_and_have_the_same_distribution(sticky):
+    """The variance of a mean grows by 1 + 0.4 * (other visits of a visitor to the arm), and the
+    variance of rewards stays 1. 1,200 means: 3 standard errors of a variance are 12 %."""
+    shop = Returning(varts.GaussianBandit.fixed([0.0] * 3, 1.0), 200, 0.4, sticky)
+    work = make_work(shop, "Even-Split", 2000, 400, 0, checkpoints=[2000])
+    n, mean, m2 = np.concatenate([work.noted("Even-Split", b) for b in range(50)], axis=1)[:3, :, 0]
+    others = 1999 / 200 if sticky else (2000 / 3 - 1) / 200
+    assert (n * mean**2).mean() == pytest.approx(1 + 0.4 * others, rel=0.12)
+    assert (m2 / n).mean() == pytest.approx(1.0, abs=0.02)
+    assert (n * mean**2).mean() > 1.2  # the negative control: independent rewards give 1
+
+
+@pytest.mark.parametrize("sticky", [False, True])
+def test_plain_python_plays_returning_visitors_as_compiled_code_does(sticky):
+    class Evenly(varts.EvenSplit):
+        label = "Evenly"
+
+        def choose(self, stats, t, rng):
+            return super().choose(stats, t, rng)
+
+    shop = Returning(varts.BernoulliBandit.fixed([0.1, 0.6]), 20, 0.5, sticky)
+    made = [
+        make_work(shop, {"it": policy}, 60, 8, 3, checkpoints=[60]).noted("it", 0)
+        for policy in (varts.EvenSplit(), Evenly())
+    ]
+    if not sticky:  # an even split breaks ties in its own way
+        assert made[0][3].tolist() == made[1][3].tolist()
+    assert made[1][3].sum() == 8 * 60
+    assert ((made[1][1] >= 0) & (made[1][1] <= 1)).all()
+
+
+# ------------------------------------------------------------------------- the plan and the window
+
+
+def test_a_plan_without_the_window_is_too_optimistic():
+    """The negative control of the closed loop: without the window, the first rewards count a week
+    too early, so that the plan's 90 % range ends before most experiments do."""
+    given = {"arms": 2, "traffic": "100/day", "days": 14, "rate": 0.3, "mean_sd": 0.1,
+             "stop_p_best": 0.9, "runs": 64, "threads": 1, "progress": False}  # fmt: skip
+    late = varts.plan_experiment(**given, window="7d")
+    soon = varts.plan_experiment(**given)
+    assert late.quantile(0.05) > 7 > soon.quantile(0.5)
+    assert soon.table["given_up"][0] < late.table["given_up"][0]

@@ -115,6 +115,9 @@ class DayFlags:
         With --traffic and no prior: a typical conversion rate, such as 0.04.
     price
         With --rate: what a conversion is worth.
+    unit_column
+        With --traffic and --from-history: the column of the log that names the visitor. How often
+        visitors return, and how similar their rewards are, is then taken from the log.
     returning
         With --traffic: how many visits a visitor makes on average in the planned days.
     correlation
@@ -140,6 +143,7 @@ class DayFlags:
     mean_sd: float | None = None
     rate: float | None = None
     price: float = 1.0
+    unit_column: str | None = None
     returning: float | None = None
     correlation: float | None = None
     sticky: Annotated[bool, Parameter(negative=())] = False
@@ -285,9 +289,11 @@ def plan(
     rounds: dict[str, Any] = {"horizon": horizon, "drift": drift, "error": error}
     rounds |= {"aim": None if aim == "regret" else aim, "followed": followed}
     rounds |= {"until-loss": until_loss, "until-sure": until_sure, "until-error": until_error}
-    rounds |= {"arm-groups": arm_groups, "from-history": from_history}
+    rounds |= {"arm-groups": arm_groups}
     if in_days.check(rounds):
-        _plan_in_days(prior, arms.read(), in_days, goal, runs, seed, threads, out, as_json)
+        recorded = None if from_history is None else (from_history, only, log)
+        sizes = {"runs": runs, "seed": seed, "threads": threads}
+        _plan_in_days(prior, arms.read(), in_days, recorded, goal, sizes, out, as_json)
         return
     if out is not None:
         make_folder("out", out)
@@ -354,25 +360,30 @@ def _plan_in_days(
     prior: str | None,
     arms: Any,
     given: DayFlags,
+    recorded: tuple[str, str | None, LogFlags] | None,
     goal: str,
-    runs: int | None,
-    seed: int,
-    threads: int | None,
+    sizes: dict[str, int | None],
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Plan the live experiment, with a traffic."""
     named = {each.name: getattr(given, each.name) for each in fields(given)}
-    named["limit"] = named.pop("limit_days")
-    if runs is not None:
-        named["runs"] = runs
+    named["limit"], unit = named.pop("limit_days"), named.pop("unit_column")
+    named |= {name: size for name, size in sizes.items() if size is not None}
+    if recorded is not None:
+        history, only, log = recorded
+        named["rewards"] = varts.EmpiricalBandit(history, only=only, **log.named())
+        if unit is not None:
+            found = _read_visits(history, unit, only, log)
+            named["returning"] = named["returning"] or found.visits
+            named["correlation"] = named["correlation"] or found.correlation
+    elif unit is not None:
+        raise ValueError("--unit-column must be given together with --from-history, got it alone")
     with show_progress(True) as bar:
         made = varts.plan_experiment(
             None if prior is None else _read_prior(prior),
             arms,
             goal=goal,
-            seed=seed,
-            threads=threads,
             progress=bar,
             **named,
         )
@@ -385,6 +396,21 @@ def _plan_in_days(
         files = made.save(out)
         if not as_json:
             say("", f"written: {' '.join(str(path) for path in files)}")
+
+
+def _read_visits(history: str, unit: str, only: str | None, log: LogFlags) -> Any:
+    """How often visitors return in a log, and how similar their rewards are."""
+    from varts.planning.recorded_visits import read_visits
+
+    return read_visits(
+        history,
+        unit,
+        arm=log.arm_column,
+        reward=log.reward_column or "reward",
+        experiment=log.experiment_column,
+        only=only,
+        text=log.checked(),
+    )
 
 
 def plan_context(

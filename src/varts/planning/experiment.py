@@ -25,15 +25,17 @@ from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice, integer, make_folder, real
 from varts.live.core.state import Config
 from varts.live.options import Options
-from varts.planning.arms_to_come import RateArms, arms_from_prior, arms_without_prior
+from varts.planning.arms_to_come import GaussianArms, RateArms, arms_from_prior, arms_without_prior
 from varts.planning.daily_looks import ZERO_ONE, Shape, Visitors, find_stop, leader_of
 from varts.planning.notes import fit_notes, fit_of
+from varts.planning.recorded import find_rewards
 from varts.planning.timetable import Timetable, read_timetable
 from varts.policies import EBVarTS, EvenSplit, Policy, VarTS, make
 from varts.policies.registry import options_of
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.priors.own_arms import ALPHA_CENTER, KAPPA_CENTER
-from varts.problems import Problem, Returning
+from varts.problems import EmpiricalBandit, Problem, Returning
+from varts.problems.recorded import RewardTable
 from varts.simulation.results import RUNS_PER_BLOCK
 
 RUNS = 240
@@ -83,6 +85,8 @@ class ExperimentPlan:
         percent: Whether what is given up has a meaning as a share of what the best arm earns.
         outcomes: How the experiments went, by policy.
         arms_from: What the arms were drawn from, in a sentence.
+        uncertain: Whether what the arms were drawn from is uncertain itself.
+        visitors: The visitors who return; None if nobody does.
         notes: What to keep in mind, one sentence each.
     """
 
@@ -97,6 +101,8 @@ class ExperimentPlan:
     percent: bool
     outcomes: Mapping[str, Outcomes]
     arms_from: str
+    uncertain: bool
+    visitors: Visitors | None
     notes: tuple[str, ...]
 
     @property
@@ -162,6 +168,8 @@ class ExperimentPlan:
             "seed": self.seed,
             "percent": self.percent,
             "arms_from": self.arms_from,
+            "uncertain": self.uncertain,
+            "visitors": None if self.visitors is None else asdict(self.visitors),
             "notes": list(self.notes),
             "answer": list(self.answer),
             "rests_on": rests_on(self),
@@ -221,6 +229,7 @@ def plan_experiment(
     stop_p_best: float | None = None,
     stop_loss: float | None = None,
     stop_error: float | None = None,
+    rewards: EmpiricalBandit | RewardTable | None = None,
     mean: float | None = None,
     reward_sd: float | None = None,
     mean_sd: float | None = None,
@@ -255,6 +264,8 @@ def plan_experiment(
         stop_p_best: Stop once P(best) of an arm is at least this.
         stop_loss: Stop once the lowest expected loss is at most this.
         stop_error: Stop once all other arms are ruled out, with at most this error.
+        rewards: Recorded rewards, zeros included, that the arms pay, as in `varts.plan`. The prior
+            is then only what the policy knows.
         mean: Without a prior: a typical mean reward.
         reward_sd: Without a prior: a typical standard deviation of rewards.
         mean_sd: Without a prior: how much the arms' means differ, as a standard deviation; None if
@@ -287,6 +298,13 @@ def plan_experiment(
     unit, shape, notes = 1.0, Shape(), []
     inner: NormalGamma | None = None
     names: tuple[str, ...]
+    recorded = None
+    if rewards is not None:
+        for name, given in (("mean", mean), ("rate", rate), ("reward_sd", reward_sd)):
+            if given is not None:
+                raise ValueError(f"{name} must be left out with recorded rewards, got both")
+        recorded = find_rewards(rewards, arms)
+        arms = recorded.names or recorded.K
     if prior is not None:
         for name, given in (("mean", mean), ("reward_sd", reward_sd), ("rate", rate)):
             if given is not None:
@@ -305,11 +323,16 @@ def plan_experiment(
         problem, past = arms_from_prior(inner, {} if found.names else mirrored_fit(prior, goal))
         arms_from = describe_prior(past, problem)
         notes += fit_notes(prior)
+    elif recorded is not None:
+        names = name_arms(arms)
     else:
         names = name_arms(arms)
         problem, shape, unit, arms_from = without_prior(
             len(names), mean, reward_sd, mean_sd, rate, price, goal
         )
+    if recorded is not None:
+        problem = recorded if goal == "max" else recorded.mirrored()
+        shape, arms_from = shape_of(problem), describe_rewards(recorded)
     if unit != 1.0 and stop_loss is not None:
         stop_loss = stop_loss / unit
     asked = make(policy)
@@ -361,6 +384,8 @@ def plan_experiment(
         percent=bool(np.quantile(sign * best, 0.01) > 0),
         outcomes=outcomes,
         arms_from=arms_from,
+        uncertain=is_uncertain(problem),
+        visitors=visitors,
         notes=tuple(notes),
     )
 
@@ -447,6 +472,35 @@ def without_prior(
     else:
         said += f" with a standard deviation of {mean_sd:g}."
     return problem, Shape(), 1.0, said
+
+
+def is_uncertain(problem: Problem) -> bool:
+    """Whether what the arms are drawn from is uncertain itself."""
+    inner = problem.problem if isinstance(problem, Returning) else problem
+    if isinstance(inner, GaussianArms):
+        return bool(inner.covariance.any())
+    return isinstance(inner, RateArms) and inner.spread is None
+
+
+def shape_of(problem: EmpiricalBandit) -> Shape:
+    """The skewness and the kurtosis of each arm's recorded rewards."""
+    shapes = []
+    for each in problem.rewards:
+        gap = each - each.mean()
+        sd = float(np.sqrt((gap * gap).mean()))
+        shapes.append(((gap**3).mean() / sd**3, (gap**4).mean() / sd**4) if sd > 0 else (0.0, 3.0))
+    skewness, kurtosis = np.array(shapes).T
+    return Shape(skewness, kurtosis)
+
+
+def describe_rewards(problem: EmpiricalBandit) -> str:
+    """What the arms pay, if rewards were recorded."""
+    zeros = float((problem.data == 0).mean())
+    some = f", {zeros:.0%} of them zeros" if zeros >= 0.005 else ""
+    return (
+        f"Each arm pays its recorded rewards ({problem.data.size:,}{some}), and their means count "
+        "as the true ones."
+    )
 
 
 def read_visitors(
@@ -614,7 +668,7 @@ def mean_of_blocks(values: Floats) -> tuple[float, float, float]:
 
     >>> mean, low, high = mean_of_blocks(np.repeat([1.0, 2.0, 3.0, 2.0], 8))
     >>> mean, round(low, 2), round(high, 2)
-    (2.0, 0.47, 8.54)
+    (2.0, 0.47, 8.55)
     """
     blocks = values.reshape(-1, RUNS_PER_BLOCK)
     means, B = blocks.mean(axis=1), len(blocks)

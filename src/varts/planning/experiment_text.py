@@ -12,6 +12,7 @@ from varts._text import align_columns
 from varts.planning.timetable import days_text
 
 if TYPE_CHECKING:
+    from varts.planning.daily_looks import Visitors
     from varts.planning.experiment import ExperimentPlan
 
 WIDE = 110  # characters of a line from which on tables also show intervals
@@ -172,10 +173,15 @@ def rests_on(plan: ExperimentPlan) -> list[str]:
             else "traffic is split evenly"
         )
         found.append(
-            f"No reward counts in the first {days_text(table.window)}, when {table.delay:,} "
+            f"The first rewards take {days_text(table.window)} to settle, while {table.delay:,} "
             f"decisions are made: until then {before}."
         )
     found.append(plan.arms_from)
+    if plan.visitors is not None:
+        found.append(visitors_sentence(plan))
+    why = f"the error of {plan.runs:,} simulated experiments"
+    if plan.uncertain:
+        why = f"what isn't known of the arms beforehand, and {why}"
     what = (
         amount(plan, row["given_up"]),
         amount(plan, row["given_up_low"]),
@@ -183,10 +189,29 @@ def rests_on(plan: ExperimentPlan) -> list[str]:
     )
     found.append(
         f"Averaged over experiments like this one, you'd give up {what[0]} [{what[1]}, {what[2]}]: "
-        f"the interval is for what the prior leaves open and for the {plan.runs:,} simulated "
-        "experiments. A single experiment varies much more."
+        f"the interval is for {why}. A single experiment varies much more."
     )
     return found
+
+
+def visitors_sentence(plan: ExperimentPlan) -> str:
+    """How much rewards of returning visitors say."""
+    visitors, n = plan.visitors, float(plan.timetable.horizon)
+    assert visitors is not None
+    each = n / len(plan.arms)
+    effect = each / shrunk_n(visitors, each, n)
+    keep = ", and keep their arm" if visitors.sticky else ""
+    return (
+        f"Visitors come {visitors.visits:.3g} times on average{keep}. Rewards of the same visitor "
+        f"have a correlation of {visitors.correlation:.2g}: with an even split, the {n:,.0f} "
+        f"decisions say as much as {n / effect:,.0f} independent ones."
+    )
+
+
+def shrunk_n(visitors: Visitors, n: float, total: float) -> float:
+    """How many independent rewards n rewards of an arm are worth."""
+    squares = visitors.shared(n, 1.0, total).counts
+    return n / (1 + visitors.correlation * (squares / n - 1))
 
 
 # ------------------------------------------------------------------------------------------ tables
