@@ -219,7 +219,7 @@ def prior_coverage(name, repetitions):
         fitted = varts.fit_prior(past_experiments(truth, rng), held_out=False, progress=False)
         given = {"arms": PAST_ARMS, "traffic": "200/day", "days": 10, "runs": 240,
                  "threads": 1, "progress": False, "seed": repetition}  # fmt: skip
-        true = regrets(truth, varts.VarTS(fitted.prior), 2000, 1000, 10_000 + repetition)
+        true = regrets(truth, varts.VarTS(fitted.prior), 2000, 4000, 10_000 + repetition)
         one = []
         for prior in (fitted, fitted.prior):  # with the history behind it, and as if it were exact
             plan = varts.plan_experiment(prior, **given)

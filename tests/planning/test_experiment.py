@@ -282,7 +282,7 @@ def test_recorded_rewards_are_paid_as_they_are():
     rewards = {"low": [0.0] * 9 + [1.0], "high": [0.0] * 9 + [50.0]}
     made = varts.plan_experiment(rewards=rewards, stop_p_best=0.95, **QUICK)
     assert made.arms == ("low", "high")
-    assert "90% of them zeros" in made.arms_from
+    assert "90 % of them zeros" in made.arms_from
     assert made.main.best[0] == pytest.approx(5.0 * 200 * made.main.day[0])
     with pytest.raises(ValueError, match="rate must be left out with recorded rewards"):
         varts.plan_experiment(rewards=rewards, rate=0.1, **QUICK)

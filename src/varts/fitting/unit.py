@@ -38,7 +38,8 @@ class Unit:
         A change of the unit shifts the logarithms, so it changes only the entries of mu.
         """
         scale = np.array([self.scale, 1.0, 1.0, 1.0])
-        return covariance * scale * scale[:, None]
+        out: Floats = covariance * scale * scale[:, None]
+        return out
 
     def errors(self, theta: Floats, covariance: Floats) -> dict[str, Any]:
         """Standard errors by the delta method: a log's error is a relative one."""

@@ -98,7 +98,7 @@ def arms_from_prior(prior: NormalGamma, fit: Mapping[str, Any]) -> tuple[Problem
         return GaussianBandit(prior), None
     mu, kappa, alpha, beta = (float(numbers[name]) for name in ("mu", "kappa", "alpha", "beta"))
     theta = np.array([mu, np.log(kappa), np.log(alpha), np.log(beta / alpha)])
-    experiments = fit.get("experiments")
+    experiments: Any = fit.get("experiments")
     K = int(np.size(prior.mu))
     found = GaussianArms(np.tile(theta, (K, 1)), covariance)
     return found, int(experiments) if is_real(experiments) else None

@@ -496,7 +496,7 @@ def shape_of(problem: EmpiricalBandit) -> Shape:
 def describe_rewards(problem: EmpiricalBandit) -> str:
     """What the arms pay, if rewards were recorded."""
     zeros = float((problem.data == 0).mean())
-    some = f", {zeros:.0%} of them zeros" if zeros >= 0.005 else ""
+    some = f", {100 * zeros:.0f} % of them zeros" if zeros >= 0.005 else ""
     return (
         f"Each arm pays its recorded rewards ({problem.data.size:,}{some}), and their means count "
         "as the true ones."
@@ -593,9 +593,8 @@ class World:
 
         days, runs = self.timetable.days, self.runs
         best = draw_arms(self.problem, self.seed, 0, runs)[0].max(axis=1)
-        out = Outcomes(
-            *(np.full(runs, np.inf), *np.full((4, runs), np.nan)), np.zeros((runs, days))
-        )
+        unknown = np.full((4, runs), np.nan)
+        out = Outcomes(np.full(runs, np.inf), *unknown, np.zeros((runs, days)))  # type: ignore[call-arg]
         done, simulated = 0, days
         todo = np.arange(runs)
         while True:

@@ -235,7 +235,7 @@ def policy_rows(plan: ExperimentPlan, wide: bool) -> tuple[str, list[list[str]]]
         if plan.rules:
             last = plan.limit if row["policy"] == plan.policy else plan.timetable.days
             late = {name: day_text(row[name], last) for name in ("days", "days_95")}
-            cells["stops on day"] = late["days"]
+            cells["stop day"] = late["days"]
             cells["1 in 20 later"] = late["days_95"]
             cells[f"by day {plan.timetable.days}"] = percent(row["in_time"])
             if wide:
@@ -263,7 +263,7 @@ def day_text(day: float | None, last: int) -> str:
 
 def interval(row: Any, name: str) -> str:
     """The interval of a share."""
-    return f"[{row[f'{name}_low']:.0%}, {row[f'{name}_high']:.0%}]"
+    return f"[{100 * row[f'{name}_low']:.0f}, {100 * row[f'{name}_high']:.0f}] %"
 
 
 def week_rows(plan: ExperimentPlan) -> tuple[str, list[list[str]]]:
