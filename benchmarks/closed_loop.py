@@ -111,7 +111,7 @@ HELD_OUT = [
     ),
 ]  # fmt: skip
 CONTROL = replace(
-    HELD_OUT[1], name="negative control: the same, the plan without the window", forget=("window",)
+    HELD_OUT[1], name="negative control: the second case, planned without its window", forget=("window",)
 )
 
 
