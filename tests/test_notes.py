@@ -37,7 +37,7 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "live/report/gain.py": {"__str__"},
     "live/report/guardrails.py": {"explain"},
     "live/report/report.py": {"report_of", "verdict"},
-    "planning/text.py": {"_advise_half_life"},
+    "planning/result.py": {"_advise_half_life"},
     "priors/matching.py": {"arms_not_found"},
 }
 
@@ -176,7 +176,7 @@ def test_sentences_come_from_everywhere(said):
     assert set(said.values()) >= {
         "checks/decisions.py", "checks/rewards.py", "checks/tally.py", "cli/report.py",
         "evaluation/evaluate.py", "fitting/estimators.py", "fitting/fit.py", "fitting/notes.py",
-        "fitting/unit.py", "live/report/rules.py", "planning/notes.py", "planning/recorded.py",
+        "fitting/unit.py", "live/report/rules.py", "planning/plan.py", "planning/recorded.py",
         "priors/matching.py", "simulation/engine/kernel_cache.py",
     }  # fmt: skip
     assert len(said) > 100

@@ -248,10 +248,8 @@ def test_a_file_with_an_equals_sign_in_its_path_is_a_file(plan, file, tmp_path):
         (("--from-history", "words.csv"), "the log must have a usable reward, got 2 reward not a"),
         ((NUMBERS, "--arms", 2, "--only", "may"), "--only must be given together with --from-hist"),
         ((NUMBERS, "--reward-column", "x"), "--reward-column must be given together with --from"),
-        (
-            (NUMBERS, "--contexts", "log.csv"),
-            "--contexts is a command of its own: varts plan-context PRIOR CONTEXTS",
-        ),
+        ((NUMBERS, "--contexts", "x.csv"), "use varts plan-context PRIOR CONTEXTS"),
+        ((NUMBERS, "--features", "a", "--contexts", "x.csv"), "use varts plan-context PRIOR"),
     ],
 )
 def test_a_mistake_is_one_sentence(plan, file, log, arguments, words):
@@ -389,7 +387,10 @@ def test_visitors_are_read_from_a_log(plan, tmp_path):
         (("--traffic", "500/day"), "--days must be given together with --traffic, got none"),
         ((*DAYS, "--horizon", 50), "--horizon must be left out with --traffic, got both"),
         ((*DAYS, "--unit-column", "user"), "--unit-column must be given together with"),
-        (("--traffic", "500/dya", "--days", 7), "traffic must be visitors per time, such as 500/day"),
+        (
+            ("--traffic", "500/dya", "--days", 7),
+            "traffic must be visitors per time, such as 500/day",
+        ),
         ((*DAYS, "--window", "8d"), "window must be shorter than the experiment (7 days)"),
         ((*DAYS, "--floor", 0.7), "floor must be at most 1/2 with 2 arms in play"),
     ],

@@ -142,7 +142,7 @@ def test_a_plan_goes_through_json_and_into_files(made, tmp_path):
 def test_the_text_shows_both(made):
     text = str(made)
     assert "the same on 10,000 recorded rewards of these arms" in text
-    assert "how sure one may be there" in text
+    assert "how sure you can be there" in text
     assert all(said in text for said in made.comparison)
 
 

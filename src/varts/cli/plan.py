@@ -76,6 +76,7 @@ class ArmFlags:
 
 
 NO_ARMS = ArmFlags()
+Moved = Annotated[str | None, Parameter(show=False)]  # a flag that is now one of plan-context
 
 
 @Parameter(name="*")
@@ -192,7 +193,8 @@ def plan(
     horizon: Whole | None = None,
     goal: Literal["max", "min"] = "max",
     drift: str | None = None,
-    contexts: Annotated[str | None, Parameter(show=False)] = None,
+    contexts: Moved = None,
+    features: Moved = None,
     aim: Literal["regret", "best"] = "regret",
     error: float | None = None,
     until_loss: float | None = None,
@@ -278,8 +280,10 @@ def plan(
     from varts.fitting.aggregate import describe_words
     from varts.planning.comparators import EVEN, MAIN
 
-    if contexts is not None:
-        raise ValueError("--contexts is a command of its own: varts plan-context PRIOR CONTEXTS")
+    if contexts is not None or features is not None:
+        raise ValueError(
+            "varts plan has no --contexts and no --features; use varts plan-context PRIOR CONTEXTS"
+        )
     for name, value in (("until-sure", until_sure), ("until-error", until_error), ("share", share)):
         if value is not None:
             real(name, value, above=0, below=1)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import polars as pl
 from scipy import special
 
+from varts._intervals import mean_interval, t_factor
 from varts._validation import Floats
+from varts.planning.columns import TABLES
+from varts.planning.identification import Identification
 from varts.policies import EvenSplit, Policy, VarTS, baselines
 from varts.priors import NormalGamma
+from varts.simulation.study import Study
 
+POINTS_PER_CURVE = 100  # that a plan keeps of a regret curve
 MAIN, PLAIN, EVEN = VarTS.label, "VarTS, no prior", EvenSplit.label
 RIGHT = "the right prior"
 ASSUMES = {
@@ -72,3 +81,68 @@ def finite_mean_sd(prior: NormalGamma) -> Floats:
     exact, belief = prior.mean_sd, prior.belief()
     middle = belief.scale * special.stdtrit(belief.df, special.ndtr(1.0))
     return np.where(np.isfinite(exact), exact, middle)
+
+
+# --------------------------------------------------------------------------------------- tables
+
+
+def policy_table(study: Study, labels: list[str], inner: NormalGamma, goal: str) -> pl.DataFrame:
+    """Regret and reward of each policy; `inner` is the prior for which more is better."""
+    belief = inner.belief()
+    # E[max of the means] by quadrature: the reward is then as precise as the regret.
+    best = float(belief.expected_loss()[0] + belief.loc[0]) * study.horizon
+    sign = 1.0 if goal == "max" else -1.0
+    rows = []
+    for label in labels:
+        regret = study.final[label]
+        mean, low, high = mean_interval(regret)
+        rewards = sorted(sign * (best - x) for x in (low, high))
+        against = mean_interval(regret - study.final[MAIN])
+        inferior = mean_interval(1 - study.best_share[label])
+        row = [mean, low, high, *np.quantile(regret, [0.5, 0.95]), sign * (best - mean), *rewards]
+        row += [inferior[0], max(inferior[1], 0.0), min(inferior[2], 1.0)]
+        row += [None] * 3 if label == MAIN else against
+        rows.append([label, *row, ASSUMES.get(label)])
+    return (
+        TABLES["table"]
+        .frame(rows)
+        .sort(pl.col("policy") != MAIN, pl.col("policy") == EVEN, "regret", maintain_order=True)
+    )
+
+
+def wrong_table(study: Study, at_end: Mapping[str, Identification]) -> pl.DataFrame:
+    """What VarTS pays for each wrong prior, and the arm that it recommends in the end."""
+    right = study.final[MAIN]
+    rows: list[list[Any]] = []
+    for what, end in at_end.items():
+        regret = right if what == RIGHT else study.final[what]
+        extra: list[float | None] = [None] * 4
+        if what != RIGHT:
+            mean, low, high = mean_interval(regret - right)
+            extra = [mean, low, high, mean / right.mean() if right.mean() > 0 else None]
+        q95, p_best = np.quantile(regret, 0.95), end.p_best.mean()
+        rows.append([what, regret.mean(), *extra, q95, p_best, *end.share_identified(0)])
+    return TABLES["wrong"].frame(rows)
+
+
+def arm_table(
+    given: NormalGamma, inner: NormalGamma, names: tuple[str, ...] | None
+) -> pl.DataFrame:
+    """What the prior says about every arm; `inner` is the one for which more is better."""
+    K = given.mu.size
+    labels = names or [str(i + 1) for i in range(K)]
+    chances = inner.belief().p_best()
+    return TABLES["arms"].frame(zip(labels, given.mu, finite_mean_sd(given), chances, strict=True))
+
+
+def curve_table(study: Study, labels: list[str]) -> pl.DataFrame:
+    """The regret of each policy over the rounds."""
+    step = -(-len(study.rounds) // POINTS_PER_CURVE)
+    at = np.arange((len(study.rounds) - 1) % step, len(study.rounds), step)  # with the last one
+    factor = t_factor(study.runs)
+    rows = []
+    for label in labels:
+        regret, half = study.regret[label][at], factor * study.se[label][at]
+        for n, middle, width in zip(study.rounds[at], regret, half, strict=True):
+            rows.append([label, n, middle, middle - width, middle + width])
+    return TABLES["curves"].frame(rows)

@@ -15,12 +15,25 @@ from varts._progress import Progress, show_progress
 from varts._text import align_columns, printable
 from varts._validation import Floats, abbreviate, choice, integer, reals
 from varts.context import Units
-from varts.planning.columns import count_decimals, format_interval, format_number
-from varts.planning.notes import fit_notes
+from varts.planning.columns import (
+    BESIDE,
+    CHANGE,
+    COUNT,
+    NONE,
+    POLICY,
+    REGRET,
+    Column,
+    Table,
+    count_decimals,
+    write_amount,
+)
+from varts.planning.identification import play_every_run
+from varts.planning.plan import fit_notes
+from varts.planning.result import headline
 from varts.policies import EvenSplit, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import LinearBandit
-from varts.simulation.simulate import settings, simulate
+from varts.simulation.simulate import settings
 from varts.simulation.study import Study
 
 BY_CONTEXT, PLAIN = LinearVarTS.label, "LinearVarTS, no prior"
@@ -29,6 +42,23 @@ FEWEST_ROUNDS = 50  # of a horizon that is tried; each is twice the one before
 ARMS_DRAWN = 2000  # for what the prior says of arms whose contexts are ignored
 ROWS_USED = 500  # of the contexts, for averages over them
 NUMBERS_AT_ONCE = 4_000_000
+
+# fmt: off
+#: By the name of the field of a `ContextPlan`.
+TABLES = {
+    "table": Table(
+        POLICY,
+        REGRET._replace(meaning="The mean regret against the best arm for each unit."),
+        Column("more", "collects more", CHANGE, BESIDE,
+            "What the policy collects more than VarTS without context, paired."),
+    ),
+    "horizons": Table(
+        Column("horizon", "rounds", COUNT, NONE, "The rounds of an experiment."),
+        Column("gain", "gain a round", CHANGE, BESIDE,
+            "What LinearVarTS collects more per round than VarTS without context, paired."),
+    ),
+}
+# fmt: on
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +115,12 @@ class ContextPlan:
         return json.dumps({"type": "ContextPlan", **body}, allow_nan=False)
 
     def __str__(self) -> str:
-        better = "higher" if self.goal == "max" else "lower"
-        headline = (
-            f"{self.K} arms, {self.prior.d} features, {self.horizon:,} rounds, {better} is better: "
-            f"{self.runs:,} experiments simulated from the prior, intervals of 95 %"
-        )
         notes = "\n".join(f"note: {printable(note)}" for note in self.notes)
-        parts = [headline, _policies_text(self), _horizons_text(self), _verdict(self), notes]
+        costs = align_columns("what it costs to learn", TABLES["table"].write(self.table))
+        gains = align_columns(
+            "what context gains over VarTS without it", TABLES["horizons"].write(self.horizons)
+        )
+        parts = [headline(self, self.prior.d), costs, gains, _verdict(self), notes]
         return "\n\n".join(part for part in parts if part)
 
 
@@ -149,10 +178,9 @@ def plan_context(
     }
     with show_progress(progress) as bar:
         studies = {
-            h: simulate(problem, policies, h, runs, seed, threads, bar) for h in _horizons(horizon)
+            h: play_every_run(problem, policies, h, runs, seed, threads, bar)
+            for h in _horizons(horizon)
         }
-        if any(study.interrupted for study in studies.values()):
-            raise KeyboardInterrupt
     return ContextPlan(
         prior=matched,
         goal=goal,
@@ -222,8 +250,7 @@ def _policy_table(study: Study) -> pl.DataFrame:
     for label, regret in study.final.items():
         more = mean_interval(study.final[BLIND] - regret)
         rows.append([label, *mean_interval(regret), *([None] * 3 if label == BLIND else more)])
-    names = ("policy", "regret", "regret_low", "regret_high", "more", "more_low", "more_high")
-    return pl.DataFrame(rows, names, orient="row").sort("regret")
+    return TABLES["table"].frame(rows).sort("regret")
 
 
 def _horizon_table(studies: dict[int, Study]) -> pl.DataFrame:
@@ -231,45 +258,13 @@ def _horizon_table(studies: dict[int, Study]) -> pl.DataFrame:
         [h, *mean_interval((study.final[BLIND] - study.final[BY_CONTEXT]) / h)]
         for h, study in studies.items()
     ]
-    return pl.DataFrame(rows, ("horizon", "gain", "gain_low", "gain_high"), orient="row")
-
-
-def _policies_text(plan: ContextPlan) -> str:
-    table = plan.table
-    digits = count_decimals(float(table["regret_high"][0] - table["regret"][0]))
-    heads = ["policy", "regret", "interval", "collects more", "interval"]
-    body = [
-        [
-            policy,
-            format_number(regret, digits),
-            format_interval(low, high, digits),
-            format_number(more, digits, sign=True),
-            format_interval(more_low, more_high, digits, sign=True),
-        ]
-        for policy, regret, low, high, more, more_low, more_high in table.iter_rows()
-    ]
-    return align_columns("what it costs to learn", [heads, *body])
-
-
-def _horizons_text(plan: ContextPlan) -> str:
-    table = plan.horizons
-    digits = count_decimals(float(table["gain_high"][-1] - table["gain"][-1]))
-    body = [
-        [
-            f"{h:,}",
-            format_number(gain, digits, sign=True),
-            format_interval(low, high, digits, sign=True),
-        ]
-        for h, gain, low, high in table.iter_rows()
-    ]
-    heads = ["rounds", "gain a round", "interval"]
-    return align_columns("what context gains over VarTS without it", [heads, *body])
+    return TABLES["horizons"].frame(rows)
 
 
 def _verdict(plan: ContextPlan) -> str:
     worth, last = plan.worth, plan.horizons.row(-1, named=True)
     digits = count_decimals(worth.high - worth.value)
-    most = f"knowing everything, context is worth {format_number(worth.value, digits)} a round"
+    most = f"knowing everything, context is worth {write_amount(worth.value, digits)} a round"
     if plan.pays_from is None:
         within = f"within {plan.horizon:,} rounds"
         if last["gain_high"] < 0:

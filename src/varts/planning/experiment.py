@@ -27,7 +27,7 @@ from varts.live.core.state import Config
 from varts.live.options import Options
 from varts.planning.arms_to_come import GaussianArms, RateArms, arms_from_prior, arms_without_prior
 from varts.planning.daily_looks import ZERO_ONE, Shape, Visitors, find_stop, leader_of
-from varts.planning.notes import fit_notes, fit_of
+from varts.planning.plan import fit_notes, fit_of
 from varts.planning.recorded import find_rewards
 from varts.planning.timetable import Timetable, read_timetable
 from varts.policies import EBVarTS, EvenSplit, Policy, VarTS, make

@@ -7,14 +7,15 @@ from typing import Any
 
 import polars as pl
 
+from varts._intervals import mean_interval
 from varts._progress import Progress
 from varts._validation import abbreviate, choice, real, refusal
-from varts.planning import tables
+from varts.planning.columns import TABLES
 from varts.planning.comparators import MAIN, finite_mean_sd
+from varts.planning.identification import play_every_run
 from varts.policies import Fading, Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Cycle, Drifting, GaussianBandit, Steps, Walk
-from varts.simulation.simulate import simulate
 
 KINDS = {
     "steps": "the means are drawn anew about every {:,g} rounds",
@@ -99,17 +100,23 @@ def compare_half_lives(
     threads: int | None,
     bar: Progress,
 ) -> pl.DataFrame:
-    """Regret of VarTS with the prior by half-life, under the drift and without any."""
+    """Regret of VarTS by half-life, none first: under the drift and, beside it, without any."""
     half_lives = space_half_lives(int(prior.mu.size), horizon)
     policies: dict[str, Policy] = {MAIN: VarTS(prior)}
     policies |= {f"half-life {h}": Fading(VarTS(prior), h) for h in half_lives}
     drifting, still = (
-        simulate(problem, policies, horizon, runs, seed, threads, bar)
+        play_every_run(problem, policies, horizon, runs, seed, threads, bar)
         for problem in (drifting_problem(prior, kind, value), GaussianBandit(prior))
     )
-    if drifting.interrupted or still.interrupted:
-        raise KeyboardInterrupt
-    return tables.half_life_table(drifting, still, half_lives)
+    rows: list[list[Any]] = []
+    for label, half_life in zip(drifting.labels, [None, *half_lives], strict=True):
+        row: list[Any] = [half_life]
+        for study in (drifting, still):
+            regret = study.final[label]
+            against = mean_interval(regret - study.final[MAIN])
+            row += [*mean_interval(regret), *([None] * 3 if half_life is None else against)]
+        rows.append(row)
+    return TABLES["half_lives"].frame(rows)
 
 
 def best_half_life(table: pl.DataFrame) -> dict[str, Any] | None:

@@ -6,27 +6,40 @@ runs and checkpoints in one call, which takes a fifth of the time of so many cal
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from varts._intervals import Interval, share_interval
+from varts._intervals import Interval, mean_interval, quantile_interval, share_interval
 from varts._progress import Progress
 from varts._validation import Floats
 from varts.beliefs import StudentT
+from varts.planning.columns import TABLES
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Problem
+from varts.simulation.simulate import simulate
+from varts.simulation.study import Study
 from varts.stats import ArmStats
 
+SURE_LEVELS = (0.90, 0.95, 0.99)  # of P(best) that are reported
 CHECKPOINT_RATIO = 1.2  # of the rounds at one checkpoint to those at the one before
-BLOCKS_AT_ONCE = (
-    4  # of runs whose P(best) is computed in one call; fixed, as the order of sums depends on it
-)
+BLOCKS_AT_ONCE = 4  # of runs per call for P(best); fixed, as the order of sums depends on it
+
+
+def play_every_run(*arguments: Any, **options: Any) -> Study:
+    """`simulate`, but Ctrl-C raises instead of returning a study of fewer runs."""
+    study = simulate(*arguments, **options)
+    if study.interrupted:
+        raise KeyboardInterrupt
+    return study
 
 
 def space_checkpoints(K: int, horizon: int) -> NDArray[np.int64]:
@@ -127,3 +140,41 @@ class SimulatedRuns:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return Identification(rounds, p_best, loss)
+
+
+def sure_table(identifications: Mapping[str, Identification]) -> pl.DataFrame:
+    """How many rounds each policy needs to be sure, and how often it is right then."""
+    rows = []
+    for label, one in identifications.items():
+        for level in SURE_LEVELS:
+            times, is_right = one.passage_times(level), one.is_right(level)
+            n, hits = times.size, is_right.size
+            quartiles = [round_or_none(quantile_interval(times, q).value) for q in (0.25, 0.75)]
+            median = map(round_or_none, quantile_interval(times, 0.5))
+            right: list[float | None] = [None] * 3
+            if hits:
+                right = list(share_interval(float(is_right.sum()), hits))
+            reached = share_interval(hits, n)
+            rows.append([label, level, *median, *quartiles, *reached, *right])
+    return TABLES["sure"].frame(rows)
+
+
+def identified_table(identifications: Mapping[str, Identification]) -> pl.DataFrame:
+    """The recommended arm of each policy at every checkpoint."""
+    rows = []
+    for label, one in identifications.items():
+        for column, n in enumerate(one.rounds):
+            loss = mean_interval(one.simple_regret[:, column])
+            p_best = one.p_best[:, column].mean()
+            rows.append([label, n, p_best, *one.share_identified(column), *loss])
+    return TABLES["identified"].frame(rows).with_columns(pl.col("loss_low").clip(0))
+
+
+def round_or_none(x: float) -> int | None:
+    """A number of rounds; None for infinity. A lower limit of -inf is round 0.
+
+    >>> round_or_none(7.0), round_or_none(-math.inf), round_or_none(math.inf)
+    (7, 0, None)
+    """
+    x = max(x, 0.0)
+    return int(x) if math.isfinite(x) else None

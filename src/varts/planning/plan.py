@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from varts import bounds
 from varts._progress import Progress, show_progress
-from varts._validation import choice, integer, real, reals
+from varts._validation import choice, integer, is_real, real, reals
 from varts.anytime import ERROR
-from varts.planning import forgetting, recorded, tables
-from varts.planning.comparators import EVEN, MAIN, RIGHT, make_policies, make_wrong_priors
-from varts.planning.identification import Identification, SimulatedRuns, space_checkpoints
-from varts.planning.notes import fit_notes, write_notes
+from varts.checks.finding import OK
+from varts.checks.rewards import check_tails, describe_trend
+from varts.fitting import FittedPrior
+from varts.planning import forgetting, recorded
+from varts.planning.columns import TABLES
+from varts.planning.comparators import (
+    EVEN,
+    MAIN,
+    RIGHT,
+    arm_table,
+    curve_table,
+    make_policies,
+    make_wrong_priors,
+    policy_table,
+    wrong_table,
+)
+from varts.planning.identification import (
+    CHECKPOINT_RATIO,
+    Identification,
+    SimulatedRuns,
+    identified_table,
+    play_every_run,
+    space_checkpoints,
+    sure_table,
+)
 from varts.planning.result import Plan
 from varts.planning.rounds_until import ROUND_LIMIT, compare_certainty
 from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import EmpiricalBandit, GaussianBandit
 from varts.problems.recorded import RewardTable
-from varts.simulation.simulate import settings, simulate
+from varts.simulation.simulate import settings
 
 FOLLOWED_RUNS = 240  # whose P(best) is followed
 FEWEST_FOLLOWED_RUNS = 50
@@ -67,7 +91,7 @@ def plan(
             default.
         limit: With aim="best", the most rounds to simulate.
         runs: How many experiments to simulate; every policy plays the same ones.
-        followed: In how many of them to follow P(best) and certainty, to see how sure one may be,
+        followed: In how many of them to follow P(best) and certainty, to see how sure you can be,
             and when; by default 240, fewer with more than 100 arms.
         seed: Same seed, same numbers.
         threads: How many threads to use; all cores by default. The numbers do not depend on it.
@@ -115,17 +139,15 @@ def plan(
 
     if error is not None and K < 2:
         raise ValueError(f"arms must be at least 2 to find the best, got {K}")
-    problem, certainty = GaussianBandit(inner), tables.empty_table("certainty")
-    half_lives = tables.empty_table("half_lives")
+    problem, certainty = GaussianBandit(inner), TABLES["certainty"].frame()
+    half_lives = TABLES["half_lives"].frame()
     if asked is not None:
         forgetting.drifting_problem(inner, *asked)  # refuse it before anything is simulated
     named, wrong = make_policies(inner, goal), make_wrong_priors(inner, goal)
     misled: dict[str, Policy] = {what: VarTS(other) for what, other in wrong.items()}
     identified: dict[str, Identification] = {}
     with show_progress(progress) as bar:
-        study = simulate(problem, named | misled, horizon, runs, seed, threads, bar)
-        if study.interrupted:
-            raise KeyboardInterrupt
+        study = play_every_run(problem, named | misled, horizon, runs, seed, threads, bar)
         for label in (MAIN, EVEN):
             bar.stage(f"P(best) of {label}", 1.0)
             followed_runs = SimulatedRuns(problem, named[label], inner, followed, seed, threads)
@@ -136,8 +158,8 @@ def plan(
             followed_runs = SimulatedRuns(problem, misled[what], other, followed, seed, threads)
             at_end[what] = followed_runs.identify(checkpoints[-1:])
             bar.at(done)
-        table = tables.policy_table(study, list(named), inner, goal)
-        sure = tables.sure_table(identified)
+        table = policy_table(study, list(named), inner, goal)
+        sure = sure_table(identified)
         on_rewards: dict[str, Any] = {}
         if log is not None:
             log = log if goal == "max" else log.mirrored()
@@ -162,10 +184,10 @@ def plan(
         seed=seed,
         table=table,
         sure=sure,
-        identified=tables.identified_table(identified),
-        wrong=tables.wrong_table(study, at_end),
-        arms=tables.arm_table(given, inner, given.names),
-        curves=tables.curve_table(study, list(named)),
+        identified=identified_table(identified),
+        wrong=wrong_table(study, at_end),
+        arms=arm_table(given, inner, given.names),
+        curves=curve_table(study, list(named)),
         bound=_bound(inner, horizon),
         notes=unmatched + fit_notes(prior) + write_notes(inner, goal, len(checkpoints)),
         drift=None if asked is None else f"{asked[0]}={asked[1]:g}",
@@ -210,3 +232,63 @@ def _bound(prior: NormalGamma, horizon: int) -> dict[str, float] | None:
         "printed": bounds.theorem2(prior, horizon),
         "corrected": bounds.theorem2(prior, horizon, corrected=True),
     }
+
+
+# ---------------------------------------------------------------------------------------- notes
+
+
+def fit_notes(given: PriorLike) -> tuple[str, ...]:
+    """What `fit` had to say of a prior that matters to a plan; nothing if it was not fitted.
+
+    A plan draws Gaussian rewards whose variances have nothing to do with the means, and plays with
+    the prior that it is given.
+    """
+    body = fit_of(given)
+    trend: Any = body.get("trend")
+    trial: Any = body.get("held_out")
+    notes = []
+    if is_real(trend) and abs(trend) <= 1:
+        notes.append(f"in the history {describe_trend(float(trend))}")
+    if isinstance(trial, Mapping) and trial.get("verdict") == "leave" and is_real(trial.get("cut")):
+        notes.append(
+            f"held out, this prior raised regret by {-float(trial['cut']):.0%}: what is gained "
+            "here will not be gained there"
+        )
+    return tuple(notes)
+
+
+def fit_of(given: PriorLike) -> Mapping[str, Any]:
+    """What stands under "fit" in the JSON of a fitted prior."""
+    body: Any = given
+    if isinstance(given, FittedPrior):
+        body = json.loads(given.to_json())
+    elif isinstance(given, (str, os.PathLike)):
+        body = json.loads(Path(given).read_text(encoding="utf-8"))
+    found = body.get("fit") if isinstance(body, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def write_notes(prior: NormalGamma, goal: str, checkpoints: int) -> tuple[str, ...]:
+    """One sentence for each caveat that applies to this prior and goal."""
+    notes = []
+    if prior.tails is not None:
+        kurtosis, _ = check_tails(prior.tails)
+        if kurtosis.number is not None and kurtosis.verdict != OK:
+            notes.append(f"the plan draws Gaussian rewards, the history had {kurtosis.sentence}")
+    if prior.alpha.min() <= 0.5:
+        notes.append(
+            "alpha is at most 1/2: the expected regret and reward are infinite, and the means here "
+            "are those of these runs only; read the medians"
+        )
+    elif prior.alpha.min() <= 1:
+        notes.append(
+            "alpha is at most 1: the regret's variance is infinite and the intervals of means "
+            "are too narrow; read the medians"
+        )
+    if goal == "min":
+        notes.append("Bernoulli-TS is left out: it needs rewards in [0, 1], and these are negated")
+    notes.append(
+        f"P(best) was computed at {checkpoints} checkpoints, {CHECKPOINT_RATIO - 1:.0%} apart; a "
+        "level counts as reached at the first checkpoint that shows it"
+    )
+    return tuple(notes)

@@ -19,16 +19,19 @@ from varts._intervals import mean_interval, standard_error
 from varts._progress import Progress
 from varts._validation import Floats, integer, is_real
 from varts.fitting.aggregate import describe_left_out
-from varts.planning.columns import count_decimals, format_number
+from varts.planning.columns import TABLES, count_decimals, write_amount
 from varts.planning.comparators import EVEN, MAIN
-from varts.planning.identification import Identification, SimulatedRuns
-from varts.planning.tables import make_frame, sure_table
+from varts.planning.identification import (
+    Identification,
+    SimulatedRuns,
+    play_every_run,
+    sure_table,
+)
 from varts.policies import Policy
 from varts.priors import NormalGamma
 from varts.problems import EmpiricalBandit, Fixed, GaussianBandit
 from varts.problems.classic import gaussian_instances
 from varts.problems.recorded import RewardTable
-from varts.simulation.simulate import simulate
 from varts.simulation.study import Study
 
 ALARM = 3.0  # standard errors from which on a difference between two simulations is spoken of
@@ -84,11 +87,9 @@ def play(
     is computed, and in how many runs.
     """
     bar.prefix = "normal rewards: "
-    normal = simulate(with_normal_rewards(problem), named, *numbers, progress=bar)
+    normal = play_every_run(with_normal_rewards(problem), named, *numbers, progress=bar)
     bar.prefix = "recorded rewards: "
-    recorded = simulate(problem, named, *numbers, progress=bar)
-    if normal.interrupted or recorded.interrupted:
-        raise KeyboardInterrupt
+    recorded = play_every_run(problem, named, *numbers, progress=bar)
     identified = {}
     for label in (MAIN, EVEN):
         bar.stage(f"P(best) of {label}", 1.0)
@@ -130,7 +131,7 @@ def _policy_table(
                 *mean_interval(normal.final[label]), from_prior, assumes,
             ]
         )  # fmt: skip
-    return make_frame("recorded", rows)
+    return TABLES["recorded"].frame(rows)
 
 
 def _arm_table(problem: EmpiricalBandit) -> pl.DataFrame:
@@ -142,7 +143,7 @@ def _arm_table(problem: EmpiricalBandit) -> pl.DataFrame:
             names, problem.rewards, problem.mean, problem.variance, strict=True
         )
     ]
-    return make_frame("recorded_arms", rows)
+    return TABLES["recorded_arms"].frame(rows)
 
 
 def kurtosis(x: Floats) -> float:
@@ -242,7 +243,7 @@ def write_notes(problem: EmpiricalBandit, fitted: bool) -> tuple[str, ...]:
             digits = count_decimals(error)
             notes.append(
                 "the recorded means are taken for the true ones, and the two best arms are "
-                f"only {format_number(gap, digits)} ± {format_number(error, digits)} (one standard "
+                f"only {write_amount(gap, digits)} ± {write_amount(error, digits)} (one standard "
                 "error) apart: the true regret may differ"
             )
     return tuple(notes)
@@ -256,4 +257,4 @@ def _numbers(*values: float) -> list[str]:
     """
     largest = max(map(abs, values))
     digits = max(0, 2 - int(np.floor(np.log10(largest)))) if largest > 0 else 0
-    return [format_number(x, digits) for x in values]
+    return [write_amount(x, digits) for x in values]

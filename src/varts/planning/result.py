@@ -1,22 +1,24 @@
-"""What `varts.plan` returns: tables of what to expect, and the search for a number of rounds."""
+"""What `varts.plan` returns: tables of what to expect, their text, the search for rounds."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from varts._files import write_csv, write_text
 from varts._progress import Progress, show_progress
+from varts._text import WIDTH, align_columns, printable
 from varts._validation import integer, make_folder, real, unknown
-from varts.planning import tables
+from varts.planning.columns import TABLES, write_amount
 from varts.planning.comparators import MAIN, make_policies
-from varts.planning.forgetting import best_half_life
+from varts.planning.forgetting import best_half_life, describe_drift
 from varts.planning.identification import SimulatedRuns
 from varts.planning.rounds_until import (
     ROUND_LIMIT,
@@ -25,12 +27,16 @@ from varts.planning.rounds_until import (
     find_rounds_to_loss,
     find_rounds_to_sure,
 )
-from varts.planning.text import plan_text
 from varts.priors import NormalGamma, prior_from
 from varts.problems import GaussianBandit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from varts.planning.context import ContextPlan
+
+FILES = {"table": "policies", "wrong": "wrong_prior", "curves": "regret"}  # others as their table
+MOST_ARMS_LISTED = 12  # more would fill the screen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,10 +97,10 @@ class Plan:
     recorded_arms: pl.DataFrame | None = None
     comparison: tuple[str, ...] = ()
     drift: str | None = None
-    half_lives: pl.DataFrame = field(default_factory=lambda: tables.empty_table("half_lives"))
+    half_lives: pl.DataFrame = field(default_factory=TABLES["half_lives"].frame)
     error: float | None = None
     limit: int | None = None
-    certainty: pl.DataFrame = field(default_factory=lambda: tables.empty_table("certainty"))
+    certainty: pl.DataFrame = field(default_factory=TABLES["certainty"].frame)
 
     @property
     def K(self) -> int:
@@ -199,7 +205,7 @@ class Plan:
             return find_rounds_to_certain(runs, policy, error, share, limit, bar)
 
     def plot(self, axes: Any = None) -> list[Axes]:
-        """Draw regret, how sure one may be, and the price of a wrong prior, side by side.
+        """Draw regret, how sure you can be, and the price of a wrong prior, side by side.
 
         Args:
             axes: Three matplotlib axes to draw on; new ones by default.
@@ -231,9 +237,9 @@ class Plan:
             body = json.loads(text)
             if body.pop("type") != "Plan":
                 raise ValueError
-            for name, schema in tables.SCHEMAS.items():
-                if name in body and (name not in tables.OPTIONAL or body[name] is not None):
-                    body[name] = pl.DataFrame(body[name], schema=schema)
+            for name, table in TABLES.items():
+                if body.get(name) is not None:
+                    body[name] = pl.DataFrame(body[name], schema=table.schema)
             body["prior"] = prior_from(body["prior"])
             body["names"] = None if body["names"] is None else tuple(body["names"])
             body["notes"] = tuple(body["notes"])
@@ -265,25 +271,18 @@ class Plan:
         out = make_folder("folder", folder)
         paths = [out / "plan.json"]
         write_text(paths[0], self.to_json() + "\n")
-        for stem, table in (
-            ("policies", self.table),
-            ("sure", self.sure),
-            ("identified", self.identified),
-            ("wrong_prior", self.wrong),
-            ("arms", self.arms),
-            ("regret", self.curves),
-            ("half_lives", self.half_lives if self.half_lives.height else None),
-            ("certainty", self.certainty if self.certainty.height else None),
-            *((name, getattr(self, name)) for name in tables.OPTIONAL),
-        ):
-            if table is not None:
-                paths.append(out / f"{stem}.csv")
-                write_csv(paths[-1], table)
+        for name in TABLES:
+            frame: pl.DataFrame | None = getattr(self, name)
+            if frame is not None and frame.height:
+                paths.append(out / f"{FILES.get(name, name)}.csv")
+                write_csv(paths[-1], frame)
         drawn: Any = self.plot()[0].figure
         return [*paths, *plotting.save(drawn, out / "plan")]
 
     def __str__(self) -> str:
-        return plan_text(self)
+        notes = "\n".join(f"note: {printable(note)}" for note in self.notes)
+        parts = [headline(self), *map(str, plan_sections(self)), notes]
+        return "\n\n".join(part for part in parts if part)
 
     def __repr__(self) -> str:
         regret = self.table.filter(pl.col("policy") == MAIN)["regret"][0]
@@ -306,3 +305,114 @@ class Plan:
         if label not in known:
             raise ValueError(unknown("policy", label, known))
         return SimulatedRuns(GaussianBandit(inner), known[label], inner, count, self.seed, threads)
+
+
+# ----------------------------------------------------------------------------------------- text
+
+
+class Section(NamedTuple):
+    """A table as text: its title, its rows, the column heads first, and what is said below it."""
+
+    title: str
+    rows: list[list[str]]
+    below: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        table = [align_columns(self.title, self.rows)] if self.rows else []
+        return "\n".join([*table, *self.below])
+
+
+def headline(plan: Plan | ContextPlan, features: int | None = None) -> str:
+    """The first line of a plan: the experiment that was simulated."""
+    better = "higher" if plan.goal == "max" else "lower"
+    context = "" if features is None else f"{features} features, "
+    return (
+        f"{plan.K} arms, {context}{plan.horizon:,} rounds, {better} is better: {plan.runs:,} "
+        "experiments simulated from the prior, intervals of 95 %"
+    )
+
+
+def plan_sections(plan: Plan) -> Iterator[Section]:
+    """The tables of a plan as text, in the order in which they are read."""
+
+    def section(title: str, name: str, *below: str, missing: str = "-") -> Section:
+        return Section(title, TABLES[name].write(getattr(plan, name), missing), below)
+
+    arms = plan.arms
+    if arms.height <= MOST_ARMS_LISTED and arms.select("mu", "mean_sd").unique().height > 1:
+        yield section("before the first round", "arms")
+    if plan.certainty.height:
+        yield section(
+            f"rounds until the best arm is certain, with an error of {100 * (plan.error or 0):g} %",
+            "certainty",
+            "halving is never certain: its budget is what T3C takes in half of the experiments",
+            missing=f"> {plan.limit:,}",
+        )
+    rows = TABLES["table"].write(plan.table)
+    if plan.goal == "min":
+        rows[0] = ["cost" if head == "reward" else head for head in rows[0]]
+    below = [*_describe_scales(plan), *_describe_bound(plan)]
+    yield Section("what it costs to learn", rows, below)
+    yield section(
+        f"how sure you can be, and when ({plan.followed} of the experiments; -: later)", "sure"
+    )
+    end = plan.identified.filter(pl.col("round") == plan.horizon)
+    yield Section(
+        f"the arm with the highest P(best) after {plan.horizon:,} rounds",
+        TABLES["identified"].write(end),
+    )
+    yield section("what a wrong prior costs VarTS", "wrong")
+    if plan.recorded_arms is not None:
+        count = plan.recorded_arms["n"].sum()
+        yield section(f"the same on {count:,} recorded rewards of these arms", "recorded")
+        yield section("how sure you can be there", "recorded_sure")
+        yield Section("", [], [printable(line) for line in plan.comparison])
+    if plan.drift is not None:
+        title = f"what VarTS should forget, if {describe_drift(plan.drift)}"
+        yield section(title, "half_lives", _advise_half_life(plan), missing="none")
+
+
+def _describe_scales(plan: Plan) -> Iterator[str]:
+    """Which policies are made for one scale of rewards; the table marks them."""
+    assumed: dict[str, list[str]] = {}
+    for policy, scale in plan.table.select("policy", "assumes").drop_nulls().iter_rows():
+        assumed.setdefault(scale, []).append(policy)
+    units = "; ".join(f"{', '.join(names)}: {scale}" for scale, names in assumed.items())
+    mark = f"* depends on the unit of the rewards, made for: {units}"
+    yield textwrap.fill(mark, WIDTH, subsequent_indent="  ", break_long_words=False)
+
+
+def _describe_bound(plan: Plan) -> Iterator[str]:
+    """Theorem 2, or why it gives no bound."""
+    if plan.bound is not None:
+        digits = TABLES["table"].digits(plan.table)
+        printed, corrected = (
+            write_amount(plan.bound[name], digits) for name in ("printed", "corrected")
+        )
+        yield (
+            f"Theorem 2: regret of VarTS <= {printed} as printed, {corrected} with the proof's "
+            "lost factor restored"
+        )
+    elif plan.prior.alpha.min() <= 1:
+        yield (
+            f"Theorem 2 gives no bound: it needs alpha > 1, and the prior has "
+            f"{plan.prior.alpha.min():g}"
+        )
+
+
+def _advise_half_life(plan: Plan) -> str:
+    best, none = best_half_life(plan.half_lives), plan.half_lives.row(0, named=True)
+    if best is None:
+        return (
+            "use no half-life: under this drift none of these is certain to have less regret than "
+            "remembering everything"
+        )
+    saved = (none["regret"] - best["regret"]) / none["regret"]
+    digits = TABLES["half_lives"].digits(plan.half_lives)
+    cost, low, high = (
+        write_amount(best[name], digits) for name in ("cost", "cost_low", "cost_high")
+    )
+    return (
+        f"use a half-life of {best['half_life']:,}: it saves {saved:.0%} of the regret under this "
+        f"drift; if the arms do not drift at all, it costs {cost} [{low}, {high}] more"
+    )

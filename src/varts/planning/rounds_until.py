@@ -17,16 +17,18 @@ from varts._intervals import (
 )
 from varts._progress import Progress
 from varts._validation import Floats
-from varts.planning.columns import count_decimals, format_number, format_round
+from varts.planning.columns import TABLES, count_decimals, write_amount
 from varts.planning.comparators import EVEN, MAIN
-from varts.planning.identification import SimulatedRuns, space_checkpoints
-from varts.planning.tables import make_frame, round_or_none
+from varts.planning.identification import (
+    SimulatedRuns,
+    play_every_run,
+    round_or_none,
+    space_checkpoints,
+)
 from varts.policies import T3C, EvenSplit, Policy, SequentialHalving, VarTS
 from varts.policies.best_arm import batch_count
 from varts.priors import NormalGamma
-from varts.problems import GaussianBandit, Problem
-from varts.simulation.simulate import simulate
-from varts.simulation.study import Study
+from varts.problems import GaussianBandit
 from varts.stopping import StopAtError
 
 ROUND_LIMIT = 100_000  # by default the search ends there
@@ -73,7 +75,7 @@ class RoundsNeeded:
         if self.criterion == "loss":
             what = f"lose less than {self.target:g} a round on average"
             digits = count_decimals((self.reached_high - self.reached_low) / 2)
-            here = "it loses {} [{}, {}] a round".format(*(format_number(x, digits) for x in ends))
+            here = "it loses {} [{}, {}] a round".format(*(write_amount(x, digits) for x in ends))
         else:
             percent, often = 100 * self.target, 100 * (self.share or 0)
             what = f"be {percent:g}% sure of an arm in {often:g}% of cases"
@@ -91,7 +93,7 @@ class RoundsNeeded:
             high = "no limit from so few cases"
         else:
             high = f"more than {self.simulated:,}"
-        low = format_round(self.low)
+        low = "-" if self.low is None else f"{self.low:,}"
         return f"{self.policy}, to {what}: {self.rounds:,} rounds [{low}, {high}]"
 
 
@@ -104,9 +106,8 @@ def find_rounds_to_loss(
     while True:
         bar.prefix = f"{label} up to {horizon:,} rounds: "
         count = max(FEWEST_RUNS, min(runs.count, TOTAL_ROUNDS // horizon))
-        study = simulate(runs.problem, policies, horizon, count, runs.seed, runs.threads, bar)
-        if study.interrupted:
-            raise KeyboardInterrupt
+        numbers = horizon, count, runs.seed, runs.threads
+        study = play_every_run(runs.problem, policies, *numbers, bar)
         regret, half = study.regret[label], t_factor(count) * study.se[label]
         n, low, high = (_last_crossing(study.rounds, regret + d * half, target) for d in (0, -1, 1))
         if high is not None or horizon == limit:
@@ -153,30 +154,13 @@ def find_rounds_to_certain(
 ) -> RoundsNeeded:
     """Play until one arm is left that may be best, or up to the limit."""
     bar.prefix = f"certainty of {label}: "
+    rule = StopAtError(error, GAUSSIAN_KURTOSIS)
     numbers = limit, runs.count, runs.seed, runs.threads
-    study = _play_until_certain(runs.problem, {label: runs.policy}, error, *numbers, bar)
+    study = play_every_run(runs.problem, {label: runs.policy}, *numbers, bar, stop=rule)
     bar.prefix = ""
     end = study.endings[label]
     times = np.where(end.stopped, end.rounds, np.inf)
     return _rounds_of_share("certain", label, error, share, times, int(end.rounds.max()))
-
-
-def _play_until_certain(
-    problem: Problem,
-    policies: dict[str, Policy],
-    error: float,
-    limit: int,
-    runs: int,
-    seed: int,
-    threads: int | None,
-    bar: Progress,
-) -> Study:
-    """End each run once the exact rule, asked after every reward, has one arm left."""
-    rule = StopAtError(error, GAUSSIAN_KURTOSIS)
-    study = simulate(problem, policies, limit, runs, seed, threads, bar, stop=rule)
-    if study.interrupted:
-        raise KeyboardInterrupt
-    return study
 
 
 def compare_certainty(
@@ -194,29 +178,18 @@ def compare_certainty(
     """
     problem, K = GaussianBandit(prior), int(prior.mu.size)
     policies: dict[str, Policy] = {EVEN: EvenSplit(), MAIN: VarTS(prior), T3C.label: T3C(prior)}
-    study = _play_until_certain(problem, policies, error, limit, runs, seed, threads, bar)
-    names = ("policy", "stopped", "median", "q95")
-    found = study.stopping()
-    rows = [
-        [*head, *ends]
-        for head, ends in zip(
-            found.select(names).iter_rows(),
-            found.select(pl.col("^(wrong|regret).*$")).iter_rows(),
-            strict=True,
-        )
-    ]
+    rule = StopAtError(error, GAUSSIAN_KURTOSIS)
+    study = play_every_run(problem, policies, limit, runs, seed, threads, bar, stop=rule)
+    found = study.stopping().select(list(TABLES["certainty"].schema))
     median = found["median"][found["policy"].to_list().index(T3C.label)]
     budget = max(limit if median is None else int(median), K * batch_count(K))
     label, halving = SequentialHalving.label, SequentialHalving(budget)
-    played = simulate(
-        problem, {label: halving}, budget, runs, seed, threads, bar, checkpoints=[budget]
-    )
-    if played.interrupted:
-        raise KeyboardInterrupt
+    numbers = budget, runs, seed, threads
+    played = play_every_run(problem, {label: halving}, *numbers, bar, checkpoints=[budget])
     mistakes = float((played.simple_regret[label][:, -1] > 0).sum())
     wrong, regret = share_interval(mistakes, runs), mean_interval(played.final[label])
-    rows.append([label, None, budget, budget, *wrong, *regret])
-    return make_frame("certainty", rows)
+    row = [label, None, budget, budget, *wrong, *regret]
+    return TABLES["certainty"].frame([*found.rows(), row])
 
 
 def _rounds_of_share(

@@ -83,7 +83,7 @@ def page(
         found: The plan, if it is one in rounds.
         in_days: The result of `ExperimentPlan.to_dict`, if it is one in days.
     """
-    from varts.planning.text import plan_headline, plan_sections
+    from varts.planning.result import headline, plan_sections
 
     typed = EXAMPLE if sent is None else {**EXAMPLE, **sent, "arms": str(count_arms(sent))}
     sections = [] if found is None else plan_sections(found)
@@ -102,7 +102,7 @@ def page(
             for title, rows in (() if in_days is None else in_days["tables"])
         ],
         found=found,
-        headline=None if found is None else plan_headline(found),
+        headline=None if found is None else headline(found),
         chart=None if found is None else _regret(found),
         sections=[
             (Table(one.title, _heads(one.rows[0]), one.rows[1:]) if one.rows else None, one.below)
