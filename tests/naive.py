@@ -106,6 +106,40 @@ def play(draw, score, horizon, runs, rng, owed=0, toss=False):
     return regret.cumsum(axis=1)
 
 
+def play_late(draw, score, horizon, runs, rng, delay, batch=1, owed=0, floor=0.0):
+    """Like `play`, with rewards that are late. What is still to come is one sum per future round.
+
+    `delay(rng, x)` returns how many rounds late the rewards x of a round are, one per run. An arm
+    that lacks known rewards after its initial pulls is pulled again, the least pulled one first.
+    """
+    instance = draw(rng, runs)
+    rows, K = np.arange(runs), instance.mean.shape[1]
+    known, pulls = np.zeros((3, runs, K)), np.zeros((runs, K))
+    future = np.zeros((horizon + 1, 3, runs, K))
+    regret = np.empty((runs, horizon))
+    for t in range(1, horizon + 1):
+        first, lacking = pulls < owed, known[0] < owed
+        with np.errstate(all="ignore"):
+            free = score(rng, t, *known) if t > 1 or not owed else np.zeros((runs, K))
+        wish = np.where(first.any(axis=1, keepdims=True), np.where(first, 0.0, -np.inf), np.nan)
+        extra = np.where(
+            lacking.any(axis=1, keepdims=True), np.where(lacking, -pulls, -np.inf), free
+        )
+        arm = highest(np.where(np.isnan(wish), extra, wish), rng)
+        arm = np.where(rng.random(runs) < K * floor, rng.integers(K, size=runs), arm)
+        x = instance.pay(rng, rows, arm)
+        pulls[rows, arm] += 1
+        due = -(-(t + delay(rng, x)) // batch) * batch
+        heard = due <= horizon
+        for row, part in enumerate((np.ones(runs), x, x * x)):
+            np.add.at(
+                future[:, row], (due[heard].astype(int), rows[heard], arm[heard]), part[heard]
+            )
+        known += future[t]
+        regret[:, t - 1] = instance.mean.max(axis=1) - instance.mean[rows, arm]
+    return regret.cumsum(axis=1)
+
+
 # ------------------------------------------------------------------------------------- policies
 
 

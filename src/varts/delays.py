@@ -124,7 +124,7 @@ class GeometricDelay(Delay):
             reward: The reward; not used.
             scale: -1 / ln(1 - p), where p is the probability that a missing reward arrives.
         """
-        return np.floor(-np.log1p(-u) * scale)
+        return np.floor(-np.log(1 - u) * scale)
 
     def numbers(self) -> Floats:
         return np.array([1 / np.log1p(1 / self.mean) if self.mean > 0 else 0.0])

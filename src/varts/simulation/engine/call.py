@@ -78,7 +78,7 @@ NUMBERS = {
 INT_ARRAYS = {
     "initial_pulls", "starts", "rule_rounds", "rule_state", "check_rounds", "check_written",
     "rounds", "stop", "counter", "pulls", "own_pulls", "pulls_left",
-    "rewards_left", "waiting", "active", "place", "late", "due", "kept",
+    "rewards_left", "waiting", "active", "place", "late", "kept",
 }  # fmt: skip
 WORD_ARRAYS = {"tapes", "delay_tapes", "state"}
 

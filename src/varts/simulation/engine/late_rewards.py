@@ -9,9 +9,10 @@ An entry of the queue is used again once its reward is known. So the memory that
 with the number of rewards that are late at the same time, and not with the horizon. Rewards that
 are due after the horizon are never stored.
 
-`late` has three numbers per entry and `late_rewards` a reward and the features of its visitor.
-`due` has two numbers per bucket, the first and the last entry of its list, and then the queue's
-own: the first entry to use again, and the number of entries that were ever used.
+`late` has three numbers per entry. Two per bucket follow: the first entry of its list, and where
+the number of the next entry is to be written. The last two are the queue's own: the first entry to
+use again, and the number of entries that were ever used. `late_rewards` has a reward and the
+features of its visitor per entry.
 """
 
 from __future__ import annotations
@@ -27,6 +28,16 @@ ARM, BATCH, NEXT, LATE_COLUMNS = 0, 1, 2, 3  # columns of `late`
 NONE = -1  # in place of an entry
 MOST_NUMBERS = 2**24  # that a queue may hold, 128 MB
 MOST_BUCKETS = 2**16
+
+
+class Queue(NamedTuple):
+    """The functions of a queue."""
+
+    empty: Any  # (c, s)
+    store: Any  # (batch, arm, reward, c, s) -> whether there was room
+    take: Any  # (batch, c, s) -> the first entry of a batch's bucket, which is then empty
+    append: Any  # (entry, batch, c, s)
+    free: Any  # (entry, c, s)
 
 
 class QueueSize(NamedTuple):
@@ -61,82 +72,88 @@ def most_entries(d: int) -> int:
     return MOST_NUMBERS // (LATE_COLUMNS + 1 + d)
 
 
-def allocate_queue(size: QueueSize, d: int) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
-    """Return `late`, `late_rewards` and `due`. The system provides their memory when it is used.
+def allocate_queue(size: QueueSize, d: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return `late` and `late_rewards`. The system provides their memory when it is used.
 
     Args:
         size: The size of the queue.
         d: The number of features.
     """
-    return (
-        np.empty(LATE_COLUMNS * size.entries, dtype=np.int64),
-        np.empty((1 + d) * size.entries),
-        np.empty(2 * size.buckets + 2, dtype=np.int64),
-    )
+    numbers = LATE_COLUMNS * size.entries + 2 * size.buckets + 2
+    return np.empty(numbers, dtype=np.int64), np.empty((1 + d) * size.entries)
 
 
-def empty_queue(c: Any, s: Any) -> None:
-    """Empty the queue at the start of a run."""
-    for bucket in range(c.buckets):
-        s.due[2 * bucket] = NONE
-    s.due[2 * c.buckets] = NONE
-    s.due[2 * c.buckets + 1] = 0
+def bucket_of(batch: Any, c: Any) -> Any:
+    """Return where the two numbers of a batch's bucket are."""
+    return LATE_COLUMNS * c.most_late + 2 * (batch & (c.buckets - 1))
 
 
-def append_entry(entry: Any, batch: Any, c: Any, s: Any) -> None:
-    """Append an entry to the list of its batch."""
-    at = 2 * (batch & (c.buckets - 1))
-    s.late[LATE_COLUMNS * entry + NEXT] = NONE
-    if s.due[at] == NONE:
-        s.due[at] = entry
-    else:
-        s.late[LATE_COLUMNS * s.due[at + 1] + NEXT] = entry
-    s.due[at + 1] = entry
+def own_numbers(c: Any) -> Any:
+    """Return where the queue's own two numbers are."""
+    return LATE_COLUMNS * c.most_late + 2 * c.buckets
 
 
-def make_store(append_entry: Any, with_features: bool) -> Any:
-    """Return the function that stores a reward.
+def make_queue(ready: Any, with_features: bool) -> Queue:
+    """Return the functions of the queue.
 
     Args:
-        append_entry: The function of this name.
+        ready: As in `Hooks`.
         with_features: Whether rewards have features.
     """
+    bucket, own = ready(bucket_of), ready(own_numbers)
+
+    def empty(c: Any, s: Any) -> None:
+        """Empty the queue at the start of a run."""
+        for b in range(c.buckets):
+            at = bucket(b, c)
+            s.late[at] = NONE
+            s.late[at + 1] = at
+        s.late[own(c)] = NONE
+        s.late[own(c) + 1] = 0
+
+    def append(entry: Any, batch: Any, c: Any, s: Any) -> None:
+        """Append an entry to the list of its batch."""
+        at, following = bucket(batch, c), LATE_COLUMNS * entry + NEXT
+        s.late[following] = NONE
+        s.late[s.late[at + 1]] = entry
+        s.late[at + 1] = following
+
+    append = ready(append)
 
     def store(batch: Any, arm: Any, reward: Any, c: Any, s: Any) -> Any:
         """Store a reward until the end of its batch; return whether there was room for it."""
-        own = 2 * c.buckets
-        entry = s.due[own]
+        mine = own(c)
+        entry = s.late[mine]
         if entry != NONE:
-            s.due[own] = s.late[LATE_COLUMNS * entry + NEXT]
+            s.late[mine] = s.late[LATE_COLUMNS * entry + NEXT]
         else:
-            entry = s.due[own + 1]
+            entry = s.late[mine + 1]
             if entry == c.most_late:
                 return False
-            s.due[own + 1] = entry + 1
+            s.late[mine + 1] = entry + 1
         s.late[LATE_COLUMNS * entry + ARM] = arm
         s.late[LATE_COLUMNS * entry + BATCH] = batch
         s.late_rewards[(1 + s.d) * entry] = reward
         if with_features:
             for j in range(s.d):
                 s.late_rewards[(1 + s.d) * entry + 1 + j] = s.unit[j]
-        append_entry(entry, batch, c, s)
+        append(entry, batch, c, s)
         return True
 
-    return store
+    def take(batch: Any, c: Any, s: Any) -> Any:
+        """Empty the bucket of a batch and return its first entry; `NEXT` leads to the others."""
+        at = bucket(batch, c)
+        first = s.late[at]
+        s.late[at] = NONE
+        s.late[at + 1] = at
+        return first
 
+    def free(entry: Any, c: Any, s: Any) -> None:
+        """Use an entry again."""
+        s.late[LATE_COLUMNS * entry + NEXT] = s.late[own(c)]
+        s.late[own(c)] = entry
 
-def take_list(batch: Any, c: Any, s: Any) -> Any:
-    """Empty the bucket of a batch and return its first entry; `NEXT` leads to the others."""
-    at = 2 * (batch & (c.buckets - 1))
-    first = s.due[at]
-    s.due[at] = NONE
-    return first
-
-
-def free_entry(entry: Any, c: Any, s: Any) -> None:
-    """Use an entry again."""
-    s.late[LATE_COLUMNS * entry + NEXT] = s.due[2 * c.buckets]
-    s.due[2 * c.buckets] = entry
+    return Queue(ready(empty), ready(store), ready(take), append, ready(free))
 
 
 def batch_due(t: Any, rounds: Any, size: Any) -> Any:

@@ -19,7 +19,15 @@ import numpy as np
 from varts.problems.drift import CYCLE, STILL
 from varts.problems.returning import ALIKE, POPULATION, STICKY
 from varts.simulation.engine import initial_pulls, late_rewards
-from varts.simulation.engine.late_rewards import ARM, BATCH, LATE_COLUMNS, NEXT, NONE
+from varts.simulation.engine.late_rewards import (
+    ARM,
+    BATCH,
+    LATE_COLUMNS,
+    NEXT,
+    NONE,
+    Queue,
+    make_queue,
+)
 from varts.simulation.engine.scratch import (
     COLUMN,
     FIRST_Z,
@@ -164,21 +172,20 @@ def make_learn(hooks: Hooks, flags: Flags) -> Callable[..., Any]:
     return learn
 
 
-def make_hand_over(learn: Callable[..., Any], flags: Flags, ready: Any) -> Callable[..., Any]:
+def make_hand_over(learn: Callable[..., Any], queue: Queue, flags: Flags) -> Callable[..., Any]:
     """Return the function that hands late rewards over to a policy.
 
     Args:
         learn: What `make_learn` returns.
+        queue: The functions of the queue.
         flags: What the loop must handle.
-        ready: As in `Hooks`.
     """
-    take_list, free_entry = ready(late_rewards.take_list), ready(late_rewards.free_entry)
-    append_entry = ready(late_rewards.append_entry)
+    take, append, free = queue.take, queue.append, queue.free
     CONTEXT = flags.context
 
     def hand_over(batch: Any, c: Any, s: Any, waiting: Any, lacking: Any, state: Any) -> Any:
         """Learn from all rewards that are due at the end of a batch, in the order of pulls."""
-        entry = take_list(batch, c, s)
+        entry = take(batch, c, s)
         while entry != NONE:
             at, following = LATE_COLUMNS * entry, s.late[LATE_COLUMNS * entry + NEXT]
             if s.late[at + BATCH] == batch:
@@ -186,10 +193,10 @@ def make_hand_over(learn: Callable[..., Any], flags: Flags, ready: Any) -> Calla
                 if CONTEXT:
                     for j in range(s.d):
                         s.unit[j] = s.late_rewards[(1 + s.d) * entry + 1 + j]
-                free_entry(entry, c, s)
+                free(entry, c, s)
                 waiting, lacking, state = learn(arm, x, c, s, waiting, lacking, state)
             else:
-                append_entry(entry, s.late[at + BATCH], c, s)
+                append(entry, s.late[at + BATCH], c, s)
             entry = following
         return waiting, lacking, state
 
@@ -208,9 +215,9 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
     expect_rewards = ready(initial_pulls.expect_rewards)
     count_pull = ready(initial_pulls.count_pull)
     learn = ready(make_learn(hooks, flags))
-    hand_over = ready(make_hand_over(learn, flags, ready))
-    empty_queue, batch_due = ready(late_rewards.empty_queue), ready(late_rewards.batch_due)
-    store = ready(late_rewards.make_store(ready(late_rewards.append_entry), flags.context))
+    queue, batch_due = make_queue(ready, flags.context), ready(late_rewards.batch_due)
+    empty_queue, store = queue.empty, queue.store
+    hand_over = ready(make_hand_over(learn, queue, flags))
     CONTEXT, MOVING = flags.context, flags.moving
     FADING, STOPPING = flags.fading, flags.stopping
     LATE, FLOORED, OWN_PULLS = flags.late, flags.floored, flags.counts_pulls

@@ -69,7 +69,6 @@ class Scratch(NamedTuple):
     delay_tapes: Any  # the start of each arm's stream of delays
     late: Any  # rewards that aren't known yet: see `late_rewards.py`
     late_rewards: Any
-    due: Any
     kept: Any  # the arm of each sticky visitor, or -1
     unit: Any  # the features of this round's visitor, then the reward
     memory: Any  # what a policy itself keeps: its state per arm, or the regressions of `linear.py`
@@ -93,10 +92,10 @@ def allocate(
         d: The number of features.
         memory: An array for what the policy itself keeps about the arms.
         run_numbers: How many numbers it keeps about a run.
-        late: Three arrays for rewards that aren't known yet: see `late_rewards.py`.
+        late: Two arrays for rewards that aren't known yet: see `late_rewards.py`.
         sticky_visitors: How many visitors keep the arm of their first visit.
     """
-    waiting_rewards = (NO_INTS, NO_FLOATS, NO_INTS) if late is None else late
+    waiting_rewards = (NO_INTS, NO_FLOATS) if late is None else late
     level = np.zeros(LEVEL_NUMBERS)
     level[FIRST_Z] = np.nan
     n, mean, m2, gap, next_reward, truth, shift, away = np.zeros((8, K))
@@ -126,7 +125,6 @@ def allocate(
         delay_tapes=np.zeros(K, dtype=np.uint64),
         late=waiting_rewards[0],
         late_rewards=waiting_rewards[1],
-        due=waiting_rewards[2],
         kept=np.full(max(sticky_visitors, 1), -1),
         unit=np.zeros(d + 1),
         memory=np.zeros(1) if memory is None else memory,
