@@ -111,7 +111,9 @@ HELD_OUT = [
     ),
 ]  # fmt: skip
 CONTROL = replace(
-    HELD_OUT[1], name="negative control: the second case, planned without its window", forget=("window",)
+    HELD_OUT[1],
+    name="negative control: the second case, planned without its window",
+    forget=("window",),
 )
 
 
@@ -215,7 +217,7 @@ def prior_coverage(name, repetitions):
     """How often the intervals contain the truth if the prior is fitted to five experiments."""
     truth, hits = TRUTHS[name], []
     for repetition in range(repetitions):
-        rng = np.random.default_rng([repetition, 11])
+        rng = np.random.default_rng([500 + repetition, 11])
         fitted = varts.fit_prior(past_experiments(truth, rng), held_out=False, progress=False)
         given = {"arms": PAST_ARMS, "traffic": "200/day", "days": 10, "runs": 240,
                  "threads": 1, "progress": False, "seed": repetition}  # fmt: skip

@@ -170,7 +170,7 @@ def test_the_interval_of_the_average_covers_it():
     for _ in range(1000):
         truth, *level = 3 + 0.5 * rng.standard_normal(31)
         values = (np.array(level)[:, None] + rng.standard_normal((30, 8))).ravel()
-        mean, low, high = mean_of_blocks(values)
+        mean, low, high = mean_of_blocks(values, uncertain=True)
         hits += low <= truth <= high
         half = 1.96 * values.std() / np.sqrt(values.size)
         naive += mean - half <= truth <= mean + half

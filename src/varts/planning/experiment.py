@@ -659,22 +659,32 @@ def given_up(plan: ExperimentPlan, found: Outcomes) -> Floats:
     return found.given_up / np.abs(found.best) if plan.percent else found.given_up * plan.unit
 
 
-def mean_of_blocks(values: Floats) -> tuple[float, float, float]:
+def mean_of_blocks(values: Floats, uncertain: bool) -> tuple[float, float, float]:
     """The mean over experiments and its 95 % interval.
 
-    The experiments of a block share a prior. The interval is for the mean under the one prior that
-    is right: it has the variance between blocks, less what chance within blocks adds to that.
+    The experiments of a block share a prior. If that is uncertain, the interval is for the mean
+    under the one prior that is right. So it has the variance between blocks, less what chance
+    within blocks adds to it. That difference is noisy with few blocks, and never counts less than
+    the error with which it can be estimated.
 
-    >>> mean, low, high = mean_of_blocks(np.repeat([1.0, 2.0, 3.0, 2.0], 8))
-    >>> mean, round(low, 2), round(high, 2)
-    (2.0, 0.47, 8.55)
+    Args:
+        values: A number per experiment, block after block.
+        uncertain: Whether each block has a prior of its own.
+
+    >>> values = np.repeat([1.0, 2.0, 3.0, 2.0], 8)
+    >>> [round(x, 2) for x in mean_of_blocks(values, uncertain=True)]
+    [2.0, 0.47, 8.55]
+    >>> [round(x, 2) for x in mean_of_blocks(values, uncertain=False)]
+    [2.0, 1.04, 3.83]
     """
     blocks = values.reshape(-1, RUNS_PER_BLOCK)
     means, B = blocks.mean(axis=1), len(blocks)
     mean, spread = float(means.mean()), float(means.var(ddof=1))
-    within = float(blocks.var(axis=1, ddof=1).mean()) / RUNS_PER_BLOCK
-    sd = float(np.sqrt(max(spread - within, 0.0) + spread / B))
-    half = t_factor(B) * sd
+    variance = spread / B
+    if uncertain:
+        chance = float(blocks.var(axis=1, ddof=1).mean()) / RUNS_PER_BLOCK
+        variance += max(spread - chance, chance * float(np.sqrt(2 / (B - 1))))
+    half = t_factor(B) * float(np.sqrt(variance))
     if not mean > 0:
         return mean, mean - half, mean + half
     factor = float(np.exp(half / mean))  # what is given up is skewed and never negative
@@ -690,7 +700,7 @@ def summarize(plan: ExperimentPlan, label: str) -> dict[str, Any]:
     within = share_interval(float((found.day <= plan.timetable.days).sum()), runs)
     chosen = ~np.isnan(found.right)
     right = share_interval(float(found.right[chosen].sum()), max(int(chosen.sum()), 1))
-    mean, low, high = mean_of_blocks(share)
+    mean, low, high = mean_of_blocks(share, plan.uncertain)
 
     def known(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None
