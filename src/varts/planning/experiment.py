@@ -23,13 +23,14 @@ from varts._files import write_csv, write_text
 from varts._intervals import quantile_interval, share_interval, t_factor
 from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice, integer, make_folder, real
+from varts.live.arguments import check_new_arms
 from varts.live.core.state import Config
 from varts.live.options import Options
 from varts.planning.arms_to_come import GaussianArms, RateArms, arms_from_prior, arms_without_prior
 from varts.planning.daily_looks import ZERO_ONE, Shape, Visitors, find_stop, leader_of
 from varts.planning.plan import fit_notes, fit_of
 from varts.planning.recorded import find_rewards
-from varts.planning.timetable import Timetable, read_timetable
+from varts.planning.timetable import Timetable, read_days, read_timetable
 from varts.policies import EBVarTS, EvenSplit, Policy, VarTS, make
 from varts.policies.registry import options_of
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
@@ -279,7 +280,7 @@ def plan_experiment(
         sticky: With `returning`: whether a visitor keeps the arm of the first visit.
         limit: The day up to which experiments are followed if the rule isn't met in time; by
             default four times `days`.
-        runs: How many experiments to simulate.
+        runs: How many experiments to simulate, rounded up to a multiple of 8.
         seed: Same seed, same numbers.
         threads: How many threads to use; all cores by default. The numbers don't depend on it.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
@@ -294,7 +295,9 @@ def plan_experiment(
     timetable = read_timetable(traffic, days, window)
     choice("goal", goal, ("max", "min"))
     runs, seed = integer("runs", runs, at_least=2 * RUNS_PER_BLOCK), integer("seed", seed, 0, 2**63)
-    last = LIMIT * timetable.days if limit is None else integer("limit", int(limit), timetable.days)
+    last = LIMIT * timetable.days if limit is None else read_days(limit)
+    if last < timetable.days:
+        raise ValueError(f"limit must be at least {timetable.days}, the days planned, got {last}")
     unit, shape, notes = 1.0, Shape(), []
     inner: NormalGamma | None = None
     names: tuple[str, ...]
@@ -350,6 +353,8 @@ def plan_experiment(
         stop_loss=stop_loss,
         stop_error=stop_error,
     )
+    if len(names) < 2:
+        raise ValueError(f"arms must be at least 2, got {len(names)}")
     config = Config(names, options, len(names))
     config.check()
     visitors = read_visitors(returning, correlation, sticky, timetable)
@@ -357,13 +362,17 @@ def plan_experiment(
     if visitors is not None:
         problem = Returning(problem, visitors.population, visitors.correlation, visitors.sticky)
     notes += substituted
-    runs = fewer_runs(runs, timetable)
+    simulated = fewer_runs(runs, timetable)
+    if simulated < runs:
+        notes.append(
+            f"with {timetable.horizon:,} decisions each, only {simulated} experiments are simulated"
+        )
+    runs = simulated
     players = {config.policy.label or "policy": played, EVEN: EvenSplit()}
     if isinstance(config.policy, EvenSplit):
         del players[EVEN]
-    world = World(
-        problem, timetable, config, shape, visitors, runs, seed, threads or os.cpu_count() or 1
-    )
+    threads = (os.cpu_count() or 1) if threads is None else integer("threads", threads, at_least=1)
+    world = World(problem, timetable, config, shape, visitors, runs, seed, threads)
     with show_progress(progress) as bar:
         # The comparison with an even split ends with the planned days.
         ends = dict.fromkeys(players, timetable.days) | {next(iter(players)): last}
@@ -425,7 +434,7 @@ def name_arms(arms: Any) -> tuple[str, ...]:
     if isinstance(arms, str):
         raise TypeError(f"arms must be a number or a list of names, got {arms!r}")
     if isinstance(arms, Iterable):
-        return tuple(arms)
+        return tuple(check_new_arms(list(arms)))
     return tuple(f"arm {i}" for i in range(1, integer("arms", arms, at_least=2) + 1))
 
 
