@@ -18,7 +18,7 @@ failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the sett
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
-	bench-best-arm bench-closed-loop bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context
+	bench-best-arm bench-closed-loop bench-heavy-tails bench-tables bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-26s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -185,6 +185,13 @@ bench: install  ## times beside C, NumPy and other packages, into docs/benchmark
 	$(BIN)/python -m benchmarks.linear --speed $(BENCH)
 	$(BIN)/python -m benchmarks.asking $(BENCH)
 
+# One after another, whatever -j says: benchmarks that run at the same time measure each other.
+TABLES := bench bench-versions bench-large bench-linear bench-live bench-logs bench-serve bench-context \
+	bench-family bench-best-arm bench-heavy-tails
+bench-tables: install  ## every table of docs/family.md, best-arm.md and benchmarks*.md, one after another (hours; needs a quiet machine); BEFORE=revision
+	@for one in $(TABLES); do echo "== $$one"; $(MAKE) --no-print-directory $$one || exit 1; done
+
+BEFORE ?= $(shell git describe --tags --abbrev=0 2> /dev/null || git rev-list --max-parents=0 HEAD | tail -1)
 bench-versions: install  ## what people wait for, by revision BEFORE and by this one, into docs/benchmarks.md
 	$(BIN)/python -m benchmarks.versions $(BEFORE) $(BENCH)
 
@@ -218,6 +225,9 @@ bench-anytime: install  ## errors and detection times of always-valid inference,
 bench-best-arm: install  ## how soon the best arm is found, and how often rules err, into docs/best-arm.md
 	$(BIN)/python -m benchmarks.best_arm $(BENCH)
 
+bench-heavy-tails: install  ## regret on heavy-tailed rewards and correlated means, into docs/heavy-tails.md
+	$(BIN)/python -m benchmarks.heavy_tails $(BENCH)
+
 bench-worlds: install  ## the numbers of live experiments in worlds whose truth is known, into docs/assumptions.md
 	$(BIN)/python -m benchmarks.worlds $(BENCH)
 
@@ -230,6 +240,9 @@ calibration: install  ## ranks, reliability and coverage of beliefs and reports,
 
 bench-family: install  ## regret and identification of all policies beside published numbers, into docs/family.md
 	$(BIN)/python -m benchmarks.family $(BENCH)
+
+bench-delays: install  ## what late and batched rewards cost, by policy, into docs/delays.md
+	$(BIN)/python -m benchmarks.delays $(BENCH)
 
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
 	$(BIN)/python -m benchmarks.linear $(BENCH)

@@ -6,12 +6,12 @@ Writes the tables of docs/anytime.md. `--quick` runs a tenth of it and writes no
 import argparse
 import math
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy import special
 
 import varts
+from benchmarks.report import put
 from tests.worlds.monitoring import (
     BEST_RULED_OUT,
     CERTAIN,
@@ -25,7 +25,7 @@ from tests.worlds.monitoring import (
 )
 from varts._intervals import share_interval
 
-PAGE = Path(__file__).parents[1] / "docs" / "anytime.md"
+PAGE = "anytime.md"
 GAP = 0.2  # sds
 P_BEST_RUNS, P_BEST_LEVEL = 250, 0.95
 
@@ -115,14 +115,6 @@ def detections(runs):
     return table(["rewards", "arms", "floor", "certain", "median round", "wrong"], rows)
 
 
-def put(section, text):
-    """Between the marks of this section."""
-    begin, end = f"<!-- {section}: generated -->", f"<!-- {section}: end -->"
-    before, rest = PAGE.read_text(encoding="utf-8").split(begin)
-    after = rest.split(end)[1]
-    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
@@ -134,7 +126,7 @@ def main():
     }
     if not quick:
         for section, text in made.items():
-            put(section, text)
+            put(section, text, PAGE)
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -136,7 +136,6 @@ def by_player(found, tasks, show):
 
 
 def markdown(found):
-    at = found["machine"]
     errors = {
         f"- {row['package']}, {row['player']}, {row['task']}: {row['error']}"
         for row in found["rows"]
@@ -146,8 +145,6 @@ def markdown(found):
     checks = [[row["task"], *(f"{row[name]:.0e}" for name in columns)] for row in found["checks"]]
     drawn = found["spread"]
     parts = [
-        f"Measured {at['when']} on {at['processor']}, {at['cores']} cores, {at['system']}; varts "
-        f"{at['varts']}, Python {at['python']}, NumPy {at['numpy']}.",
         "### Regret, % of uniform choices, standardised features",
         by_player(found, STANDARD, cell),
         "### The same with features as they are",
@@ -197,7 +194,7 @@ def main():
     if not right or any(row["rate of one reward less"] <= TOLERANCE for row in checks):
         sys.exit("the posteriors are not as they should be; nothing was written")
     if runs == RUNS:
-        put("context", markdown(found), "benchmarks-context.md")
+        put("context", markdown(found), "benchmarks-context.md", found["machine"])
         RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

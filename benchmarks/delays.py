@@ -13,7 +13,7 @@ from benchmarks.report import put, short, table
 from varts._intervals import standard_error
 
 PAGE = "delays.md"
-K, HORIZON, RUNS, SEED = 4, 4000, 1000, 0
+K, HORIZON, RUNS, SEED = 4, 4000, 500, 0
 PRIOR = varts.Normal(0, 0.2)
 PROBLEM = varts.GaussianBandit(PRIOR, K=K, sigma=1)
 POLICIES = {
@@ -104,13 +104,17 @@ def speed(repeats):
     return table(["ns per round", *SPEED], rows)
 
 
+def sections(quick):
+    """Yield the name and the text of every part of the page."""
+    yield from tables(RUNS // 10 if quick else RUNS)
+    yield "speed", speed(3 if quick else REPEATS)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few runs; nothing is written")
     asked = parser.parse_args()
-    made = dict(tables(RUNS // 10 if asked.quick else RUNS))
-    made["speed"] = speed(3 if asked.quick else REPEATS)
-    for section, text in made.items():
+    for section, text in sections(asked.quick):
         print(f"\n{section}\n{text}", flush=True)
         if not asked.quick:
             put(section, text, PAGE)

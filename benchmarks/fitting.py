@@ -16,12 +16,13 @@ import numpy as np
 import polars as pl
 
 import varts
+from benchmarks.report import DOCS, put
 from varts.fitting.history import example_history
-from varts.fitting.marginal_likelihood import log_evidence
+from varts.fitting.likelihood import log_evidence
 from varts.problems import GaussianBandit
 
 fit_prior = partial(varts.fit_prior, held_out=False)
-PAGE = Path(__file__).parents[1] / "docs" / "priors.md"
+PAGE = "priors.md"
 FIELDS = ("mu", "kappa", "alpha", "beta")
 
 PRIORS = {
@@ -313,14 +314,6 @@ def big(rows_wanted):
     return table(["", "rows", "arms", "GB", "seconds", "peak memory, MB"], rows)
 
 
-def put(section, text):
-    """Replace what is between the marks of `section` in docs/priors.md."""
-    begin, end = f"<!-- {section}: generated -->", f"<!-- {section}: end -->"
-    before, rest = PAGE.read_text(encoding="utf-8").split(begin)
-    after = rest.split(end)[1]
-    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
-
-
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true", help="a tenth of it, written nowhere")
@@ -342,10 +335,10 @@ def main():
             if section == "newark":
                 text, figure = text
                 if not chosen.quick:
-                    figure.savefig(PAGE.parent / "images" / "prior-newark.png", dpi=110)
+                    figure.savefig(DOCS / "images" / "prior-newark.png", dpi=110)
             print(text, f"\n{section}: {time.perf_counter() - began:.0f} s\n", flush=True)
             if not chosen.quick:
-                put(section, text)
+                put(section, text, PAGE)
 
 
 if __name__ == "__main__":

@@ -164,11 +164,7 @@ def beside_peers(turns):
 
 
 def speed(turns, with_peers):
-    machine = report.machine("varts", "numpy", "numba")
-    said = (
-        f"Measured {machine['when']} on {machine['processor']}, {machine['cores']} cores; one "
-        f"thread, K = {K}, d = {SPEED_D}, {SPEED_RUNS} runs of {SPEED_HORIZON:,} rounds."
-    )
+    said = f"One thread, K = {K}, d = {SPEED_D}, {SPEED_RUNS} runs of {SPEED_HORIZON:,} rounds."
     parts = [said, beside_c(turns)]
     return "\n\n".join([*parts, beside_peers(max(1, turns // 2))] if with_peers else parts)
 

@@ -111,7 +111,7 @@ def postgres_bytes(url, visits):
         return {name: size / visits for name, size in base.execute(query) if size > 1e5}
 
 
-def markdown(machine, times, rows, sizes):
+def markdown(times, rows, sizes):
     names = sorted({name for one in sizes.values() for name in one})
     table = [
         [f"`{name}`", *(f"{one.get(name, 0):.0f}" for one in sizes.values())] for name in names
@@ -119,9 +119,7 @@ def markdown(machine, times, rows, sizes):
     table.append(["together", *(f"{sum(one.values()):.0f}" for one in sizes.values())])
     return "\n\n".join(
         [
-            f"Measured {machine['when']} on {machine['processor']}, {machine['cores']} cores (load "
-            f"{machine['load']:.1f} before, {os.getloadavg()[0]:.1f} after); varts "
-            f"{machine['varts']}, Python {machine['python']}, polars {machine['polars']}; "
+            f"Load average after the run: {os.getloadavg()[0]:.1f}; "
             + ("each once." if times == 1 else f"the best of {times}."),
             report.table(["store, decisions with rewards", "CPU s", "s", "peak MB"], rows),
             "Bytes of a decision with its reward:",
@@ -138,7 +136,7 @@ def main():
     options.add_argument("--folder", help="where the databases go (TMPDIR)")
     options.add_argument("--trial", action="store_true", help="leave no trace")
     asked = options.parse_args()
-    machine = report.machine("varts", "polars") | {"load": os.getloadavg()[0]}
+    machine = report.machine("varts", "numpy", "numba", "polars")
     rows = []
     with tempfile.TemporaryDirectory(prefix="varts-logs-", dir=asked.folder) as place:
         os.chmod(place, 0o755)  # the PostgreSQL server may run as another user
@@ -160,10 +158,10 @@ def main():
         pages.fill(file, asked.copies)
         url, visits = f"sqlite:///{file}", pages.OWN * asked.copies
         rows += rows_of("SQLite", url, visits, folder, asked.times, ("opening", "report"))
-    text = markdown(machine, asked.times, rows, sizes)
+    text = markdown(asked.times, rows, sizes)
     print(text)
     if not asked.trial:
-        report.put("logs", text, "benchmarks-live.md")
+        report.put("logs", text, "benchmarks-live.md", machine)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,16 @@ are judged are the package's. In the second, the package's simulator plays paire
 """
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 from numba import njit, prange
 
 import varts
-from benchmarks.report import table
+from benchmarks.report import put, table
 from varts import ArmStats, VarTS
 from varts.simulation.engine.compiled.jit import compile_formula
 
-PAGE = Path(__file__).parents[1] / "docs" / "tails.md"
+PAGE = "tails.md"
 LEVEL, SURE, IMPOSSIBLE = 0.95, 0.95, 0.01
 
 
@@ -231,13 +230,6 @@ def choices(runs, seed):
     return rows
 
 
-def put(section, text):
-    page = PAGE.read_text(encoding="utf-8")
-    begin, end = f"<!-- {section}: generated -->", f"<!-- {section}: end -->"
-    before, rest = page.split(begin)
-    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
@@ -250,9 +242,9 @@ def main():
         heads += [f"{who}: interval holds", "best arm < 1 %", "P(best) ≥ 0.95, right"]
     chosen = choices(given.runs, given.seed)
     if not given.dry:
-        put("reports", table(heads, rows))
+        put("reports", table(heads, rows), PAGE)
         columns = ["mean regret", "with tails", "ratio", "1 in 20 above", "with tails", "ratio"]
-        put("choices", table(["world", *columns], chosen))
+        put("choices", table(["world", *columns], chosen), PAGE)
 
 
 if __name__ == "__main__":

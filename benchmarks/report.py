@@ -2,12 +2,14 @@
 
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
 GROWTH = ("varts", "expert C", "varts / expert C")
+LOAD = os.getloadavg()[0]  # when the benchmark started, before it added its own
 
 
 def machine(*packages):
@@ -19,18 +21,50 @@ def machine(*packages):
         "processor": models[0] if models else platform.processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
+        "load": LOAD,
+        "revision": revision(),
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
     }
 
 
-def put(section, text, name="benchmarks.md"):
-    """Replace what is between the marks of `section` in a page of docs/."""
+def revision():
+    """The git revision of this tree, and whether it has changes; "unknown" outside of git."""
+    git = ["git", "-C", DOCS]
+    try:
+        found = subprocess.check_output([*git, "rev-parse", "--short=10", "HEAD"], text=True)
+        changes = subprocess.check_output([*git, "status", "--porcelain", "-uno"], text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    # The pages that this run has already written don't count.
+    changed = [line for line in changes.splitlines() if not line[3:].startswith("docs/")]
+    return found.strip() + (" with changes" if changed else "")
+
+
+def caption(measured=None):
+    """Return the caption of a table: when, where and from which sources it was made.
+
+    `measured` is what `machine` returned, if that was in an earlier run.
+    """
+    at = measured or machine("varts", "numpy", "numba")
+    packages = {"varts": "varts", "numpy": "NumPy", "numba": "Numba"}
+    versions = [f"{name} {at[package]}" for package, name in packages.items() if package in at]
+    return (
+        f"*Made {at['when']} on {at['processor']}, {at['cores']} cores, {at['system']}; load "
+        f"average {at['load']:.1f} at the start; revision {at['revision']}, Python {at['python']}, "
+        f"{', '.join(versions)}.*"
+    )
+
+
+def put(section, text, name="benchmarks.md", measured=None):
+    """Replace what is between the marks of `section` in a page of docs/; with a caption."""
     page = DOCS / name
     begin, end = f"<!-- {section}: generated -->", f"<!-- {section}: end -->"
     before, rest = page.read_text(encoding="utf-8").split(begin)
     after = rest.split(end)[1]
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    page.write_text(
+        f"{before}{begin}\n{text}\n\n{caption(measured)}\n{end}{after}", encoding="utf-8"
+    )
 
 
 def table(heads, rows, words=1):
@@ -47,23 +81,15 @@ def short(value):
 
 
 def markdown(found):
-    parts = [_machine(found["machine"]), _targets(found), _per_round(found["per round"])]
+    parts = [_targets(found), _per_round(found["per round"])]
     parts += [_threads(found["two threads"]), _agreement(found["agreement"])]
     parts += [
         _peers(found["peers"], found["peers when"]),
         _figure1(found["figure 1"]),
         _growth(found["growth"]),
     ]
-    parts += [_start(found["start-up"], found["memory"])]
+    parts += [_start(found["start-up"], found["memory"]), f"C: {found['machine']['compiler']}."]
     return "\n\n".join(filter(None, parts))
-
-
-def _machine(machine):
-    return (
-        f"Measured {machine['when']} on {machine['processor']}, {machine['cores']} cores, "
-        f"{machine['system']}; varts {machine['varts']}, Python {machine['python']}, "
-        f"NumPy {machine['numpy']}, Numba {machine['numba']}, {machine['compiler']}."
-    )
 
 
 def _targets(found):

@@ -230,7 +230,7 @@ def main():
     (HERE / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     report.draw_growth(found["growth"])
     text = report.markdown(found)
-    report.put("bench", text)
+    report.put("bench", text, measured=found["machine"])
     print(text)
 
 

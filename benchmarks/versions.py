@@ -165,12 +165,7 @@ def markdown(found):
         wanted = "" if limit is None else f"{limit:,}"
         numbers = [report.short(before), report.short(after), f"{after / before:.2f}"]
         rows.append([row["what"], wanted, *numbers, met])
-    m = found["machine"]
-    return (
-        f"Measured {m['when']} on {m['processor']}, {m['cores']} cores, {m['system']}, load "
-        f"{m['load']:.1f} before; before is revision {found['before']}.\n\n"
-        + report.table(heads, rows)
-    )
+    return f"Before is revision {found['before']}.\n\n" + report.table(heads, rows)
 
 
 def main():
@@ -183,7 +178,7 @@ def main():
     asked = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="varts-bench-"))
     folder.chmod(0o755)  # the PostgreSQL server may run as another user
-    found = {"machine": report.machine("varts", "numpy", "numba") | {"load": os.getloadavg()[0]}}
+    found = {"machine": report.machine("varts", "numpy", "numba")}
     revision = subprocess.check_output(
         ["git", "-C", ROOT, "rev-parse", "--short", asked.before], text=True
     )
@@ -215,7 +210,7 @@ def main():
     if not asked.trial:
         results = HERE / "results-versions.json"
         results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        report.put("versions", text)
+        report.put("versions", text, measured=found["machine"])
 
 
 if __name__ == "__main__":

@@ -87,27 +87,32 @@ class IDS(varts.StatePolicy):
         return arm
 
 
-class TTEI(varts.StatePolicy):
-    """Top-two expected improvement (Qin, Klabjan & Russo 2017), to find the best arm."""
+class MedianUCB(varts.StatePolicy):
+    """An upper confidence bound on the median of block means, for rewards with heavy tails.
 
-    label, initial_pulls = "TTEI", 3
+    Bubeck, Cesa-Bianchi & Lugosi (2013) show what such a median is good for. Their bound needs a
+    moment of the rewards to be known; this one estimates its width from the blocks.
+    """
+
+    label, initial_pulls, arm_numbers = "Median-UCB", 9, 9
 
     @staticmethod
     def pick(t, n, mean, m2, arms, run, rng):
-        """Return the leader half of the time, else the arm with most to gain over it."""
-        variance, leader = m2 / (n - 1) / n, -1
-        for _ in range(2):
-            best, arm, top = -np.inf, 0, mean[leader] if leader >= 0 else np.max(mean)
-            for i in range(len(n)):
-                s = math.sqrt(variance[i] + (variance[leader] if leader >= 0 else 0.0))
-                z = (mean[i] - top) / s
-                gain = z * 0.5 * math.erfc(-z / math.sqrt(2)) + math.exp(-z * z / 2) / 2.5066282746
-                if i != leader and s * gain > best:
-                    best, arm = s * gain, i
-            if leader >= 0 or draws.uniform(rng) < 0.5:
-                break
-            leader = arm
+        """Return the arm with the highest bound."""
+        best, arm = -np.inf, 0
+        for i in range(len(n)):
+            center = np.median(arms[i])
+            spread = 1.4826 * np.median(np.abs(arms[i] - center))  # the sd of normal block means
+            bound = center + math.sqrt(2 * math.log(t) / 9) * spread
+            if bound > best:
+                best, arm = bound, i
         return arm
+
+    @staticmethod
+    def learn(arm, reward, n, mean, m2, arms, run, rng):
+        """Put the reward into the next of nine blocks, of which the state has the means."""
+        block, before = (int(n[arm]) - 1) % 9, (int(n[arm]) - 1) // 9
+        arms[arm, block] += (reward - arms[arm, block]) / (before + 1)
 
 
 class ExploreThenCommit(varts.StatePolicy):
@@ -125,7 +130,7 @@ class ExploreThenCommit(varts.StatePolicy):
         return int(run[0]) - 1
 
 
-POLICIES = (LaplaceTS, BatchedTS, NPTS, IDS, TTEI, ExploreThenCommit)
+POLICIES = (LaplaceTS, BatchedTS, NPTS, IDS, MedianUCB, ExploreThenCommit)
 
 if __name__ == "__main__":
     prior = varts.NormalGamma(mu=0, kappa=1, alpha=3, beta=2)

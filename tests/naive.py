@@ -129,7 +129,7 @@ def play_late(draw, score, horizon, runs, rng, delay, batch=1, owed=0, floor=0.0
         arm = np.where(rng.random(runs) < K * floor, rng.integers(K, size=runs), arm)
         x = instance.pay(rng, rows, arm)
         pulls[rows, arm] += 1
-        due = -(-(t + delay(rng, x)) // batch) * batch
+        due = np.ceil((t + delay(rng, x)) / batch) * batch
         heard = due <= horizon
         for row, part in enumerate((np.ones(runs), x, x * x)):
             np.add.at(

@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "varts"
 PAGE = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
 WORDS = 3  # fewer, such as "at most", tell nothing by themselves
 SHORT = (  # of fewer words
-    *("held out: the prior cuts regret by", "kurtosis ...", "outlier: "),
+    *("kurtosis ...", "outlier: "),
     *("learning earned", "learning probably earned"),
 )
 STOP_RULE = "live/report/rules.py"
@@ -31,7 +31,6 @@ WRITERS = {  # by file, beside the functions that have "note" in their names
     "fitting/aggregate.py": {"describe_words"},
     "fitting/diagnostics.py": {"__str__"},
     "fitting/held_out.py": {"__str__"},
-    "fitting/linear_held_out.py": {"__str__"},
     "live/report/control.py": {"compare_with_control"},
     "live/report/estimates.py": {"anytime_unavailable"},
     "live/report/gain.py": {"__str__"},
@@ -175,7 +174,7 @@ def test_sentences_come_from_everywhere(said):
     """Or the test above would pass for want of anything to look for."""
     assert set(said.values()) >= {
         "checks/decisions.py", "checks/rewards.py", "checks/tally.py", "cli/report.py",
-        "evaluation/evaluate.py", "fitting/estimators.py", "fitting/fit.py", "fitting/notes.py",
+        "evaluation/evaluate.py", "fitting/estimators.py", "fitting/diagnostics.py",
         "fitting/unit.py", "live/report/rules.py", "planning/plan.py", "planning/recorded.py",
         "priors/matching.py", "simulation/engine/kernel_cache.py",
     }  # fmt: skip

@@ -52,6 +52,7 @@ from varts.policies import MVTS as MVTS
 from varts.policies import T3C as T3C
 from varts.policies import TS14 as TS14
 from varts.policies import TS20 as TS20
+from varts.policies import TTEI as TTEI
 from varts.policies import UCB1 as UCB1
 from varts.policies import UCBV as UCBV
 from varts.policies import BayesUCB as BayesUCB
@@ -75,6 +76,8 @@ from varts.policies import LinUCB as LinUCB
 from varts.policies import MOSSAnytime as MOSSAnytime
 from varts.policies import Policy as Policy
 from varts.policies import SequentialHalving as SequentialHalving
+from varts.policies import SHAdaVar as SHAdaVar
+from varts.policies import SHVar as SHVar
 from varts.policies import StatePolicy as StatePolicy
 from varts.policies import UCB1Normal as UCB1Normal
 from varts.policies import UCB1Tuned as UCB1Tuned
@@ -95,6 +98,8 @@ from varts.problems import EmpiricalBandit as EmpiricalBandit
 from varts.problems import GaussianBandit as GaussianBandit
 from varts.problems import Instances as Instances
 from varts.problems import LinearBandit as LinearBandit
+from varts.problems import MixtureBandit as MixtureBandit
+from varts.problems import ParetoBandit as ParetoBandit
 from varts.problems import Problem as Problem
 from varts.problems import RecordedBandit as RecordedBandit
 from varts.problems import Returning as Returning
@@ -103,7 +108,10 @@ from varts.problems import Steps as Steps
 from varts.problems import Visits as Visits
 from varts.problems import Walk as Walk
 from varts.problems import Wheel as Wheel
+from varts.simulation.metrics import MeanVarianceRegret as MeanVarianceRegret
+from varts.simulation.metrics import Runs as Runs
 from varts.simulation.simulate import simulate as simulate
+from varts.simulation.study import Interrupted as Interrupted
 from varts.simulation.study import Study as Study
 from varts.simulation.sweep import Sweep as Sweep
 from varts.simulation.sweep import sweep as sweep

@@ -51,6 +51,39 @@ def mean_interval(values: Floats, level: float = CONFIDENCE) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
+def mean_p_value(values: Floats) -> float:
+    """Return the two-sided p-value of the t test that the mean is 0; NaN for a single value.
+
+    Args:
+        values: The sample.
+
+    >>> round(mean_p_value(np.array([1.0, 2.0, 3.0])), 4)                  # t = 2 sqrt(3)
+    0.0742
+    """
+    mean, error = float(values.mean()), standard_error(values)
+    if error == 0:  # all values are equal
+        return float(mean == 0)
+    return float(2 * special.stdtr(max(values.size - 1, 1), -abs(mean) / error))
+
+
+def holm(p: Floats) -> Floats:
+    """Return Holm's adjusted p-values.
+
+    If you reject every hypothesis whose adjusted value is at most 5 %, the chance that you reject
+    any true one is at most 5 %, however the tests depend on each other.
+
+    Args:
+        p: The p-values of the single tests.
+
+    >>> holm(np.array([0.04, 0.01, 0.03])).round(2)                # 1 x 0.04, 3 x 0.01, 2 x 0.03
+    array([0.06, 0.03, 0.06])
+    """
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return np.minimum(adjusted, 1)
+
+
 def share_interval(hits: float, n: int, level: float = CONFIDENCE) -> Interval:
     """The share of `hits` in n cases and Wilson's interval.
 

@@ -16,8 +16,6 @@ DELAY_SECONDS = 0.5  # before a bar appears: shorter work needs none
 class Progress:
     """One stage at a time: `stage("compiling VarTS")`, `stage("playing", total)`, `at(done)`."""
 
-    interrupted = False  # whether Ctrl-C ended the work, complete or not
-
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
 

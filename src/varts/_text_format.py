@@ -117,11 +117,14 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
     >>> parse_number("12,5", ","), parse_number("12,5"), parse_number("12.5", ",")
     (12.5, None, None)
+    >>> parse_number("1_000")  # a thousands separator, like the others
     """
     if decimal != ".":
         if not _WITH_COMMA.match(text):
             return None
         text = text.replace(decimal, ".")
+    if "_" in text:  # Python reads 1_000, and polars doesn't
+        return None
     try:
         return float(text)
     except ValueError:

@@ -58,7 +58,7 @@ class Delay:
 
     def numbers(self) -> Floats:
         """Return what `rounds` takes after u and the reward: by default the dataclass's fields."""
-        names = [each.name for each in fields(self)] if is_dataclass(self) else []
+        names: list[str] = [each.name for each in fields(self)] if is_dataclass(self) else []
         return np.array([real(name, getattr(self, name)) for name in names])
 
 

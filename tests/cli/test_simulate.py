@@ -162,7 +162,7 @@ def test_simulate_writes_what_the_study_holds(call, study):
     code, out, _ = call("simulate", study)
     assert code == 0
     folder = study.parent / "study-results"
-    names = {"summary.csv", "curves.csv", "regret.png", "regret.svg", "study.npz"}
+    names = {"summary.csv", "curves.csv", "regret.png", "regret.svg", "study.npz", "studies"}
     assert {path.name for path in folder.iterdir()} == names
     loaded = varts.Study.load(folder / "study.npz")
     assert (loaded.runs, loaded.horizon, loaded.labels) == (10, 30, ["VarTS", "UCB1"])
@@ -302,13 +302,13 @@ def test_errors_of_every_kind_are_one_sentence_and_exit_code_2(call, study, monk
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(varts, "simulate", fail)
+    monkeypatch.setattr("varts.simulation.sweep.study_of", fail)
     code = 6 if isinstance(error, ConnectionError) else 2
     assert call("simulate", study) == (code, "", "varts: what is wrong\n")
 
 
 def test_an_error_in_the_program_itself_keeps_its_traceback(call, study, monkeypatch):
-    monkeypatch.setattr(varts, "simulate", lambda *_, **__: {}["missing"])
+    monkeypatch.setattr("varts.simulation.sweep.study_of", lambda *_, **__: {}["missing"])
     with pytest.raises(KeyError):
         call("simulate", study)
 
@@ -335,7 +335,7 @@ def test_a_wrong_study_file_is_one_sentence_and_exit_code_2(call, study, old, ne
 
 @pytest.mark.parametrize("option", [["--against", "nobody"], ["--out", "study.toml"]])
 def test_mistakes_are_found_before_the_study_is_played(call, study, monkeypatch, option):
-    monkeypatch.setattr(varts, "simulate", lambda *_, **__: pytest.fail("played"))
+    monkeypatch.setattr("varts.simulation.sweep.study_of", lambda *_, **__: pytest.fail("played"))
     refused(call("simulate", study, *option), option[1])
 
 
@@ -381,13 +381,13 @@ def test_the_entry_point_keeps_progress_off_stdout(study, tmp_path):
     study.write_text(STUDY.replace("UCB1 = {}", "UCB1 = { half_life = 500 }"))
     there = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
-    def run():
-        return subprocess.run(
-            [COMMAND, "simulate", study], capture_output=True, text=True, timeout=120, env=there
-        )
+    def run(out):
+        command = [COMMAND, "simulate", study, "--out", tmp_path / out]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=there)
 
-    first, done = run(), run()
-    assert first.returncode == done.returncode == 0 and first.stdout == done.stdout
+    first, done = run("first"), run("second")
+    assert first.returncode == done.returncode == 0
+    assert first.stdout.replace("first", "second") == done.stdout
     assert first.stderr.startswith("compiling ") and first.stderr.count("UCB1 ...") == 1
     assert "compiling" not in first.stdout
     assert "compiling" not in done.stderr
@@ -421,7 +421,8 @@ def interrupt(arguments, ready):
 def test_ctrl_c_keeps_the_complete_runs_of_a_study(study):
     code, err = interrupt(["simulate", study, "--runs", "100000000"], "playing")
     assert code == 130 and "Traceback" not in err
-    assert err.endswith("varts: stopped; the results are of the runs that were complete\n")
+    said = "the results are of the runs that were complete; the same command continues"
+    assert err.endswith(f"varts: stopped; {said}\n")
     loaded = varts.Study.load(study.parent / "study-results" / "study.npz")
     assert loaded.interrupted and loaded.runs > 0
     summary = rows(study.parent / "study-results" / "summary.csv")
@@ -446,7 +447,7 @@ def test_ctrl_c_before_anything_is_done_says_so(study):
     code, err = interrupt(["simulate", study, "--horizon", "1000000000"], "playing")
     assert code == 130 and "Traceback" not in err
     assert "stopped" in err
-    assert not list(study.parent.glob("study-results/*"))
+    assert not [path for path in study.parent.glob("study-results/**/*") if path.is_file()]
 
 
 def test_a_study_on_recorded_rewards_says_what_was_left_out(call, tmp_path):
@@ -488,13 +489,36 @@ def test_lists_in_a_file_make_one_table(call, tmp_path):
     assert out.split("\n")[0].split()[:4] == ["K", "UCB-V", "zeta", "policy"]
     assert "4 settings; written to grid-results" in out
     folder = tmp_path / "grid-results"
-    assert sorted(p.name for p in folder.iterdir()) == ["curves.csv", "studies", "summary.csv"]
+    names = ["curves.csv", "regret.png", "regret.svg", "studies", "summary.csv"]
+    assert sorted(p.name for p in folder.iterdir()) == names
     table = pl.read_csv(folder / "summary.csv")
     assert table.columns[:3] == ["K", "UCB-V zeta", "policy"] and table.height == 8
     kept = {path: path.stat().st_mtime_ns for path in (folder / "studies").iterdir()}
-    assert len(kept) == 4
-    assert call("simulate", "grid.toml")[:2] == (code, out)  # from the folder
+    assert len(kept) == 6  # TS14 doesn't depend on the option of UCB-V: two files, not four
+    code, again, _ = call("simulate", "grid.toml")  # from the folder
+    said = f"reused 64 of 64 runs (counted per policy) from {Path('grid-results/studies')}\n"
+    assert code == 0 and again == out.replace("reused 16 of 64", "reused 64 of 64")
+    assert again.endswith(said)
     assert {path: path.stat().st_mtime_ns for path in (folder / "studies").iterdir()} == kept
+
+
+def test_a_study_plays_only_what_is_missing(call, tmp_path):
+    """Runs and a policy are added: the files are those of a new study."""
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY)
+    assert "reused" not in call("simulate", "small.toml", "--runs", "16")[1]
+    path.write_text(STUDY + "TS20 = {}\n")
+    code, out, _ = call("simulate", "small.toml", "--runs", "40")
+    assert code == 0
+    kept = f"reused 32 of 120 runs (counted per policy) from {Path('small-results/studies')}"
+    assert out.splitlines()[-1] == kept
+    assert call("simulate", "small.toml", "--runs", "40", "--out", "new")[0] == 0
+    for name in ("summary.csv", "curves.csv", "regret.svg"):
+        assert (tmp_path / "small-results" / name).read_text() == (
+            tmp_path / "new" / name
+        ).read_text()
+    load = varts.Study.load
+    assert load("small-results/study.npz") == load("new/study.npz")
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,10 @@ from matplotlib.colors import to_hex
 
 import varts
 from varts import ArmStats, NormalGamma, fit_prior
-from varts.fitting.estimators import REWARDS_FOR_MOMENTS, widen
-from varts.fitting.groups import _natural_order
+from varts.fitting.estimators import REWARDS_FOR_MOMENTS, _natural_order
+from varts.fitting.fit import FittedPrior, summarise_prior
 from varts.fitting.history import read_history
-from varts.fitting.result import FittedPrior, summarise_prior
-from varts.fitting.unit import fill_in_variances
+from varts.fitting.unit import fill_in_variances, widen
 from varts.priors import Prior, UnknownArmsWarning, prior_from
 
 

@@ -17,7 +17,7 @@ from tests.seeds import fresh
 from varts import ArmStats, NormalGamma
 from varts.fitting.diagnostics import chi_square_sum_tail, locate_arms, shape_p_value
 from varts.fitting.history import read_history
-from varts.fitting.marginal_likelihood import evidence_terms, log_evidence
+from varts.fitting.likelihood import evidence_terms, log_evidence
 from varts.problems import GaussianBandit
 
 pytestmark = pytest.mark.no_cover

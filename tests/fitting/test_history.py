@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import varts
 from tests.tiers import examples
 from varts.fitting import sources
 from varts.fitting.aggregate import describe_left_out, describe_words
 from varts.fitting.columns import Columns
 from varts.fitting.history import History, example_history, read_history
+from varts.fitting.rewards import read_rewards
 
 LOG = pl.DataFrame(
     {
@@ -61,6 +63,61 @@ def assert_exact(log, path=None):
 
 
 # ------------------------------------------------------------------------------------ exactness
+
+
+@pytest.mark.parametrize("cell", ["12,5", "1,234.50", "1 234", "1'234.5", "€ 12"])
+@pytest.mark.parametrize("kind", ["frame", "pandas", "csv", "parquet", "ndjson"])
+def test_numbers_in_mixed_formats_are_refused_in_every_source(kind, cell, tmp_path):
+    """Rewards, statistics and features; with the column, and the file and row of the first."""
+    rows = {"experiment": ["x"] * 3, "arm": ["a", "b", "b"], "reward": ["12.5", "7", "8"]}
+    tables = {
+        "reward": {**rows, "reward": ["12.5", cell, cell]},
+        "visits": {**rows, "visits": ["1", cell, "2"]},
+        "mean": {**rows, "n": ["3", "4", "9"], "mean": ["1", cell, "2"], "sd": ["1"] * 3},
+    }
+    for column, cells in tables.items():
+        given, name, row = pl.DataFrame(cells), "history", "row 2;"
+        if column == "mean":
+            given = given.drop("reward")
+        if kind == "pandas":
+            given = pytest.importorskip("pandas").DataFrame(given.to_dict(as_series=False))
+        elif kind != "frame":
+            name, table = str(tmp_path / f"{column}.{kind}"), given
+            getattr(table, f"write_{kind}")(name)
+            given, row = name, "row 2 below the header;"
+        features = {"visits": "number"} if column == "visits" else None
+        with pytest.raises(ValueError) as error:
+            read_history(given, features=features)
+        assert str(error.value).startswith(f"column {column!r} of {name} must have numbers with a ")
+        assert f"got {cell!r} in {row}" in str(error.value)
+
+
+def test_rewards_of_fallbacks_are_not_counted(tmp_path):
+    """A client chose the arm by itself; the export has its reward, and says so. Every kind of file,
+    and single rewards as well."""
+    exp = varts.open("shop", arms=["red", "blue"], store="memory://", seed=3)
+    for i in range(20):
+        exp.decide(id=f"visit-{i}")
+        exp.reward(f"visit-{i}", float(i % 7))
+    ids = [f"late-{i}" for i in range(5)]
+    exp.record_fallbacks([(id, "red", None) for id in ids])
+    exp.reward_many([(id, 1000.0) for id in ids])
+    columns = Columns(experiment=None)
+    for end in ("csv", "parquet", "ndjson"):
+        path = tmp_path / f"log.{end}"
+        exp.export(path)
+        read = read_history(path, columns)
+        assert (read.rows, read.left_out) == (25, {"fallback": 5})
+        assert read.stats.n.sum() == 20 and read.stats.mean.max() < 7
+        assert read.sample["value"].max() < 7
+        single = read_rewards(path)
+        assert (single.rows, single.left_out) == (25, {"fallback": 5})
+        assert max(rewards.max() for rewards in single.arms.values()) < 7
+    log = pl.read_parquet(tmp_path / "log.parquet")
+    control = read_history(log.drop("reason"), columns)
+    assert control.stats.n.sum() == 25 and control.stats.mean.max() > 7
+    named = read_history(log.drop("arm").rename({"reason": "arm"}), columns)
+    assert "fallback" in named.arms["arm"].to_list()  # a column that names arms is no reason
 
 
 def test_by_hand():

@@ -14,7 +14,7 @@ from varts.features import Features
 from varts.fitting.columns import Columns
 from varts.fitting.contexts import encode_contexts, read_contexts, select_contexts
 from varts.fitting.history import read_history
-from varts.fitting.linear_likelihood import Shape, evidence_terms, weak_linear_penalty
+from varts.fitting.likelihood import Layout, slope_evidence_terms, weak_slope_penalty
 from varts.fitting.sources import Source
 
 TRUTH = varts.LinearNormalGamma(
@@ -183,14 +183,16 @@ def test_evidence_is_that_of_a_multivariate_t():
 
 @pytest.mark.parametrize("each", [False, True])
 def test_gradients_are_those_of_the_evidence(each):
-    stats, shape = stats_of(drawn(arms=10), 2), Shape(2, each)
-    phi = np.random.default_rng(3).normal(size=shape.size) / 2
-    penalty = weak_linear_penalty(stats, shape)
-    value, gradient = evidence_terms(stats, phi, shape)
-    numbers = shape.regression(phi, 1)
+    stats, layout = stats_of(drawn(arms=10), 2), Layout(2, each)
+    phi = np.random.default_rng(3).normal(size=layout.size) / 2
+    penalty = weak_slope_penalty(stats, layout)
+    value, gradient = slope_evidence_terms(stats, phi, layout)
+    numbers = layout.regression(phi, 1)
     prior = varts.LinearNormalGamma(*(part[0] for part in numbers))
     assert value == pytest.approx(prior.log_evidence(stats), rel=1e-12)
-    rough = optimize.approx_fprime(phi, lambda p: evidence_terms(stats, p, shape)[0].sum(), 1e-6)
+    rough = optimize.approx_fprime(
+        phi, lambda p: slope_evidence_terms(stats, p, layout)[0].sum(), 1e-6
+    )
     assert gradient.sum(axis=1) == pytest.approx(rough, rel=1e-3, abs=1e-2)
     rough = optimize.approx_fprime(phi, lambda p: penalty(p)[0], 1e-6)
     assert penalty(phi)[1] == pytest.approx(rough, abs=1e-5)
@@ -318,7 +320,10 @@ def test_few_arms_make_a_wide_prior():
     assert prior.kappa < rough.kappa / 2
     assert (np.diag(prior.precision) < np.diag(rough.precision)).all()
     assert any("little history" in note for note in found.diagnostics.notes)
-    assert any("too few arms to hold out (10 or more)" in one for one in found.diagnostics.notes)
+    assert any(
+        "too few arms to hold out (20 with 30 rewards or more)" in one
+        for one in found.diagnostics.notes
+    )
     with pytest.raises(ValueError, match="history must have at least 2 arms"):
         fit(table.filter(pl.col("arm") == 0), features=["x0"])
 

@@ -210,7 +210,9 @@ def test_an_interruption_keeps_the_first_blocks(client, problem, slow):
     def interrupt():
         raise KeyboardInterrupt
 
-    there = simulate(problem, slow, 50, 300, progress=Witness(interrupt), executor=client)
+    with pytest.raises(varts.Interrupted) as stopped:
+        simulate(problem, slow, 50, 300, progress=Witness(interrupt), executor=client)
+    there = stopped.value.study
     assert there.interrupted and 0 < there.runs < 300 and there.runs % 8 == 0
     assert there.results == simulate(problem, slow, 50, there.runs, threads=1).results
     following = simulate(problem, "UCB1", 20, 16, executor=client)  # the cluster is free again

@@ -20,7 +20,6 @@ from tests.naive import (
     play_late,
     spread,
     ts14,
-    ucb1_tuned,
     ucb_v,
     unit_free_var_ts,
     var_ts,
@@ -89,11 +88,11 @@ def epsilon_greedy(rng, t, n, total, squares):
 
 
 POLICIES = {
-    "VarTS": (varts.VarTS(), unit_free_var_ts, 1),
+    "VarTS": (varts.VarTS(), unit_free_var_ts, 2),
     "VarTS, prior": (varts.VarTS(varts.NormalGamma(*PRIOR)), var_ts(PRIOR), 0),
     "UCB1": (varts.UCB1(), ucb1, 1),
     "UCB-V": (varts.UCBV(), ucb_v(), 1),
-    "TS14": (varts.TS14(), ts14(-0.5), 2),
+    "TS14": (varts.TS14(), ts14(-0.5), 4),
     "MOSS": (varts.MOSS(HORIZON), moss, 1),
     "Epsilon-Greedy": (varts.EpsilonGreedy(), epsilon_greedy, 1),
     "Laplace-TS": (LaplaceTS(), laplace, 2),

@@ -1,6 +1,7 @@
 """simulate and Study: results are a pure function of (seed, problem, policy, run)."""
 
 import json
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -13,6 +14,7 @@ import pytest
 import varts
 from tests.policies.built import built
 from varts import BernoulliBandit, GaussianBandit, NormalGamma, Study, simulate
+from varts._progress import Progress
 from varts.simulation.results import CURVE_POINTS, RegretCurve, recorded_rounds
 
 
@@ -354,8 +356,21 @@ def test_an_interrupted_study_keeps_its_complete_blocks(problem):
                     raise KeyboardInterrupt
             return super().draw(rng, size)
 
-    study = simulate(Impatient(problem.prior), ["UCB1", "TS20"], 50, 100, threads=1)
+    with pytest.raises(varts.Interrupted) as stopped:
+        simulate(Impatient(problem.prior), ["UCB1", "TS20"], 50, 100, threads=1)
+    study = stopped.value.study
     assert study.interrupted and study.runs == 24
+    assert repr(study).startswith("Study(24 of 100 runs of 50 rounds, interrupted; regret: UCB1 ")
+    assert "24 of 100 runs of 50 rounds, interrupted" in study._repr_html_()
+    assert str(stopped.value) == (
+        "stopped after 24 of 100 runs; this exception has them as `study`, "
+        "and study.extend(100) plays the rest"
+    )
+    assert stopped.value._render_traceback_() == [  # what a notebook shows
+        f"Interrupted: {stopped.value}",
+        "To continue with it: import sys; sys.last_value.study",
+    ]
+    assert pickle.loads(pickle.dumps(stopped.value)).study == study
     assert (study.provenance["runs"], study.provenance["asked"]) == (24, 100)
     assert study.results == simulate(problem, ["UCB1", "TS20"], 50, 24).results
 
@@ -367,8 +382,9 @@ def test_an_interruption_before_any_block_is_raised(problem):
                 raise KeyboardInterrupt
             return super().draw(rng, size)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         simulate(Hopeless(problem.prior), "UCB1", 50, 100, threads=1)
+    assert stopped.type is KeyboardInterrupt
 
 
 def test_other_errors_are_not_swallowed(problem):
@@ -382,25 +398,46 @@ def test_other_errors_are_not_swallowed(problem):
         simulate(Broken(problem.prior), "UCB1", 50, 100)
 
 
+def test_an_interruption_at_the_end_stops_the_script_too(problem):
+    """All runs are complete then, and the study is whole."""
+
+    class Late(Progress):
+        def at(self, done):
+            if done == 50 * 16:
+                raise KeyboardInterrupt
+
+    with pytest.raises(varts.Interrupted) as stopped:
+        simulate(problem, "UCB1", 50, 16, threads=1, progress=Late())
+    assert not stopped.value.study.interrupted
+    assert stopped.value.study == simulate(problem, "UCB1", 50, 16)
+    assert str(stopped.value) == "stopped after 16 of 16 runs; this exception has them as `study`"
+
+
 def test_sigint_stops_a_long_study_and_keeps_what_is_complete():
-    """A study of hours, a signal from outside, and an answer: the process ends by itself."""
+    """A study of hours, a signal from outside, and the script ends unless it catches that."""
     program = textwrap.dedent(
         """
         import signal, threading, os, varts
         problem = varts.GaussianBandit.fixed([0.0, 0.1], 1.0)
         varts.simulate(problem, "UCB1", 10, 8)  # compiled before the clock starts
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-        study = varts.simulate(problem, "UCB1", 20_000, 10**7)
+        try:
+            varts.simulate(problem, "UCB1", 20_000, 10**7)
+        except varts.Interrupted as stopped:
+            study = stopped.study
         assert study.interrupted and study.runs % 8 == 0 and study.runs > 0
         assert len(study.final["UCB1"]) == study.runs
-        print("kept", study.runs)
+        print("kept", study.runs, flush=True)
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        varts.simulate(problem, "UCB1", 20_000, 10**7)
+        print("went on")
         """
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("kept")
+    assert done.returncode != 0 and "Interrupted: stopped after" in done.stderr, done.stderr
+    assert done.stdout.startswith("kept") and "went on" not in done.stdout
 
 
 def test_progress_writes_to_stderr_only_when_asked(problem, capsys):

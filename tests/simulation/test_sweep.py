@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -56,23 +57,111 @@ def test_problems_and_numbers_without_a_function():
     assert done.study(problem="hard", runs=16) == simulate(problems["hard"], "UCB1", 40, 16)
 
 
-def test_a_folder_remembers(tmp_path, monkeypatch):
+class Played:
+    """Notes what is played: how many runs of which policies."""
+
+    def __init__(self, monkeypatch):
+        self.calls = []
+        original = varts.simulation.sweep.study_of
+
+        def noting(work, *arguments):
+            self.calls.append((list(work.policies), work.runs - 8 * work.played))
+            return original(work, *arguments)
+
+        monkeypatch.setattr("varts.simulation.sweep.study_of", noting)
+
+    def take(self):
+        calls, self.calls = self.calls, []
+        return calls
+
+
+@pytest.fixture
+def played(monkeypatch):
+    return Played(monkeypatch)
+
+
+def same(one, other):
+    """Equal to the last bit, down to the subtrees from which a longer study continues."""
+    assert one == other
+    for mine, fresh in zip(one.studies, other.studies, strict=True):
+        assert mine.parts == fresh.parts
+        assert mine.provenance["policies"] == fresh.provenance["policies"]
+        assert (mine.runs, mine.interrupted) == (fresh.runs, False)
+    return True
+
+
+def test_a_folder_remembers(tmp_path, played):
     first = sweep(GRID, make, horizon=40, runs=16, folder=tmp_path)
+    assert len(played.take()) == 4 and first.reused == 0
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(files) == 4
+    assert len(files) == 8  # a file per setting and policy
     damaged = next(iter(files))
     damaged.write_bytes(damaged.read_bytes()[:100])
-    played = []
-    original = varts.simulation.sweep.study_of
-    monkeypatch.setattr(
-        "varts.simulation.sweep.study_of", lambda *a: played.append(a) or original(*a)
-    )
     wider = sweep({**GRID, "K": [2, 4, 5]}, make, horizon=40, runs=16, folder=tmp_path)
-    assert len(played) == 3  # the two that are new, and the one that was damaged
-    assert wider.studies[:4] == first.studies
-    assert sweep(GRID, make, horizon=40, runs=16, folder=tmp_path) == first and len(played) == 3
+    # The two that are new, and the one that was damaged.
+    assert sorted(len(labels) for labels, _ in played.take()) == [1, 2, 2]
+    assert wider.studies[:4] == first.studies and wider.reused == 7 * 16
+    again = sweep(GRID, make, horizon=40, runs=16, folder=tmp_path)
+    assert again == first and played.take() == [] and again.reused == 8 * 16
+    assert files == {path: path.stat().st_mtime_ns for path in files} | {damaged: files[damaged]}
     sweep(GRID, make, horizon=40, runs=16, seed=1, folder=tmp_path)
-    assert len(played) == 7
+    assert len(played.take()) == 4
+
+
+@pytest.mark.parametrize("fewer", [3, 16, 20, 100])
+def test_more_runs_play_only_those_that_are_missing(tmp_path, played, fewer):
+    """To the last bit, also where the shorter study ended within a block of 8 runs."""
+    sweep(GRID, make, horizon=40, runs=fewer, folder=tmp_path)
+    played.take()
+    more = sweep(GRID, make, horizon=40, runs=117, folder=tmp_path)
+    whole = fewer // 8 * 8
+    assert played.take() == [(["TS14", "UCB1"], 117 - whole)] * 4
+    assert same(more, sweep(GRID, make, horizon=40, runs=117))
+    assert more.reused == 8 * whole
+    # A study can't be shortened to fewer runs, but the shorter one is still there.
+    played.take()
+    assert sweep(GRID, make, horizon=40, runs=fewer, folder=tmp_path).studies[0].runs == fewer
+    assert played.take() == []
+
+
+def test_a_new_policy_is_played_alone(tmp_path, played):
+    def three(K, s):
+        return BetaBandit(K, s), ["UCB1", "VarTS", "TS14"]
+
+    options = {"horizon": 40, "checkpoints": [10], "folder": tmp_path}
+    sweep(GRID, make, runs=16, **options)
+    played.take()
+    wider = sweep(GRID, three, runs=16, **options)
+    assert played.take() == [(["VarTS"], 16)] * 4
+    fresh = sweep(GRID, three, runs=16, horizon=40, checkpoints=[10])
+    played.take()
+    assert same(wider, fresh)
+    # More runs of all, and another new policy: those that lack the same runs are played together.
+    policies = ["TS20", "TS14", "VarTS"]
+    grid = {"problem": {"one": BetaBandit(2, 1.0)}, "policies": policies}
+    longer = sweep(grid, runs=30, **options)
+    assert played.take() == [(["TS20"], 30), (["TS14", "VarTS"], 14)]
+    assert same(longer, sweep(grid, runs=30, horizon=40, checkpoints=[10]))
+    assert (
+        longer.studies[0].extend(50).results
+        == simulate(BetaBandit(2, 1.0), policies, 40, 50, checkpoints=[10]).results
+    )
+
+
+def test_a_policy_that_settings_share_is_played_once(tmp_path, played):
+    def widths(zeta):
+        return BetaBandit(2), {"VarTS": "VarTS", "UCB-V": varts.UCBV(zeta)}
+
+    done = sweep({"zeta": [1.0, 1.2]}, widths, horizon=40, runs=16, folder=tmp_path)
+    assert played.take() == [(["VarTS", "UCB-V"], 16), (["UCB-V"], 16)]
+    assert same(done, sweep({"zeta": [1.0, 1.2]}, widths, horizon=40, runs=16))
+
+
+def test_the_bar_of_a_sweep_that_has_grown(tmp_path):
+    sweep(GRID, make, horizon=40, runs=16, folder=tmp_path)
+    bar = Seen()
+    sweep(GRID, make, horizon=40, runs=48, folder=tmp_path, progress=bar)
+    assert list(bar.done) == sorted(bar.done) and bar.done[-1] == 4 * 40 * 48 * 2
 
 
 @pytest.mark.skipif(not UNREADABLE.exists(), reason="needs Linux")
@@ -116,7 +205,7 @@ def test_what_a_result_is_made_from_is_in_its_name(tmp_path):
         grid = {"problem": BetaBandit(2), "policies": policies}
         sweep(grid, horizon=20, runs=8, folder=tmp_path)
         keys.append(len(list(tmp_path.iterdir())))
-    assert keys == [1, 2, 3]
+    assert keys == [2, 3, 4]  # each time, one of the two policies is another
 
 
 class Interrupting(Progress):
@@ -137,24 +226,73 @@ class Interrupting(Progress):
 
 def test_an_interruption_keeps_what_is_complete(tmp_path):
     options = {"horizon": 40, "runs": 16, "folder": tmp_path}
-    some = sweep(GRID, make, progress=Interrupting(0.5), **options)
+    with pytest.raises(varts.Interrupted) as stopped:
+        sweep(GRID, make, progress=Interrupting(0.5), **options)
+    some = stopped.value.sweep
     assert some.interrupted and 0 < len(some) < 4 and some.asked == 4
-    assert len(list(tmp_path.iterdir())) == len(some)
+    assert repr(some) == f"Sweep({len(some)} of 4 settings of K, s, interrupted)"
+    assert str(stopped.value).startswith(f"stopped after {len(some)} of 4 settings")
     assert sweep(GRID, make, **options) == sweep(GRID, make, horizon=40, runs=16)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as nothing:
         sweep(GRID, make, horizon=40, runs=16, progress=Interrupting(0))
+    assert nothing.type is KeyboardInterrupt
+
+
+class Impatient(BetaBandit):
+    """Ctrl-C when so many batches of instances have been drawn. What is left isn't hashed."""
+
+    left: ClassVar = [np.inf]
+
+    def draw(self, rng, size):
+        if size > 1:  # not the trial draw that compiles
+            self.left[0] -= 1
+            if self.left[0] < 0:
+                raise KeyboardInterrupt
+        return super().draw(rng, size)
+
+
+def test_the_runs_of_an_interrupted_setting_are_continued(tmp_path, played):
+    """Also where a policy was added: what is complete is returned, and nothing is lost."""
+    # A long horizon, so that a task is one block, and blocks that draw one by one.
+    problem = Impatient(40)
+    options = {"horizon": 20_000, "folder": tmp_path, "threads": 1}
+    asked = {"problem": problem, "policies": ["UCB1", "UCB1-Tuned"]}
+    problem.left[0] = 3
+    with pytest.raises(varts.Interrupted) as stopped:
+        sweep(asked, runs=64, **options)
+    part = stopped.value.study
+    assert stopped.value.sweep is None and part.interrupted and part.runs == 24
+    assert sorted(path.stem[-3:] for path in tmp_path.iterdir()) == ["-24", "-24"]
+    problem.left[0] = np.inf
+    played.take()
+    fresh = sweep(asked, runs=64, horizon=20_000)
+    played.take()
+    assert same(sweep(asked, runs=64, **options), fresh)
+    assert played.take() == [(["UCB1", "UCB1-Tuned"], 40)]
+    assert {path.stem[-3:] for path in tmp_path.iterdir()} == {"-64"}  # the parts are gone
+
+    problem.left[0] = 2
+    more = {**asked, "policies": ["UCB1", "UCB1-Tuned", "UCB-V"]}
+    with pytest.raises(varts.Interrupted) as stopped:
+        sweep(more, runs=64, **options)
+    assert stopped.value.study == fresh.studies[0] and stopped.value.sweep is None
+    problem.left[0] = np.inf
+    played.take()
+    sweep(more, runs=64, **options)
+    assert played.take() == [(["UCB-V"], 48)]
+
+
+class Seen(Progress):
+    stages, done = (), ()
+
+    def stage(self, text, total=None):
+        self.stages = (*self.stages, (text, total))
+
+    def at(self, done):
+        self.done = (*self.done, done)
 
 
 def test_one_bar_for_all():
-    class Seen(Progress):
-        stages, done = (), ()
-
-        def stage(self, text, total=None):
-            self.stages = (*self.stages, (text, total))
-
-        def at(self, done):
-            self.done = (*self.done, done)
-
     bar = Seen()
     sweep(GRID, make, horizon=40, runs=16, progress=bar)
     total = 4 * 40 * 16 * 2

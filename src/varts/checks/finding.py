@@ -14,6 +14,7 @@ from varts._validation import abbreviate, choice
 OK, NOTE, WARNING = "ok", "note", "warning"
 VERDICTS = (OK, NOTE, WARNING)  # from best to worst
 ROWS = "rows"  # the check on rows left out
+FALLBACK = "fallback"  # the reason of decisions that a client made by itself
 WORD = "reward not a number"  # a reason to leave a row out
 SECONDS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 LINE = 100  # characters; longer sentences are wrapped

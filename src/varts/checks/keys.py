@@ -17,7 +17,7 @@ class KeySample:
 
     def add(self, part: pl.DataFrame) -> None:
         """Add rows with experiment, arm and key. Of the arm, too, only a hash is kept."""
-        part = part.select("key", arm=pl.col("arm").hash()).filter(pl.col("key") <= self.limit)
+        part = part.filter(pl.col("key") <= self.limit).select("key", arm=pl.col("arm").hash())
         self.parts.append(part)
         self.size += part.height
         while self.size > MOST_KEYS:

@@ -16,8 +16,7 @@ from varts.checks.finding import ROWS, Checks
 from varts.checks.rewards import check_rewards
 from varts.checks.tally import Tally
 from varts.fitting.aggregate import FINITE, parse_names, select_rewards
-from varts.fitting.cells import check_numbers, is_text, parse_numbers
-from varts.fitting.columns import Columns
+from varts.fitting.columns import Columns, check_numbers, is_text, parse_numbers
 from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 ROWS_PER_BATCH = 100_000

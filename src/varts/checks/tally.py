@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from varts._validation import Floats
 from varts.checks.decisions import DecisionSummary, Probabilities, Waiting
 from varts.checks.delays import Delays, delay_correlation, weighted_median
-from varts.checks.finding import WORD
+from varts.checks.finding import FALLBACK, WORD
 from varts.checks.keys import KeySample
 from varts.checks.level import Periods
 from varts.checks.ratio import RatioTally
@@ -29,7 +29,6 @@ from varts.stats import ArmStats
 ARM = ["experiment", "arm"]
 BINS_PER_OCTAVE = 4  # times are kept to within a factor of 1.2
 FEWEST_CHANGES = 20  # all up or all down, for rewards to count as sorted
-FALLBACK = "fallback"  # the reason of decisions that a client made by itself
 LATE = 0.99  # share of the rewards that come faster than a late one
 MICROSECONDS = 1_000_000
 FIRST_PERIOD = 16  # rewards; periods grow with the log

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -67,7 +67,7 @@ def load_commands() -> App:
     return app
 
 
-def stop(sentence: str, as_json: bool = False) -> None:
+def stop(sentence: str, as_json: bool = False) -> NoReturn:
     """End after Ctrl-C: everything that was complete has been written and printed."""
     message = f"stopped; {sentence}"
     if as_json:

@@ -70,12 +70,12 @@ def fit(
         With --group-column: one mu per group and the rest pooled (the default without features), or
         all numbers per group (the only way with features).
     held_out
-        Try the prior on held-out arms: VarTS with the prior against VarTS without one; with
-        features, how well it predicts their rewards.
+        Try the prior on held-out arms: VarTS with the prior against VarTS without one, for choosing
+        and for reporting.
     goal
         For that trial: max if a higher reward is better, min if a lower one is.
     horizon
-        For that trial: how many decisions the next experiment will have (default: 100 per arm).
+        For that trial: how many decisions your next experiment will have (default: 100 per arm).
     plot
         Draw the arms and the fit into this file (.png, .svg or .pdf).
     example
@@ -130,7 +130,7 @@ def fit(
 
 def _tabulate_shared(made: Any) -> Table:
     """The four numbers, and what they mean."""
-    from varts.fitting.result import summarise_prior
+    from varts.fitting.fit import summarise_prior
 
     words = summarise_prior(level_of(made.prior))
     spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_format(words.mean_sd)}"
@@ -153,7 +153,7 @@ def _tabulate_shared(made: Any) -> Table:
 
 def _tabulate_groups(made: Any) -> Table:
     """One row per group; the last one is for arms without a group."""
-    from varts.fitting.result import summarise_prior
+    from varts.fitting.fit import summarise_prior
 
     arms = made.history.arms["group"].value_counts()
     count = dict(zip(arms["group"], arms["count"], strict=True))

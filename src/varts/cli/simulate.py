@@ -23,7 +23,8 @@ from varts.cli.flags import FilePath, Json, Whole, parse_prior
 if TYPE_CHECKING:
     import polars as pl
 
-    from varts.simulation.sweep import Setting
+    from varts.simulation.study import Study
+    from varts.simulation.sweep import Setting, Sweep
 
 
 def reproduce(
@@ -97,8 +98,9 @@ def simulate(
     """Run a study described in a TOML file and write its table, curves and figure.
 
     Writes summary.csv, curves.csv, regret.png, regret.svg and study.npz (`varts.Study.load`). Where
-    the file has a list for one value, such as K = [5, 20], a study is played for each: then there
-    is one table, and the folder studies, from which the same command goes on if it is interrupted.
+    the file has a list for one value, such as K = [5, 20], a study is played for each, with one
+    table and one figure for all. The folder studies keeps the results: if you add runs, policies or
+    values, or if the command was interrupted, it plays only what is missing.
     The keys delay, batch and floor make rewards late and give every arm a smallest probability.
 
     Example: varts simulate --example > study.toml && varts simulate study.toml --runs 200
@@ -158,7 +160,9 @@ def _show_study(
     from varts.fitting.aggregate import describe_left_out
 
     problem = asked.problem
-    result = varts.simulate(problem, asked.policies, **asked.numbers, **options)
+    played, interrupted = _play([asked], folder, options)
+    result = played if isinstance(played, varts.Study) else played.studies[0]
+    against = against if against in result.labels else None  # it may not be complete
     summary = result.summary(against)
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
@@ -172,31 +176,75 @@ def _show_study(
         show(_table(summary, [], against or result.labels[0]))
         late = f", {result.conditions}" if result.conditions else ""
         say("", f"{result.runs} runs of {result.horizon} rounds{late}; written to {folder}")
+        _say_reused(played, folder)
         if isinstance(problem, varts.EmpiricalBandit) and problem.left_out:
             say(describe_left_out(problem.left_out, problem.rows, problem.word))
-    if result.interrupted:
-        stop("the results are of the runs that were complete", as_json)
+    if interrupted:
+        done, of = len(result.labels), len(asked.policies)
+        what = "the results are of the runs that were complete"
+        if done < of:
+            what = f"{done} of {of} policies are complete"
+        stop(f"{what}; the same command continues", as_json)
 
 
 def _show_sweep(
     settings: list[Setting], folder: Path, against: str | None, options: Any, as_json: bool
 ) -> None:
     """Play a study for every setting, keep them, and print one table."""
-    from varts.simulation.sweep import play_settings
-
-    result = play_settings(settings, folder=folder / "studies", **options)
+    result, interrupted = _play(settings, folder, options)
+    if isinstance(result, varts.Study):
+        stop("no setting is complete; the same command continues", as_json)
     summary = result.summary(against)
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
+    missing = _draw_sweep(result, folder)
     first = against or result.studies[0].labels[0]
     if as_json:
         _print_rows(summary)
     else:
         show(_table(summary, list(settings[0].values), first))
         say("", f"{len(result)} settings; written to {folder}")
-    if result.interrupted:
-        done = f"{len(result)} of {result.asked} settings are complete; the same command goes on"
+        _say_reused(result, folder)
+        if missing:
+            say(missing)
+    if interrupted:
+        done = f"{len(result)} of {result.asked} settings are complete; the same command continues"
         stop(done, as_json)
+
+
+def _play(settings: list[Setting], folder: Path, options: Any) -> tuple[Sweep | Study, bool]:
+    """Play the settings, except what an earlier command has left in the folder.
+
+    Returns the sweep, and whether Ctrl-C ended it. If no setting is complete then, the study of the
+    one that was being played is returned instead.
+    """
+    from varts.simulation.sweep import play_settings
+
+    try:
+        return play_settings(settings, folder=folder / "studies", **options), False
+    except varts.Interrupted as stopped:
+        return stopped.sweep or stopped.study, True
+
+
+def _say_reused(played: Sweep | Study, folder: Path) -> None:
+    """Say how many runs an earlier command has played."""
+    if isinstance(played, varts.Sweep) and played.reused:
+        total = sum(study.runs * len(study.labels) for study in played.studies)
+        kept = f"reused {played.reused:,} of {total:,} runs (counted per policy)"
+        say(f"{kept} from {folder / 'studies'}")
+
+
+def _draw_sweep(result: Sweep, folder: Path) -> str:
+    """Write the figure of a sweep; return why there is none, if so."""
+    from varts import plotting
+
+    try:
+        made = result.plot()[0].get_figure(root=True)
+    except ValueError as error:  # too many panels
+        return f"no figure: {error}"
+    assert made is not None
+    plotting.save(made, folder / "regret")
+    return ""
 
 
 def _print_rows(table: pl.DataFrame) -> None:

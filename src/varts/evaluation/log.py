@@ -12,13 +12,12 @@ import polars as pl
 
 from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, unknown
+from varts.checks.finding import FALLBACK
 from varts.checks.log import read_column
-from varts.checks.tally import FALLBACK
 from varts.evaluation.decisions import SMALLEST_ESTIMATE, Decisions
 from varts.features import Features
 from varts.fitting.aggregate import parse_names, select_rewards
-from varts.fitting.cells import check_numbers, is_text, parse_numbers, parse_text
-from varts.fitting.columns import Columns
+from varts.fitting.columns import Columns, check_numbers, is_text, parse_numbers, parse_text
 from varts.fitting.contexts import (
     LOST,
     FeaturesLike,

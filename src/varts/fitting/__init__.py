@@ -5,21 +5,25 @@ or m2). Files are read in batches: memory grows with the number of arms, not wit
 rows. The same history gives the same statistics to the last bit. Rows that cannot be used are
 counted by reason, never silently dropped.
 
-With features, `contexts` reads those of every reward, `linear_likelihood` and `linear_fit` find the
-prior, `linear_unit` has its unit and `linear_held_out` tries it.
+Reading: `sources` finds the tables of a history, `columns` reads their cells, `duplicates` refuses
+rows that occur twice, `contexts` encodes features, `aggregate` reduces a table to arm statistics,
+and `history` puts them together; `rewards` reads single rewards instead.
 
-`sources` finds the tables of a history, `columns` names their columns, `aggregate` reduces a table
-to arm statistics, `history` puts them together; `rewards` reads single rewards instead.
-`marginal_likelihood` is the likelihood with its derivatives, `estimators` has the two estimators,
-`pooling` the groups, `diagnostics` tests the fit, `result` is what comes out, and `fit` puts these
+Fitting, with and without features: `unit` standardises the history, `likelihood` is the likelihood
+with its derivatives, `estimators` finds the prior of all arms or of groups, `held_out` tries it on
+arms that it has not seen, `diagnostics` tests its shape and writes the notes, and `fit` puts these
 together.
 """
 
 from varts.fitting.columns import Columns
-from varts.fitting.fit import fit_prior
-from varts.fitting.flights import example_flights
-from varts.fitting.history import History, HistoryLike, example_history, read_history
-from varts.fitting.result import FittedPrior
+from varts.fitting.fit import FittedPrior, fit_prior
+from varts.fitting.history import (
+    History,
+    HistoryLike,
+    example_flights,
+    example_history,
+    read_history,
+)
 
 __all__ = [
     "Columns",

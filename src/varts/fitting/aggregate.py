@@ -1,4 +1,7 @@
-"""One table of a history -> the statistics of its arms, and what was left out of them."""
+"""One table of a history -> the statistics of its arms, and what was left out of them.
+
+A sample of the rewards themselves is kept beside the statistics, spread evenly over the table.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from varts._validation import abbreviate, unknown
-from varts.checks.finding import WORD, list_reasons
-from varts.fitting.cells import check_numbers, parse_numbers, parse_text
-from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
+from varts.checks.finding import FALLBACK, WORD, list_reasons
+from varts.fitting.columns import (
+    KEYS,
+    MOMENTS,
+    STATISTICS,
+    Columns,
+    check_numbers,
+    is_fallback,
+    parse_numbers,
+    parse_text,
+)
 from varts.fitting.contexts import ContextTally
-from varts.fitting.sample import RewardSample
 from varts.fitting.sources import Source, unreadable
 
 ROWS_PER_BATCH = 250_000  # like the order of rows, it shows in the last digits of the result
@@ -104,14 +115,18 @@ def _reduce_rewards(
     """
     more = {} if contexts is None else contexts.columns
     rewards = select_rewards(columns.reward, schema, source.decimal)
-    rows = source.table.select(**columns.select_keys(), **rewards, **more)
+    by_client = is_fallback(schema, columns).alias(FALLBACK)
+    rows = source.table.select(by_client, **columns.select_keys(), **rewards, **more)
     rows = rows.with_columns(FINITE)
     keys = list(columns.keys)
     batches: list[pl.DataFrame] = []
+    fallbacks = 0
     sample = RewardSample(names, list(more))
     for batch in rows.collect_batches(
         chunk_size=ROWS_PER_BATCH, maintain_order=True, engine="streaming"
     ):
+        fallbacks += int(batch[FALLBACK].sum())
+        batch = batch.filter(pl.col(FALLBACK).not_())
         if contexts is not None:
             batch = contexts.add(batch, keys, names)
         sample.add(batch, keys)
@@ -132,9 +147,11 @@ def _reduce_rewards(
     named, left_out = _drop_unnamed(arms)
     for reason in ("reward missing", WORD, "reward not finite"):
         left_out[reason] += int(named[reason].sum())
+    left_out[FALLBACK] += fallbacks
     used = _select_columns(named.filter(pl.col("n") > 0))
-    word = find_word(rows) if left_out[WORD] else None
-    return Aggregate(used, int(arms["rows"].sum()), +left_out, sample.frame(), word)
+    word = find_word(rows.filter(pl.col(FALLBACK).not_())) if left_out[WORD] else None
+    read = int(arms["rows"].sum()) + fallbacks
+    return Aggregate(used, read, +left_out, sample.frame(), word)
 
 
 def find_word(rows: pl.LazyFrame) -> str | None:
@@ -289,3 +306,54 @@ def merge_rows(arms: pl.DataFrame, keys: list[str], counts: Sequence[str] = ()) 
         )
         .sort(keys)
     )
+
+
+LARGEST_SAMPLE = 500_000  # rewards, of all arms together
+# Multiples of the golden ratio are spread evenly over [0, 1), whatever period a log may have.
+GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
+
+
+class RewardSample:
+    """A sample that does not depend on how the log was cut into batches.
+
+    Row i is kept if the fraction of i times the golden ratio is below a limit; the limit is halved
+    whenever there are too many.
+
+    Args:
+        names: Expressions that make the names of arms readable.
+        beside: Columns to keep beside the value.
+    """
+
+    def __init__(self, names: list[pl.Expr], beside: Sequence[str] = ()) -> None:
+        self.names, self.beside, self.rows, self.size = names, list(beside), 0, 0
+        self.limit = 2**64 - 1
+        self.parts: list[pl.DataFrame] = []
+
+    def add(self, batch: pl.DataFrame, keys: list[str]) -> None:
+        """Take some of the rows that have a value."""
+        place = np.arange(self.rows, self.rows + batch.height, dtype=np.uint64) * GOLDEN_RATIO
+        self.rows += batch.height
+        part = batch.select(*keys, "value", *self.beside, place=pl.Series(place))
+        self._keep(part.filter(pl.col("place") <= self.limit, pl.col("value").is_not_null()))
+        while self.size > LARGEST_SAMPLE:
+            self.limit //= 2
+            parts, self.parts, self.size = self.parts, [], 0
+            for part in parts:
+                self._keep(part.filter(pl.col("place") <= self.limit))
+
+    def _keep(self, part: pl.DataFrame) -> None:
+        self.parts.append(part)
+        self.size += part.height
+
+    def frame(self) -> pl.DataFrame | None:
+        """Names of arms and their values, in the order of the log."""
+        return pl.concat(self.parts).drop("place").with_columns(self.names) if self.parts else None
+
+
+def merge_samples(samples: Sequence[pl.DataFrame | None]) -> pl.DataFrame | None:
+    """The samples of several tables as one, no larger than that of one."""
+    known = [sample for sample in samples if sample is not None and sample.height]
+    if not known:
+        return None
+    every = -(-sum(sample.height for sample in known) // LARGEST_SAMPLE)
+    return pl.concat([sample.gather_every(every) for sample in known])

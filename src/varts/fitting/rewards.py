@@ -9,14 +9,15 @@ import polars as pl
 
 from varts._text_format import PLAIN, TextFormat
 from varts._validation import Floats, abbreviate, unknown
-from varts.checks.finding import WORD, list_reasons
+from varts.checks.finding import FALLBACK, WORD, list_reasons
 from varts.fitting.aggregate import check_keys, parse_names
-from varts.fitting.cells import check_numbers, parse_numbers
-from varts.fitting.columns import KEYS, Columns
+from varts.fitting.columns import KEYS, Columns, check_numbers, is_fallback, parse_numbers
+from varts.fitting.duplicates import check_duplicates
 from varts.fitting.sources import Source, Table, find_tables, unreadable
 
 EXPERIMENTS_LISTED = 20  # in a sentence
 REASONS = (
+    FALLBACK,
     *("experiment missing", "arm missing"),
     *("reward missing", WORD, "reward not finite"),
 )
@@ -64,10 +65,10 @@ def read_rewards(
     >>> read.arms, read.left_out
     ({'a': array([2.]), 'b': array([1.5])}, {'reward not a number': 1})
     """
-    rows = pl.concat(
-        [_read_table(source, experiment, arm, reward) for source in find_tables(log, text)],
-        how="diagonal",
-    )
+    sources = find_tables(log, text)
+    check_duplicates(sources, Columns(experiment or "experiment", arm, reward))
+    tables = [_read_table(source, experiment, arm, reward) for source in sources]
+    rows = pl.concat(tables, how="diagonal")
     if "experiment" in rows.columns:
         rows = take_experiment(rows, only)
     elif only is not None:
@@ -97,11 +98,18 @@ def _read_table(source: Source, experiment: str | None, arm: str, reward: str) -
         check_numbers(source, [reward])
         given, number = parse_numbers(reward, schema[reward], source.decimal)
         names = parse_names(columns, schema, source.csv)
-        rows = source.table.select(given=given, value=number, **columns.select_keys())
+        by_client = is_fallback(schema, columns).alias(FALLBACK)
+        rows = source.table.select(by_client, given=given, value=number, **columns.select_keys())
         rows = rows.with_columns(names)
         value = pl.col("value")
         keys = [pl.col(key).is_null() if key in columns.keys else False for key in KEYS[:2]]
-        tests = *keys, pl.col("given").is_null(), value.is_null(), value.is_finite().not_()
+        tests = (
+            pl.col(FALLBACK),
+            *keys,
+            pl.col("given").is_null(),
+            value.is_null(),
+            value.is_finite().not_(),
+        )
         reasons = zip(tests, REASONS, strict=True)
         lost = pl.coalesce(pl.when(test).then(pl.lit(reason)) for test, reason in reasons)
         word = pl.when(value.is_null()).then(pl.col("given").cast(pl.String))

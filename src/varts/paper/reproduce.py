@@ -15,7 +15,7 @@ from varts.paper.claims import Claim, figure1_claims, figure2_claims, markdown
 from varts.policies import Policy, VarTS, baselines
 from varts.problems import BernoulliBandit, BetaBandit, GaussianBandit, Problem
 from varts.simulation.simulate import settings, simulate
-from varts.simulation.study import Study
+from varts.simulation.study import Interrupted, Study
 
 # The settings of the paper's experiments: three problems, eight algorithms, their priors.
 FIGURE1_ARMS = 10
@@ -88,6 +88,8 @@ def reproduce(
                 study = simulate(
                     problem, policies(problem), horizon, runs, seed, threads, progress=bar
                 )
+            except Interrupted as stopped:
+                study, made = stopped.study, replace(made, interrupted=True)
             except KeyboardInterrupt:  # before this study's first block: keep the other studies
                 if not made.studies:
                     raise
@@ -95,8 +97,8 @@ def reproduce(
             made.studies[name, K] = study
             # Write after every study, so that nothing is lost if the next one fails.
             made = _write(made, folder, bound, seed)
-            if study.interrupted:
-                return replace(made, interrupted=True)
+            if made.interrupted:
+                break
     return made
 
 
@@ -138,9 +140,8 @@ def _draw_figure1(studies: dict[tuple[str, int], Study], stem: Path, bound: bool
         if bound and name == "gaussian":
             prior = GaussianBandit(K=FIGURE1_ARMS).own_prior()
             curve = [bounds.theorem2(prior, max(int(n), 2)) for n in plotting.thin(study.rounds)]
-        plotting.regret_curves(
-            study, ax, f"({letter}) {TITLES[name]}, K = {FIGURE1_ARMS}", curve, False
-        )
+        title = f"({letter}) {TITLES[name]}, K = {FIGURE1_ARMS}"
+        plotting.regret_curves(study, ax, title, curve, False, highlight=VarTS.label)
     plotting.shared_legend(made, axes[-1])
     return plotting.save(made, stem)
 
@@ -153,6 +154,6 @@ def _draw_figure2(studies: dict[tuple[str, int], Study], stem: Path, bound: bool
         if bound and name == "gaussian":
             horizon = by_arms[FIGURE2_ARMS[0]].horizon
             line = [bounds.theorem2(GaussianBandit(K=K).own_prior(), horizon) for K in FIGURE2_ARMS]
-        plotting.regret_by_arms(by_arms, ax, f"({letter}) {TITLES[name]}", line)
+        plotting.regret_by_arms(by_arms, ax, f"({letter}) {TITLES[name]}", line, VarTS.label)
     plotting.shared_legend(made, axes[-1])
     return plotting.save(made, stem)

@@ -27,13 +27,12 @@ from varts.planning.columns import (
     count_decimals,
     write_amount,
 )
-from varts.planning.identification import play_every_run
 from varts.planning.plan import fit_notes
 from varts.planning.result import headline
 from varts.policies import EvenSplit, LinearVarTS, Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import LinearBandit
-from varts.simulation.simulate import settings
+from varts.simulation.simulate import settings, simulate
 from varts.simulation.study import Study
 
 BY_CONTEXT, PLAIN = LinearVarTS.label, "LinearVarTS, no prior"
@@ -178,8 +177,7 @@ def plan_context(
     }
     with show_progress(progress) as bar:
         studies = {
-            h: play_every_run(problem, policies, h, runs, seed, threads, bar)
-            for h in _horizons(horizon)
+            h: simulate(problem, policies, h, runs, seed, threads, bar) for h in _horizons(horizon)
         }
     return ContextPlan(
         prior=matched,

@@ -12,10 +12,10 @@ from varts._progress import Progress
 from varts._validation import abbreviate, choice, real, refusal
 from varts.planning.columns import TABLES
 from varts.planning.comparators import MAIN, finite_mean_sd
-from varts.planning.identification import play_every_run
 from varts.policies import Fading, Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Cycle, Drifting, GaussianBandit, Steps, Walk
+from varts.simulation.simulate import simulate
 
 KINDS = {
     "steps": "the means are drawn anew about every {:,g} rounds",
@@ -105,7 +105,7 @@ def compare_half_lives(
     policies: dict[str, Policy] = {MAIN: VarTS(prior)}
     policies |= {f"half-life {h}": Fading(VarTS(prior), h) for h in half_lives}
     drifting, still = (
-        play_every_run(problem, policies, horizon, runs, seed, threads, bar)
+        simulate(problem, policies, horizon, runs, seed, threads, bar)
         for problem in (drifting_problem(prior, kind, value), GaussianBandit(prior))
     )
     rows: list[list[Any]] = []

@@ -25,21 +25,11 @@ from varts.planning.columns import TABLES
 from varts.policies import Policy, VarTS
 from varts.priors import NormalGamma
 from varts.problems import Problem
-from varts.simulation.simulate import simulate
-from varts.simulation.study import Study
 from varts.stats import ArmStats
 
 SURE_LEVELS = (0.90, 0.95, 0.99)  # of P(best) that are reported
 CHECKPOINT_RATIO = 1.2  # of the rounds at one checkpoint to those at the one before
 BLOCKS_AT_ONCE = 4  # of runs per call for P(best); fixed, as the order of sums depends on it
-
-
-def play_every_run(*arguments: Any, **options: Any) -> Study:
-    """`simulate`, but Ctrl-C raises instead of returning a study of fewer runs."""
-    study = simulate(*arguments, **options)
-    if study.interrupted:
-        raise KeyboardInterrupt
-    return study
 
 
 def space_checkpoints(K: int, horizon: int) -> NDArray[np.int64]:

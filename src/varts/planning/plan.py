@@ -33,7 +33,6 @@ from varts.planning.identification import (
     Identification,
     SimulatedRuns,
     identified_table,
-    play_every_run,
     space_checkpoints,
     sure_table,
 )
@@ -43,7 +42,7 @@ from varts.policies import Policy, VarTS
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.problems import EmpiricalBandit, GaussianBandit
 from varts.problems.recorded import RewardTable
-from varts.simulation.simulate import settings
+from varts.simulation.simulate import settings, simulate
 
 FOLLOWED_RUNS = 240  # whose P(best) is followed
 FEWEST_FOLLOWED_RUNS = 50
@@ -147,7 +146,7 @@ def plan(
     misled: dict[str, Policy] = {what: VarTS(other) for what, other in wrong.items()}
     identified: dict[str, Identification] = {}
     with show_progress(progress) as bar:
-        study = play_every_run(problem, named | misled, horizon, runs, seed, threads, bar)
+        study = simulate(problem, named | misled, horizon, runs, seed, threads, bar)
         for label in (MAIN, EVEN):
             bar.stage(f"P(best) of {label}", 1.0)
             followed_runs = SimulatedRuns(problem, named[label], inner, followed, seed, threads)

@@ -24,7 +24,6 @@ from varts.planning.comparators import EVEN, MAIN
 from varts.planning.identification import (
     Identification,
     SimulatedRuns,
-    play_every_run,
     sure_table,
 )
 from varts.policies import Policy
@@ -32,6 +31,7 @@ from varts.priors import NormalGamma
 from varts.problems import EmpiricalBandit, Fixed, GaussianBandit
 from varts.problems.classic import gaussian_instances
 from varts.problems.recorded import RewardTable
+from varts.simulation.simulate import simulate
 from varts.simulation.study import Study
 
 ALARM = 3.0  # standard errors from which on a difference between two simulations is spoken of
@@ -87,9 +87,9 @@ def play(
     is computed, and in how many runs.
     """
     bar.prefix = "normal rewards: "
-    normal = play_every_run(with_normal_rewards(problem), named, *numbers, progress=bar)
+    normal = simulate(with_normal_rewards(problem), named, *numbers, progress=bar)
     bar.prefix = "recorded rewards: "
-    recorded = play_every_run(problem, named, *numbers, progress=bar)
+    recorded = simulate(problem, named, *numbers, progress=bar)
     identified = {}
     for label in (MAIN, EVEN):
         bar.stage(f"P(best) of {label}", 1.0)

@@ -21,7 +21,6 @@ from varts.planning.columns import TABLES, count_decimals, write_amount
 from varts.planning.comparators import EVEN, MAIN
 from varts.planning.identification import (
     SimulatedRuns,
-    play_every_run,
     round_or_none,
     space_checkpoints,
 )
@@ -29,6 +28,7 @@ from varts.policies import T3C, EvenSplit, Policy, SequentialHalving, VarTS
 from varts.policies.best_arm import batch_count
 from varts.priors import NormalGamma
 from varts.problems import GaussianBandit
+from varts.simulation.simulate import simulate
 from varts.stopping import StopAtError
 
 ROUND_LIMIT = 100_000  # by default the search ends there
@@ -107,7 +107,7 @@ def find_rounds_to_loss(
         bar.prefix = f"{label} up to {horizon:,} rounds: "
         count = max(FEWEST_RUNS, min(runs.count, TOTAL_ROUNDS // horizon))
         numbers = horizon, count, runs.seed, runs.threads
-        study = play_every_run(runs.problem, policies, *numbers, bar)
+        study = simulate(runs.problem, policies, *numbers, bar)
         regret, half = study.regret[label], t_factor(count) * study.se[label]
         n, low, high = (_last_crossing(study.rounds, regret + d * half, target) for d in (0, -1, 1))
         if high is not None or horizon == limit:
@@ -156,7 +156,7 @@ def find_rounds_to_certain(
     bar.prefix = f"certainty of {label}: "
     rule = StopAtError(error, GAUSSIAN_KURTOSIS)
     numbers = limit, runs.count, runs.seed, runs.threads
-    study = play_every_run(runs.problem, {label: runs.policy}, *numbers, bar, stop=rule)
+    study = simulate(runs.problem, {label: runs.policy}, *numbers, bar, stop=rule)
     bar.prefix = ""
     end = study.endings[label]
     times = np.where(end.stopped, end.rounds, np.inf)
@@ -179,13 +179,13 @@ def compare_certainty(
     problem, K = GaussianBandit(prior), int(prior.mu.size)
     policies: dict[str, Policy] = {EVEN: EvenSplit(), MAIN: VarTS(prior), T3C.label: T3C(prior)}
     rule = StopAtError(error, GAUSSIAN_KURTOSIS)
-    study = play_every_run(problem, policies, limit, runs, seed, threads, bar, stop=rule)
+    study = simulate(problem, policies, limit, runs, seed, threads, bar, stop=rule)
     found = study.stopping().select(list(TABLES["certainty"].schema))
     median = found["median"][found["policy"].to_list().index(T3C.label)]
     budget = max(limit if median is None else int(median), K * batch_count(K))
     label, halving = SequentialHalving.label, SequentialHalving(budget)
     numbers = budget, runs, seed, threads
-    played = play_every_run(problem, {label: halving}, *numbers, bar, checkpoints=[budget])
+    played = simulate(problem, {label: halving}, *numbers, bar, checkpoints=[budget])
     mistakes = float((played.simple_regret[label][:, -1] > 0).sum())
     wrong, regret = share_interval(mistakes, runs), mean_interval(played.final[label])
     row = [label, None, budget, budget, *wrong, *regret]

@@ -19,6 +19,7 @@ from varts.plotting.style import (
     shared_legend,
     thin,
 )
+from varts.plotting.sweep import sweep_figure
 from varts.plotting.trace import trace_figure
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "save",
     "save_figure",
     "shared_legend",
+    "sweep_figure",
     "thin",
     "trace_figure",
 ]

@@ -183,9 +183,7 @@ def _legend(made: Figure, ax: Axes, report: ContextReport, best: Any) -> None:
     from matplotlib.patches import Patch
 
     shown = [i for i in range(len(report.arms)) if (best == i).any()]
-    patches = [
-        Patch(color=_colour(i), alpha=STRONGEST, label=plain(f" {report.arms[i]}")) for i in shown
-    ]
+    patches = [Patch(color=_colour(i), alpha=STRONGEST, label=plain(report.arms[i])) for i in shown]
     made.legend(
         handles=patches, loc="outside lower center", ncols=min(6, len(shown)), frameon=False
     )

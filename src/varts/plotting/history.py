@@ -140,4 +140,4 @@ def _line(position: int) -> dict[str, Any]:
 def _short(name: str) -> str:
     """Cut to a length; a legend leaves out what begins with _, so that must not be first."""
     cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return plain(f" {cut}" if cut.startswith("_") else cut)
+    return plain(cut)

@@ -13,7 +13,7 @@ from varts.plotting.style import OTHERS, figure, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from varts.fitting.result import FittedPrior
+    from varts.fitting.fit import FittedPrior
 
 PRIOR, ARM, ODD = "#D55E00", "#0072B2", "#000000"
 GROUPS_DRAWN = 8  # more outlines than this cannot be told apart

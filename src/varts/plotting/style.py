@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # Okabe & Ito's palette, readable with any colour vision; Thompson samplers are solid, UCBs dashed.
 STYLES: dict[str, dict[str, Any]] = {
-    "VarTS": {"color": "#D55E00", "linewidth": 2.2, "zorder": 5},
+    "VarTS": {"color": "#D55E00"},
     "UCB1": {"color": "#0072B2", "linestyle": "--"},
     "UCB1-Tuned": {"color": "#56B4E9", "linestyle": "--"},
     "UCB-V": {"color": "#000000", "linestyle": "--"},
@@ -51,19 +52,85 @@ def thin(curve: Any) -> Any:
     return curve[np.union1d(evenly, geometric)] if step > 1 else curve
 
 
+# A formula as in TeX. "$5 and $10" isn't one, as in Markdown: no space may follow the first $ or
+# precede the second, and no digit may follow that.
+FORMULA = re.compile(r"(?<!\\)\$(?!\s)[^$]*[^$\s\\]\$(?!\d)")
+HIGHLIGHTED = {"linewidth": 2.2, "zorder": 5}
+
+
 def plain(text: str) -> str:
-    """Text from data as a figure shows it, which takes $ for the beginning of a formula."""
+    r"""Return text from data such that a figure shows it as it is.
+
+    A figure takes $ for the beginning of a formula, and a legend leaves out what begins with _.
+
+    >>> plain("$5"), plain("_low")
+    ('\\$5', ' _low')
+    """
+    return _for_legends(_escaped(text))
+
+
+def with_math(text: str) -> str:
+    r"""Return text such that a figure shows its formulas, and everything else as it is.
+
+    >>> with_math(r"$\gamma = 2$ for $5")
+    '$\\gamma = 2$ for \\$5'
+    """
+    shown, end = "", 0
+    for found in FORMULA.finditer(text):
+        shown += _escaped(text[end : found.start()])
+        shown += found[0] if _is_math(found[0]) else _escaped(found[0])
+        end = found.end()
+    return _for_legends(shown + _escaped(text[end:]))
+
+
+def _escaped(text: str) -> str:
     return printable(text).replace("$", r"\$")
 
 
-def line_style(label: str, position: int) -> dict[str, Any]:
-    """The line of a policy; one we do not know takes colour and dashes by its position.
+def _for_legends(text: str) -> str:
+    return f" {text}" if text.startswith("_") else text
 
-    Those of 24 positions differ.
+
+def _is_math(text: str) -> bool:
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def line_style(label: str, position: int, highlighted: bool = False) -> dict[str, Any]:
+    """Return the line of a policy.
+
+    One without a line of its own gets color and dashes by its position; those of 24 positions
+    differ.
+
+    Args:
+        label: The policy's label.
+        position: Its position among the policies.
+        highlighted: Whether the line is thicker, and in front of the others.
     """
     known = STYLES.get(label)
     own = {"color": OTHERS[position % len(OTHERS)], "linestyle": DASHES[position % len(DASHES)]}
-    return {"linewidth": 1.4, **(known or own)}
+    return {"linewidth": 1.4, **(known or own), **(HIGHLIGHTED if highlighted else {})}
+
+
+def metric_label(name: str) -> str:
+    """Return the label of an axis that shows a metric.
+
+    Args:
+        name: The name of the metric.
+
+    >>> metric_label("wrong"), metric_label("mean_variance_regret")
+    ('Runs with a wrong arm', 'Mean variance regret')
+    """
+    known = {
+        "best_share": "Rounds on a best arm",
+        "wrong": "Runs with a wrong arm",
+    }
+    return known.get(name) or plain(name.replace("_", " ").strip().capitalize())
 
 
 def figure(
@@ -95,10 +162,22 @@ def _as_png(ax: Axes) -> bytes:
     return file.getvalue()
 
 
-def shared_legend(made: Figure, ax: Axes) -> None:
-    """One legend for all panels, below them."""
-    pairs = zip(*ax.get_legend_handles_labels(), strict=True)
-    entries = sorted(pairs, key=lambda pair: pair[1] == BOUND_LABEL)  # errorbars come after lines
+def shared_legend(made: Figure, *axes: Axes) -> None:
+    """Draw one legend below all panels.
+
+    Args:
+        made: The figure.
+        *axes: The panels whose lines it names, each name once.
+    """
+    named: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    # Errorbars come after lines.
+    entries = sorted(
+        ((handle, label) for label, handle in named.items()),
+        key=lambda pair: pair[1] == BOUND_LABEL,
+    )
     made.legend(
         *zip(*entries, strict=True),
         loc="outside lower center",

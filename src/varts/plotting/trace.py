@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varts._validation import Floats
-from varts.plotting.style import figure, line_style, plain, shown_in_notebooks, thin
+from varts.plotting.style import figure, line_style, shown_in_notebooks, thin, with_math
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def trace_figure(trace: Trace, axes: Sequence[Axes] | None = None) -> list[Axes]
     others = ~np.isin(arm, drawn)
     _draw_pulls(bottom, rounds[others], arm[others], OTHERS_COLOUR)
     what = "Believed mean, 90 %" if believes else "Mean of its rewards"
-    top.set(ylabel=what, title=f"{plain(trace.label)}, run {trace.run}")
+    top.set(ylabel=what, title=f"{with_math(trace.label)}, run {trace.run}")
     if believes:
         _focus(top, middle[:, drawn])
     top.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -56,7 +56,7 @@ from varts.policies.divergence import CHK, IMED, IMEDUV, KLUCB, IMEDGauss, KLUCB
 from varts.policies.bayes_ucb import BayesUCB
 
 # isort: split
-from varts.policies.best_arm import EBTCI, T3C, SequentialHalving
+from varts.policies.best_arm import EBTCI, T3C, TTEI, SequentialHalving, SHAdaVar, SHVar
 
 __all__ = [
     "CHK",
@@ -70,6 +70,7 @@ __all__ = [
     "T3C",
     "TS14",
     "TS20",
+    "TTEI",
     "UCB1",
     "UCBV",
     "BayesUCB",
@@ -96,6 +97,8 @@ __all__ = [
     "MOSSAnytime",
     "Policy",
     "PolicyLike",
+    "SHAdaVar",
+    "SHVar",
     "SequentialHalving",
     "StatePolicy",
     "UCB1Normal",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from varts._validation import Floats
 from varts.beliefs import pick_best
 from varts.policies.base import Compiled, Policy
 from varts.stats import ArmStats, merged
@@ -71,7 +72,13 @@ class StatePolicy(Policy):
     `run_numbers` numbers; both start at 0 in every run, and the policy may change them at will.
     `rng` is for the functions of `varts.draws`. `learn(arm, reward, n, mean, m2, arms, run, rng,
     *fields)`, if there is one, sees every reward after the statistics do, those of initial pulls
-    included. Both are plain loops and arithmetic that Numba can compile.
+    included. `answer(n, mean, m2, arms, run, rng, *fields)`, if there is one, returns the arm to
+    recommend after a run, or -1 to leave it to the statistics. All are plain loops and arithmetic
+    that Numba can compile.
+
+    A field with a value per arm must be among the last `arm_fields` columns of `parameters`. An
+    arm's row of `arms` starts with these numbers in place of zeros, and the functions don't get
+    them as arguments.
 
     Without state of its own a policy can also run live.
 
@@ -94,12 +101,15 @@ class StatePolicy(Policy):
 
     arm_numbers: ClassVar[int] = 0
     run_numbers: ClassVar[int] = 0
+    arm_fields: ClassVar[int] = 0
     compiled: ClassVar[Compiled | None] = Compiled(
         "state", ("choose", "start", "update", "transform")
     )
 
     #: See above; None if the policy needs to see no rewards.
     learn: ClassVar[Any] = None
+    #: See above; None if the statistics say which arm to recommend.
+    answer: ClassVar[Any] = None
 
     @staticmethod
     def pick(*args: Any, **kwargs: Any) -> Any:
@@ -117,21 +127,40 @@ class StatePolicy(Policy):
 
     def start(self, K: int, rng: np.random.Generator) -> None:
         statistics = tuple(np.zeros((3, K)))
-        own = statistics, np.zeros((K, self.arm_numbers)), np.zeros(self.run_numbers)
-        self.__dict__["_own"] = own
+        arms = np.zeros((K, self.arm_numbers))
+        arms[:, : self.arm_fields] = self._parameters(ArmStats.empty(K))[1]
+        self.__dict__["_own"] = statistics, arms, np.zeros(self.run_numbers)
 
     def update(self, arm: int, reward: float, rng: np.random.Generator) -> None:
         (n, mean, m2), arms, run = self.__dict__["_own"]
         n[arm], mean[arm], m2[arm] = merged(n[arm], mean[arm], m2[arm], 1.0, reward, 0.0)
         if self.learn is not None:
-            fields = self.parameters(ArmStats.empty(len(n)))[0]
+            fields = self._parameters(ArmStats.empty(len(n)))[0]
             self.learn(arm, reward, n, mean, m2, arms, run, rng, *fields)
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         no_state = None, np.zeros((stats.K, 0)), np.zeros(0)
         _, arms, run = self.__dict__.get("_own", no_state)
-        statistics, fields = (stats.n, stats.mean, stats.m2), self.parameters(stats)[0]
+        statistics, fields = (stats.n, stats.mean, stats.m2), self._parameters(stats)[0]
         return int(self.pick(t, *statistics, arms, run, rng, *fields))
+
+    def answer_now(self, rng: np.random.Generator) -> int:
+        """Return the arm that `answer` recommends in this run, or -1.
+
+        Args:
+            rng: The random number generator to use.
+        """
+        if self.answer is None:
+            return -1
+        statistics, arms, run = self.__dict__["_own"]
+        fields = self._parameters(ArmStats.empty(len(arms)))[0]
+        return int(self.answer(*statistics, arms, run, rng, *fields))
+
+    def _parameters(self, stats: ArmStats) -> tuple[Floats, Floats]:
+        """Return the fields that functions get, and the numbers that each arm's row starts with."""
+        given = self.parameters(stats)
+        shared = given.shape[1] - self.arm_fields
+        return given[0, :shared], given[:, shared:]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_own"}

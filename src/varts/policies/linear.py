@@ -22,6 +22,7 @@ from varts.policies.base import Compiled, Policy, name_of
 from varts.policies.formulas import unit_free_prior
 from varts.policies.registry import register
 from varts.priors import LinearNormalGamma, PriorLike, prior_from, student_t
+from varts.priors.linear import Regression, regress
 from varts.stats import ArmStats
 
 
@@ -69,13 +70,8 @@ class LinearPolicy(Policy):
         if self.prior is not None:
             return self.prior.posterior(stats)
         pooled = check_linear_stats(stats, stats.d).pooled()
-        learnt = unit_free_linear_prior(pooled).posterior(stats)
-        # Equal rewards carry no information about a variance: see `unit_free_belief`.
-        n, m2 = pooled.n[0], pooled.products[0, -1, -1]
-        own = stats.products[:, -1, -1] > 0
-        learnt.__dict__["alpha"] = np.where(own, learnt.alpha, n / 2)
-        learnt.__dict__["beta"] = np.where(own, learnt.beta, m2 / 2)
-        return learnt
+        prior = unit_free_linear_prior(pooled)
+        return prior._learned(*unit_free_posterior(prior.regression(stats.K), stats, pooled))
 
     def choose(self, stats: ArmStats, t: int, rng: np.random.Generator) -> int:
         raise ValueError(f"{name_of(self)} needs the features of a unit: give x")
@@ -347,14 +343,46 @@ def unit_free_linear_prior(pooled: LinearStats) -> LinearNormalGamma:
     >>> prior.mu, prior.center, prior.precision.tolist(), prior.beta
     (20.0, array([4.]), [[1.0]], 50.0)
     """
-    n, mean, products = float(pooled.n[0]), pooled.mean[0], np.diagonal(pooled.products[0])
-    mu, kappa, alpha, beta = unit_free_prior(n, mean[-1], products[-1])
-    return LinearNormalGamma(
-        *(mu, kappa, alpha, max(beta, np.finfo(float).tiny)),  # rewards may all be equal
-        slopes=np.zeros(pooled.d),
-        precision=slope_precision(products[:-1] / n, mean[:-1]) * np.eye(pooled.d),
-        center=mean[:-1],
+    return LinearNormalGamma(*(number[0] for number in unit_free_regression(pooled)))
+
+
+def unit_free_regression(pooled: LinearStats) -> Regression:
+    """Return `unit_free_linear_prior` of many sets of arms, an entry per set.
+
+    Args:
+        pooled: The statistics of each set, pooled into one arm.
+    """
+    n, mean = pooled.n, pooled.mean
+    squares = np.diagonal(pooled.products, axis1=1, axis2=2)
+    mu, kappa, alpha, beta = unit_free_prior(n, mean[:, -1], squares[:, -1])
+    x = mean[:, :-1]
+    precision = slope_precision(squares[:, :-1] / n[:, None], x)
+    return Regression(
+        mu,
+        np.full(n.shape, kappa),
+        np.full(n.shape, alpha),
+        np.maximum(beta, np.finfo(float).tiny),  # rewards may all be equal
+        np.zeros(x.shape),
+        precision[:, :, None] * np.eye(pooled.d),
+        x,
     )
+
+
+def unit_free_posterior(prior: Regression, stats: LinearStats, pooled: LinearStats) -> Regression:
+    """Return the posterior without a prior of one's own.
+
+    Equal rewards carry no information about a variance: see `unit_free_belief`.
+
+    Args:
+        prior: `unit_free_regression`, an entry per arm.
+        stats: The arms' statistics.
+        pooled: The statistics of all arms pooled, one entry or one per arm.
+    """
+    learnt = regress(prior, stats)
+    own = stats.products[:, -1, -1] > 0
+    alpha = np.where(own, learnt.alpha, pooled.n / 2)
+    beta = np.where(own, learnt.beta, pooled.products[:, -1, -1] / 2)
+    return learnt._replace(alpha=alpha, beta=beta)
 
 
 def slope_precision(variance: Any, mean: Any) -> Any:

@@ -76,7 +76,7 @@ def make(policy: PolicyLike, **options: Any) -> Policy:
     ...
     ValueError: unknown policy 'vart'; did you mean 'VarTS'? known: VarTS, KnownVarianceTS, \
 EB-VarTS, Bernoulli-TS, Gaussian-TS, TS14, TS20, MVTS, UCB1, UCB1-Tuned, UCB-V, UCB1-Normal, \
-MOSS, MOSS-Anytime, Even-Split, Epsilon-Greedy, EUCBV, LinearVarTS, LinearTS, LinUCB, 12 more
+MOSS, MOSS-Anytime, Even-Split, Epsilon-Greedy, EUCBV, LinearVarTS, LinearTS, LinUCB, 15 more
     """
     if isinstance(policy, Policy):
         return policy

@@ -192,16 +192,19 @@ class KnownVarianceTS(BeliefPolicy):
         return least_weight_of(self, K)
 
     def parameters(self, stats: ArmStats) -> Floats:
-        sigma = np.asarray(self.sigma)
-        if sigma.size not in (1, stats.K):
-            raise ValueError(
-                f"sigma must be one number or one per arm ({stats.K}), got {sigma.size}"
-            )
-        sigma = np.broadcast_to(sigma, stats.K)
+        sigma = per_arm_sigma(self.sigma, stats.K)
         if self.prior is None:
             return np.column_stack([pooled_rows(stats), sigma])
         mu, sigma0 = self.prior.per_arm(stats.K)
         return np.column_stack([mu, (sigma / sigma0) ** 2, sigma])
+
+
+def per_arm_sigma(sigma: Any, K: int) -> Floats:
+    """Return a policy's option `sigma` with an entry per arm, or raise if there are others."""
+    given = np.asarray(sigma)
+    if given.size not in (1, K):
+        raise ValueError(f"sigma must be one number or one per arm ({K}), got {given.size}")
+    return np.broadcast_to(given, K)
 
 
 def least_weight_of(policy: BeliefPolicy, K: int) -> Floats:

@@ -109,6 +109,11 @@ class Problem:
         """
         samples = integer("samples", samples, at_least=2)
         drawn = self.draw(_seeding.generator(seed, _seeding.PRIOR_SAMPLES), samples)
+        if np.isinf(drawn.variance).any():
+            raise ValueError(
+                f"{type(self).__name__} has no prior to estimate, because the variance of its "
+                "rewards is infinite; give the policy a prior of your own, or none"
+            )
         return NormalGamma.from_moments(drawn.mean, 1 / drawn.variance, kappa)
 
     def own_prior(self) -> NormalGamma:
@@ -153,10 +158,11 @@ class Fixed(Problem):
     Args:
         kind: The problem that defines the rewards.
         row: The instance.
+        data: What the rewards look up, if anything: see `Problem.data`.
     """
 
-    def __init__(self, kind: type[Problem], row: Instances):
-        self.kind, self.row, self.K = kind, row, row.mean.shape[-1]
+    def __init__(self, kind: type[Problem], row: Instances, data: Any = None):
+        self.kind, self.row, self.K, self.data = kind, row, row.mean.shape[-1], data
         self.reward = kind.reward  # type: ignore[method-assign]
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
@@ -168,4 +174,6 @@ class Fixed(Problem):
 
     def describe(self) -> dict[str, Any]:
         row = {"mean": self.row.mean.tolist(), "variance": self.row.variance.tolist()}
+        if self.data is not None:
+            row["data"] = np.asarray(self.data).tolist()
         return {"problem": f"{self.kind.__name__}.fixed", "K": self.K, **row}

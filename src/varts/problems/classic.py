@@ -35,6 +35,8 @@ class GaussianBandit(Problem):
             for K arms, mu_i = i/(K+1), kappa = K, alpha = 4, beta = 1.
         K: The number of arms; needed for a prior that all arms share.
         sigma: The rewards' standard deviation, shared or per arm; only with a Normal prior.
+        correlation: How the arms' means go together; only with a Normal prior. One number between
+            all pairs, or a matrix. By default they are independent.
 
     >>> problem = GaussianBandit(NormalGamma(mu=0, kappa=10, alpha=4, beta=1), K=3)
     >>> problem.draw(np.random.default_rng(0), size=2).mean.shape
@@ -46,7 +48,12 @@ class GaussianBandit(Problem):
     """
 
     def __init__(
-        self, prior: PriorLike | None = None, K: int | None = None, *, sigma: Any = None
+        self,
+        prior: PriorLike | None = None,
+        K: int | None = None,
+        *,
+        sigma: Any = None,
+        correlation: Any = None,
     ) -> None:
         if prior is None:
             K = integer("K", 10 if K is None else K, at_least=1)
@@ -72,6 +79,10 @@ class GaussianBandit(Problem):
             raise ValueError(
                 f"sigma must be one number or one per arm ({self.K}), got {self.sigma.size}"
             )
+        if correlation is not None and not known:
+            got = abbreviate(correlation)
+            raise ValueError(f"correlation must be left out with a NormalGamma prior, got {got}")
+        self.correlation = None if correlation is None else correlation_matrix(correlation, self.K)
 
     @classmethod
     def fixed(cls, mean: Any, sigma: Any) -> Fixed:
@@ -90,12 +101,19 @@ class GaussianBandit(Problem):
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:
         if isinstance(self.prior, Normal):
-            mean = self.prior.sample(rng, size)
+            mean = self._means(rng, size, self.prior)
             sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), mean.shape)
         else:
             mean, lam = self.prior.sample(rng, size)
             sigma = 1 / np.sqrt(lam)
         return gaussian_instances(mean, sigma)
+
+    def _means(self, rng: np.random.Generator, size: int, prior: Normal) -> Floats:
+        if self.correlation is None:
+            return prior.sample(rng, size)
+        mu, sigma0 = prior.per_arm(self.K)
+        z = rng.standard_normal((size, self.K)) @ np.linalg.cholesky(self.correlation).T
+        return np.asarray(mu + sigma0 * z)
 
     @staticmethod
     def reward(a: Any, b: Any, z: Any, u: Any) -> Any:
@@ -106,7 +124,34 @@ class GaussianBandit(Problem):
 
     def describe(self) -> dict[str, Any]:
         sigma = {} if self.sigma is None else {"sigma": self.sigma.tolist()}
+        if self.correlation is not None:
+            sigma["correlation"] = self.correlation.tolist()
         return {**super().describe(), "prior": self.prior.to_dict(), **sigma}
+
+
+def correlation_matrix(correlation: Any, K: int) -> Floats:
+    """Return the matrix for K arms, or raise if means can't be correlated like this.
+
+    Args:
+        correlation: One number between all pairs, or a matrix.
+        K: The number of arms.
+
+    >>> correlation_matrix(0.5, 2)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    given: Floats = reals("correlation", correlation)
+    matrix = np.where(np.eye(K) > 0, 1.0, given) if given.ndim == 0 else given
+    rule = f"correlation must be a number or a matrix of correlations between {K} arms"
+    if matrix.shape != (K, K) or (matrix != matrix.T).any() or (np.diag(matrix) != 1).any():
+        raise ValueError(f"{rule}, got {abbreviate(correlation)}")
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"correlation must be a positive definite matrix, got {abbreviate(correlation)}"
+        ) from None
+    return matrix
 
 
 class _UnitInterval(Problem):

@@ -52,12 +52,14 @@ class Executor(Protocol):
 
 def play(
     work: Work, executor: Executor, bar: Progress, before: Sequence[BlockResults] = ()
-) -> tuple[Mapping[str, PolicyResult], tuple[BlockResults, ...]]:
+) -> tuple[Mapping[str, PolicyResult], tuple[BlockResults, ...], bool]:
     """Play all blocks and merge them in their order; Ctrl-C keeps those that were complete.
 
     `before` holds the subtrees of blocks that were played earlier, `work.played` in all. Returns
-    the results and the subtrees of whole blocks, from which a longer study can continue.
+    the results, the subtrees of whole blocks, from which a longer study can continue, and whether
+    Ctrl-C was pressed.
     """
+    interrupted = False
     tree = PairwiseTree(BlockResults.merge)
     for part in before:
         tree.add(part, part.blocks)
@@ -81,7 +83,7 @@ def play(
                     parts = tree.subtrees if played <= work.whole_blocks else parts
                 bar.at(executor.rounds_played())
         except KeyboardInterrupt:
-            bar.interrupted = True
+            interrupted = True
             executor.cancel()
             if tree.total() is None:
                 raise
@@ -97,7 +99,7 @@ def play(
         ]
         for label in total.policies
     }
-    return total.policies, split(total.policies, blocks, curves)
+    return total.policies, split(total.policies, blocks, curves), interrupted
 
 
 class Threads:

@@ -141,7 +141,7 @@ class RowPerRun:
 class RunRecord(RowPerRun):
     """A record of every run: its pulls, and its state at each checkpoint."""
 
-    pulls: NDArray[np.int64]  #: pulls of each arm, at the horizon
+    pulls: NDArray[np.unsignedinteger]  #: pulls of each arm: runs x checkpoints x arms
     recommended: NDArray[np.int64]  #: the arm that would be recommended, per checkpoint
     simple_regret: Floats  #: by how much its true mean is below the best, per checkpoint
     regret: Floats  #: cumulative regret, per checkpoint
@@ -307,6 +307,18 @@ class BlockResults:
             label: result.merge(later.policies[label]) for label, result in self.policies.items()
         }
         return BlockResults(self.blocks + later.blocks, policies, self.seconds + later.seconds)
+
+
+def merge_policies(parts: Sequence[Sequence[BlockResults]]) -> tuple[BlockResults, ...]:
+    """Put the policies of several studies together, subtree by subtree.
+
+    Args:
+        parts: The subtrees of each study, which must have the same blocks.
+    """
+    return tuple(
+        BlockResults(same[0].blocks, {k: v for part in same for k, v in part.policies.items()})
+        for same in zip(*parts, strict=True)
+    )
 
 
 def split(

@@ -23,7 +23,7 @@ from varts.simulation.results import (
     recorded_rounds,
 )
 from varts.simulation.storage import provenance_of
-from varts.simulation.study import Study
+from varts.simulation.study import Interrupted, Study
 from varts.stopping import StopRule
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def simulate(
 
     All policies face the same instances and the same rewards: the j-th pull of an arm pays the
     same under every policy. A result depends on (seed, problem, policy, run) alone: not on the
-    number of threads, nor on the other policies, nor on how many runs follow. Ctrl-C keeps the runs
-    that are complete.
+    number of threads, nor on the other policies, nor on how many runs follow.
 
     Args:
         problem: Where instances and rewards come from.
@@ -92,6 +91,8 @@ def simulate(
         TypeError: If problem, policies or executor are of the wrong type.
         ValueError: If a number is out of range, or a policy cannot play this problem.
         ClusterError: If the connection to the executor's scheduler is lost.
+        Interrupted: If you press Ctrl-C. Its `study` has the runs that were complete. Before the
+            first of them are, it is a plain KeyboardInterrupt.
 
     >>> from varts import GaussianBandit, NormalGamma, VarTS, UCB1, simulate
     >>> prior = NormalGamma(mu=[0.2, 0.5, 0.8], kappa=3, alpha=4, beta=1)
@@ -124,7 +125,7 @@ def study_of(
     progress: bool | Progress | None,
     before: tuple[BlockResults, ...] = (),
 ) -> Study:
-    """Play the work and return the study."""
+    """Play the work and return the study; after Ctrl-C, raise `Interrupted` with the part."""
     if client is not None:
         from varts.simulation.dask import check
 
@@ -135,9 +136,13 @@ def study_of(
         threads = integer("threads", threads, at_least=1)
     work.check_problem()
     with show_progress(progress) as bar:
-        results, parts = play(work, _executor(work, threads, client), bar, before)
+        executor = _executor(work, threads, client)
+        results, parts, interrupted = play(work, executor, bar, before)
     origin = work.problem, work.policies, work.delay
-    return Study(work.rounds, results, provenance_of(work, results), parts, origin)
+    study = Study(work.rounds, results, provenance_of(work, results), parts, origin)
+    if interrupted:
+        raise Interrupted(study)
+    return study
 
 
 def _executor(work: Work, threads: int | None, client: Client | None) -> Executor:

@@ -119,7 +119,9 @@ def _result(file: Any, i: int) -> PolicyResult:
     curve = RegretCurve(len(final), file[f"mean{i}"], file[f"m2{i}"])
     record = None
     if f"{RECORDED[0]}{i}" in file:
-        record = RunRecord(*(file[f"{name}{i}"] for name in RECORDED))
+        pulls, *others = (file[f"{name}{i}"] for name in RECORDED)
+        # Older versions kept the pulls at the horizon only.
+        record = RunRecord(pulls if pulls.ndim == 3 else pulls[:, None], *others)
     seconds = float(file[f"seconds{i}"]) if f"seconds{i}" in file else 0.0
     ending = None
     if f"ending_{ENDED[0]}{i}" in file:
@@ -242,11 +244,20 @@ def compare_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         raise ValueError("two studies must have the same problem, got different parameters")
 
 
-def key_of(work: Work) -> str:
-    """Return a hash of everything that the results of a study depend on."""
-    numbers = {**settings_of(work), "runs": work.runs, "labels": list(work.policies)}
-    made_from = {**numbers, **recipe_of(work), **_versions()}
-    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:32]
+def keys_of(work: Work) -> dict[str, str]:
+    """Return for every policy a hash of all that its results depend on, but for the runs.
+
+    A run depends neither on the other policies nor on how many runs there are, so a policy's
+    results can be used again when you add a policy, or more runs.
+    """
+    recipe = recipe_of(work)
+    common = {**settings_of(work), "problem": recipe["problem"], **_versions()}
+    return {
+        label: hashlib.sha256(
+            json.dumps({**common, "label": label, "policy": policy}, sort_keys=True).encode()
+        ).hexdigest()[:32]
+        for label, policy in recipe["policies"].items()
+    }
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,16 @@ from varts._progress import Progress
 from varts._validation import Floats, abbreviate, integer, unknown
 from varts.delays import Delay
 from varts.policies import Policy
-from varts.problems import Instances, Problem
-from varts.simulation import storage, tables
+from varts.problems import Drifting, Instances, Problem
+from varts.simulation import metrics, storage, tables
+from varts.simulation.metrics import Metric
 from varts.simulation.results import (
     BlockResults,
     Ending,
     PolicyResult,
     RegretCurve,
     RunRecord,
+    merge_policies,
     read_only,
 )
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from varts.simulation.engine.work import Work
+    from varts.simulation.sweep import Sweep
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -125,8 +128,9 @@ class Study:
 
     @property
     def pulls(self) -> dict[str, NDArray[np.int64]]:
-        """The number of pulls of each arm: a row per run."""
-        return {label: record.pulls for label, record in self._records().items()}
+        """The number of pulls of each arm at the horizon: a row per run."""
+        records = self._records()
+        return {label: record.pulls[:, -1].astype(np.int64) for label, record in records.items()}
 
     @property
     def recommended(self) -> dict[str, NDArray[np.int64]]:
@@ -197,6 +201,110 @@ class Study:
         """
         return tables.quantiles(self._records(), self.checkpoints, shares)
 
+    def metric(self, metric: Metric, level: float = CONFIDENCE) -> pl.DataFrame:
+        """Return a table with a row per policy and checkpoint: a metric's mean over runs.
+
+        Args:
+            metric: A function of `Runs`, such as `MeanVarianceRegret(rho=1)` or one of your own,
+                that returns a number per run and checkpoint. Its `name`, or that of the function,
+                is the name of the column.
+            level: The level of the t intervals.
+
+        >>> from varts import GaussianBandit, simulate
+        >>> def arms_tried(runs):
+        ...     return (runs.pulls > 0).sum(axis=-1)
+        >>> problem = GaussianBandit(K=3)
+        >>> study = simulate(problem, "UCB1", horizon=50, runs=16, checkpoints=[2])
+        >>> study.metric(arms_tried).select("round", "arms_tried").rows()
+        [(2, 2.0), (50, 3.0)]
+        """
+        name = metrics.name_of(metric)
+        return tables.metric(name, self.measure(metric), self.checkpoints, level)
+
+    def measure(self, metric: Metric) -> dict[str, Floats]:
+        """Return a metric of single runs: a row per run, a column per checkpoint.
+
+        Args:
+            metric: As in `metric`.
+        """
+        if isinstance(metric, str):
+            raise TypeError(f"metric must be a function of the runs, got {metric!r}")
+        return metrics.measure(metric, self._records(), self.checkpoints, self._true_arms)
+
+    def outcomes(self, metric: Metric | str = "regret") -> dict[str, Floats]:
+        """Return a metric of single runs at the horizon: a number per run.
+
+        Args:
+            metric: A function, as in `metric`, or "regret", "best_share", "simple_regret" or
+                "wrong", which is 1 if the recommended arm is not a best one.
+        """
+        name = metrics.name_of(metric)
+        if not isinstance(metric, str):
+            return {label: values[:, -1] for label, values in self.measure(metric).items()}
+        if name in ("regret", "best_share"):
+            return self.final if name == "regret" else self.best_share
+        lost = {label: values[:, -1] for label, values in self.simple_regret.items()}
+        if name == "simple_regret":
+            return lost
+        return {label: (values > 0).astype(np.float64) for label, values in lost.items()}
+
+    def comparison(
+        self,
+        against: str | None = None,
+        metric: Metric | str = "regret",
+        level: float = CONFIDENCE,
+        *,
+        pairs: bool = False,
+    ) -> pl.DataFrame:
+        """Compare all policies with one of them, corrected for the number of comparisons.
+
+        A row per policy: the mean over runs of its outcome minus that of `against`, run by run.
+        With probability `level`, all intervals hold their true differences (Bonferroni); those of
+        `summary` are for one comparison each. `p_value` is that of the paired t test, `p_adjusted`
+        is Holm's: call the differences real whose adjusted value is at most 5 %, and the chance of
+        any false one is at most 5 %. Holm's procedure finds a little more than the intervals show.
+
+        Args:
+            against: The label of the policy to compare with; by default the first. Choose it before
+                you see the results. To compare with the policy that turned out best, use `pairs`.
+            metric: As in `outcomes`.
+            level: The level of all intervals together.
+            pairs: Whether to compare every policy with every other; then leave out `against`.
+
+        >>> from varts import GaussianBandit, simulate
+        >>> study = simulate(GaussianBandit(K=3), ["VarTS", "UCB1", "TS14"], horizon=200, runs=50)
+        >>> table = study.comparison()
+        >>> table.filter(policy="UCB1")["p_adjusted"].item() < 0.001
+        True
+        >>> study.comparison(pairs=True).select("policy", "against").rows()
+        [('UCB1', 'VarTS'), ('TS14', 'VarTS'), ('TS14', 'UCB1')]
+        """
+        return tables.comparison(list(self._differences(against, metric, pairs)), level)
+
+    def _differences(
+        self, against: str | None, metric: Metric | str, pairs: bool
+    ) -> Iterator[tuple[dict[str, str], Floats]]:
+        """Yield the first columns of `comparison` and the differences of the runs."""
+        if pairs and against is not None:
+            raise ValueError(f"against must be left out with pairs, got {against!r}")
+        if len(self.labels) < 2:
+            raise ValueError(f"a comparison needs at least two policies, got {self.labels[0]!r}")
+        first = self._known(self.labels[0] if against is None else against)
+        outcomes = self.outcomes(metric)
+        for other in self.labels[:-1] if pairs else [first]:
+            others = self.labels[self.labels.index(other) + 1 :] if pairs else self.labels
+            for label in others:
+                if label != other:
+                    yield {"policy": label, "against": other}, outcomes[label] - outcomes[other]
+
+    def _true_arms(self) -> Instances:
+        """Return the instances, unless the arms have no mean and variance for a whole run."""
+        problem = self._work().problem
+        if problem.contextual or isinstance(problem, Drifting):
+            kind = type(problem).__name__
+            raise ValueError(f"means and variances need arms that don't change, got a {kind}")
+        return self.instances
+
     def stopping(self, level: float = CONFIDENCE) -> pl.DataFrame:
         """Return a table with a row per policy: when the rule stopped, and how often it was wrong.
 
@@ -262,9 +370,7 @@ class Study:
         labels = [*dict.fromkeys([*self.labels, *other.labels])]
         parts: tuple[BlockResults, ...] = ()
         if [part.blocks for part in self.parts] == [part.blocks for part in other.parts]:
-            pairs = zip(self.parts, other.parts, strict=True)
-            both = ((mine, {**theirs.policies, **mine.policies}) for mine, theirs in pairs)
-            parts = tuple(replace(mine, policies=_pick(all_, labels)) for mine, all_ in both)
+            parts = merge_policies([other.parts, self.parts])
         return self._combine([other, self], labels, parts)
 
     def _combine(
@@ -303,7 +409,7 @@ class Study:
         """Return the study with more runs, equal to the last bit to what `simulate` returns.
 
         Only the missing runs are played. If another version of the package played the study, or
-        part of it, all runs are played again.
+        part of it, all runs are played again. Ctrl-C raises `Interrupted`, as in `simulate`.
 
         Args:
             runs: The number of runs that the new study has in all.
@@ -345,7 +451,7 @@ class Study:
         Args:
             ax: The matplotlib Axes to draw on; by default those of a new figure.
             **options: Passed on to `varts.plotting.regret_curves`: title, policies, labels, styles,
-                xscale, yscale, quantiles, lower_bound, bound, legend.
+                xscale, yscale, quantiles, lower_bound, bound, highlight, legend, metric.
         """
         from varts.plotting.study import regret_curves  # here: it imports matplotlib
 
@@ -393,16 +499,18 @@ class Study:
 
     def __repr__(self) -> str:
         finals = ", ".join(f"{label} {final.mean():.2f}" for label, final in self.final.items())
-        return f"Study({self._size(self.runs, self.horizon)}; regret: {finals})"
-
-    def _size(self, runs: Any, horizon: Any) -> str:
-        size = f"{runs} runs of {horizon} rounds"
-        return f"{size}, {self.conditions}" if self.conditions else size
+        return f"Study({self._extent()}; regret: {finals})"
 
     def _repr_html_(self) -> str:
-        caption = self._size(f"{self.runs:,}", f"{self.horizon:,}")
         shown = ("policy", "regret", "regret_low", "regret_high", "median", "q95", "best_share")
-        return tables.to_html(caption, self.summary().select(shown))
+        return tables.to_html(self._extent(), self.summary().select(shown))
+
+    def _extent(self) -> str:
+        """Return how many runs there are, and whether the study was interrupted."""
+        asked = f" of {self.provenance['asked']:,}" if self.interrupted else ""
+        said = [f"{self.runs:,}{asked} runs of {self.horizon:,} rounds"]
+        said += [self.conditions] if self.conditions else []
+        return ", ".join([*said, "interrupted"] if self.interrupted else said)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the origin: its classes may not be picklable, and the recipe can rebuild it."""
@@ -416,3 +524,42 @@ class Study:
 
 def _pick(values: Mapping[str, Any], labels: Iterable[str]) -> dict[str, Any]:
     return {label: values[label] for label in labels if label in values}
+
+
+class Interrupted(KeyboardInterrupt):
+    """You pressed Ctrl-C during a simulation. The results that were complete are here.
+
+    A script that doesn't catch it ends, as with any KeyboardInterrupt. At an interactive prompt or
+    in a notebook, `sys.last_value` is this exception.
+
+    Args:
+        study: The study of the runs that were complete; `study.extend` plays the rest. In a sweep,
+            that of the setting that was being played, or of the last one before if no run of it was
+            complete.
+        sweep: The sweep of the settings that were complete, if there are any.
+
+    >>> from varts import GaussianBandit, simulate
+    >>> try:
+    ...     study = simulate(GaussianBandit(K=3), "UCB1", horizon=50, runs=16)
+    ... except Interrupted as stopped:
+    ...     study = stopped.study
+    >>> study.interrupted
+    False
+    """
+
+    def __init__(self, study: Study, sweep: Sweep | None = None) -> None:
+        super().__init__(study, sweep)
+        self.study, self.sweep = study, sweep
+
+    def __str__(self) -> str:
+        if self.sweep is not None:
+            done, asked = len(self.sweep), self.sweep.asked
+            return f"stopped after {done} of {asked} settings; this exception has them as `sweep`"
+        runs, asked = self.study.runs, int(self.study.provenance.get("asked", self.study.runs))
+        kept = f"stopped after {runs:,} of {asked:,} runs; this exception has them as `study`"
+        return f"{kept}, and study.extend({asked}) plays the rest" if runs < asked else kept
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows in place of a traceback."""
+        name = "study" if self.sweep is None else "sweep"
+        return [f"Interrupted: {self}", f"To continue with it: import sys; sys.last_value.{name}"]

@@ -16,7 +16,7 @@ import polars as pl
 
 from varts._validation import abbreviate, choice, integer, real, unknown
 from varts.delays import Delay, GeometricDelay, delay_from
-from varts.policies import T3C, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
+from varts.policies import T3C, TTEI, BayesUCB, Fading, KnownVarianceTS, Policy, VarTS, make
 from varts.policies.linear import LinearPolicy
 from varts.priors import Normal, Prior, prior_from, read_groups
 from varts.priors.matching import arm_names
@@ -29,6 +29,8 @@ from varts.problems import (
     Fixed,
     GaussianBandit,
     LinearBandit,
+    MixtureBandit,
+    ParetoBandit,
     Problem,
     RecordedBandit,
     RevenueBandit,
@@ -51,7 +53,7 @@ seed = 0
 # arm_groups = "groups.csv"     # the group of each arm (or a table), for priors by group
 
 [problem]
-kind = "gaussian"     # gaussian, bernoulli, beta, revenue, or table: rewards from a log
+kind = "gaussian"     # gaussian, bernoulli, beta, revenue, pareto, mixture, or table: from a log
                       # with features: linear, wheel, recorded
 K = 10                # arms, with the paper's prior. K = [5, 20]: two settings
 # prior = { mu = 12.0, kappa = 16.0, alpha = 11.0, beta = 640.0 }    # or a prior's JSON file
@@ -59,6 +61,9 @@ K = 10                # arms, with the paper's prior. K = [5, 20]: two settings
 # mean = [1.0, 0.8]   with   sigma = [1.0, 0.5]                      # the same arms in every run
 # s = 10.0, a = [1, 2], b = [2, 1]    # beta and bernoulli: any Beta(a, b) prior per arm
 # chance = [0.02, 0.06], amount = 30.0, spread = 0.8    # revenue: few pay, very different amounts
+# tail = 2.5, arm_spread = 0.2        # pareto: heavy tails; a variance only above a tail of 2
+# weights = [95, 5], scales = [1, 10] # mixture: like gaussian, with noise from several normals
+# correlation = 0.8                   # gaussian, mixture: between means, with a mu, sigma prior
 # path = "log.csv"                    # table: rewards from a log; columns arm and reward
 # kind = "linear", d = 5, contexts = "units.csv", effect = "threshold"    # rewards by features
 # kind = "wheel", delta = 0.9                              # or a known problem with features
@@ -82,7 +87,7 @@ SWEPT_NUMBERS = ("horizon", "runs", "seed", "delay", "batch", "floor")
 TOP = (*SWEPT_NUMBERS, "arms", "arm_groups", "problem", "policies")
 SWEPT_PROBLEM = (
     *("kind", "K", "s", "arm_spread", "spread", "shape", "only"),
-    *("d", "effect", "noise", "delta"),
+    *("d", "effect", "noise", "delta", "tail", "correlation"),
 )
 SWEPT_TABLES = ("prior", "drift", "path", "contexts")  # only lists of tables or of files
 DELAYS = {"geometric": GeometricDelay}
@@ -257,7 +262,7 @@ def parse(body: dict[str, Any], folder: Path = Path()) -> StudyFile:
             )
     arms = make_arms(body.get("arms"), body.get("arm_groups"), folder)
     problem = make_problem(body["problem"], arms)
-    numbers = {
+    numbers: dict[str, Any] = {
         name: integer(name, body[name], at_least=0 if name == "seed" else 1)
         for name in ("horizon", "runs", "seed", "batch")
         if name in body
@@ -305,7 +310,7 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
         raise ValueError(
             f'prior = "problem" of {label!r} needs a problem that draws its arms, got fixed means'
         )
-    if kind in (VarTS, T3C, BayesUCB):
+    if kind in (VarTS, T3C, TTEI, BayesUCB):
         return {"prior": problem.own_prior()}
     if issubclass(kind, LinearPolicy) and isinstance(problem, LinearBandit):
         return {"prior": problem.prior}
@@ -313,8 +318,8 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
     if kind is KnownVarianceTS and isinstance(problem, GaussianBandit):
         if isinstance(problem.prior, Normal):
             return {"prior": problem.prior, "sigma": problem.sigma}
-    rule = "VarTS, T3C, Bayes-UCB, KnownVarianceTS and, in a linear problem, policies with features"
-    raise ValueError(f'prior = "problem" works for {rule}; got {label!r}')
+    rule = "VarTS, T3C, TTEI, Bayes-UCB, KnownVarianceTS and, in a linear problem, policies with"
+    raise ValueError(f'prior = "problem" works for {rule} features; got {label!r}')
 
 
 # ------------------------------------------------------------------------ the problem and its arms
@@ -323,19 +328,27 @@ def _own_prior(label: str, name: str, problem: Problem) -> dict[str, Any]:
 PROBLEM_KEYS = {
     "bernoulli": ("kind", "K", "a", "b", "mean"),
     "beta": ("kind", "K", "s", "a", "b", "mean"),
-    "gaussian": ("kind", "K", "prior", "sigma", "mean"),
+    "gaussian": ("kind", "K", "prior", "sigma", "mean", "correlation"),
     "linear": ("kind", "K", "d", "prior", "contexts", "effect", "noise"),
+    "mixture": (
+        *("kind", "K", "prior", "sigma", "mean", "correlation"),
+        *("weights", "offsets", "scales"),
+    ),
+    "pareto": ("kind", "K", "tail", "amount", "arm_spread", "mean"),
     "recorded": ("kind", "path", "features", "rewards"),
     "revenue": ("kind", "K", "chance", "amount", "arm_spread", "spread", "shape"),
     "table": ("kind", "path", "arm", "reward", "experiment", "only"),
     "wheel": ("kind", "delta"),
 }
 # Problems with one instance, and the keys that they may have beside the means.
-FIXED: dict[str, tuple[type[BernoulliBandit | BetaBandit | GaussianBandit], tuple[str, ...]]] = {
+FIXED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "bernoulli": (BernoulliBandit, ()),
     "beta": (BetaBandit, ("s",)),
     "gaussian": (GaussianBandit, ("sigma",)),
+    "pareto": (ParetoBandit, ("tail",)),
+    "mixture": (MixtureBandit, ("sigma", "weights", "offsets", "scales")),
 }
+NEEDING_PRIOR = ("prior", "mean", "sigma", "correlation")  # keys that need others beside them
 DRIFTS: dict[str, tuple[type[Drifting], tuple[str, ...]]] = {
     "steps": (Steps, ("every", "random", "at")),
     "cycle": (Cycle, ("period", "amplitude", "phase")),
@@ -429,21 +442,25 @@ def _undrifting(table: dict[str, Any], arms: Arms) -> Problem:
         return BetaBandit(**options)
     if kind == "revenue":
         return RevenueBandit(**options)
+    if kind == "pareto":
+        return ParetoBandit(**options)
     if kind == "linear":
         return _linear(options, arms)
-    if "prior" not in options:
-        check_keys("key of a gaussian problem without a prior", table, ("kind", "K"))
-        return GaussianBandit(**options)
-    return GaussianBandit(arms.prior(options.pop("prior")), **options)
+    bandit = MixtureBandit if kind == "mixture" else GaussianBandit
+    if "prior" in options:
+        return bandit(arms.prior(options.pop("prior")), **options)
+    others = [key for key in PROBLEM_KEYS[kind] if key not in NEEDING_PRIOR]
+    check_keys(f"key of a {kind} problem without a prior", table, tuple(others))
+    return bandit(**options)
 
 
 def _fixed(kind: str, options: dict[str, Any], arms: Arms) -> Fixed:
     """Return a problem with one instance, the same in every run."""
     problem, others = FIXED[kind]
     check_keys(f"key of a {kind} problem with means", options, ("mean", *others))
-    if kind == "gaussian" and "sigma" not in options:
-        raise ValueError("a gaussian problem with means needs sigma")
-    made = problem.fixed(**options)
+    if kind in ("gaussian", "mixture") and "sigma" not in options:
+        raise ValueError(f"a {kind} problem with means needs sigma")
+    made: Fixed = problem.fixed(**options)
     if arms.names is not None and len(arms.names) != made.K:
         raise ValueError(f"mean must have an entry per arm ({len(arms.names)}), got {made.K}")
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +15,26 @@ from varts._progress import Progress, SharedProgress, show_progress
 from varts._validation import abbreviate, make_folder, unknown
 from varts.policies import Policy
 from varts.problems import Problem
+from varts.simulation import tables
+from varts.simulation.metrics import Metric, name_of
+from varts.simulation.results import RUNS_PER_BLOCK, merge_policies
 from varts.simulation.simulate import make_work, study_of
-from varts.simulation.storage import key_of
-from varts.simulation.study import Study
-from varts.simulation.tables import to_html
+from varts.simulation.storage import keys_of, provenance_of
+from varts.simulation.study import Interrupted, Study
 
 if TYPE_CHECKING:
     from distributed import Client
+    from matplotlib.axes import Axes
 
     from varts.simulation.engine.work import Work
 
 # Axes that `make` doesn't get: they are arguments of `simulate`.
 NUMBERS = ("horizon", "runs", "seed", "instance_seed", "delay", "batch", "floor")
 PLAIN = (bool, int, float, str, type(None))
-TAKEN = ("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share", "difference")
+TAKEN = (
+    *("policy", "round", "regret", "se", "wrong", "simple_regret", "best_share"),
+    *("difference", "against", "p_value", "p_adjusted"),
+)
 
 Values = Mapping[str, Any]  # the values of one setting, by axis
 Make = Callable[..., tuple[Problem, Any]]
@@ -59,11 +65,13 @@ class Sweep:
         settings: The value of every axis, for each setting.
         studies: The study of each setting.
         asked: The number of settings that you asked for: more if the sweep was interrupted.
+        reused: The number of runs that were in the folder already, counted for each policy.
     """
 
     settings: Sequence[Values]
     studies: Sequence[Study]
     asked: int
+    reused: int = 0
 
     @property
     def interrupted(self) -> bool:
@@ -118,6 +126,78 @@ class Sweep:
         shares = list(shares)
         return self._gather(lambda study: study.quantiles(shares))
 
+    def metric(self, metric: Metric, level: float = CONFIDENCE) -> pl.DataFrame:
+        """Return `Study.metric` of all settings as one table.
+
+        Args:
+            metric: A function of `Runs`, as in `Study.metric`.
+            level: The level of the t intervals.
+        """
+        return self._gather(lambda study: study.metric(metric, level))
+
+    def outcomes(
+        self,
+        metric: Metric | str = "regret",
+        against: str | None = None,
+        level: float = CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Return a metric at the horizon as one table: a row per setting and policy.
+
+        Args:
+            metric: As in `Study.outcomes`.
+            against: The label of a policy: the numbers are then the paired differences to it.
+            level: The level of the intervals, each for itself.
+        """
+        return self._gather(lambda study: _outcomes(study, metric, against, level))
+
+    def plot(
+        self,
+        x: str | None = None,
+        panels: str | Iterable[str] | None = None,
+        metric: Metric | str = "regret",
+        against: str | None = None,
+        level: float = CONFIDENCE,
+        **options: Any,
+    ) -> list[Axes]:
+        """Draw a metric over one axis: a line per policy, with the intervals as bands.
+
+        Args:
+            x: The axis to draw over; by default the first with several numbers.
+            panels: The axes that have a panel per value; by default all others with several values.
+            metric: As in `Study.outcomes`.
+            against: The label of a policy: draw the paired differences to it.
+            level: The level of the intervals, each for itself.
+            **options: Passed on to `varts.plotting.sweep_figure`: where, policies, labels, styles,
+                highlight, xscale, yscale, sharey.
+        """
+        from varts.plotting.sweep import sweep_figure  # here: it imports matplotlib
+
+        table = self.outcomes(metric, against, level)
+        return sweep_figure(table, x, panels, against=against, **options)
+
+    def comparison(
+        self,
+        against: str | None = None,
+        metric: Metric | str = "regret",
+        level: float = CONFIDENCE,
+        *,
+        pairs: bool = False,
+    ) -> pl.DataFrame:
+        """Return `Study.comparison` of all settings, corrected for all of them together.
+
+        Args:
+            against: The label of the policy to compare with; by default the first of each study.
+            metric: As in `Study.outcomes`.
+            level: The level of all intervals of all settings together.
+            pairs: Whether to compare every policy with every other, in each setting.
+        """
+        differences = [
+            ({**setting, **head}, runs)
+            for setting, study in zip(self.settings, self.studies, strict=True)
+            for head, runs in study._differences(against, metric, pairs)
+        ]
+        return tables.comparison(differences, level)
+
     def to_polars(self) -> pl.DataFrame:
         """Return the curves of all studies as one long table."""
         return self._gather(Study.to_polars)
@@ -143,12 +223,14 @@ class Sweep:
 
     def __repr__(self) -> str:
         axes = ", ".join(self.settings[0])
+        if self.interrupted:
+            return f"Sweep({len(self)} of {self.asked} settings of {axes}, interrupted)"
         return f"Sweep({len(self)} settings of {axes})"
 
     def _repr_html_(self) -> str:
         axes = list(self.settings[0])
         shown = [*axes, "policy", "regret", "regret_low", "regret_high", "best_share"]
-        return to_html(repr(self), self.summary().select(shown))
+        return tables.to_html(repr(self), self.summary().select(shown))
 
 
 def sweep(
@@ -166,8 +248,9 @@ def sweep(
 ) -> Sweep:
     """Play a study for every combination of values.
 
-    All settings are checked before the first one is played. Ctrl-C keeps the complete settings, and
-    with a folder a later call continues from there.
+    All settings are checked before the first one is played. With a folder, a later call plays only
+    what is missing: new settings, new policies and, where you raised `runs`, the runs that follow.
+    The result is the same to the last bit.
 
     Args:
         grid: For every axis a list of values, or a mapping from labels for tables to values. A
@@ -179,14 +262,18 @@ def sweep(
         horizon: Rounds of a run, unless it is an axis.
         runs: Runs of a study, unless it is an axis.
         seed: The seed of every study, so that settings are compared on the same random numbers.
-        folder: Keep every study here, in a file whose name is a hash of everything that the study
-            depends on, and don't play a study whose file exists. A damaged file is replaced. A file
-            that can't be read is left alone, and the error is raised.
+        folder: Keep the results here, also those of an interrupted sweep. Each policy of a setting
+            has a file whose name is a hash of everything that its results depend on. A damaged file
+            is replaced. A file that can't be read is left alone, and the error is raised.
         threads: As in `simulate`, like the next two.
         progress: Whether to show a bar.
         executor: A dask.distributed Client.
         **asked: `checkpoints`, `recommend`, `instance_seed`, `delay`, `batch` and `floor`, as in
             `simulate`.
+
+    Raises:
+        Interrupted: If you press Ctrl-C. Its `sweep` has the settings that were complete, and its
+            `study` the complete runs of the setting that was being played.
 
     >>> from varts import BetaBandit
     >>> def make(K, s):
@@ -273,52 +360,162 @@ def play_settings(
         try:
             works.append(make_work(setting.problem, setting.policies, **given))
         except (TypeError, ValueError) as error:
+            if not setting.values:
+                raise
             shown = ", ".join(f"{name} = {value}" for name, value in setting.values.items())
             raise type(error)(f"{error} (where {shown})") from None
     place = None if folder is None else make_folder("folder", folder)
+    kept = Kept(place)
     studies: list[Study] = []
+
+    def complete() -> Sweep:
+        values = [setting.values for setting in settings[: len(studies)]]
+        return Sweep(values, studies, len(settings), kept.reused)
+
     with show_progress(progress) as bar:
-        shared = SharedProgress(bar, f"{len(works)} settings", [_rounds(work) for work in works])
+        text = f"{len(works)} settings" if len(works) > 1 else "playing"
+        shared = SharedProgress(bar, text, [_rounds(work) for work in works])
         try:
             for work in works:
                 shared.next()
-                study = _play(work, place, threads, executor, shared)
-                if not study.interrupted:
-                    studies.append(study)
-                if shared.interrupted:
-                    break
-        except KeyboardInterrupt:
-            pass  # keep the complete settings
-    if not studies:
-        raise KeyboardInterrupt
-    values = [setting.values for setting in settings[: len(studies)]]
-    return Sweep(values, studies, len(settings))
+                studies.append(_play(work, kept, threads, executor, shared))
+        except Interrupted as stopped:
+            part = stopped.study
+            if part.runs == work.runs and part.labels == list(work.policies):
+                studies.append(part)
+            raise Interrupted(part, complete() if studies else None) from None
+        except KeyboardInterrupt:  # before the first run of a setting was complete
+            if not studies:
+                raise
+            raise Interrupted(studies[-1], complete()) from None
+    return complete()
+
+
+def _outcomes(
+    study: Study, metric: Metric | str, against: str | None, level: float
+) -> pl.DataFrame:
+    """Return a row per policy: a metric at the horizon, or its difference to that of another."""
+    found = study.outcomes(metric)
+    if against is not None:
+        study._known(against)
+        found = {label: runs - found[against] for label, runs in found.items()}
+    return tables.outcomes(name_of(metric), found, metric == "wrong" and against is None, level)
+
+
+class Kept:
+    """The results of single policies in a folder, found by all that they depend on.
+
+    A file has one policy, and is named after `keys_of` and its number of runs. So it is never out
+    of date, and settings that share a policy share its file. If its content is damaged, it is
+    ignored and then replaced. If it can't be read, it may hold good results: the error is raised
+    and the file is left alone.
+
+    Args:
+        folder: The folder; None keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._counts: dict[str, set[int]] = {}  # the numbers of runs that are there, by key
+        for path in () if folder is None else folder.glob("*-*.npz"):
+            key, _, runs = path.stem.rpartition("-")
+            if runs.isdecimal():
+                self._counts.setdefault(key, set()).add(int(runs))
+        self.reused = 0  # runs of single policies that didn't have to be played
+
+    def find(self, key: str, runs: int) -> Study | None:
+        """Return the kept study with the most runs, up to a number, or None.
+
+        Args:
+            key: The policy's key.
+            runs: How many runs are asked for.
+        """
+        for count in sorted(self._counts.get(key, ()), reverse=True):
+            if count <= runs:
+                try:
+                    return Study.load(self._path(key, count))
+                except (FileNotFoundError, ValueError):
+                    pass  # somebody deleted it, or it is damaged
+        return None
+
+    def save(self, study: Study, keys: Mapping[str, str], found: Mapping[str, Study]) -> None:
+        """Keep every policy of a study, and delete the parts that it continued.
+
+        Args:
+            study: The study.
+            keys: The keys of its policies, by label.
+            found: The studies that it continued, by label.
+        """
+        if self._folder is None:
+            return
+        for label in study.labels:
+            study.select(label).save(self._path(keys[label], study.runs))
+            self._counts.setdefault(keys[label], set()).add(study.runs)
+            part = found.get(label)
+            if part is not None and part.interrupted and part.runs < study.runs:
+                self._path(keys[label], part.runs).unlink(missing_ok=True)
+
+    def _path(self, key: str, runs: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{key}-{runs}.npz"
 
 
 def _play(
-    work: Work, folder: Path | None, threads: int | None, executor: Client | None, bar: Progress
+    work: Work, kept: Kept, threads: int | None, executor: Client | None, bar: Progress
 ) -> Study:
-    """Return the study from the folder if it is there; else play it and keep it.
+    """Return the study of the work; play the policies and runs that weren't kept.
 
-    A file's name is a hash of everything that the study depends on, the code included, so a file
-    with the right name is never out of date. If its content is damaged, it is replaced. If it can't
-    be read, it may hold a good study: the error is raised and the file is left alone.
+    Policies that lack the same runs are played together. The result is that of playing all of them
+    from the start, to the last bit.
     """
-    if folder is None:
-        return study_of(work, threads, executor, bar)
-    path = folder / f"{key_of(work)}.npz"
-    try:
-        return Study.load(path)
-    except (FileNotFoundError, ValueError):
-        pass  # missing, or damaged
-    study = study_of(work, threads, executor, bar)
-    if not study.interrupted:
-        study.save(path)
-    return study
+    keys = keys_of(work)
+    found = {label: kept.find(key, work.runs) for label, key in keys.items()}
+    earlier = {label: study for label, study in found.items() if study is not None}
+    done = {label: study for label, study in earlier.items() if study.runs == work.runs}
+    groups: dict[tuple[int, ...], list[str]] = {}  # labels by the blocks that they have already
+    for label in work.policies:
+        if label not in done:
+            parts = earlier[label].parts if label in earlier else ()
+            groups.setdefault(tuple(part.blocks for part in parts), []).append(label)
+    works = [
+        replace(work, policies={label: work.policies[label] for label in labels}, played=sum(had))
+        for had, labels in groups.items()
+    ]
+    lacking = [_rounds(each) for each in works]
+    reused = sum(study.runs for study in done.values())
+    reused += sum(each.played * RUNS_PER_BLOCK * len(each.policies) for each in works)
+    shared = SharedProgress(bar, "playing", [_rounds(work) - sum(lacking), *lacking])
+    shared.next()
+    for each in works:
+        shared.next()
+        labels = list(each.policies)
+        before = merge_policies([earlier[label].parts for label in labels if label in earlier])
+        try:
+            study = study_of(each, threads, executor, shared, before)
+        except Interrupted as stopped:
+            kept.save(stopped.study, keys, earlier)
+            done |= {label: stopped.study for label in labels if not stopped.study.interrupted}
+            raise Interrupted(_join(work, done) if done else stopped.study) from None
+        kept.save(study, keys, earlier)
+        done |= dict.fromkeys(labels, study)
+    kept.reused += reused
+    return _join(work, done)
+
+
+def _join(work: Work, studies: Mapping[str, Study]) -> Study:
+    """Return one study of all policies that are complete, each from the study that has it."""
+    policies = {label: policy for label, policy in work.policies.items() if label in studies}
+    work = replace(work, policies=policies)
+    results = {label: studies[label].results[label] for label in policies}
+    parts = merge_policies([studies[label].select(label).parts for label in policies])
+    origin = work.problem, work.policies, work.delay
+    return Study(work.rounds, results, provenance_of(work, results), parts, origin)
 
 
 def _rounds(work: Work) -> float:
-    return float(work.runs * work.horizon * len(work.policies))
+    """Return how many rounds there are to play."""
+    runs = work.runs - work.played * RUNS_PER_BLOCK
+    return float(runs * work.horizon * len(work.policies))
 
 
 def _axis(name: str, values: Any) -> list[tuple[Any, Any]]:

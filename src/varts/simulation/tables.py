@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from varts._intervals import (
     Interval,
+    holm,
     mean_interval,
+    mean_p_value,
     quantile_interval,
     share_interval,
     standard_error,
@@ -60,6 +62,63 @@ def identification(
         }
         for label, record in records.items()
         for n, lost in zip(checkpoints.tolist(), record.simple_regret.T, strict=True)
+    )
+
+
+def metric(name: str, values: Mapping[str, Floats], rounds: Any, level: float) -> pl.DataFrame:
+    """Return `Study.metric`: a row per policy and checkpoint."""
+    level = real("level", level, above=0, below=1)
+    return pl.DataFrame(
+        {"policy": label, "round": n, **_columns(name, mean_interval(column, level))}
+        for label, table in values.items()
+        for n, column in zip(rounds.tolist(), table.T, strict=True)
+    )
+
+
+def outcomes(name: str, values: Mapping[str, Floats], shares: bool, level: float) -> pl.DataFrame:
+    """Return a row per policy: the mean of a number per run.
+
+    Args:
+        name: The name of the column.
+        values: The numbers, by label.
+        shares: Whether they are 0 or 1: then the interval is Wilson's.
+        level: The level of the intervals.
+    """
+    level = real("level", level, above=0, below=1)
+    return pl.DataFrame(
+        {
+            "policy": label,
+            **_columns(
+                name,
+                share_interval(float(runs.sum()), len(runs), level)
+                if shares
+                else mean_interval(runs, level),
+            ),
+        }
+        for label, runs in values.items()
+    )
+
+
+def comparison(
+    differences: Sequence[tuple[Mapping[str, Any], Floats]], level: float
+) -> pl.DataFrame:
+    """Return `Study.comparison`: a row per difference, whose errors hold for all rows together.
+
+    Args:
+        differences: The first columns of each row, and the differences of its runs.
+        level: The chance that all intervals hold their true values.
+    """
+    level = real("level", level, above=0, below=1)
+    each = 1 - (1 - level) / len(differences)  # Bonferroni
+    p = np.array([mean_p_value(runs) for _, runs in differences])
+    return pl.DataFrame(
+        {
+            **head,
+            **_columns("difference", mean_interval(runs, each)),
+            "p_value": float(alone),
+            "p_adjusted": float(adjusted),
+        }
+        for (head, runs), alone, adjusted in zip(differences, p, holm(p), strict=True)
     )
 
 

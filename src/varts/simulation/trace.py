@@ -195,8 +195,8 @@ def _statistics(
         for i, x in new:
             before *= np.array([[fade], [1.0], [fade]])
             m3, m4 = m3 * fade, m4 * fade
-            *before[:, i], m3[i], m4[i] = merged_moments(
-                *before[:, i], m3[i], m4[i], 1.0, x, 0.0, 0.0, 0.0
-            )
+            one = before[0, i], before[1, i], before[2, i], m3[i], m4[i]
+            *now, m3[i], m4[i] = merged_moments(*one, 1.0, x, 0.0, 0.0, 0.0)
+            before[:, i] = now
         before = np.stack([n[t], mean[t], m2[t]])
         yield ArmStats._trusted(n[t].copy(), mean[t].copy(), m2[t].copy(), m3.copy(), m4.copy())

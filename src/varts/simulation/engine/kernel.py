@@ -74,6 +74,7 @@ class Kernel:
     common: Formula | None = None
     reaches: Formula | None = None
     learn: Formula | None = None
+    answer: Formula | None = None
     growing: bool = False  # whether to skip arms whose index cannot be the largest
     pooled: bool = False  # whether the first three parameters are all rewards so far, as of one arm
     kurtosis: bool = False  # whether the last parameter is the weight of a reward for a variance
@@ -86,6 +87,7 @@ class Kernel:
     chance: bool = False
     arm_numbers: int = 0
     run_numbers: int = 0
+    arm_fields: int = 0  # how many of the parameters are the first numbers of an arm's state
     reward: Formula | None = None  # a user's own reward function
     data_size: int = 0  # of a user's own reward function
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
@@ -104,8 +106,10 @@ class Kernel:
     @property
     def formulas(self) -> tuple[Formula, ...]:
         """Everything of the policy, the problem and the rule that is compiled in."""
-        parts = (self.formula, self.terms, self.clock, self.common, self.reaches, self.learn)
-        parts = (*parts, self.reward, self.stops, self.delay)
+        parts = (
+            *(self.formula, self.terms, self.clock, self.common, self.reaches),
+            *(self.learn, self.answer, self.reward, self.stops, self.delay),
+        )
         return tuple(each for each in parts if each is not None)
 
     @property
@@ -185,7 +189,7 @@ def _of_policy(policy: Policy, family: str, K: int, fading: bool) -> dict[str, A
         alone = common is None and not policy.chance
         made["growing"] = bool(policy.grows) and alone and K >= MIN_ARMS_GROWING and not fading
         made |= _clock_sizes(policy, K)
-    elif family in ("belief", "top_two"):
+    elif family in ("belief", "top_two", "top_two_gain"):
         assert isinstance(policy, BeliefPolicy)
         made |= {"formula": _formula(policy, "believe"), "pooled": bool(policy.pooled)}
         made["kurtosis"] = bool(policy.tailed)
@@ -199,6 +203,7 @@ def _of_policy(policy: Policy, family: str, K: int, fading: bool) -> dict[str, A
     elif isinstance(policy, StatePolicy):
         made |= {"formula": _formula(policy, "pick"), "learn": _formula(policy, "learn")}
         made |= {"arm_numbers": policy.arm_numbers, "run_numbers": policy.run_numbers}
+        made |= {"answer": _formula(policy, "answer"), "arm_fields": policy.arm_fields}
     return made
 
 
@@ -277,7 +282,7 @@ def parameter_array(policy: Policy, K: int) -> Floats:
 
     For a policy with terms it is a column per arm, with room for the terms below the parameters.
     For one that corrects for kurtosis, room for the moments follows the parameters. The last number
-    of T3C is the leader's share.
+    of T3C and TTEI is the leader's share.
     """
     policy = policy.split_fading()[0]
     given, term_count = _parameters(policy, K)

@@ -26,7 +26,7 @@ from varts.policies import (
     known,
     make,
 )
-from varts.policies.best_arm import T3C
+from varts.policies.best_arm import T3C, TTEI
 from varts.policies.registry import options_of
 from varts.priors import LinearNormalGamma, NormalGamma
 from varts.problems import GaussianBandit, LinearBandit, Problem, Steps
@@ -84,6 +84,7 @@ def _policies() -> list[Policy]:
         VarTS(prior, tails=True),
         VarTS(tails=True),
         T3C(prior),
+        TTEI(prior),
         BayesUCB(prior),
     ]
 

@@ -20,6 +20,7 @@ from varts.delays import Delay
 from varts.linear_stats import LinearStats, merged_products
 from varts.policies import Policy
 from varts.policies.base import checked_arm, chosen_arm, name_of
+from varts.policies.compiled import StatePolicy
 from varts.problems.drift import Cycle, Walk
 from varts.simulation.engine import initial_pulls, splitmix
 from varts.simulation.engine.call import address_of
@@ -134,7 +135,7 @@ class _Memory:
             valid=lambda *_: True,
             ends=ends,
             delay=delay,
-            recommend=lambda *_: -1,
+            recommend=self.recommend,
             note=note,
             initial_pull=initial_pulls.make_initial_pull(splitmix.below),
             extra_pull=initial_pulls.make_extra_pull(splitmix.below),
@@ -187,6 +188,11 @@ class _Memory:
             n[arm], mean[arm], products[arm] = made
         if self.policy.has_memory:
             self.policy.update(int(arm), self.recorded, self._memory_rng())
+
+    def recommend(self, s: Scratch, parameters: Any) -> int:
+        if not isinstance(self.policy, StatePolicy):
+            return -1
+        return self.policy.answer_now(self._memory_rng())
 
     def _memory_rng(self) -> np.random.Generator:
         rng, self.state = _generator(self.state)

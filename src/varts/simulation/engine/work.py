@@ -437,8 +437,10 @@ class Work:
     @property
     def _rounds_noted(self) -> tuple[int, ...]:
         """The rounds to write down: checkpoints, or those of a rule that is asked afterwards."""
-        if self.stop is None or self.stop.compiled:
+        if self.stop is None:
             return self.checkpoints
+        if self.stop.compiled:  # an arm that only the policy itself can name is noted at the end
+            return (self.horizon,) if any(map(answers, self.policies.values())) else ()
         return self.looks if self.looks[-1] == self.horizon else (*self.looks, self.horizon)
 
     def _arms_of(self, first_run: int, runs: int) -> Floats:
@@ -484,6 +486,12 @@ class Work:
                 return
         kind, got = type(problem).__name__, f"{self.horizon - left} of {self.horizon} rounds"
         raise ValueError(f"visits of {kind} must be endless, got {got}")
+
+
+def answers(policy: Policy) -> bool:
+    """Return whether the policy itself names an arm to recommend, from what it remembers."""
+    plain = policy.split_fading()[0]
+    return isinstance(plain, StatePolicy) and plain.answer is not None
 
 
 class Game:
@@ -682,7 +690,7 @@ class Game:
         policy = self._player.policy
         # A compiled linear policy recommends for the visitor of the round.
         by_kernel = isinstance(policy.split_fading()[0], LinearPolicy) and self._table is not None
-        known = by_kernel or is_highest_mean(policy, work.recommend)
+        known = by_kernel or answers(policy) or is_highest_mean(policy, work.recommend)
         open_ = np.flatnonzero((arms == TIE) | (not known))
         if open_.size:
             rows = (x[open_] for x in (self._counts(n, pulls), mean, m2))
@@ -690,7 +698,7 @@ class Game:
             turns = self._first_run + np.add(*np.divmod(open_, shape[1]))
             arms[open_] = recommend_arms(scores, pulls[open_], turns)
         return RunRecord(
-            pulls.reshape(*shape, -1)[:, -1].astype(np.int64),
+            pulls.reshape(*shape, -1).astype(np.min_scalar_type(work.horizon)),
             arms.reshape(shape),
             gap[np.arange(arms.size), arms].reshape(shape),
             self.curves[:, np.searchsorted(work.rounds, work.checkpoints)],
@@ -703,8 +711,11 @@ class Game:
         if work.stop.compiled:
             stopped = bool(self._rule_state[ENDED])
             last = int(self._rule_state[ENDED]) if stopped else work.horizon
+            written = int(self._notes.written[0]) - 1
             n = self._counts(s.n, s.n if work.delay is None else s.pulls)
-            arm = int(s.mean.argmax()) if stopped else self._recommended(r, n, s.mean, s.m2)
+            arm = int(s.mean.argmax())
+            if not stopped:
+                arm = self._recommended(r, written, n, s.mean, s.m2)
             self._endings.append((last, stopped, arm, s.gap[arm]))
             return
         # The rule needs an integral: ask it afterwards what it would have done, and forget what
@@ -720,10 +731,12 @@ class Game:
         else:
             k = len(looks) - 1
         n, mean, m2, pulls, gap = (tables[row, k] for row in (N, MEAN, M2, PULLS, GAP))
-        arm = self._recommended(r, self._counts(n, pulls), mean, m2) if decided is None else decided
+        row = r * len(looks) + k
+        n = self._counts(n, pulls)
+        arm = self._recommended(r, row, n, mean, m2) if decided is None else decided
         at = int(np.searchsorted(work.rounds, looks[k]))
         self.curves[r, at:] = self.final[r] = self.curves[r, at]
-        self.best_share[r] = self._notes.acts[r * len(looks) + k, HITS] / looks[k]
+        self.best_share[r] = self._notes.acts[row, HITS] / looks[k]
         self._endings.append((looks[k], decided is not None, arm, gap[arm]))
 
     def _counts(self, n: Floats, pulls: Floats) -> Floats:
@@ -731,8 +744,16 @@ class Game:
         own = not is_highest_mean(self._player.policy, "mean")
         return pulls if own and self._player.flags.counts_pulls else n
 
-    def _recommended(self, r: int, *statistics: Floats) -> int:
-        """Return the arm of a run that the rule did not end: by the policy's belief."""
+    def _recommended(self, r: int, row: int, *statistics: Floats) -> int:
+        """Return the arm of a run that the rule did not end: by the policy's answer or belief.
+
+        Args:
+            r: The number of the run in this game.
+            row: The row of the notes about the end of the run.
+            statistics: n, mean and m2 of the arms.
+        """
+        if answers(self._player.policy) and self._notes.acts[row, HIGHEST] != TIE:
+            return int(self._notes.acts[row, HIGHEST])
         n, mean, m2 = (row[None] for row in statistics)
         scores = score_arms(self._player.policy, n, mean, m2, by="belief")
         return int(recommend_arms(scores, n, np.array([self._first_run + r]))[0])

@@ -116,9 +116,11 @@ def _policy_hooks(kernel: Kernel) -> dict[str, Any]:
     if kernel.family == "draw":
         return {"select": make_draw_select(formula, kernel.parameters)}
     if kernel.family == "state":
-        numbers = kernel.parameters, kernel.arm_numbers, kernel.run_numbers
-        hooks = make_state_hooks(formula, compiled(kernel.learn), *numbers)
-        return dict(zip(("begin", "select", "observe", "refresh"), hooks, strict=True))
+        numbers = kernel.parameters, kernel.arm_fields, kernel.arm_numbers, kernel.run_numbers
+        answer = compiled(kernel.answer)
+        hooks = make_state_hooks(formula, compiled(kernel.learn), answer, *numbers)
+        names = "begin", "select", "observe", "refresh", "recommend"
+        return dict(zip(names, hooks, strict=True))
     return _belief_hooks(kernel)
 
 
@@ -147,12 +149,15 @@ def _belief_hooks(kernel: Kernel) -> dict[str, Any]:
 
     # Where every reward moves every belief, the lazy sampler has nothing to leave out.
     moves_all = kernel.pooled or kernel.kurtosis
-    if moves_all or kernel.naive or kernel.fading:
+    draws_none = kernel.family == "top_two_gain"
+    if moves_all or kernel.naive or kernel.fading or draws_none:
         select, refresh = select_belief.make_sampler(family, learn, before, moves_all)
     else:
         select, refresh = make_lazy_sampler(family, lazy_parts(parts), learn)
     if kernel.family == "top_two":
         select = select_belief.make_top_two(select, kernel.width)
+    if draws_none:
+        select = select_belief.make_top_two_gain(kernel.width)
     return made | {"select": select, "refresh": refresh}
 
 

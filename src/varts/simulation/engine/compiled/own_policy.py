@@ -53,23 +53,35 @@ def make_draw_select(draw: Any, count: int) -> Any:
 
 
 def make_state_hooks(
-    pick: Any, learn: Any, count: int, arm_numbers: int, run_numbers: int
-) -> tuple[Any, Any, Any, Any]:
-    """Return `begin`, `select`, `observe` and `refresh` for a `StatePolicy`.
+    pick: Any,
+    learn: Any,
+    answer: Any,
+    count: int,
+    arm_fields: int,
+    arm_numbers: int,
+    run_numbers: int,
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Return `begin`, `select`, `observe`, `refresh` and `recommend` for a `StatePolicy`.
 
     Args:
         pick: `(t, n, mean, m2, arms, run, rng, *fields)` -> arm, compiled.
         learn: `(arm, reward, n, mean, m2, arms, run, rng, *fields)`, compiled; None for none.
+        answer: `(n, mean, m2, arms, run, rng, *fields)` -> arm or -1, compiled; None for none.
         count: The number of fields.
+        arm_fields: How many of them, the last, are the first numbers of an arm's state.
         arm_numbers: The numbers of state per arm.
         run_numbers: The numbers of state per run.
     """
-    read_fields, learns = make_reader(count), learn is not None
+    shared = count - arm_fields
+    read_fields, learns, answers = make_reader(shared), learn is not None, answer is not None
 
     @inlined
     def begin(c, s):
         for j in range(s.K * arm_numbers):
             s.memory[j] = 0.0
+        for i in range(s.K):
+            for k in range(arm_fields):
+                s.memory[i * arm_numbers + k] = c.parameters[i * count + shared + k]
         for j in range(run_numbers):
             s.run_memory[j] = 0.0
         s.state[LEARNING] = stream(s.tapes[0], MEMORY)  # the loop keeps that of the choices
@@ -100,7 +112,13 @@ def make_state_hooks(
             learn(arm, s.unit[s.d], *(arrays(s) + read_fields(parameters, 0, 1)))
             s.state[CHOOSING], s.state[LEARNING] = s.state[LEARNING], s.state[CHOOSING]
 
-    return begin, select, observe, refresh
+    @jit
+    def recommend(s, parameters):
+        if not answers:
+            return np.int64(-1)
+        return np.int64(answer(*(arrays(s) + read_fields(parameters, 0, 1))))
+
+    return begin, select, observe, refresh, recommend
 
 
 # -------------------------------------------------------------------------- varts.draws, compiled

@@ -15,7 +15,7 @@ import numpy as np
 
 from varts.anytime import transport_cost
 from varts.kurtosis import kurtosis_of, weight_for_choosing
-from varts.policies.best_arm import challenge, leader_share
+from varts.policies.best_arm import challenge, leader_share, log_gain
 from varts.policies.thompson import MVTS, BernoulliTS
 from varts.simulation.engine.compiled.arguments import note_invalid
 from varts.simulation.engine.compiled.jit import compile_formula, inlined, jit
@@ -244,6 +244,7 @@ def select_mean_variance(t, s, parameters, state):
 cost_of = compile_formula(transport_cost)
 challenge_of = compile_formula(challenge)
 share_of_leader = compile_formula(leader_share)
+log_gain_of = compile_formula(log_gain)
 
 # Places in `level` for EB-TCI, whose costs are stored where the lazy sampler has its rates.
 LEADER, PULLED = (
@@ -286,6 +287,37 @@ def make_top_two(select_leader: Any, width: int) -> Any:
                 gap = loc - beliefs[WIDTH * i + LOC]
                 cost = cost_of(gap, variance, beliefs[WIDTH * i + SCALE] ** 2)
                 least, challenger, ties, state = cheaper(cost, i, least, challenger, ties, state)
+        other = beliefs[WIDTH * challenger + SCALE] ** 2
+        u, state = uniform(state)
+        share = share_of_leader(variance, other, parameters[width - 1])
+        return (leader if u < share else challenger), state
+
+    return select
+
+
+def make_top_two_gain(width: int) -> Any:
+    """Return TTEI's `select`: the largest expected improvement or its challenger.
+
+    Args:
+        width: How many parameters there are per arm; the last is the leader's share, or NaN.
+    """
+
+    @jit
+    def select(t, s, parameters, state):
+        beliefs, highest = s.beliefs, -np.inf
+        for i in range(s.K):
+            highest = max(highest, beliefs[WIDTH * i + LOC])
+        most, leader, ties = np.inf, 0, 0
+        for i in range(s.K):
+            gain = log_gain_of(beliefs[WIDTH * i + LOC] - highest, beliefs[WIDTH * i + SCALE])
+            most, leader, ties, state = cheaper(-gain, i, most, leader, ties, state)
+        loc, variance = beliefs[WIDTH * leader + LOC], beliefs[WIDTH * leader + SCALE] ** 2
+        most, challenger, ties = np.inf, leader, 1
+        for i in range(s.K):
+            if i != leader:
+                both = math.sqrt(variance + beliefs[WIDTH * i + SCALE] ** 2)
+                gain = log_gain_of(beliefs[WIDTH * i + LOC] - loc, both)
+                most, challenger, ties, state = cheaper(-gain, i, most, challenger, ties, state)
         other = beliefs[WIDTH * challenger + SCALE] ** 2
         u, state = uniform(state)
         share = share_of_leader(variance, other, parameters[width - 1])
