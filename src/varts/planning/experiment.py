@@ -542,8 +542,8 @@ def playable(config: Config, problem: Problem) -> tuple[Policy, list[str]]:
     stand_in = NormalGamma(mean, KAPPA_CENTER, ALPHA_CENTER, ALPHA_CENTER * v)
     return VarTS(stand_in), [
         f"with {len(config.arms)} arms and no prior, a live experiment learns its prior from the "
-        "arms; the plan plays VarTS with a typical prior instead, which "
-        "chooses nearly as well"
+        "arms; the plan plays VarTS with a typical prior instead, which gave up 6 % more where both "
+        "were compared"
     ]
 
 

@@ -106,9 +106,10 @@ def choice_sentences(plan: ExperimentPlan, row: Any) -> list[str]:
     if not plan.rules:
         chosen = "In the end, the arm with the highest P(best) is the best one in"
     wrong = found.right == 0
+    if row["right"] == 1:
+        ended = int((~np.isnan(found.right)).sum())
+        return [f"{chosen} all {ended:,} simulated experiments that ended with one."]
     said = f"{chosen} {percent(row['right'])} of cases"
-    if not wrong.any():
-        return [f"{said}."]
     loss = float(found.loss[wrong].mean()) * plan.unit
     if plan.percent:
         per_round = np.abs(found.best) / rounds_of(plan)
