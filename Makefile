@@ -18,7 +18,7 @@ failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the sett
 	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
-	bench-best-arm bench-heavy-tails bench-tables bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays
+	bench-best-arm bench-closed-loop bench-heavy-tails bench-tables bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-26s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -230,6 +230,10 @@ bench-heavy-tails: install  ## regret on heavy-tailed rewards and correlated mea
 
 bench-worlds: install  ## the numbers of live experiments in worlds whose truth is known, into docs/assumptions.md
 	$(BIN)/python -m benchmarks.worlds $(BENCH)
+
+bench-closed-loop: install  ## whether experiments keep to their plans, into docs/planning.md
+	$(BIN)/python -m benchmarks.closed_loop $(BENCH)
+	$(BIN)/python -m benchmarks.closed_loop --priors 40
 
 calibration: install  ## ranks, reliability and coverage of beliefs and reports, into docs/calibration.md
 	$(BIN)/python -m benchmarks.calibration $(BENCH)

@@ -37,6 +37,8 @@ from varts.live import Experiment as Experiment
 from varts.opening import open as open
 from varts.planning.context import ContextPlan as ContextPlan
 from varts.planning.context import plan_context as plan_context
+from varts.planning.experiment import ExperimentPlan as ExperimentPlan
+from varts.planning.experiment import plan_experiment as plan_experiment
 from varts.planning.plan import plan as plan
 from varts.planning.result import Plan as Plan
 from varts.policies import CHK as CHK
@@ -100,6 +102,7 @@ from varts.problems import MixtureBandit as MixtureBandit
 from varts.problems import ParetoBandit as ParetoBandit
 from varts.problems import Problem as Problem
 from varts.problems import RecordedBandit as RecordedBandit
+from varts.problems import Returning as Returning
 from varts.problems import RevenueBandit as RevenueBandit
 from varts.problems import Steps as Steps
 from varts.problems import Visits as Visits

@@ -340,3 +340,61 @@ def test_a_mistake_of_plan_context_is_one_sentence(call, contexts, arguments, wo
     code, out, err = call("plan-context", *arguments)
     assert (code, out) == (4 if "no such file" in words else 2, "")
     assert err.startswith("varts: ") and err.count("\n") == 1 and words in err
+
+
+# ---------------------------------------------------------------------------------------- in days
+
+DAYS = ("--traffic", "100/day", "--days", 7, "--stop-p-best", 0.9, "--runs", 16)
+
+
+def test_a_plan_in_days_is_that_of_python(plan, tmp_path):
+    code, out, _ = plan(NUMBERS, "--arms", 2, *DAYS, "--out", tmp_path / "plan")
+    given = {"traffic": "100/day", "days": 7, "stop_p_best": 0.9, "runs": 16}
+    made = varts.plan_experiment(GENRELESS, 2, **given)
+    assert code == 0 and out.startswith(made.answer[0].split(" days")[0])
+    assert json.loads((tmp_path / "plan" / "plan.json").read_text())["answer"] == [*made.answer]
+    assert (tmp_path / "plan" / "weeks.csv").read_text().startswith("day,decisions,counted")
+    code, out, _ = plan(NUMBERS, "--arms", 2, *DAYS, "--json")
+    assert json.loads(out)["table"]["policy"] == ["VarTS", "Even-Split"]
+
+
+def test_the_file_of_a_fit_brings_the_uncertainty_of_its_prior(plan, tmp_path):
+    fitted = varts.fit_prior(varts.fitting.example_history(), experiment="route", arm="slot",
+                             reward="early", held_out=False)  # fmt: skip
+    fitted.save(tmp_path / "prior.json")
+    code, out, _ = plan(tmp_path / "prior.json", "--arms", 2, *DAYS)
+    experiments = fitted.diagnostics.experiments
+    assert code == 0 and f"fitted to {experiments} past experiments" in " ".join(out.split())
+    code, out, _ = plan(NUMBERS, "--arms", 2, *DAYS)
+    assert "It has no record of the past experiments behind it" in " ".join(out.split())
+
+
+def test_visitors_are_read_from_a_log(plan, tmp_path):
+    rows = [f"{'ab'[i % 2]},u{i % 40},{i % 3}" for i in range(400)]
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(["arm,user,reward", *rows]))
+    code, out, _ = plan("--from-history", path, "--unit-column", "user", *DAYS)
+    assert code == 0 and "Visitors come 10 times on average" in " ".join(out.split())
+    code, _, error = plan("--from-history", path, "--unit-column", "visitor", *DAYS)
+    assert code == 2 and "unknown column 'visitor'" in error
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--days", 7), "--days must be given together with --traffic, such as --traffic 500/day"),
+        (("--window", "7d"), "--window must be given together with --traffic"),
+        (("--traffic", "500/day"), "--days must be given together with --traffic, got none"),
+        ((*DAYS, "--horizon", 50), "--horizon must be left out with --traffic, got both"),
+        ((*DAYS, "--unit-column", "user"), "--unit-column must be given together with"),
+        (
+            ("--traffic", "500/dya", "--days", 7),
+            "traffic must be visitors per time, such as 500/day",
+        ),
+        ((*DAYS, "--window", "8d"), "window must be shorter than the experiment (7 days)"),
+        ((*DAYS, "--floor", 0.7), "floor must be at most 1/2 with 2 arms in play"),
+    ],
+)
+def test_flags_of_a_plan_in_days_that_make_no_sense(plan, flags, message):
+    code, _, error = plan(NUMBERS, "--arms", 2, *flags)
+    assert code == 2 and message in error

@@ -372,6 +372,9 @@ def test_the_saved_prior_is_an_ordinary_one(tmp_path):
     assert Prior.load(tmp_path / "prior.json").for_arms(2) == fit.prior.for_arms(2)
     body = json.loads((tmp_path / "prior.json").read_text())
     assert body["fit"]["arms"] == 48 and body["fit"]["errors"] == fit.errors
+    assert np.sqrt(body["fit"]["covariance"][0][0]) == pytest.approx(fit.errors["mu"])
+    kappa = np.sqrt(body["fit"]["covariance"][1][1]) * body["fit"]["estimate"]["kappa"]
+    assert kappa == pytest.approx(fit.errors["kappa"])
 
 
 def test_a_saved_prior_knows_its_arms_by_name(tmp_path):

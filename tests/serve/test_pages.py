@@ -43,6 +43,7 @@ from varts.serve.web.forms import (
     read_new,
     read_options,
     read_plan,
+    read_plan_in_days,
     read_target,
     read_winner,
     typed_options,
@@ -780,6 +781,18 @@ def test_options_for_returning_units_and_time_survive_the_form_too(given):
 def small_plan():
     prior = varts.NormalGamma.elicit(12, 2, 8, 20)
     return varts.plan(prior, arms=3, horizon=100, runs=16, followed=4)
+
+
+def test_the_page_of_a_plan_in_days():
+    sent = {**WORDS, "arms": "2", "traffic": "100/day", "days": "3", "stop_p_best": "0.9"}
+    given = read_plan_in_days(sent)
+    made = varts.plan_experiment(**given, runs=16, threads=1, progress=False)
+    page = checked(plan.page(READER, sent, in_days=made.to_dict()))
+    assert " ".join(made.answer) in page.text
+    assert "VarTS" in page.text and "Even-Split" in page.text
+    assert 'value="100/day"' in plan.page(READER, sent, done=0.5)
+    with pytest.raises(ValueError, match="days must be given with a traffic"):
+        read_plan_in_days({**sent, "days": " "})
 
 
 def test_the_pages_of_a_plan(small_plan):

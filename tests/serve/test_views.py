@@ -541,6 +541,18 @@ def test_what_would_have_happened(shop):
         assert answer.status_code == 422 and words in error_of(answer)
 
 
+def test_a_plan_in_days_is_made_by_a_form(shop):
+    typed = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20", "arms": "2"}
+    days = {"traffic": "100/day", "days": "3", "window": "1d", "stop_p_best": "0.9"}
+    begun = send(shop, "/plan", **typed, **days)
+    path = begun.headers["location"]
+    assert begun.status_code == 303 and "traffic=100%2Fday" in path
+    page = settled(shop, path)
+    assert "stop after about" in page and "The first rewards take 1 day to settle" in page
+    for wrong in ({"traffic": "100/dya"}, {"window": "4d"}, {"traffic": "1e8/day"}, {"days": ""}):
+        assert send(shop, "/plan", **{**typed, **days, **wrong}).status_code == 422
+
+
 def test_a_plan_is_made_while_one_looks_at_its_page(shop):
     typed = {"mean": "12", "mean_sd": "2", "reward_sd": "8", "worth": "20", "goal": "max"}
     begun = send(shop, "/plan", arms="9\r\n12", horizon="30", **typed)

@@ -119,7 +119,7 @@ def captured_share(world, size=400_000):
     return np.array(out)
 
 
-def play(world, seed, log=CoreLog, captured=None, **options):
+def play(world, seed, log=CoreLog, captured=None, until_stop=False, **options):
     """Play one experiment of a world.
 
     Args:
@@ -127,6 +127,7 @@ def play(world, seed, log=CoreLog, captured=None, **options):
         seed: The seed of everything random about it.
         log: The log that decides and reports: `CoreLog`, or a function with its parameters.
         captured: The result of `captured_share`, which is the same for all experiments.
+        until_stop: Whether the experiment ends with the first report whose stop rule is met.
         options: Further options of the experiment, such as a prior.
     """
     instance = world.instance(seed)
@@ -150,7 +151,7 @@ def play(world, seed, log=CoreLog, captured=None, **options):
             K = len(report.frame)
             truth = played.truth(day, captured, np.concatenate(xs) if xs else None)[:K]
             played.looks.append(Look(looks.pop(0), report, truth, len(steps)))
-        if step == last:
+        if step == last or (until_stop and played.looks and played.looks[-1].report.stop):
             break
         while changes and changes[0][0] <= day:
             _, kind, arm = changes.pop(0)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import shutil
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 import varts
 from varts._progress import show_progress
+from varts._text import WIDTH
 from varts._validation import integer, make_folder, real
 from varts.cli.app import print_json, say
 from varts.cli.flags import (
@@ -76,6 +79,108 @@ NO_ARMS = ArmFlags()
 Moved = Annotated[str | None, Parameter(show=False)]  # a flag that is now one of plan-context
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DayFlags:
+    """A plan in days and percent, of the live experiment that you will run.
+
+    Parameters
+    ----------
+    traffic
+        Plan in days: how many decisions per time, such as 500/day or 2000/week.
+    days
+        With --traffic: how many days the experiment may take, such as 28 or 4w.
+    window
+        With --traffic: how long a reward may take, such as 7d. A reward counts when its window
+        closes, as in a live experiment.
+    floor
+        With --traffic: the smallest share of the traffic for each arm.
+    holdout
+        With --traffic: the share of units that always get an even split.
+    policy
+        With --traffic: the policy that chooses arms; VarTS by default.
+    stop_p_best
+        With --traffic: stop once P(best) of an arm is at least this.
+    stop_loss
+        With --traffic: stop once the lowest expected loss is at most this.
+    stop_error
+        With --traffic: stop once all other arms are ruled out, with at most this error.
+    mean
+        With --traffic and no prior: a typical mean reward.
+    reward_sd
+        With --mean: a typical standard deviation of rewards.
+    mean_sd
+        With --mean or --rate: how much the arms differ, as the standard deviation of their means.
+        Leave it out if you don't know.
+    rate
+        With --traffic and no prior: a typical conversion rate, such as 0.04.
+    price
+        With --rate: what a conversion is worth.
+    unit_column
+        With --traffic and --from-history: the column of the log that names the visitor. How often
+        visitors return, and how similar their rewards are, is then taken from the log.
+    returning
+        With --traffic: how many visits a visitor makes on average in the planned days.
+    correlation
+        With --returning: how similar the rewards of a visitor are, from 0 to 1; 0.1 by default.
+    sticky
+        With --returning: a visitor keeps the arm of the first visit.
+    limit_days
+        With --traffic: follow experiments up to this day if the stop rule isn't met in time; four
+        times --days by default.
+    """
+
+    traffic: str | None = None
+    days: str | None = None
+    window: str | None = None
+    floor: float = 0.0
+    holdout: float = 0.0
+    policy: str = "VarTS"
+    stop_p_best: float | None = None
+    stop_loss: float | None = None
+    stop_error: float | None = None
+    mean: float | None = None
+    reward_sd: float | None = None
+    mean_sd: float | None = None
+    rate: float | None = None
+    price: float = 1.0
+    unit_column: str | None = None
+    returning: float | None = None
+    correlation: float | None = None
+    sticky: Annotated[bool, Parameter(negative=())] = False
+    limit_days: Whole | None = None
+
+    def check(self, others: dict[str, Any]) -> bool:
+        """Return whether the plan is in days, and refuse flags that don't go together.
+
+        Args:
+            others: Flags that mean nothing for a plan in days; None where they weren't given.
+        """
+        usual = DayFlags()
+        typed = [
+            each.name
+            for each in fields(self)
+            if getattr(self, each.name) != getattr(usual, each.name)
+        ]
+        if self.traffic is None:
+            for name in typed:
+                flag = name.replace("_", "-")
+                raise ValueError(
+                    f"--{flag} must be given together with --traffic, such as --traffic 500/day, "
+                    "got it alone"
+                )
+            return False
+        if self.days is None:
+            raise ValueError("--days must be given together with --traffic, got none")
+        for flag, value in others.items():
+            if value is not None:
+                raise ValueError(f"--{flag} must be left out with --traffic, got both")
+        return True
+
+
+IN_ROUNDS = DayFlags()
+
+
 def plan(
     prior: str | None = None,
     *,
@@ -83,8 +188,9 @@ def plan(
     only: str | None = None,
     log: LogFlags = USUAL_LOG,
     arms: ArmFlags = NO_ARMS,
+    in_days: DayFlags = IN_ROUNDS,
     arm_groups: ArmGroups = None,
-    horizon: Whole = 2000,
+    horizon: Whole | None = None,
     goal: Literal["max", "min"] = "max",
     drift: str | None = None,
     contexts: Moved = None,
@@ -96,7 +202,7 @@ def plan(
     until_error: float | None = None,
     share: float = 0.5,
     limit: Whole = 100_000,
-    runs: Whole = 1000,
+    runs: Whole | None = None,
     followed: Whole | None = None,
     seed: Whole = 0,
     out: Annotated[FilePath | None, Parameter(name=["--out", "-o"])] = None,
@@ -106,9 +212,14 @@ def plan(
     """Simulate an experiment from its prior, to see what to expect before it starts.
 
     Prints the regret and reward of VarTS, other policies and an even split, how soon P(best) gets
-    high, the paper's bound, and the cost of a wrong prior.
+    high, the paper's bound, and the cost of a wrong prior. With --traffic the plan is one of a live
+    experiment: how many days it takes and what it gives up on the way.
 
     Example: varts plan prior.json --arms 10 --horizon 2000 --out plan
+
+    Example: varts plan prior.json --arms 3 --traffic 500/day --days 28 --stop-p-best 0.95
+
+    Example: varts plan --arms 3 --traffic 500/day --days 28 --rate 0.04 --stop-p-best 0.95
 
     Example: varts plan mu=12,kappa=16,alpha=11,beta=640 --arms 5 --until-sure 0.95
 
@@ -131,7 +242,7 @@ def plan(
         With --from-history: the experiment to use, if the log has several. The prior is fitted to
         all of them.
     horizon
-        Rounds per experiment.
+        Rounds per experiment; 2,000 by default.
     goal
         max if a higher reward is better, min if a lower one is.
     drift
@@ -156,7 +267,7 @@ def plan(
     limit
         The most rounds that --aim best, --until-loss, --until-sure and --until-error simulate.
     runs
-        The number of experiments to simulate.
+        The number of experiments to simulate: 1,000 by default, 240 for a plan in days.
     followed
         The number of them whose P(best) is followed; by default 240, fewer with over 100 arms.
     seed
@@ -179,9 +290,19 @@ def plan(
     if until_loss is not None:
         real("until-loss", until_loss, above=0)
     integer("limit", limit, at_least=1)
+    rounds: dict[str, Any] = {"horizon": horizon, "drift": drift, "error": error}
+    rounds |= {"aim": None if aim == "regret" else aim, "followed": followed}
+    rounds |= {"until-loss": until_loss, "until-sure": until_sure, "until-error": until_error}
+    rounds |= {"arm-groups": arm_groups}
+    if in_days.check(rounds):
+        recorded = None if from_history is None else (from_history, only, log)
+        sizes = {"runs": runs, "seed": seed, "threads": threads}
+        _plan_in_days(prior, arms.read(), in_days, recorded, goal, sizes, out, as_json)
+        return
     if out is not None:
         make_folder("out", out)
     names = arms.read()
+    horizon, runs = 2000 if horizon is None else horizon, 1000 if runs is None else runs
     source, rewards = _read_sources(prior, from_history, only, log)
     with show_progress(True) as bar:
         made = varts.plan(
@@ -237,6 +358,63 @@ def plan(
         files = made.save(out)
         if not as_json:
             say("", f"written: {' '.join(str(path) for path in files)}")
+
+
+def _plan_in_days(
+    prior: str | None,
+    arms: Any,
+    given: DayFlags,
+    recorded: tuple[str, str | None, LogFlags] | None,
+    goal: str,
+    sizes: dict[str, int | None],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Plan the live experiment, with a traffic."""
+    named = {each.name: getattr(given, each.name) for each in fields(given)}
+    named["limit"], unit = named.pop("limit_days"), named.pop("unit_column")
+    named |= {name: size for name, size in sizes.items() if size is not None}
+    if recorded is not None:
+        history, only, log = recorded
+        named["rewards"] = varts.EmpiricalBandit(history, only=only, **log.named())
+        if unit is not None:
+            found = _read_visits(history, unit, only, log)
+            named["returning"] = named["returning"] or found.visits
+            named["correlation"] = named["correlation"] or found.correlation
+    elif unit is not None:
+        raise ValueError("--unit-column must be given together with --from-history, got it alone")
+    with show_progress(True) as bar:
+        made = varts.plan_experiment(
+            None if prior is None else _read_prior(prior),
+            arms,
+            goal=goal,
+            progress=bar,
+            **named,
+        )
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        width = min(shutil.get_terminal_size().columns, WIDTH)
+        say(*made.text(width).split("\n"))
+    if out is not None:
+        files = made.save(out)
+        if not as_json:
+            say("", f"written: {' '.join(str(path) for path in files)}")
+
+
+def _read_visits(history: str, unit: str, only: str | None, log: LogFlags) -> Any:
+    """How often visitors return in a log, and how similar their rewards are."""
+    from varts.planning.recorded_visits import read_visits
+
+    return read_visits(
+        history,
+        unit,
+        arm=log.arm_column,
+        reward=log.reward_column or "reward",
+        experiment=log.experiment_column,
+        only=only,
+        text=log.checked(),
+    )
 
 
 def plan_context(

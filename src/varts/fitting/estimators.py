@@ -95,6 +95,13 @@ class Fit:
         """The standard errors of the estimate."""
         return self.unit.errors(self._pick(self.best.theta), self._pick(self.best.covariance))
 
+    @property
+    def covariance(self) -> Floats | None:
+        """The covariance of theta in the rewards' unit; None with features."""
+        if not isinstance(self.unit, Unit):
+            return None
+        return self.unit.covariance(self._pick(self.best.covariance))
+
     def _pick(self, entries: Floats) -> Floats:
         """One prior for all arms is a number per field, not a vector of one."""
         return entries if self.labels else entries[0]

@@ -134,6 +134,7 @@ def fit_prior(
         method=method,
         diagnostics=diagnose(read, fit, tails, trial, held_out),
         history=read,
+        covariance=fit.covariance,
     )
 
 
@@ -152,6 +153,8 @@ class FittedPrior:
         method: "likelihood" or "moments".
         diagnostics: How well the prior fits the history; `print` it.
         history: What it was fitted to.
+        covariance: The covariance matrix of the estimated mu, log kappa, log alpha and
+            log(beta/alpha); None with features. With groups, one matrix per group.
     """
 
     prior: NormalGamma | LinearNormalGamma
@@ -160,6 +163,7 @@ class FittedPrior:
     method: str
     diagnostics: Diagnostics
     history: History
+    covariance: Any = None
 
     @property
     def groups(self) -> tuple[str, ...] | None:
@@ -191,6 +195,11 @@ class FittedPrior:
             "trend": found.trend,
             "held_out": None if found.held_out is None else found.held_out.to_dict(),
         }
+        if self.covariance is not None:
+            estimate = self.estimate
+            numbers = {name: getattr(estimate, name) for name in estimate._fields}
+            body["fit"]["estimate"] = {name: np.asarray(x).tolist() for name, x in numbers.items()}
+            body["fit"]["covariance"] = np.asarray(self.covariance).tolist()
         if self.features is not None:
             body["fit"]["features"] = self.features.to_dict()
         return json.dumps(body)

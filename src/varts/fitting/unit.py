@@ -49,6 +49,15 @@ class Unit:
         kappa, alpha, v = np.exp(x), np.exp(y), np.exp(z)
         return NormalGamma(self.origin + self.scale * m, kappa, alpha, alpha * v * self.scale**2)
 
+    def covariance(self, covariance: Floats) -> Floats:
+        """The covariance of theta for mu and beta/alpha in the rewards' unit.
+
+        A change of the unit shifts the logarithms, so it changes only the entries of mu.
+        """
+        scale = np.array([self.scale, 1.0, 1.0, 1.0])
+        out: Floats = covariance * scale * scale[:, None]
+        return out
+
     def errors(self, theta: Floats, covariance: Floats) -> dict[str, Any]:
         """Standard errors by the delta method: a log's error is a relative one."""
         kappa, alpha, v = np.exp(theta[..., 1:]).T

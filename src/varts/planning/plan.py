@@ -242,7 +242,7 @@ def fit_notes(given: PriorLike) -> tuple[str, ...]:
     A plan draws Gaussian rewards whose variances have nothing to do with the means, and plays with
     the prior that it is given.
     """
-    body = _fit_of(given)
+    body = fit_of(given)
     trend: Any = body.get("trend")
     trial: Any = body.get("held_out")
     notes = []
@@ -256,7 +256,7 @@ def fit_notes(given: PriorLike) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _fit_of(given: PriorLike) -> Mapping[str, Any]:
+def fit_of(given: PriorLike) -> Mapping[str, Any]:
     """What stands under "fit" in the JSON of a fitted prior."""
     body: Any = given
     if isinstance(given, FittedPrior):

@@ -2,7 +2,8 @@
 
 `base` defines a problem. `classic` has the paper's three, `revenue` rewards that are mostly 0,
 `heavy_tails` Pareto rewards and mixtures, and `recorded` recorded rewards. In `drift` the arms
-change during a run, and in `contextual` rewards depend on features.
+change during a run, and in `contextual` rewards depend on features. In `returning` rewards of the
+same visitor are alike.
 """
 
 from varts.problems.base import Fixed, Instances, Problem
@@ -11,6 +12,7 @@ from varts.problems.contextual import ContextualProblem, LinearBandit, RecordedB
 from varts.problems.drift import Cycle, Drifting, Steps, Walk
 from varts.problems.heavy_tails import MixtureBandit, ParetoBandit
 from varts.problems.recorded import EmpiricalBandit
+from varts.problems.returning import Returning
 from varts.problems.revenue import RevenueBandit
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "ParetoBandit",
     "Problem",
     "RecordedBandit",
+    "Returning",
     "RevenueBandit",
     "Steps",
     "Visits",

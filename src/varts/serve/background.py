@@ -890,7 +890,7 @@ class Background:
         """Begin to make a plan, unless the same was asked before.
 
         Args:
-            asked: The arguments of `varts.plan`.
+            asked: The arguments of `varts.plan`, or with a traffic of `varts.plan_experiment`.
         """
         text = json.dumps(asked, sort_keys=True)
         id = hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -979,8 +979,10 @@ class Job(NamedTuple):
 def _make_plan(text: str, open_store: Callable[[], Store], shown: Progress) -> bytes:
     import varts
 
+    given = json.loads(text)
+    make = varts.plan_experiment if "traffic" in given else varts.plan
     with refusing():
-        return varts.plan(**json.loads(text), progress=shown).to_json().encode()
+        return make(**given, progress=shown).to_json().encode()
 
 
 def _kept_for(error: Exception) -> float | None:

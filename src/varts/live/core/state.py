@@ -208,6 +208,20 @@ class State:
         config = Config.from_json(event.body or {})
         return cls(config, version=1, batch=event.batch, configured=event.batch)
 
+    @classmethod
+    def simulated(cls, config: Config, by_arm: Mapping[int, Sums], cells: Cells | None) -> State:
+        """The state of an experiment that has sums but no log, such as one that a plan simulates.
+
+        Args:
+            config: The configuration.
+            by_arm: The sums of every arm that has rewards, over all blocks of time.
+            cells: The same by arm and block; None if arms aren't compared within blocks.
+        """
+        state = cls(config, rewards=sum(sums.rewards for sums in by_arm.values()))
+        every = dict.fromkeys(range(len(config.arms)), NO_REWARDS)
+        state._merged, state._cells = {**every, **by_arm}, cells
+        return state
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the configuration and how far the log is, without the sums."""
         return {

@@ -252,8 +252,7 @@ def estimate_arms(
         low[reporting.known], high[reporting.known] = belief.interval(level)
     if reporting.comparable:
         p_best[active], loss[active] = reporting.compare(active)
-        thin = thin_arms(config, state.counts(), _sd(stats, state.counts()))
-        p_best = limit_p_best(p_best, active, thin)
+        p_best = limit_p_best(p_best, active, thin_in_play(state))
     error = anytime_error(config)
     anytime_low, anytime_high, possible = _anytime(reporting.seen, config, error)
     if config.options.goal == "min":
@@ -330,10 +329,15 @@ def p_best_in_play(state: State) -> Floats:
     reporting, config = ReportingPolicy(state), state.config
     if not reporting.comparable:
         return np.empty(0)
-    counts, p_best = state.counts(), np.full(len(config.arms), np.nan)
+    p_best = np.full(len(config.arms), np.nan)
     p_best[config.active] = reporting.belief(config.active).p_best()
-    thin = thin_arms(config, counts, _sd(state.raw_statistics(), counts))
-    return limit_p_best(p_best, config.active, thin)[config.active]
+    return limit_p_best(p_best, config.active, thin_in_play(state))[config.active]
+
+
+def thin_in_play(state: State) -> list[int]:
+    """The arms in play with too little data for a conclusion about any arm; see `thin_arms`."""
+    counts = state.counts()
+    return thin_arms(state.config, counts, _sd(state.raw_statistics(), counts))
 
 
 def _sd(stats: ArmStats, counts: NDArray[np.int64]) -> Floats:
@@ -361,11 +365,22 @@ def _anytime(
     if anytime_unavailable(config) is not None:
         return np.full(seen.K, np.nan), np.full(seen.K, np.nan), possible
     low, high = anytime_intervals(seen, error)
-    pairs = (len(config.active) - 1) / max(seen.K - 1, 1)
-    if pairs > 0:
-        in_play = Evidence(seen.take(config.active), Tails.of(seen).kurtosis)
-        possible[config.active] = in_play.possible_best(error * pairs)
+    possible[config.active] = possible_in_play(seen, config, error)
     return low, high, possible
+
+
+def possible_in_play(seen: ArmStats, config: Config, error: float) -> NDArray[np.bool_]:
+    """Which of the arms in play the anytime-valid comparison doesn't rule out as the best.
+
+    Args:
+        seen: Effective statistics of all arms, in which a higher reward is better.
+        config: The configuration of the experiment.
+        error: Probability of ever ruling out the best arm.
+    """
+    pairs = (len(config.active) - 1) / max(seen.K - 1, 1)
+    if pairs == 0:
+        return np.ones(len(config.active), dtype=bool)
+    return Evidence(seen.take(config.active), Tails.of(seen).kurtosis).possible_best(error * pairs)
 
 
 def anytime_intervals(stats: ArmStats, error: float) -> Floats:

@@ -8,15 +8,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varts._text import printable
+from varts._validation import Floats
 from varts.anytime import Evidence
 from varts.checks.finding import percent
 from varts.checks.rewards import FEWEST_REWARDS
 from varts.kurtosis import Tails
 from varts.live.core.effective import Effective
-from varts.live.core.state import Config
-from varts.live.report.estimates import ArmEstimates, ReportingPolicy, anytime_unavailable
+from varts.live.core.state import Config, State
+from varts.live.report.estimates import (
+    ArmEstimates,
+    ReportingPolicy,
+    anytime_error,
+    anytime_unavailable,
+    possible_in_play,
+    thin_in_play,
+)
 from varts.live.report.thin import thin_note
 from varts.policies import EBVarTS
 from varts.stats import ArmStats
@@ -68,25 +77,75 @@ def stop_rule(
 def _check_rules(arms: ArmEstimates, best: int) -> tuple[int | None, str]:
     """The winner by the first rule that is met, and the reason."""
     options, p_best, loss = arms.config.options, arms.p_best, arms.loss
+    winner, rule = find_winner(arms.config, p_best, loss, arms.possible)
     unmet = []
     if options.stop_p_best is not None:
         target = f"(target: at least {options.stop_p_best:g})"
-        winner = StopAtPBest(options.stop_p_best).winner(p_best)
-        if winner is not None:
+        if winner is not None and rule == "stop_p_best":
             return winner, f"P(best) of {_name(arms, winner)} is {p_best[winner]:.4f} {target}"
         unmet.append(f"the highest P(best) is {p_best[best]:.4f} {target}")
     if options.stop_loss is not None:
         target = f"(target: at most {options.stop_loss:g})"
-        winner = StopAtLoss(options.stop_loss).winner(loss)
-        if winner is not None:
+        if winner is not None and rule == "stop_loss":
             return winner, f"expected loss of {_name(arms, winner)} is {loss[winner]:.4g} {target}"
         unmet.append(f"the lowest expected loss is {np.nanmin(loss):.4g} {target}")
-    if options.stop_error is not None:
-        available = anytime_unavailable(arms.config) is None
-        winner = StopAtError.winner(arms.possible) if available else None
-        if winner is not None or not unmet:
-            return winner, certainty(arms)
+    if winner is not None or not unmet:
+        return winner, certainty(arms)
     return None, " and ".join(unmet)
+
+
+def find_winner(
+    config: Config, p_best: Floats, loss: Floats, possible: NDArray[np.bool_]
+) -> tuple[int | None, str]:
+    """The arm that meets a stop rule, by the first rule that one meets, and the name of its option.
+
+    Args:
+        config: The configuration of the experiment, which sets the rules.
+        p_best: P(best) of every arm; needed for `stop_p_best`.
+        loss: The expected loss of every arm; needed for `stop_loss`.
+        possible: Whether each arm may be the best; needed for `stop_error`.
+    """
+    options = config.options
+    if options.stop_p_best is not None:
+        winner = StopAtPBest(options.stop_p_best).winner(p_best)
+        if winner is not None:
+            return winner, "stop_p_best"
+    if options.stop_loss is not None:
+        winner = StopAtLoss(options.stop_loss).winner(loss)
+        if winner is not None:
+            return winner, "stop_loss"
+    if options.stop_error is not None and anytime_unavailable(config) is None:
+        return StopAtError.winner(possible), "stop_error"
+    return None, ""
+
+
+def winner_of(state: State) -> int | None:
+    """What `stop_rule` decides for an experiment without guardrails in which nothing is pending.
+
+    It computes only what the rules need, so that a plan can look at thousands of simulated
+    experiments.
+
+    Args:
+        state: The state of the experiment.
+
+    Returns:
+        The arm that meets the stop rule, or None.
+    """
+    config, reporting = state.config, ReportingPolicy(state)
+    options, active, K = config.options, config.active, len(config.arms)
+    p_best, loss, possible = np.full(K, np.nan), np.full(K, np.nan), np.zeros(K, dtype=bool)
+    if not reporting.comparable or thin_in_play(state):
+        return None
+    belief = reporting.belief(active)
+    if options.stop_p_best is not None or (
+        options.stop_loss is None and options.stop_error is None
+    ):
+        p_best[active] = belief.p_best()
+    if options.stop_loss is not None:
+        loss[active] = belief.expected_loss()
+    if options.stop_error is not None:
+        possible[active] = possible_in_play(reporting.seen, config, anytime_error(config))
+    return find_winner(config, p_best, loss, possible)[0]
 
 
 def certainty(arms: ArmEstimates, stop: bool = False) -> str:

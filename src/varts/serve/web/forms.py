@@ -124,6 +124,16 @@ _options["policy"] = "How arms are chosen, with options like VarTS,tails=true."
 _options["features"] += " Like country=NL/BE,visits=number."
 _options["adjust"] += " Like spent=number."
 
+# The fields of a plan in days. With a traffic, the plan is one of a live experiment.
+IN_DAYS = {
+    "traffic": "How many decisions per time, such as 500/day.",
+    "days": "How many days the experiment may take.",
+    "window": _descriptions["window"],
+    "floor": _descriptions["floor"],
+    "stop_p_best": _descriptions["stop_p_best"],
+    "stop_loss": _descriptions["stop_loss"],
+}
+
 FORMS = {
     "search": Form("get", "/", "read", {"q": "Words in the name, the owner or the hypothesis."}),
     "login": Form(
@@ -172,6 +182,7 @@ FORMS = {
             "arms": "How many, or their names, one a line.",
             "horizon": "How many rounds.",
             "goal": _descriptions["goal"],
+            **IN_DAYS,
         },
     ),
     "what-if": Form(
@@ -336,6 +347,19 @@ def read_plan(sent: Sent) -> dict[str, Any]:
     goal = choice("goal", sent.get("goal", "max"), ("max", "min"))
     arms = integer("arms", count_arms(sent), at_least=1)
     return {"prior": read_words(sent), "arms": arms, "horizon": horizon, "goal": goal}
+
+
+def read_plan_in_days(sent: Sent) -> dict[str, Any]:
+    """Read the arguments of `varts.plan_experiment`."""
+    typed = {name: sent[name].strip() for name in IN_DAYS if sent.get(name, "").strip()}
+    if "days" not in typed:
+        raise ValueError("days must be given with a traffic, got none")
+    read = {name: TYPED_OPTIONS[name][1] for name in typed if name in TYPED_OPTIONS}
+    options = {name: reader(name, typed[name]) for name, reader in read.items()}
+    arms = integer("arms", count_arms(sent), at_least=2)
+    goal = choice("goal", sent.get("goal", "max"), ("max", "min"))
+    given = {"traffic": typed["traffic"], "days": typed["days"], **options}
+    return {"prior": read_words(sent), "arms": arms, "goal": goal, **given}
 
 
 def count_arms(sent: Sent) -> int:

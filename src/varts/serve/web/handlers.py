@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -40,6 +41,7 @@ from varts.live.options import TYPED_OPTIONS, Options, stored_prior
 from varts.live.report.report import report_of
 from varts.live.store.store import Activity
 from varts.planning.result import Plan
+from varts.planning.timetable import read_timetable
 from varts.serve import commands
 from varts.serve.api.plans import MOST_ROUNDS, PlanAsked
 from varts.serve.auth import Actor
@@ -58,6 +60,7 @@ from varts.serve.web.forms import (
     read_new,
     read_options,
     read_plan,
+    read_plan_in_days,
     read_target,
     read_text,
     read_winner,
@@ -558,11 +561,8 @@ async def ask_for_plan(request: Request) -> Response:
     viewer, sent = viewer_of(request), request.state.body
     try:
         with refusing():
-            given = read_plan(sent)
-            integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
-            integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
-            asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
-        job = request.app.state.service.background.start_plan(msgspec.to_builtins(asked))
+            asked = _plan_in_days(sent) if sent.get("traffic", "").strip() else _plan(sent)
+        job = request.app.state.service.background.start_plan(asked)
     except Problem as problem:
         page = plan.page(viewer, sent, error=problem.detail)
         return show(page, problem.kind.status, problem.headers)
@@ -570,11 +570,36 @@ async def ask_for_plan(request: Request) -> Response:
     return see(f"{FORMS['plan'].path}?{urlencode({**typed, JOB: job.id})}")
 
 
+def _plan(sent: Sent) -> dict[str, Any]:
+    """The arguments of a plan in rounds."""
+    given = read_plan(sent)
+    integer("arms", given["arms"], at_least=1, at_most=MOST_ARMS)
+    integer("horizon", given["horizon"], at_least=1, at_most=MOST_ROUNDS)
+    asked = PlanAsked(**{**given, "prior": stored_prior(given["prior"])})
+    made: dict[str, Any] = msgspec.to_builtins(asked)
+    return made
+
+
+def _plan_in_days(sent: Sent) -> dict[str, Any]:
+    """The arguments of a plan in days, of which the most that it may simulate is limited."""
+    given = read_plan_in_days(sent)
+    integer("arms", given["arms"], at_least=2, at_most=MOST_ARMS)
+    table = read_timetable(given["traffic"], given["days"], given.get("window"))
+    if table.horizon > MOST_ROUNDS:
+        raise ValueError(
+            f"traffic times days must be at most {MOST_ROUNDS:,} decisions on this page, got "
+            f"{table.horizon:,}; varts plan --traffic has no limit"
+        )
+    return {**given, "prior": stored_prior(given["prior"])}
+
+
 def _draw(viewer: Actor, typed: Sent, job: Job) -> str:
     if job.status == "failed":
         return plan.page(viewer, typed, error=job.detail or "the plan was not made")
     if job.plan is None:
         return plan.page(viewer, typed, done=job.done or 0.0, stage=job.stage)
+    if "traffic" in typed and typed["traffic"].strip():
+        return plan.page(viewer, typed, in_days=json.loads(job.plan))
     return plan.page(viewer, typed, found=Plan.from_json(job.plan.decode()))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -69,6 +70,7 @@ def page(
     done: float | None = None,
     stage: str | None = None,
     found: Plan | None = None,
+    in_days: Mapping[str, Any] | None = None,
 ) -> str:
     """The form of a plan, and the plan if there is one.
 
@@ -78,7 +80,8 @@ def page(
         error: Why it was refused, in a sentence.
         done: The progress of the current stage, from 0 to 1, while the plan is made.
         stage: The current stage.
-        found: The plan.
+        found: The plan, if it is one in rounds.
+        in_days: The result of `ExperimentPlan.to_dict`, if it is one in days.
     """
     from varts.planning.result import headline, plan_sections
 
@@ -92,7 +95,12 @@ def page(
         picture=picture_of(typed),
         done=done,
         stage=stage,
-        refresh=REFRESH_SECONDS if done is not None and found is None else None,
+        refresh=REFRESH_SECONDS if done is not None else None,
+        in_days=in_days,
+        tables_in_days=[
+            Table(title, _heads(rows[0]), rows[1:])
+            for title, rows in (() if in_days is None else in_days["tables"])
+        ],
         found=found,
         headline=None if found is None else headline(found),
         chart=None if found is None else _regret(found),

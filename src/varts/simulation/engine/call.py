@@ -39,6 +39,7 @@ class Call(NamedTuple):
     starts: Any  # the first round of each phase
     motion: Any
     motion_numbers: Any
+    visitors: Any  # who return: see `Returning.numbers`
     # Fading: the factor for older rewards, and the weight below which an arm is pulled again.
     fade: Any
     least: Any
@@ -77,7 +78,7 @@ NUMBERS = {
 INT_ARRAYS = {
     "initial_pulls", "starts", "rule_rounds", "rule_state", "check_rounds", "check_written",
     "rounds", "stop", "counter", "pulls", "own_pulls", "pulls_left",
-    "rewards_left", "waiting", "active", "place", "late",
+    "rewards_left", "waiting", "active", "place", "late", "kept",
 }  # fmt: skip
 WORD_ARRAYS = {"tapes", "delay_tapes", "state"}
 

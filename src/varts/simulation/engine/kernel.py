@@ -36,6 +36,7 @@ from varts.problems import (
     EmpiricalBandit,
     GaussianBandit,
     Problem,
+    Returning,
 )
 from varts.problems.revenue import gamma_revenue
 from varts.simulation.engine import kernel_cache
@@ -92,6 +93,7 @@ class Kernel:
     naive: bool = False  # draw every arm in every round: the yardstick of the exactness tests
     context: bool = False
     moving: bool = False
+    returning: bool = False
     fading: bool = False
     rule: str = ""  # which stopping rule looks at every round: "evidence" or "user"
     stops: Formula | None = None
@@ -152,6 +154,7 @@ def kernel_of(
     made |= {"floored": floored, "counts_pulls": by_pulls}
     made["context"] = problem.contextual
     made["moving"] = isinstance(problem, Drifting)
+    made["returning"] = isinstance(problem, Returning)
     return Kernel(**made)
 
 

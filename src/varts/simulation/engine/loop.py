@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from varts.problems.drift import CYCLE, STILL
+from varts.problems.returning import ALIKE, POPULATION, STICKY
 from varts.simulation.engine import initial_pulls, late_rewards
 from varts.simulation.engine.late_rewards import (
     ARM,
@@ -42,7 +43,9 @@ from varts.simulation.engine.scratch import (
 )
 
 # What a run's streams of random numbers are for. Part of every result: append, never renumber.
-CHOICES, REWARDS, MEMORY, REWARDS_BY_ROUND, WALKS, DELAYS, FLOORS = (np.int64(k) for k in range(7))
+CHOICES, REWARDS, MEMORY, REWARDS_BY_ROUND, WALKS, DELAYS, FLOORS, VISITORS = map(
+    np.int64, range(8)
+)
 # How a call of the loop ended. A kernel returns 0 if compiled code raised an exception.
 RAISED, DONE, STOPPED, BAD_REWARD, BAD_POLICY, BAD_DELAY, TOO_MANY_LATE = range(7)
 
@@ -57,6 +60,7 @@ class Flags:
     stopping: bool = False  # a rule may end a run
     late: bool = False  # rewards are late, or handed over in batches
     floored: bool = False  # every arm has a smallest probability
+    returning: bool = False  # a round is a visit of somebody, who may come again
     counts_pulls: bool = False  # `own_pulls` takes the place of n: see `Policy.counts_pulls`
 
     @property
@@ -217,8 +221,9 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
     CONTEXT, MOVING = flags.context, flags.moving
     FADING, STOPPING = flags.fading, flags.stopping
     LATE, FLOORED, OWN_PULLS = flags.late, flags.floored, flags.counts_pulls
-    AWAITS = flags.awaits
-    BY_ROUND = CONTEXT or MOVING  # a reward belongs to a round, not to a pull
+    AWAITS, RETURNING = flags.awaits, flags.returning
+    STILL_MEANS = not (CONTEXT or MOVING)
+    BY_ROUND = RETURNING or not STILL_MEANS  # a reward belongs to a round, not to a pull
     COUNTS_PULLS = FADING or LATE  # n is not the number of pulls
 
     def play(c: Any, s: Any) -> Any:
@@ -236,6 +241,8 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
             state = stream(run, CHOICES)
             walk = stream(run, WALKS)
             floors = stream(run, FLOORS)
+            visits = stream(run, VISITORS)
+            visitor, likeness = 0, stream(visits, np.int64(1))
             lacking, skipped, batch, batch_end = 0, 0, 0, 0
             regret, best, hits, column, played = 0.0, -np.inf, 0, 0, horizon
             phase, check, first = -1, 0, 1
@@ -253,14 +260,19 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                     s.tapes[i] = stream(tape, i)
                     if MOVING:
                         s.shift[i] = s.away[i] = 0.0
-                if not BY_ROUND:
+                if STILL_MEANS:
                     for i in range(K):
                         best = max(best, c.true_mean[row + i])
                     for i in range(K):
                         gap[i] = best - c.true_mean[row + i]
+                if not BY_ROUND:
+                    for i in range(K):
                         s.next_reward[i] = pay(
                             c.kind, s.tapes[i], np.int64(0), c.a[row + i], c.b[row + i], c.data
                         )
+                if RETURNING and c.visitors[STICKY] > 0:
+                    for j in range(int(c.visitors[POPULATION])):
+                        s.kept[j] = -1
                 if LATE:
                     empty_queue(c, s)
                     delays = stream(run, DELAYS)
@@ -327,7 +339,15 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                         gap[i] = best - c.true_mean[row + i]
                 # 2. Choose an arm.
                 arm = -1
-                if FLOORED:
+                if RETURNING:
+                    visitor = int(uniform_at(visits, t) * c.visitors[POPULATION])
+                    if c.visitors[STICKY] > 0:
+                        arm = s.kept[visitor]
+                        if arm >= 0:
+                            skipped += 1
+                            if not OWN_PULLS:
+                                waiting = count_pull(arm, waiting, s)
+                if FLOORED and arm < 0:
                     u = uniform_at(floors, t)
                     if u < K * c.floor[0]:
                         arm = min(int(u / c.floor[0]), K - 1)
@@ -355,7 +375,13 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                         s.own_pulls[arm] += 1
                 # 3. Pay.
                 if BY_ROUND:
-                    x = pay(c.kind, s.tapes[arm], t, c.a[row + arm], c.b[row + arm], c.data)
+                    place = t
+                    if RETURNING:
+                        if c.visitors[STICKY] > 0:
+                            s.kept[visitor] = arm
+                        if uniform_at(likeness, t) < c.visitors[ALIKE]:
+                            place = -1 - visitor  # what this visitor's other such visits pay
+                    x = pay(c.kind, s.tapes[arm], place, c.a[row + arm], c.b[row + arm], c.data)
                     if MOVING:
                         x += s.shift[arm]
                 else:

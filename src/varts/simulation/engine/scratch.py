@@ -69,6 +69,7 @@ class Scratch(NamedTuple):
     delay_tapes: Any  # the start of each arm's stream of delays
     late: Any  # rewards that aren't known yet: see `late_rewards.py`
     late_rewards: Any
+    kept: Any  # the arm of each sticky visitor, or -1
     unit: Any  # the features of this round's visitor, then the reward
     memory: Any  # what a policy itself keeps: its state per arm, or the regressions of `linear.py`
     run_memory: Any  # its state per run
@@ -77,7 +78,12 @@ class Scratch(NamedTuple):
 
 
 def allocate(
-    K: int, d: int = 0, memory: Any = None, run_numbers: int = 0, late: Any = None
+    K: int,
+    d: int = 0,
+    memory: Any = None,
+    run_numbers: int = 0,
+    late: Any = None,
+    sticky_visitors: int = 0,
 ) -> Scratch:
     """Allocate the memory for one run at a time of a policy on K arms.
 
@@ -87,6 +93,7 @@ def allocate(
         memory: An array for what the policy itself keeps about the arms.
         run_numbers: How many numbers it keeps about a run.
         late: Two arrays for rewards that aren't known yet: see `late_rewards.py`.
+        sticky_visitors: How many visitors keep the arm of their first visit.
     """
     waiting_rewards = (NO_INTS, NO_FLOATS) if late is None else late
     level = np.zeros(LEVEL_NUMBERS)
@@ -118,6 +125,7 @@ def allocate(
         delay_tapes=np.zeros(K, dtype=np.uint64),
         late=waiting_rewards[0],
         late_rewards=waiting_rewards[1],
+        kept=np.full(max(sticky_visitors, 1), -1),
         unit=np.zeros(d + 1),
         memory=np.zeros(1) if memory is None else memory,
         run_memory=np.zeros(max(run_numbers, 1)),

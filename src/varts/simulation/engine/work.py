@@ -33,6 +33,7 @@ from varts.problems import (
     GaussianBandit,
     Instances,
     Problem,
+    Returning,
     RevenueBandit,
 )
 from varts.problems.contextual import ContextualProblem
@@ -268,6 +269,7 @@ class Work:
             Flags(
                 context=self.problem.contextual,
                 moving=moving,
+                returning=isinstance(self.problem, Returning),
                 fading=fade < 1,
                 stopping=stopping,
                 late=self.delay is not None,
@@ -362,7 +364,7 @@ class Work:
         """
         if self.delay is None:
             return list(range(1, len(arms) + 1))
-        by_round = self.problem.contextual or isinstance(self.problem, Drifting)
+        by_round = self.problem.contextual or isinstance(self.problem, (Drifting, Returning))
         tape = stream(stream(stream(self.seed, 0), run), int(DELAYS))
         delay, numbers = python_delay(self.delay), self.delay.numbers()
         pulls: Counter[int] = Counter()
@@ -522,7 +524,9 @@ class Game:
         memory = None if player.memory is None else player.memory.copy()
         queue = work.queue
         late = None if queue is None else allocate_queue(queue, self._d)
-        self.scratch: Scratch = allocate(K, self._d, memory, player.run_numbers, late)
+        self.scratch: Scratch = allocate(
+            K, self._d, memory, player.run_numbers, late, sticky_visitors(problem)
+        )
         self._call = Call(
             seed=stream(work.seed, 0),
             first_run=first_run,
@@ -541,6 +545,7 @@ class Game:
             starts=NO_INTS,
             motion=STILL,
             motion_numbers=NO_FLOATS,
+            visitors=problem.numbers if isinstance(problem, Returning) else NO_FLOATS,
             fade=player.fade,
             least=player.least,
             delay_numbers=NO_FLOATS if work.delay is None else work.delay.numbers(),
@@ -802,6 +807,11 @@ def average_curves(curves: Floats) -> RegretCurve:
     at = [address_of(array) for array in (curves, order, n, mean, m2)]
     average(at[0], runs, rounds, RUNS_PER_BLOCK, at[1], len(order), *at[2:])
     return RegretCurve(runs, mean[0].copy(), m2[0].copy())
+
+
+def sticky_visitors(problem: Problem) -> int:
+    """Return how many visitors keep the arm of their first visit."""
+    return problem.visitors if isinstance(problem, Returning) and problem.sticky else 0
 
 
 # -------------------------------------------------------------------------------------- instances

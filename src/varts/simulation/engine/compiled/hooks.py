@@ -44,6 +44,7 @@ def make_entry(kernel: Kernel) -> Callable[..., Any]:
     flags = Flags(
         context=kernel.context,
         moving=kernel.moving,
+        returning=kernel.returning,
         fading=kernel.fading,
         stopping=bool(kernel.rule),
         late=kernel.delay is not None,
