@@ -28,6 +28,7 @@ from scipy import stats
 import varts
 from tests.fixed_secrets import fix_secrets
 from tests.live.corrections import CorrectionConformance
+from tests.live.local_decisions import LocalConformance
 from tests.seeds import fresh
 from varts.live import (
     DecisionConflict,
@@ -114,7 +115,7 @@ class Interruption(Exception):  # noqa: N818
     """What a test throws into a transaction."""
 
 
-class StoreConformance(CorrectionConformance):
+class StoreConformance(CorrectionConformance, LocalConformance):
     """Inherit, and define the fixture `connect`."""
 
     @pytest.fixture
@@ -956,7 +957,7 @@ class StoreConformance(CorrectionConformance):
         clock.advance(100)
         before = exp.report()
         context, checked = known and {"visits": 1.0}, str(exp.check())
-        chances = exp._session.allocation(exp.state).chances_for(context).tolist()
+        chances = exp._session.allocation(exp.state).chances_for([context])[0].tolist()
         traffic, history = exp.store.activities([exp.name])[exp.name].traffic, exp.history(points=3)
 
         items = [("f0", "9", "u1"), ("f1", "12", None), ("f2", "12", "new"), ("f2", "12", "new")]
@@ -990,7 +991,7 @@ class StoreConformance(CorrectionConformance):
             after = process.report()
             assert after.frame.equals(before.frame) and after.state.rows == before.state.rows
             allocation = process._session.allocation(process.state)
-            assert allocation.chances_for(context).tolist() == chances
+            assert allocation.chances_for([context])[0].tolist() == chances
             now = exp.store.activities([exp.name])[exp.name].traffic
             assert now[:2] == traffic[:2] and sum(now.fallbacks.values()) >= 3
             assert "fallbacks of clients that got no answer" in after.notes[0]

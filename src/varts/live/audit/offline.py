@@ -13,7 +13,14 @@ from varts._progress import Progress
 from varts._validation import Floats
 from varts.live.audit.export import make_columns, make_table
 from varts.live.audit.follower import DAMAGE, Follower, describe
-from varts.live.core.allocation import HOLDOUT, STICKY, WINNER, allocate
+from varts.live.core.allocation import (
+    HOLDOUT,
+    LOCAL,
+    STICKY,
+    WINNER,
+    allocate,
+    drawn_in_holdout,
+)
 from varts.live.core.state import State
 from varts.live.errors import StoreError
 from varts.live.report.misfit import add_residuals
@@ -185,11 +192,14 @@ class Past:
             if self.seen is None:
                 self.seen = allocate(self.seed, self._state())
             out = np.zeros(self.K)
-            if row.reason == HOLDOUT:
+            config = self._state().config
+            if row.reason == HOLDOUT or (
+                row.reason == LOCAL and drawn_in_holdout(self.seed, config, row)
+            ):
                 out[self.seen.active] = 1 / len(self.seen.active)
             else:
                 context = None if row.context is None else json.loads(row.context)
-                out[: self.seen.stats.K] = self.seen.chances_for(context)
+                out[: self.seen.stats.K] = self.seen.chances_for([context])[0]
         except DAMAGE as error:
             raise StoreError(
                 f"decision {row.id!r} of experiment {self.name!r} cannot be made again: "
