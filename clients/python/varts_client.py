@@ -702,6 +702,7 @@ class _Outbox:
         self._on_result, self._on_recorded = on_result, on_recorded
         self._parts: deque[tuple[str, list[_Written]]] = deque()  # of the batch that is under way
         self._sending = 0  # items in it
+        self._marked = 0  # markers in the queue
         self._markers: list[threading.Event] = []  # to be set after it
         self._unlogged = _Recent(most)  # ids whose rewards the service would refuse
         self._is_full = False
@@ -710,7 +711,7 @@ class _Outbox:
     @property
     def waiting(self) -> int:
         """How many decisions and rewards the service doesn't have yet."""
-        return len(self.queue) + self._sending
+        return len(self.queue) + self._sending - self._marked
 
     @property
     def is_empty(self) -> bool:
@@ -745,6 +746,8 @@ class _Outbox:
     def mark(self) -> threading.Event:
         """Return what is set once the service has, or has refused, all that waits now."""
         marker = threading.Event()
+        with self._lock:
+            self._marked += 1
         self.queue.append(marker)
         return marker
 
@@ -794,6 +797,8 @@ class _Outbox:
             item = self.queue[0]
             if isinstance(item, threading.Event):
                 self._markers.append(self.queue.popleft())
+                with self._lock:
+                    self._marked -= 1
                 continue
             kind, text = _KINDS[type(item)], _write(item)
             size = len(text) + 32  # the age included
