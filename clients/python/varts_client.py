@@ -297,9 +297,11 @@ class _Socket:
         self._users += 1
         return io.BufferedReader(_Incoming(self), PIECE)
 
-    def leave(self) -> None:
-        """Close it in this process only."""
+    def abandon(self) -> None:
+        """Close it, whoever uses it: in the child of a fork, or at the end of a thread."""
         self._raw.close()
+
+    __del__ = abandon
 
     def close(self) -> None:
         """Close it as soon as nobody reads from it any more."""
@@ -509,7 +511,7 @@ class _Service:
     def forget(self) -> None:
         """Leave all connections to the parent, in the child of a fork."""
         for one in list(self._sockets):
-            one.leave()
+            one.abandon()
         self._kept, self._sockets = _Kept(), weakref.WeakSet()
 
 

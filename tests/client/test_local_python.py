@@ -4,10 +4,14 @@ import ast
 import asyncio
 import doctest
 import importlib.util
+import itertools
 import json
 import math
 import os
 import random
+import shutil
+import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -21,6 +25,7 @@ import varts
 from tests.client.hostile import BROKEN, HANGING, Hostile, fixed
 from tests.client.local_service import ARMS, PROBABILITIES, LocalService, allocation
 from tests.serve.processes import ROOT, wait_until
+from varts.live import Experiment
 
 FILE = ROOT / "clients" / "python" / "varts_client.py"
 VECTORS = json.loads((ROOT / "tests" / "client" / "local_vectors.json").read_text())
@@ -948,3 +953,256 @@ def test_in_an_event_loop_without_a_service(service):
     assert asyncio.run(short()).reason == "fallback"
     with pytest.raises(TypeError):
         asyncio.run(visit(url="twice"))
+
+
+# ------------------------------------------------------------------------------ the real service
+
+
+def local(running, name, **more):
+    """A local experiment of the service in this process."""
+    given = {"fallback": "9", "flush_every": 0.05, "wait": 30, **more}
+    return LocalExperiment(name, running.address, running.token, **given)
+
+
+def refresh(exp):
+    """Let it fetch what the service has now."""
+    confirmed = exp._confirmed
+    exp._refresh_at = 0
+    exp._wake.set()
+    wait_until(lambda: exp._confirmed != confirmed)
+
+
+def assert_logged(running, name, made):
+    """The log has these decisions as they were made, and replaying it gives the same numbers."""
+    log = Experiment(name, running.store)
+    for one in made:
+        kept = log.decision(one.id)
+        assert (kept.arm, kept.version, kept.reason) == (one.arm, one.version, one.reason)
+        assert kept.probability == pytest.approx(one.probability, rel=1e-12)
+    assert log.verify(replay=True).ok
+
+
+def test_the_service_logs_what_was_drawn(running, price):
+    seen = []
+    with local(running, "price", on_recorded=seen.extend) as exp:
+        for _ in range(5):
+            made = [exp.decide(unit) for unit in [None, "ann"] * 100]
+            for one in made:
+                exp.reward(one.id, float(one.arm))
+            assert exp.flush(60)
+            refresh(exp)
+        assert exp.stats()[:5] == (0, 1000, 1000, 0, {})
+    assert len({one.version for one in seen}) == 5
+    assert_logged(running, "price", seen)
+    assert price.report().frame["n"].sum() == 1000
+    assert price.check()
+
+
+def test_a_holdout_and_sticky_units_are_the_same_on_both_sides(running):
+    options = {"holdout": 0.4, "sticky": True, "hash_units": False}
+    with running.open("sticky", ARMS, **options) as remote, local(running, "sticky") as exp:
+        first = {f"u{at}": exp.decide(f"u{at}") for at in range(100)}
+        assert exp.flush(60)
+        for one in first.values():
+            exp.reward(one.id, float(one.arm))
+        assert exp.flush(60)
+        refresh(exp)
+        again = {unit: exp.decide(unit) for unit in first}
+        assert {one.reason for one in again.values()} == {"sticky"}
+        assert [one.arm for one in again.values()] == [one.arm for one in first.values()]
+        assert all(remote.decide(unit).arm == one.arm for unit, one in first.items())
+        assert exp.flush(60) and exp.stats()[:5] == (0, 200, 100, 0, {})
+        assert_logged(running, "sticky", [*first.values(), *again.values()])
+        # An arm that the service gave to a unit is learned from the conflict.
+        others = {f"v{at}": remote.decide(f"v{at}").arm for at in range(60)}
+        wrong = sum(exp.decide(unit).arm != arm for unit, arm in others.items())
+        assert exp.flush(60) and exp.stats().refused == ({"conflict": wrong} if wrong else {})
+        assert all(exp.decide(unit).arm == arm for unit, arm in others.items())
+
+
+def test_cells_are_those_of_the_service(running):
+    features = {"country": ["NL", "BE", "missing"], "app": ["True", "3"]}
+    with running.open("mug", ["red", "blue"], features=features) as remote:
+        for at in range(60):
+            known = {"country": ["NL", "BE"][at % 2], "app": at % 3 == 0}
+            made = remote.decide(context=known)
+            remote.reward(made.id, 5.0 * (made.arm == "red") * (at % 2) + at % 5)
+        with local(running, "mug", fallback="red") as exp:
+            values = [("NL", "BE", "FR", "missing", None), (True, False, "3", 3, "other", None)]
+            known = [dict(zip(features, one, strict=True)) for one in itertools.product(*values)]
+            made = [exp.decide(context=one) for one in known] + [exp.decide(context={})]
+            assert exp.flush(60) and exp.stats().refused == {}
+            assert len({one.probability for one in made}) > 4
+            assert_logged(running, "mug", made)
+            exp.decide()
+            assert exp.flush(60) and sum(exp.stats().refused.values()) == 1
+
+
+def test_what_the_service_refuses_to_hand_out(running, price):
+    running.open("visits", ["red", "blue"], features={"visits": "number"}).close()
+    with pytest.raises(VartsError, match="ask the decisions endpoint") as caught:
+        local(running, "visits")
+    assert (caught.value.kind, caught.value.status) == ("not-local", 409)
+    with pytest.raises(VartsError, match="unknown experiment") as caught:
+        local(running, "nothing")
+    assert caught.value.kind == "unknown-experiment"
+    with pytest.raises(VartsError) as caught:
+        LocalExperiment("price", running.address, "varts_wrong", wait=30)
+    assert caught.value.kind == "unauthorized"
+    with local(running, "price") as exp:
+        price.stop()
+        refresh_until(exp, "fallback")
+        price.restart()
+        refresh_until(exp, "local")
+        price.stop("12")
+        refresh_until(exp, "winner")
+        assert exp.decide().arm == "12"
+
+
+def refresh_until(exp, reason):
+    """Until decisions have this reason."""
+
+    def is_so():
+        exp._refresh_at = 0
+        exp._wake.set()
+        return exp.decide().reason == reason
+
+    wait_until(is_so, 30)
+
+
+def test_fallbacks_reach_the_service(running, price, later):
+    with local(running, "price") as exp:
+        exp._allocation.until = -math.inf
+        made = exp.decide("ann")
+        exp.reward(made.id, 1.0)
+        assert made.reason == "fallback"
+        assert exp.flush(60) and exp.stats()[1:5] == (1, 1, 0, {})
+    assert Experiment("price", running.store).decision(made.id).reason == "fallback"
+
+
+def test_asking_for_every_decision(running, price):
+    exp = client.Experiment("price", running.address, running.token, deadline=30)
+    made = exp.decide("ann", id="visit")
+    assert made == exp.decide("ann", id="visit") and made.reason != "fallback"
+    assert exp.reward("visit", 11.7) is True and exp.reward("visit", 11.7) is False
+    with pytest.raises(VartsError, match=r"already has the reward 11\.7, got 12") as caught:
+        exp.reward("visit", 12)
+    assert (caught.value.kind, caught.value.status) == ("reward-conflict", 200)
+    several = exp.decide_many(1200)
+    assert len({one.id for one in several}) == 1200
+    rewards = [("nobody", 1.0), *((one.id, 2, None, "a") for one in several)]
+    outcomes = exp.reward_each(rewards)
+    assert outcomes[0].kind == "unknown-decision" and outcomes[1:] == [True] * 1200
+    assert exp.reward_each({several[0].id: 2.0})[0].kind == "reward-conflict"
+    assert [one.id for one in exp.decide_many(["ann", None], ["a", "b"])] == ["a", "b"]
+    with pytest.raises(VartsError) as caught:
+        exp.decide(context={"country": "NL"})
+    assert caught.value.status == 422 and caught.value.kind == "invalid"
+    for given in ({"units": 2, "ids": ["a"]}, {"units": [None], "contexts": []}):
+        with pytest.raises(ValueError, match="must be one per unit"):
+            exp.decide_many(**given)
+    exp.close()
+    assert Experiment("price", running.store).verify(replay=True).ok
+
+
+def test_without_the_service_every_decision_is_the_default(service, caplog):
+    with client.Experiment("price", service.address, deadline=0.3, default="9") as exp:
+        service.mode = "down"
+        made = exp.decide("ann", id="visit")
+        assert made == ("visit", "9", 1.0, 0, "fallback") == exp.decide("ann", id="visit")
+        assert exp.decide(default="12").arm == "12"
+        assert exp.reward("visit", 1.0) is True and exp.reward("visit", 1.0) is False
+        with pytest.raises(VartsError, match="didn't answer") as caught:
+            exp.reward("another", 1.0)
+        assert (caught.value.kind, caught.value.status) == ("lost", 0)
+        assert caplog.text.count("decisions get") == 1
+        service.statuses["bad"] = "invalid"
+        exp.decide(id="bad")
+        service.mode = "up"
+        assert exp.decide(id="next").reason == "policy"
+        assert set(service.fallbacks) >= {"visit"} and len(service.fallbacks) == 2
+        assert service.rewards["visit", None]["value"] == 1.0
+        assert exp.reward("visit", 1.0) is False  # the service's answer
+        assert exp.reward_each({"bad": 1.0})[0].kind == "unknown-decision"
+        service.mode = "down"
+        exp.decide_many(5)
+        service.mode = "up"
+    assert len(service.fallbacks) == 7
+
+
+def test_lost_responses_are_asked_for_again(service):
+    with client.Experiment("price", service.address, deadline=10) as exp:
+        service.mode = "lost"
+        threading.Timer(0.3, setattr, (service, "mode", "up")).start()
+        made = exp.decide_many(3)
+        assert len(service.recorded) == 3 and service.paths.count("decisions") > 1
+        service.mode = 503
+        threading.Timer(0.2, setattr, (service, "mode", "up")).start()
+        assert exp.reward(made[0].id, 1.0) is True
+
+
+def test_a_connection_that_the_service_closed_is_opened_again(service):
+    with client.Experiment("price", service.address, deadline=10) as exp:
+        exp.decide()
+        exp._service._kept.connection.sock._raw.shutdown(socket.SHUT_RDWR)
+        exp.decide()
+        assert service.connections == 2 and service.paths == ["decisions"] * 2
+
+
+def test_a_default_has_a_bound(service, monkeypatch, caplog):
+    monkeypatch.setattr(client.Experiment, "_most_waiting", 10)
+    with client.Experiment("price", service.address, deadline=0.2, default="9") as exp:
+        service.mode = "down"
+        made = exp.decide_many(15)
+        assert exp._outbox.waiting == 10 and exp._outbox.dropped == 5
+        service.mode = "up"
+    assert service.fallbacks.keys() == {one.id for one in made[:10]}
+    assert "new decisions are made but not logged" in caplog.text
+
+
+def test_asking_in_an_event_loop(running, price):
+    async def visit():
+        kind = client.AsyncExperiment
+        async with kind("price", running.address, running.token, deadline=30) as exp:
+            made = await asyncio.gather(*(exp.decide(id=f"late-{at}") for at in range(20)))
+            assert all(await asyncio.gather(*(exp.reward(one.id, 1.0) for one in made)))
+            assert len(await exp.decide_many(3)) == 3
+            assert await exp.reward_each({"late-0": 1.0}) == [False]
+            await exp.flush()
+
+    asyncio.run(visit())
+    assert price.report().frame["n"].sum() == 20
+
+
+@pytest.mark.no_cover
+def test_over_tls_with_a_name(tmp_path, monkeypatch):
+    """Certificates are checked, and the header says which host is meant."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command += ["-keyout", key, "-out", certificate]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    answer = fixed(json.dumps(allocation()).encode())
+
+    def behave(server, connection):
+        with context.wrap_socket(connection, server_side=True) as safe:
+            answer(server, safe)
+
+    with Hostile(behave) as server:
+        port = server.address.rpartition(":")[2]
+        given = {"fallback": "9", "wait": 10}
+        refused = LocalExperiment("price", f"https://localhost:{port}", **{**given, "wait": 0.3})
+        assert refused.decide().reason == "fallback"
+        refused.close(0)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        exp = LocalExperiment("price", f"https://localhost:{port}/varts/", **given)
+        assert exp.decide().reason == "local"
+        exp.close(0)
+        head, headers, _ = server.requests[-1]
+        assert headers[b"host"] == f"localhost:{port}".encode()
+        assert head.startswith(b"GET /varts/v1/experiments/price/allocation HTTP/1.1")
