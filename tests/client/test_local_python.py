@@ -770,7 +770,7 @@ BAD_CALLS = [
 @pytest.mark.parametrize("at", range(len(BAD_CALLS)))
 def test_wrong_arguments_are_refused_at_once(at):
     call, message = BAD_CALLS[at]
-    exp = offline()
+    exp = offline(context=["a"])
     with pytest.raises((TypeError, ValueError)) as caught:
         call(exp)
     assert str(caught.value).startswith(message)
