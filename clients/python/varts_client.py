@@ -66,7 +66,7 @@ LONGEST_PAUSE_SECONDS = 30.0  # in the background, while the service doesn't ans
 FLUSH_PAUSE_SECONDS = 0.5  # the same while somebody waits for it
 PAUSE_SECONDS = 5.0  # of `Experiment`, after the service lost what waits
 AGAIN = (429, 502, 503, 504)
-LATER = (401, 403)  # in the background, also these: somebody may repair the token
+LATER = (401,)  # in the background also this: somebody may be exchanging tokens
 SPLIT = (400, 413, 422)  # one item can spoil these requests
 TOKEN_VARIABLE = "VARTS_TOKEN"
 
@@ -644,6 +644,8 @@ def _results_for(ids: Sequence[str]) -> Callable[[dict], list[dict]]:
             raise ValueError("results must be those of the items that were sent")
         for one in results:
             _check_type("status", one.get("status"), str)
+            if one.get("arm") is not None:
+                _check_type("arm", one["arm"], str)
             if one.get("detail") is not None:
                 one["detail"] = _printable(_check_type("detail", one["detail"], str))
         return results
@@ -974,10 +976,10 @@ class _Shares:
         self.tails = [(arms[at], probabilities[at], *tail) for at in possible]  # of a Decision
 
     def rank(self, key: str, unit: str) -> int:
-        """Return the arm of a sticky unit: weighted rendezvous hashing.
+        """Return the place of the arm of a sticky unit: weighted rendezvous hashing.
 
-        Each arm gets its probability of all units. When the probabilities change, only as many
-        units as necessary get another arm.
+        Every arm gets its share of the units. When one arm becomes likelier, units only move to
+        that arm.
         """
         best, least = -1, math.inf
         for at, probability in enumerate(self.probabilities):
@@ -1419,7 +1421,7 @@ class _Local:
         self._refresh_failures += 1
         self._refresh_at = monotonic() + self._pause(self._refresh_failures)
         is_refusal = bool(error.kind) and not error.is_unavailable
-        self._warn_once("refresh", "experiment %r: no allocation: %s", error)
+        self._warn_once("refresh", "experiment %r: can't fetch the allocation: %s", error)
         if is_refusal:
             self._refusal = error
             if error.status not in LATER:  # it must not be used any more
@@ -1532,8 +1534,8 @@ class LocalExperiment(_Local):
     Args:
         name: The name of the experiment.
         url: The address of the service: https, or http on this machine.
-        token: A token with the scope `decide` that isn't public; by default the environment
-            variable VARTS_TOKEN.
+        token: A token with the scopes `decide` and `reward` that isn't public; by default the
+            environment variable VARTS_TOKEN.
         fallback: The arm to play without an allocation, or when the last one is too old. The log
             has such decisions with the reason "fallback", and no statistics include them.
         wait: Seconds to wait here for the allocation; 0 to go on at once. A refusal by the service
@@ -1610,7 +1612,7 @@ class AsyncLocalExperiment(_Local):
     Args:
         name: The name of the experiment.
         url: The address of the service.
-        token: A token with the scope `decide`.
+        token: A token with the scopes `decide` and `reward`.
         fallback: The arm to play without an allocation.
         wait: Seconds that `async with` waits for the allocation.
         flush_every: Seconds between two batches.
@@ -1674,8 +1676,8 @@ class Experiment:
     Args:
         name: The name of the experiment.
         url: The address of the service: https, or http on this machine.
-        token: A token with the scope `decide` that isn't public; by default the environment
-            variable VARTS_TOKEN.
+        token: A token with the scopes `decide` and `reward` that isn't public; by default the
+            environment variable VARTS_TOKEN.
         deadline: Seconds that a call may take in all; by default 1 to decide and 10 for the rest.
         default: The arm of decisions that the service doesn't make in time, with the reason
             "fallback"; None to raise an error instead. They wait here, with their rewards, until a
@@ -1936,7 +1938,7 @@ class AsyncExperiment:
     Args:
         name: The name of the experiment.
         url: The address of the service.
-        token: A token with the scope `decide`.
+        token: A token with the scopes `decide` and `reward`.
         deadline: Seconds that a call may take in all.
         default: The arm of decisions that the service doesn't make in time.
     """
