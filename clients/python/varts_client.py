@@ -943,6 +943,11 @@ class _Recent:
                     self._young, self._old = {}, self._young
         return self._young.setdefault(key, value)
 
+    def replace(self, key: str, value: Any) -> None:
+        """Set the entry of a key."""
+        self.setdefault(key, value)
+        self._young[key] = value
+
     def forget(self, key: str) -> None:
         self._young.pop(key, None)
         self._old.pop(key, None)
@@ -1016,6 +1021,7 @@ class _Allocation:
         ]
         if len(active) != len(self.arms):
             raise ValueError("active must have an entry per arm")
+        self.in_play = {arm for arm, one in zip(self.arms, active, strict=True) if one}
         wanted = body["context"]
         self.wanted = () if wanted is None else tuple(_check_texts("context", wanted))
         winner = body["winner"]
@@ -1255,8 +1261,8 @@ class _Local:
             raise ValueError(f"unit must be given, because experiment {self.name!r} is sticky")
         found = self._units.get(unit)
         if found is not None:
-            place = allocation.places.get(found.arm)
-            if place is not None and shares.probabilities[place] > 0:
+            # An arm in play may have the probability 0: units that have it keep it nevertheless.
+            if found.arm in allocation.in_play:
                 # The version of the draw, until the service knows that the unit has this arm.
                 source = allocation if found.is_known else found.allocation
                 made = Decision(id, found.arm, found.probability, source.version, "sticky")
@@ -1437,17 +1443,17 @@ class _Local:
         status = result["status"]
         assigned = item.assigned
         if assigned is not None:
+            arm = result.get("arm")
             if status in GOOD:
                 assigned.is_known = True
-            else:
+            elif status == "conflict" and arm in item.allocation.places:
+                shares = item.allocation.shares(item.unit, item.context)
+                probability = shares.probabilities[item.allocation.places[arm]]
+                learned = _Assigned(arm, probability, item.allocation)
+                learned.is_known = True
+                self._units.replace(item.unit, learned)
+            elif self._units.get(item.unit) is assigned:
                 self._units.forget(item.unit)
-                arm = result.get("arm")
-                if status == "conflict" and arm in item.allocation.places:
-                    shares = item.allocation.shares(item.unit, item.context)
-                    probability = shares.probabilities[item.allocation.places[arm]]
-                    learned = _Assigned(arm, probability, item.allocation)
-                    learned.is_known = True
-                    self._units.setdefault(item.unit, learned)
         if status == "unknown-version":  # the database was restored: what is known here isn't there
             self._units.clear()
             if item.allocation is self._allocation:

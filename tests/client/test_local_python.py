@@ -599,8 +599,14 @@ def test_a_unit_keeps_its_arm(service):
         assert exp.flush()
         for unit, one in first.items():
             assert exp.decide(unit)[1:] == (one.arm, one.probability, 2, "sticky")
-        service.change(3, sticky=True, probabilities=[0.0, 0.5, 0.5], refresh=0.05)
+        # The service moves a unit only when its arm is out of play.
+        given = {"sticky": True, "probabilities": [0.0, 0.5, 0.5], "refresh": 0.05}
+        service.change(3, **given)
         wait_until(lambda: exp.stats().version == 3)
+        assert all(exp.decide(u).arm == one.arm for u, one in first.items())
+        assert exp.flush() and not exp.stats().refused
+        service.change(4, **given, active=[False, True, True])
+        wait_until(lambda: exp.stats().version == 4)
         moved = {exp.decide(u).arm for u, one in first.items() if one.arm == "9"}
         assert moved and "9" not in moved
         assert all(exp.decide(u).arm == one.arm for u, one in first.items() if one.arm != "9")
@@ -1061,6 +1067,28 @@ def test_a_holdout_and_sticky_units_are_the_same_on_both_sides(running):
         wrong = sum(exp.decide(unit).arm != arm for unit, arm in others.items())
         assert exp.flush(60) and exp.stats().refused == ({"conflict": wrong} if wrong else {})
         assert all(exp.decide(unit).arm == arm for unit, arm in others.items())
+
+
+def test_units_keep_an_arm_that_nobody_else_gets(running):
+    """Its probability is 0, but it is in play; when it is paused, they move."""
+    options = {"sticky": True, "hash_units": False}
+    with running.open("sticky", ARMS, **options) as remote, local(running, "sticky") as exp:
+        first = {f"u{at}": exp.decide(f"u{at}") for at in range(90)}
+        for at, one in enumerate(first.values()):
+            exp.reward(one.id, 1e6 * (one.arm == "15") + at % 5)
+        assert exp.flush(60)
+        refresh(exp)
+        assert min(exp._allocation.rows[0].probabilities) < 1e-12
+        exp._allocation.rows[0] = client._Shares([0.0, 0.0, 1.0], ARMS, (2, "local"))
+        assert all(exp.decide(unit).arm == one.arm for unit, one in first.items())
+        assert exp.flush(60) and exp.stats().refused == {}
+        remote.pause_arm("9")
+        refresh(exp)
+        moved = [exp.decide(unit) for unit, one in first.items() if one.arm == "9"]
+        assert moved and {one.reason for one in moved} == {"local"}
+        assert "9" not in {one.arm for one in moved}
+        assert exp.flush(60) and exp.stats().refused == {}
+        assert_logged(running, "sticky", moved)
 
 
 def test_cells_are_those_of_the_service(running):
