@@ -9,14 +9,22 @@ from typing import Any
 
 from varts.live.audit.follower import rebuild
 from varts.live.core.allocation import Allocation, allocate
-from varts.live.core.events import CONFIGURE, CORRECTIONS, MISSING, REWARD, REWARDLIKE, Event
+from varts.live.core.events import (
+    AGGREGATE,
+    CONFIGURE,
+    CORRECTIONS,
+    MISSING,
+    REWARD,
+    REWARDLIKE,
+    Event,
+)
 from varts.live.core.state import Config, State
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.store.log import Log
 from varts.live.store.store import Store
 from varts.live.store.transaction import Decided, Head, Transaction
 
-APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS))
+APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS, AGGREGATE))
 
 
 class Write:
