@@ -67,7 +67,7 @@ def conversions(history: pl.DataFrame) -> list[Conversion] | None:
         history["time"] == history["time"][-1], history["rewards"] == history["rewards"][-1]
     ).unique("arm", keep="last", maintain_order=True)
     rewards, nonzero = int(last["n"].sum()), int(last["nonzero"].sum())
-    if last["aggregated"].any() or not 0 < nonzero < (1 - MOSTLY_ZERO) * rewards:
+    if last["aggregated"].sum() or not 0 < nonzero < (1 - MOSTLY_ZERO) * rewards:
         return None
     rows = last.select("arm", "n", "nonzero", "cumulative_reward").iter_rows()
     return [
