@@ -1,4 +1,4 @@
-"""`varts experiment split` and `varts experiment reward --aggregate`, on a file and on a service."""
+"""`varts experiment split` and `reward --aggregate`, on a file and on a service."""
 
 import io
 import json

@@ -169,7 +169,7 @@ def test_aggregates_and_single_rewards_add_up():
     after = exp.report()
     assert (after.frame["n"] - before["n"]).to_list() == [1200, 1100, 1000]
     n, mean = before["n"].to_numpy(), before["mean"].to_numpy()
-    expected = (n * mean + [480.0, 550.0, 450.0]) / (n + [1200, 1100, 1000])
+    expected = (n * mean + np.array([480, 550, 450])) / np.add(n, [1200, 1100, 1000])
     assert np.allclose(after.frame["mean"], expected, rtol=1e-12)
     assert after.aggregated == {"short": 1200, "long": 1100, "funny": 1000}
     assert exp.verify(replay=True).ok

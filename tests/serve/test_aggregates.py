@@ -53,7 +53,7 @@ def test_every_aggregate_has_an_outcome(mail):
 
 def test_put_corrects_and_delete_voids_by_the_name_of_the_token(mail):
     mail.ok("POST", A, rows(*FIRST))
-    assert statuses(mail, "PUT", {**rows(("short", "2025-11-03", 1300, 0.5, 1.5))}) == ["applied"]
+    assert statuses(mail, "PUT", rows(("short", "2025-11-03", 1300, 0.5, 1.5))) == ["applied"]
     path = f"{A}?arm=short&period=2025-11-03/2025-11-03&why=a+test"
     assert mail.ok("DELETE", path)["status"] == "applied"
     assert mail.ok("DELETE", path)["status"] == "duplicate"
