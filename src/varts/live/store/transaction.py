@@ -300,6 +300,11 @@ def _listed(names: Iterable[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
+# By their columns, indexes that SQLite wouldn't use: it believes that the key of the table is as
+# good, and would read the whole log for every id.
+_PARTIAL = {name: f" INDEXED BY varts_events_{name}" for name in ("corrects", "arrives")}
+
+
 def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str = "") -> Query:
     """Rows of an experiment by a list of values of the first column.
 
@@ -315,7 +320,8 @@ def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str 
     names, key = _listed(columns, "t.") + more, columns[0]
     return query(
         f"SELECT {names} FROM json_each(:keys) AS given "
-        f"CROSS JOIN {table.name} AS t ON t.{key} = given.value AND t.experiment = :x{joined}",
+        f"CROSS JOIN {table.name} AS t{_PARTIAL.get(key, '')} "
+        f"ON t.{key} = given.value AND t.experiment = :x{joined}",
         "SELECT found.* FROM json_array_elements_text(CAST(:keys AS json)) AS given, "
         f"LATERAL (SELECT {names} FROM {table.name} AS t{joined} "
         f"WHERE t.{key} = given.value AND t.experiment = :x OFFSET 0) AS found",
@@ -373,16 +379,7 @@ DECIDED_BY_UNITS = _found_by(
 SETTLED = _found_by(events, Settled._fields)
 CORRECTIONS = _found_by(events, Corrected._fields)
 ARRIVALS = _found_by(events, Arrived._fields)
-_AGGREGATES = (
-    "SELECT arm, body FROM varts_events WHERE experiment = :x "
-    f"AND arrives = '{OF_NO_DECISION}' AND arm IN ({{}}) ORDER BY version"
-)
-AGGREGATES = query(
-    _AGGREGATES.format("SELECT value FROM json_each(:arms)"),
-    _AGGREGATES.format(
-        "SELECT CAST(value AS INTEGER) FROM json_array_elements_text(CAST(:arms AS json))"
-    ),
-)
+AGGREGATES = _found_by(events, ("arrives", "version", "arm", "body"))
 _UNIT_REWARDS = "SELECT t.unit, t.metric, t.arm, t.n, t.mean FROM "
 UNIT_REWARDS = query(
     f"{_UNIT_REWARDS} json_each(:keys) AS given CROSS JOIN varts_unit_rewards AS t "
@@ -1131,9 +1128,11 @@ class Transaction:
     def aggregates(self, arms: Iterable[int]) -> dict[tuple[int, Period], list[Aggregate]]:
         """The events about every aggregate of these arms, in order, by arm and period."""
         out: dict[tuple[int, Period], list[Aggregate]] = {}
-        for arm, body in self.run(AGGREGATES, arms=json.dumps(sorted(arms))).fetchall():
-            found = read_body(arm, json.loads(body))
-            out.setdefault(found.place, []).append(found)
+        wanted = set(arms)
+        for _, _, arm, body in sorted(self._look_up(AGGREGATES, [OF_NO_DECISION])):
+            if arm in wanted:
+                found = read_body(arm, json.loads(body))
+                out.setdefault(found.place, []).append(found)
         return out
 
     def number_of(self, version: int, rewards: int) -> int | None:
