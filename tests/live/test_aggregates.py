@@ -366,6 +366,64 @@ def test_an_arm_whose_only_aggregate_was_voided_starts_again():
     assert exp.split()["short"] == pytest.approx(1 / 3)
 
 
+DAYS = [f"2025-11-{day:02}" for day in range(3, 8)]
+NUMBERS = st.tuples(
+    st.integers(1, 50),
+    st.sampled_from([0.0, 0.3, -2.0, 1e9, 7.5]),
+    st.sampled_from([0.0, 1.0, 3.5]),
+).map(lambda one: (one[0], one[1], one[2] if one[0] > 1 else 0.0))
+STEPS = st.one_of(
+    st.tuples(st.just("aggregate"), st.sampled_from(ARMS), st.sampled_from(DAYS), NUMBERS),
+    st.tuples(st.just("void aggregate"), st.sampled_from(ARMS), st.sampled_from(DAYS)),
+    st.tuples(st.just("reward"), st.integers(0, 11), st.sampled_from([0.0, 2.0, 1e9])),
+    st.tuples(st.just("void"), st.integers(0, 11)),
+    st.tuples(st.just("block"), st.sampled_from(["auto", None, "7d"])),
+    st.tuples(st.just("pause"), st.just("funny")),
+)
+
+
+@given(st.lists(STEPS, max_size=25))
+def test_whatever_was_corrected_the_sums_are_those_of_what_is_right_now(steps):
+    exp = open_mail()
+    made = exp.decide_many(["anna", "bert", None] * 4)
+    single, together = {}, {}
+    for what, *about in steps:
+        if what == "aggregate":
+            arm, day, numbers = about
+            new = exp.reward_aggregate(arm, day, *numbers, correct=True)
+            assert new == (together.get((arm, day)) != numbers)
+            together[arm, day] = numbers
+        elif what == "void aggregate" and tuple(about) in together:
+            assert exp.void_aggregate(*about) == (together[tuple(about)] is not None)
+            together[tuple(about)] = None
+        elif what == "reward":
+            place, value = about
+            known = place in single
+            (exp.amend if known else exp.reward)(made[place].id, value)
+            single[place] = value
+        elif what == "void" and about[0] in single:
+            exp.void(made[about[0]].id)
+            single[about[0]] = None
+        elif what == "block":
+            exp.configure(block=about[0])
+        elif what == "pause" and not exp.state.config.paused:
+            exp.pause_arm(*about)
+    assert exp.verify(replay=True).ok
+    stats, aggregated = exp.state.raw_statistics(), exp.state.aggregated()
+    for place, arm in enumerate(ARMS):
+        parts = [one for (name, _), one in together.items() if name == arm and one]
+        assert aggregated[place] == sum(n for n, _, _ in parts)
+        values = [v for i, v in single.items() if made[i].arm == arm and v is not None]
+        parts += [(1, value, 0.0) for value in values]
+        n = sum(n for n, _, _ in parts)
+        assert stats.n[place] == n
+        if n:
+            mean = sum(n * mean for n, mean, _ in parts) / n
+            m2 = sum((k - 1) * sd**2 + k * (own - mean) ** 2 for k, own, sd in parts)
+            assert np.isclose(stats.mean[place], mean, rtol=1e-9)
+            assert np.isclose(stats.m2[place], m2, rtol=1e-6, atol=1e-6)
+
+
 # ------------------------------------------------------------------------------ refusals
 
 INCAPABLE = {
@@ -407,7 +465,8 @@ def test_a_mean_is_within_clip():
     )
     exp.reward_aggregates(ROWS)
     narrower = lambda: exp.configure(clip=(0.0, 0.5), recount=True)  # noqa: E731
-    refused(narrower, "mean must be within clip", "0.55", error=InvalidReward)
+    words = "mean of arm 'long' in 2025-11-04 must be within clip, 0 to 0.5, got 0.55"
+    refused(narrower, words, error=InvalidReward)
     exp.configure(clip=(0.0, 0.6), recount=True)
 
 

@@ -38,7 +38,7 @@ def record_aggregates(
         session: The experiment.
         items: The aggregates.
         correct: Whether they replace those that have other numbers.
-        note: Who, and why.
+        note: The author, and the reason.
 
     Returns:
         Whether each of them was new.
@@ -57,7 +57,7 @@ def record_each_aggregate(
         session: The experiment.
         items: The aggregates.
         correct: Whether they replace those that have other numbers.
-        note: Who, and why.
+        note: The author, and the reason.
 
     Returns:
         Whether each of them was new, or why it was refused.
@@ -107,16 +107,18 @@ def check_change(name: str, write: Write, after: Config, recounted: bool) -> Non
     if why is not None:
         raise Refused(f"experiment {name!r} has rewards that came as aggregates: {why}")
     if recounted:
-        for events in write.transaction.aggregates(counts.nonzero()[0].tolist()).values():
+        found = write.transaction.aggregates(counts.nonzero()[0].tolist())
+        for (arm, period), events in found.items():
             if events[-1].numbers.n:
-                _check_clip(after, events[-1].numbers.mean)
+                what = f"mean of arm {after.arms[arm]!r} in {period}"
+                _check_clip(after, events[-1].numbers.mean, what)
 
 
-def _check_clip(config: Config, mean: float) -> None:
+def _check_clip(config: Config, mean: float, what: str = "mean") -> None:
     if config.options.clip is not None:
         low, high = config.options.clip
         if not low <= mean <= high:
-            raise InvalidReward(f"mean must be within clip, {low:g} to {high:g}, got {mean!r}")
+            raise InvalidReward(f"{what} must be within clip, {low:g} to {high:g}, got {mean!r}")
 
 
 class _Recorder:
@@ -130,12 +132,8 @@ class _Recorder:
         correct: bool,
         note: Mapping[str, str],
     ) -> None:
-        self._config, self._write, self._correct, self._note = (
-            write.state.config,
-            write,
-            correct,
-            note,
-        )
+        self._config, self._write = write.state.config, write
+        self._correct, self._note = correct, note
         why = why_no_aggregates(self._config)
         if why is not None:
             raise Refused(f"experiment {session.name!r} can't count aggregates: {why}")

@@ -42,7 +42,7 @@ class Period(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What an aggregate says about its rewards; n is 0 if it was voided."""
+    """The numbers of an aggregate; n is 0 if it was voided."""
 
     n: int
     mean: float = 0.0
@@ -90,7 +90,7 @@ class Aggregate(NamedTuple):
 
     @property
     def place(self) -> tuple[int, Period]:
-        """What names the aggregate: an arm has only one in a period."""
+        """The arm and the period, which name the aggregate."""
         return self.arm, self.period
 
     def body(self) -> dict[str, Any]:
