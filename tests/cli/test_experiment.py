@@ -34,6 +34,7 @@ VERBS = [
     "create",
     "decide",
     "reward",
+    "split",
     "report",
     "history",
     "changes",

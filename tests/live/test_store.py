@@ -29,7 +29,7 @@ from varts.live import Store, StoreError, UnknownExperiment
 from varts.live.store import postgres as postgresql
 from varts.live.store.engine import Connection
 from varts.live.store.schema import SCHEMA_VERSION
-from varts.live.store.transaction import Transaction
+from varts.live.store.transaction import AGGREGATES, ARRIVALS, CORRECTIONS, Transaction
 
 NOBODY = 65534
 
@@ -191,6 +191,28 @@ def test_no_call_reads_the_whole_log(store_url, monkeypatch):
     # The only table that may be read as a whole has one row.
     whole = re.findall(r"(?:Seq Scan on|SCAN) (varts\w+)", "\n".join(plans))
     assert set(whole) == {"varts_schema"}
+
+
+@shared
+@pytest.mark.parametrize(
+    ("asked", "index"),
+    [
+        (CORRECTIONS, "varts_events_corrects"),
+        (ARRIVALS, "varts_events_arrives"),
+        (AGGREGATES, "varts_events_arrives"),
+    ],
+    ids=["corrections", "arrivals", "aggregates"],
+)
+def test_few_events_are_found_without_reading_the_others(store_url, asked, index):
+    """The key of the table begins with the experiment, too, and leads through its whole log."""
+    with with_rewards(store_url, 2000) as exp, exp.store.reading(exp._session.id) as transaction:
+        plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
+        text = asked.sqlite if exp.store.sqlite else asked.postgres
+        given = {"x": exp._session.id, "keys": '["a", "b"]'}
+        steps = transaction.connection.execute(f"{plan} {text}", given).fetchall()
+        found = "\n".join(map(str, steps))
+    assert index in found
+    assert "PRIMARY KEY" not in found and "Seq Scan" not in found and "_pkey" not in found
 
 
 # ------------------------------------------------------------------------------ what cannot be used
