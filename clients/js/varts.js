@@ -16,6 +16,7 @@ const LONGEST_WAIT_MS = 5000; // even if the service asks for more
 const PAUSE_MS = 5000; // after the service lost what waits
 const FLUSH_MS = 1000; // between two reports of local decisions
 const LONGEST_PAUSE_MS = 60_000; // between two tries in the background
+const LEAST_REFRESH = 0.1; // seconds between two requests for probabilities
 const MOST_LOCAL = 100_000; // local decisions and rewards that wait for the service
 const MOST_REMEMBERED = 100_000; // units, ids and receipts of local decisions
 const LONGEST_DETAIL = 1000; // characters of a service's explanation
@@ -468,7 +469,8 @@ export class LocalExperiment {
       this._refreshFailures = 0;
       this._error = undefined;
       this._warned.delete("refresh");
-      wait = (this._refreshMs ?? 1000 * this._allocation.refresh) * (0.9 + 0.2 * Math.random());
+      const refresh = this._refreshMs ?? 1000 * this._allocation.refresh;
+      wait = Math.min(refresh * (0.9 + 0.2 * Math.random()), LONGEST_MS);
       if (this._sendFailures) this._sendSoon(0); // the service is back
     } catch (error) {
       this._error = error;
@@ -720,13 +722,14 @@ class Allocation {
     for (const [name, value] of Object.entries({ holdout, refresh, lifetime })) {
       if (!(Number.isFinite(value) && value >= 0)) throw new TypeError(`${name} must be a number`);
     }
+    if (refresh < LEAST_REFRESH) throw new TypeError(`refresh must be at least ${LEAST_REFRESH}`);
     this.version = version;
     this.isSticky = sticky === true && winner === null;
     this.key = checkText("key", key);
     this.ticket = checkText("ticket", ticket);
     this.reason = winner === null ? "local" : "winner";
     this.refresh = refresh;
-    this.lifetime = Math.min(lifetime, LONGEST_MS);
+    this.lifetime = lifetime;
     this._holdout = winner === null ? holdout : 0;
     const count = active.filter(Boolean).length;
     if (this._holdout) this._even = new Shares(arms, active.map((one) => (one ? 1 / count : 0)));
