@@ -22,6 +22,8 @@ const MOST_REMEMBERED = 100_000; // units, ids and receipts of local decisions
 const LONGEST_DETAIL = 1000; // characters of a service's explanation
 const ENCODER = new TextEncoder();
 const AGAIN = new Set([429, 502, 503, 504]);
+const LATER = new Set([401, 403]); // in the background: somebody may repair the token
+const SPOILT = new Set([400, 413, 422]); // one item can be the reason
 const REFUSALS = {
   unknown: "unknown-decision",
   expired: "expired",
@@ -272,7 +274,7 @@ export class LocalExperiment {
     this._isHurried = false; // whether that timer is set for a full request
     this._sendFailures = 0; // in a row
     this._isLeaving = false;
-    this._isUnlikely = false;
+    this._isMuted = false; // nothing more is sent
     this._isClosed = false;
 
     this._given = new Recent(MOST_REMEMBERED); // decisions whose id the caller made
@@ -291,8 +293,13 @@ export class LocalExperiment {
   async ready({ deadline } = {}) {
     const clock = new Clock(checkDeadline(deadline) ?? OTHER_MS);
     while (!this._isValid()) {
-      if (this._error !== undefined && !isUnavailable(this._error)) throw this._error;
-      await clock.limit(new Promise((resolve) => this._refreshes.push(resolve)));
+      const error = this._error;
+      if (error !== undefined && !isUnavailable(error) && error.kind !== "") throw error;
+      try {
+        await clock.limit(new Promise((resolve) => this._refreshes.push(resolve)));
+      } catch (late) {
+        throw this._error ?? late;
+      }
     }
   }
 
@@ -302,13 +309,13 @@ export class LocalExperiment {
    */
   decide({ unit, context, id } = {}) {
     if (unit !== undefined) checkName("unit", unit);
-    const known = context === undefined ? undefined : checkContext(context);
+    if (context !== undefined) checkContext(context);
     if (id !== undefined) {
       if (this._public) throw new TypeError("id must be left out with a public token");
       const made = this._given.get(checkName("id", id));
       if (made !== undefined) return made;
     }
-    const entry = this._choose(id ?? this._prefix + (this._count += 1), unit, known);
+    const entry = this._choose(id ?? this._prefix + (this._count += 1), unit, context);
     if (id !== undefined) this._given.set(id, entry.decision);
     this._keep(entry);
     return entry.decision;
@@ -324,7 +331,7 @@ export class LocalExperiment {
     encodeJson(reward);
     const isPossible = !this._public || this._decisions.has(id) || this._receiptOf(reward);
     if (this._unlogged.get(id) || !isPossible) return false;
-    if (this._isClosed || this._rewards.size >= this._mostWaiting) {
+    if (this._isMuted || this._rewards.size >= this._mostWaiting) {
       this._drop();
       return false;
     }
@@ -354,7 +361,7 @@ export class LocalExperiment {
       const count = this._waiting;
       console.warn(`varts: ${count} decisions and rewards never reached the service: ${error.message}`);
     }
-    this._isClosed = true;
+    this._isClosed = this._isMuted = true;
     clearTimeout(this._timer);
     clearTimeout(this._refreshTimer);
     this._listen("removeEventListener");
@@ -380,19 +387,21 @@ export class LocalExperiment {
   // ---------------------------------------------------------------------------- decisions
 
   _isValid() {
-    return performance.now() < this._until && !this._isUnlikely;
+    return performance.now() < this._until;
   }
 
   /** Make a decision, and what is needed to report it. */
-  _choose(id, unit, context) {
+  _choose(id, unit, given) {
     const at = performance.now();
     const allocation = this._allocation;
-    const isValid = at < this._until && !this._isUnlikely;
+    const isValid = at < this._until;
     if (!isValid || (allocation.isSticky && unit === undefined)) {
       if (isValid) this._warn("unit", "the experiment is sticky: pass a unit to decide");
       const made = { id, arm: this._fallback, probability: 1, version: 0, reason: "fallback" };
-      return { id, decision: made, at, unit, context, allocation: undefined, memory: undefined };
+      const nothing = { context: undefined, allocation: undefined, memory: undefined };
+      return { id, decision: made, at, unit, ...nothing };
     }
+    const context = given === undefined ? undefined : this._pick(given, allocation.wanted);
     const shares = allocation.sharesOf(unit ?? id, context);
     if (allocation.isSticky) return this._assign(id, unit, context, at, shares);
     const chosen = shares.draw();
@@ -404,6 +413,16 @@ export class LocalExperiment {
       reason: allocation.reason,
     };
     return { id, decision, at, unit, context, allocation, memory: undefined };
+  }
+
+  /** A copy of the part of a context that the service wants: the caller may change theirs. */
+  _pick(context, wanted) {
+    const picked = Object.create(null); // so that no feature is inherited
+    for (const [name, value] of Object.entries(context)) {
+      if (wanted.has(name)) picked[name] = value;
+      else this._warn("context", `the experiment has no feature ${JSON.stringify(name)}; it isn't sent`);
+    }
+    return wanted.size ? picked : undefined;
   }
 
   /**
@@ -430,7 +449,7 @@ export class LocalExperiment {
   /** Let a decision wait for the next report, if there is room. */
   _keep(entry) {
     if (this._public && entry.allocation === undefined) return; // such tokens can't report it
-    if (this._isClosed || this._waiting >= this._mostWaiting) {
+    if (this._isMuted || this._waiting >= this._mostWaiting) {
       this._unlogged.set(entry.id, true);
       this._drop();
       return;
@@ -441,8 +460,10 @@ export class LocalExperiment {
 
   _drop() {
     this._counts.dropped += 1;
-    const why = this._isClosed ? "it is closed" : `${this._mostWaiting} wait already`;
-    this._warn("dropped", `decisions or rewards are not sent to the service, because ${why}`);
+    const why = this._isClosed ? "it is closed" : `${this._waiting} wait already`;
+    if (this._isClosed || !this._isMuted) {
+      this._warn("dropped", `new decisions or rewards aren't sent to the service: ${why}`);
+    }
   }
 
   /** Warn, once for every kind of trouble. */
@@ -474,7 +495,9 @@ export class LocalExperiment {
       if (this._sendFailures) this._sendSoon(0); // the service is back
     } catch (error) {
       this._error = error;
-      if (!isUnavailable(error)) [this._until, this._tag] = [-Infinity, undefined]; // a refusal
+      if (error instanceof VartsError && !isPassing(error)) {
+        [this._until, this._tag] = [-Infinity, undefined]; // such as: it is stopped
+      }
       const until = this._isValid() ? "old probabilities are used" : "decisions get the fallback";
       this._warn("refresh", `no new probabilities: ${error.message}; ${until}`);
       wait = backOff((this._refreshFailures += 1));
@@ -585,14 +608,15 @@ export class LocalExperiment {
       const clock = new Clock(OTHER_MS, true);
       results = await this._service.send("POST", `/${kind}`, body, clock, read, { keepalive });
     } catch (error) {
-      if (!(error instanceof VartsError) || isUnavailable(error)) throw error;
+      if (!(error instanceof VartsError) || isPassing(error)) throw error;
       const half = batch.length >> 1;
       if (error.status === 413) this._most = Math.max(Math.min(this._most, half), 1);
-      if (half && [400, 413, 422].includes(error.status)) {
+      if (half && SPOILT.has(error.status)) {
         await this._sendBatch(kind, batch.slice(0, half), keepalive);
         return this._sendBatch(kind, batch.slice(half), keepalive);
       }
-      results = batch.map(() => ({ status: "refused", detail: error.message }));
+      const status = error.kind || "refused";
+      results = batch.map(() => ({ status, detail: error.message }));
     }
     batch.forEach((one, at) => {
       if (kind === "rewards") this._rewardSent(one, results[at]);
@@ -611,7 +635,8 @@ export class LocalExperiment {
       const clock = new Clock(OTHER_MS, true);
       result = await this._service.send("PUT", path, body, clock, read, { keepalive });
     } catch (error) {
-      if (!(error instanceof VartsError) || isUnavailable(error)) throw error;
+      if (!(error instanceof VartsError)) throw error;
+      if (isPassing(error) && error.kind !== "forbidden") throw error; // a wrong receipt stays wrong
       result = { status: error.kind || "refused", detail: error.message };
     }
     this._rewardSent(reward, result);
@@ -637,7 +662,8 @@ export class LocalExperiment {
     if (status === "conflict" && entry.memory !== undefined && typeof arm === "string") {
       this._units.set(entry.unit, { arm, isRecorded: true }); // another process decided first
     }
-    if (status === "unlikely" && !this._isUnlikely) this._stopRecording(detail);
+    if (status === "unlikely" && !this._isMuted) this._mute(detail);
+    if (status === "unknown-version") this._forget(entry.allocation);
   }
 
   _refused(what, id, status, detail = status) {
@@ -647,13 +673,26 @@ export class LocalExperiment {
     this._warn(status, `the service refused the ${what} ${shown} (stats() has the number of them)`);
   }
 
-  /** The service found that arms weren't drawn with the probabilities: something is broken here. */
-  _stopRecording(detail = "its arms don't match the probabilities") {
-    this._isUnlikely = true;
-    this._warn("stop", `decisions get the fallback until a restart: ${printable(detail)}`);
+  /** The service found that arms weren't drawn with the probabilities: nothing more is recorded. */
+  _mute(detail = "the arms of this client don't match their probabilities") {
+    this._isMuted = true;
+    this._warn(
+      "muted",
+      `nothing more is recorded until a restart: ${printable(detail)}. Do you ask for decisions ` +
+        "that you don't use, or use ids twice?",
+    );
     for (const one of [...this._decisions.values()]) {
-      if (one.allocation !== undefined) this._decisionSent(one, { status: "unlikely", detail });
+      if (one.allocation !== undefined) this._decisionSent(one, { status: "unlikely" });
     }
+  }
+
+  /** The database was restored: it doesn't know what is remembered here. */
+  _forget(allocation) {
+    this._units = new Recent(MOST_REMEMBERED);
+    if (allocation !== this._allocation || this._tag === undefined || this._isClosed) return;
+    this._tag = undefined;
+    clearTimeout(this._refreshTimer);
+    this._refreshTimer = later(() => this._refresh(), 0, true);
   }
 
   // ---------------------------------------------------------------------------- web pages
@@ -714,11 +753,11 @@ function kindOf({ allocation }) {
 class Allocation {
   constructor(body) {
     const { version, arms, probabilities, cells, active, holdout, sticky, key, winner } = body;
-    const { refresh, lifetime, ticket } = body;
+    const { refresh, lifetime, ticket, context = null } = body;
     if (!Number.isSafeInteger(version)) throw new TypeError("version must be an integer");
     checkList("arms", arms).forEach((arm) => checkText("an arm", arm));
     checkList("active", active, arms.length);
-    if (winner !== null && !arms.includes(winner)) throw new TypeError("winner must be an arm");
+    if (!(winner === null || arms.includes(winner))) throw new TypeError("winner must be an arm");
     for (const [name, value] of Object.entries({ holdout, refresh, lifetime })) {
       if (!(Number.isFinite(value) && value >= 0)) throw new TypeError(`${name} must be a number`);
     }
@@ -727,6 +766,7 @@ class Allocation {
     this.isSticky = sticky === true && winner === null;
     this.key = checkText("key", key);
     this.ticket = checkText("ticket", ticket);
+    this.wanted = new Set(context === null ? [] : checkList("context", context));
     this.reason = winner === null ? "local" : "winner";
     this.refresh = refresh;
     this.lifetime = lifetime;
@@ -1096,6 +1136,12 @@ function isUnavailable(error) {
   return ["lost", "malformed"].includes(error.kind) || error.status >= 500 || error.status === 429;
 }
 
+/** Whether to try again later, in the background. Another server on the way explains nothing. */
+function isPassing(error) {
+  const { kind, status } = error;
+  return isUnavailable(error) || LATER.has(status) || (kind === "" && !SPOILT.has(status));
+}
+
 /** The text of a response, up to a size. */
 async function readText(response, controller) {
   const decoder = new TextDecoder();
@@ -1281,12 +1327,10 @@ function checkCount(name, count) {
   return count;
 }
 
-/** A copy of a context: the caller may change theirs before it is sent. */
 function checkContext(context) {
   if (typeof context !== "object" || context === null || Array.isArray(context)) {
     throw new TypeError(`context must be an object, got ${JSON.stringify(context)}`);
   }
-  const copy = Object.create(null); // so that no feature is inherited
   for (const [name, value] of Object.entries(context)) {
     if (!(value === null || ["string", "boolean", "number", "undefined"].includes(typeof value))) {
       throw new TypeError(`${name} must be text, a number, true, false or null, got ${typeof value}`);
@@ -1294,9 +1338,7 @@ function checkContext(context) {
     if (typeof value === "number" && !Number.isFinite(value)) {
       throw new RangeError(`${name} must be a finite number, got ${value}`);
     }
-    copy[name] = value;
   }
-  return copy;
 }
 
 function checkArm(name, arm) {

@@ -73,27 +73,32 @@ def test_the_javascript_client(tmp_path):
             text=True,
             timeout=120,
         )
-        example = subprocess.run(
-            [NODE, "--input-type=module", "--eval", example_of_readme()],
-            cwd=FOLDER,
-            env={**os.environ, **known},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-    assert re.fullmatch(r"the price is (9|12|15) \(\w+\)\ntrue\nfalse\n", example.stdout), example
+        printed = [
+            subprocess.run(
+                [NODE, "--input-type=module", "--eval", program],
+                cwd=FOLDER,
+                env={**os.environ, **known},
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            for program in programs_of_readme()
+        ]
+    asked, local = (one.stdout for one in printed)
+    assert re.fullmatch(r"the price is (9|12|15) \(\w+\)\ntrue\nfalse\n", asked), printed
+    assert re.match(r"the price is (9|12|15), with probability 0\.\d+\n{", local), printed
+    assert "recorded: 1,\n  rewarded: 1," in local
     assert done.returncode == 0, done.stdout
     text = (FOLDER / "varts.test.js").read_text()
     written = text.count("\ntest(")
     assert int(re.search(r"^# pass (\d+)$", done.stdout, re.M)[1]) > written
 
 
-def example_of_readme():
-    """The first program of the README."""
+def programs_of_readme():
+    """The two complete programs of the README."""
     text = (FOLDER / "README.md").read_text()
-    program = re.search(r"```js\n(.*?)```", text, re.S)[1]
-    assert 'from "./varts.js"' in program
-    return program
+    blocks = re.findall(r"```js\n(.*?)```", text, re.S)
+    return [block for block in blocks if 'from "./varts.js"' in block]
 
 
 COMPILER = ROOT / ".typescript" / "node_modules" / "typescript" / "bin" / "tsc"
