@@ -17,6 +17,8 @@ import numpy as np
 
 WARM_UP = 0.5  # seconds that do not count
 BATCH = 100
+LOCAL_BATCH = 1_000  # what a client sends at a time
+REFRESHED = 50  # batches between two requests for an allocation
 REFUSED = 0.05  # of the rewards, where some are refused
 LOOK_SECONDS = 1.0  # between two looks at a page that is open
 
@@ -73,6 +75,27 @@ def ask_batches(target, number):
         yield target.request("POST", path, {"decisions": ids}), 0.0, BATCH
 
 
+def ask_local(target, number):
+    """A thousand decisions that were made locally, then their rewards, with up to date tickets."""
+    rng, experiment = random.Random(number), "/v1/experiments/bench"
+    client = f"{os.getpid()}-{number}"
+    for i in range(10**9):
+        if i % REFRESHED == 0:
+            _, body = yield target.request("GET", f"{experiment}/allocation"), 0.0, 0
+            allocation = json.loads(body)
+            shown = {"version": allocation["version"], "age": 0.5}
+        arms = rng.choices(allocation["arms"], allocation["probabilities"], k=LOCAL_BATCH)
+        ids = [f"{client}-{i}-{j}" for j in range(LOCAL_BATCH)]
+        exposures = [{"id": id, "arm": arm, **shown} for id, arm in zip(ids, arms, strict=True)]
+        sent = {"client": client, "tickets": [allocation["ticket"]], "exposures": exposures}
+        _, body = yield target.request("POST", f"{experiment}/exposures", sent), 0.0, 0
+        if body.count(b'"recorded"') != LOCAL_BATCH:
+            raise RuntimeError(f"not all exposures were recorded: {body[:500]!r}")
+        rewards = [{"id": id, "value": rng.gauss(0, 1)} for id in ids]
+        sent = {"rewards": rewards}
+        yield target.request("POST", f"{experiment}/rewards", sent), 0.0, LOCAL_BATCH
+
+
 def ask_nothing(target, number):
     """Whether the service is alive: HTTP alone."""
     while True:
@@ -94,6 +117,7 @@ WAYS = {
     "refused": ask_refused,
     "decisions": ask_decisions,
     "batches": ask_batches,
+    "local": ask_local,
     "nothing": ask_nothing,
     "look": look,
 }
