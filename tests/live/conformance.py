@@ -956,7 +956,7 @@ class StoreConformance(CorrectionConformance):
         clock.advance(100)
         before = exp.report()
         context, checked = known and {"visits": 1.0}, str(exp.check())
-        chances = exp._session.allocation(exp.state).chances_for(context).tolist()
+        chances = exp._session.allocation(exp.state).chances_for([context])[0].tolist()
         traffic, history = exp.store.activities([exp.name])[exp.name].traffic, exp.history(points=3)
 
         items = [("f0", "9", "u1"), ("f1", "12", None), ("f2", "12", "new"), ("f2", "12", "new")]
@@ -990,7 +990,7 @@ class StoreConformance(CorrectionConformance):
             after = process.report()
             assert after.frame.equals(before.frame) and after.state.rows == before.state.rows
             allocation = process._session.allocation(process.state)
-            assert allocation.chances_for(context).tolist() == chances
+            assert allocation.chances_for([context])[0].tolist() == chances
             now = exp.store.activities([exp.name])[exp.name].traffic
             assert now[:2] == traffic[:2] and sum(now.fallbacks.values()) >= 3
             assert "fallbacks of clients that got no answer" in after.notes[0]

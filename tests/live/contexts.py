@@ -137,7 +137,7 @@ class ContextConformance:
             known = {"country": country, "visits": 2}
             made = exp.decide_many(contexts=[known] * 2000)
             counts[country] = [sum(d.arm == arm for d in made) for arm in exp.arms]
-            chances[country] = allocate(exp._session.seed, exp.state).chances_for(known)
+            chances[country] = allocate(exp._session.seed, exp.state).chances_for([known])[0]
         for country, other in (("NL", "BE"), ("BE", "NL")):
             expected = 2000 * chances[country]
             assert (expected > 5).all()

@@ -15,6 +15,11 @@ SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 BODIES = {
     "create_experiment": {"arms": ["9", "12"]},
     "decide_several": {"decisions": [{}]},
+    "record_exposures": {
+        "client": "c",
+        "tickets": [],
+        "exposures": [{"id": "a", "arm": "9", "version": 1, "age": 0}],
+    },
     "reward_one": {"value": 1.0},
     "amend_reward": {"value": 1.0},
     "forget_unit": {"unit": "somebody"},
@@ -54,7 +59,8 @@ def expected(endpoint, caller):
     if caller == "other experiment":
         return 403 if "{name}" in endpoint.path else None
     if caller == "public":
-        return None if endpoint.path.endswith("/decisions") else 403
+        open_to_all = ("/decisions", "/allocation", "/exposures")
+        return None if endpoint.path.endswith(open_to_all) else 403
     return None if caller in (endpoint.scope, "admin") else 403
 
 

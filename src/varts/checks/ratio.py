@@ -16,7 +16,7 @@ A decision that repeats an earlier draw (a sticky unit, or a winner for everybod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,7 +53,12 @@ class Ratio:
     @property
     def log_e_value(self) -> float:
         """The logarithm of the average over all bets."""
-        return float(special.logsumexp(self.log_wealth) - np.log(self.log_wealth.size))
+        return log_average(self.log_wealth)
+
+
+def log_average(log_wealth: Floats) -> float:
+    """The logarithm of the average over all bets, given the logarithm of each."""
+    return float(special.logsumexp(log_wealth) - np.log(log_wealth.size))
 
 
 @dataclass
@@ -73,8 +78,30 @@ class Bets:
     chosen: Floats = field(default_factory=lambda: np.zeros(0))
     counted: Floats = field(default_factory=lambda: np.zeros(0))
     weights: Floats = field(default_factory=lambda: np.zeros(0))
+    # By arm: the sum of logarithms of all bets on less, when the one on this arm began.
+    began: Floats = field(default_factory=lambda: np.zeros((0, BETS.size)))
     more: Floats = field(default_factory=lambda: np.zeros((0, BETS.size)))
     less: Floats = field(default_factory=lambda: np.zeros((0, BETS.size)))
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Bet on these arms from now on, not only after the first decision for each.
+
+        Args:
+            names: The names of all arms so far.
+        """
+        new = [name for name in names if name not in self.arms]
+        if not new:
+            return
+        self.arms |= {name: len(self.arms) + at for at, name in enumerate(new)}
+        self.K = max(self.K, len(self.arms))
+        none, total = np.zeros(len(new)), self.less.sum(axis=0)
+        self.before = np.concatenate([self.before, none + self.decisions])
+        self.began = np.concatenate([self.began, np.tile(total, (len(new), 1))])
+        self.chosen, self.counted, self.weights = (
+            np.concatenate([old, none]) for old in (self.chosen, self.counted, self.weights)
+        )
+        none = np.zeros((len(new), BETS.size))
+        self.more, self.less = (np.concatenate([old, none]) for old in (self.more, self.less))
 
     def add(self, names: list[str], p: Floats) -> None:
         """Add decisions.
@@ -101,6 +128,7 @@ class Bets:
         # An arm's bet to be chosen more often begins after its first decision: before that, it may
         # not have been there.
         self.before = np.concatenate([self.before, before])
+        self.began = np.concatenate([self.began, np.zeros((len(before), BETS.size))])
         self.decisions += len(names)
         self.chosen = total(self.chosen, np.ones(len(names)))
         self.counted = total(self.counted, 1.0 - first)
@@ -118,8 +146,13 @@ class Bets:
         """What the bets of every arm have become: those on more, then those on less."""
         others = self.decisions - self.before - self.counted
         more = self.more + others[:, None] * LOST
-        less = self.less.sum(axis=0) - self.less + self.chosen[:, None] * LOST
+        less = self.less.sum(axis=0) - self.began - self.less + self.chosen[:, None] * LOST
         return np.concatenate([more, less], axis=1)
+
+    @property
+    def log_e_value(self) -> float:
+        """The logarithm of the average over all bets."""
+        return log_average(self.log_wealth())
 
     def ratio(self) -> Floats:
         """How often every arm was chosen, as a multiple of what the probabilities say."""

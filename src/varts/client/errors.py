@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from varts._decoding import decode
 from varts._text import printable
 from varts.live.errors import (
     Changed,
@@ -15,6 +16,7 @@ from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
     LiveError,
+    NotLocal,
     Refused,
     RewardConflict,
     StoreError,
@@ -22,6 +24,7 @@ from varts.live.errors import (
     UnknownDecision,
     UnknownExperiment,
 )
+from varts.live.local import ExposureResult
 
 LONGEST_DETAIL = 1000  # characters of a service's explanation
 
@@ -48,6 +51,7 @@ ERRORS: dict[str, type[Exception]] = {
     "decision-conflict": DecisionConflict,
     "invalid-reward": InvalidReward,
     "stopped": ExperimentStopped,
+    "not-local": NotLocal,
     "changed": Changed,
     "differs": Differs,
     "refused": Refused,
@@ -108,6 +112,16 @@ def fallback_of(result: Mapping[str, Any]) -> str | Exception:
     if status in ("recorded", "duplicate"):
         return status
     return _refusal(result, FALLBACK_OUTCOMES)
+
+
+def exposure_of(result: Mapping[str, Any]) -> ExposureResult:
+    """Return the outcome of one exposure.
+
+    >>> exposure_of({"id": "d", "status": "recorded"})
+    ExposureResult(id='d', status='recorded', detail=None, arm=None)
+    """
+    made: ExposureResult = decode(ExposureResult, result, "result")
+    return made
 
 
 def _refusal(result: Mapping[str, Any], kinds: Mapping[str, type[Exception]]) -> Exception:

@@ -148,6 +148,8 @@ class RemoteExperiment:
     amend = _blocking(Verbs.amend)
     void = _blocking(Verbs.void)
     record_fallbacks = _blocking(Verbs.record_fallbacks)
+    allocation = _blocking(Verbs.allocation)
+    record_exposures = _blocking(Verbs.record_exposures)
 
     look = _blocking(Verbs.look)
     report = _blocking(Verbs.report)
@@ -253,6 +255,8 @@ class AsyncExperiment:
     amend = _awaited(Verbs.amend)
     void = _awaited(Verbs.void)
     record_fallbacks = _awaited(Verbs.record_fallbacks)
+    allocation = _awaited(Verbs.allocation)
+    record_exposures = _awaited(Verbs.record_exposures)
 
     look = _awaited(Verbs.look)
     report = _awaited(Verbs.report)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts._validation import abbreviate, integer, real, refusal
 from varts.checks import Checks
-from varts.client.errors import MalformedResponse, fallback_of, outcome_of
+from varts.client.errors import MalformedResponse, exposure_of, fallback_of, outcome_of
 from varts.client.transport import MOST_ITEMS, Conversation, Request, Response, batches, path_of
 from varts.evaluation import Evaluation
 from varts.evaluation.targets import WithFloor, check_target, describe_target
@@ -34,6 +35,7 @@ from varts.live.arguments import (
     Rewards,
     check_contexts,
     check_each,
+    check_exposure,
     check_fallback,
     check_list,
     check_new_arms,
@@ -49,10 +51,12 @@ from varts.live.audit.export import check_suffix, log_schema, write_log
 from varts.live.audit.history import History, check_spacing
 from varts.live.audit.records import ChangeRecord, DecisionRecord
 from varts.live.core.allocation import FALLBACK
+from varts.live.core.local import LocalAllocation
 from varts.live.core.state import Config, State
 from varts.live.decide import Decision, new_ids
 from varts.live.errors import Changed, StoreError
 from varts.live.experiment import changed_since, check_confirmation, known_arm
+from varts.live.local import ExposureResult, refused_exposure
 from varts.live.options import GivenOptions, Options, check_flag, stored_prior
 from varts.live.report.report import Report
 from varts.live.settle import used_meanwhile
@@ -222,6 +226,51 @@ class Verbs:
                 "fallbacks", {"decisions": batch}, _results_for(batch, fallback_of)
             )
         return all_outcomes(found)
+
+    def allocation(self, *, deadline: Duration | None = None) -> Conversation[LocalAllocation]:
+        """Read what a client needs to draw arms by itself, without asking for each decision.
+
+        Args:
+            deadline: How long the whole call may take; by default 10 seconds.
+
+        Raises:
+            NotLocal: Clients can't draw the arms of this experiment.
+            ExperimentStopped: The experiment was stopped without a winner.
+        """
+        return (yield from self._get("allocation", LocalAllocation.from_dict))
+
+    def record_exposures(
+        self,
+        exposures: Iterable[Any],
+        tickets: Iterable[str],
+        client: str | None = None,
+        *,
+        deadline: Duration | None = None,
+    ) -> Conversation[list[ExposureResult]]:
+        """Log arms that a client drew from allocations, up to 1,000 of them in one request.
+
+        Args:
+            exposures: `varts.live.Exposure` objects, or mappings or tuples with the same fields: an
+                id, the arm, the version of the allocation, the age of the decision in seconds, and
+                optionally the unit and its context.
+            tickets: The tickets of their allocations, each at least once.
+            client: Any text that names the process that drew them; by default one is generated for
+                this call.
+            deadline: How long the whole call may take; by default 10 seconds.
+
+        Returns:
+            The outcome of each exposure, in the same order.
+        """
+        given = list(check_list("exposures", exposures))
+        texts = [str(ticket) for ticket in check_list("tickets", tickets)]
+        name = secrets.token_hex(16) if client is None else check_text("client", client)
+        sent, all_outcomes = check_each(given, _write_exposure)
+        found: list[ExposureResult] = []
+        for batch in batches(sent):
+            body = {"client": name, "tickets": texts, "exposures": batch}
+            found += yield from self._post("exposures", body, _results_for(batch, exposure_of))
+        outcomes = all_outcomes(found)
+        return [refused_exposure(*pair) for pair in zip(given, outcomes, strict=True)]
 
     def flush(self) -> Conversation[None]:
         """Send all decisions and rewards that wait for the service."""
@@ -1005,6 +1054,15 @@ def _write_reward(
 def _write_fallback(item: Any) -> dict[str, Any]:
     """One fallback of several."""
     return dict(zip(("id", "arm", "unit"), check_fallback(item), strict=True))
+
+
+def _write_exposure(item: Any) -> dict[str, Any]:
+    """One exposure of several, without the fields that it doesn't have."""
+    names = ("id", "arm", "version", "age", "unit", "context")
+    known = dict(zip(names, check_exposure(item), strict=True))
+    if known["context"] is not None:
+        known["context"] = plain_context(known["context"])
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def write_options(options: Options, given: Mapping[str, Any]) -> dict[str, Any]:

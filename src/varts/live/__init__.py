@@ -2,8 +2,8 @@
 
 `experiment` has the whole interface. Each call goes down from there:
 
-- `decide`, `fallbacks`, `rewards` and `settle` do the work of a call; `session` is what this
-  process knows about the experiment, and the only place that changes it;
+- `decide`, `local`, `fallbacks`, `rewards` and `settle` do the work of a call; `session` is what
+  this process knows about the experiment, and the only place that changes it;
 - `options` and `arguments` check what callers pass, and `errors` has what they get back;
 - `core` is the log's meaning without any I/O: events, the state that they add up to, the sums of
   rewards, and the arm that a state chooses;
@@ -18,6 +18,7 @@ from varts.live.audit.comparison import Verification
 from varts.live.audit.history import History
 from varts.live.audit.records import ChangeRecord, DecisionRecord
 from varts.live.copy import CopiedExperiment, copy_store, discard_copy
+from varts.live.core.local import LocalAllocation
 from varts.live.decide import Decision
 from varts.live.errors import (
     Changed,
@@ -28,6 +29,7 @@ from varts.live.errors import (
     ExpiredDecision,
     InvalidReward,
     LiveError,
+    NotLocal,
     Refused,
     RewardConflict,
     StoreError,
@@ -36,6 +38,7 @@ from varts.live.errors import (
     UnknownExperiment,
 )
 from varts.live.experiment import Experiment, open_experiment
+from varts.live.local import Exposure, ExposureResult
 from varts.live.options import Options
 from varts.live.report.gain import Gain
 from varts.live.report.report import Report
@@ -54,10 +57,14 @@ __all__ = [  # without `open`: `from varts.live import *` must not replace the b
     "Experiment",
     "ExperimentStopped",
     "ExpiredDecision",
+    "Exposure",
+    "ExposureResult",
     "Gain",
     "History",
     "InvalidReward",
     "LiveError",
+    "LocalAllocation",
+    "NotLocal",
     "Options",
     "Refused",
     "Report",

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from varts._validation import abbreviate, integer, is_real, scalar
+from varts._validation import abbreviate, integer, is_real, real, scalar, unknown
 from varts.features import Features
 from varts.live.core.sums import limited
 from varts.live.errors import InvalidReward
@@ -140,6 +140,29 @@ def check_fallback(item: Any) -> tuple[str, str, str | None]:
     id, arm, unit = item
     whom = None if unit is None else check_text("unit", unit)
     return check_text("id", id), check_text("arm", arm), whom
+
+
+def check_exposure(item: Any) -> tuple[str, str, int, float, str | None, Any]:
+    """Return the id, the arm, the version, the age, the unit and the unchecked context of an
+    exposure: a mapping with these names, or a tuple in this order."""
+    names = ("id", "arm", "version", "age", "unit", "context")
+    rule = "exposures must have an id, an arm, a version and an age"
+    if isinstance(item, Mapping):
+        for name in item:
+            if name not in names:
+                raise ValueError(unknown("part of an exposure", str(name), names))
+        item = [item.get(name) for name in names]
+    if not isinstance(item, (tuple, list)):
+        raise TypeError(f"{rule}, got {abbreviate(item)}")
+    if not 4 <= len(item) <= len(names):
+        raise ValueError(f"{rule}, got {abbreviate(item)}")
+    id, arm, version, age, unit, context = (*item, None, None)[: len(names)]
+    if type(version) is not int or version < 0:
+        version = integer("version", version, 0)
+    if type(age) is not float or not 0 <= age < math.inf:
+        age = real("age", age, at_least=0)
+    whom = None if unit is None else check_text("unit", unit)
+    return check_text("id", id), check_text("arm", arm), version, age, whom, context
 
 
 def check_each(

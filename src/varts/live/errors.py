@@ -59,6 +59,10 @@ class ExperimentStopped(LiveError, ValueError):  # noqa: N818
     """The experiment was stopped without a winner, so it makes no decisions."""
 
 
+class NotLocal(LiveError, ValueError):  # noqa: N818
+    """Clients can't draw the arms of the experiment by themselves."""
+
+
 class StoreError(LiveError, ConnectionError):
     """The database can't be used: it is lost, damaged, full, read-only, of a newer version, or was
     locked by another process for longer than the timeout."""

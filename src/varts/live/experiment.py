@@ -23,6 +23,7 @@ from varts.live.arguments import (
     check_arms,
     check_contexts,
     check_each,
+    check_exposure,
     check_fallback,
     check_list,
     check_new_arms,
@@ -49,10 +50,19 @@ from varts.live.audit.records import (
 from varts.live.audit.verify import repair_caches, verify_experiment
 from varts.live.core.allocation import seed_for
 from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
+from varts.live.core.local import LocalAllocation
 from varts.live.core.state import Config, State
 from varts.live.decide import Decision, decide, decide_each, stored_unit
 from varts.live.errors import Changed, Differs, Refused, StoreError, UnknownExperiment
 from varts.live.fallbacks import Fallback, record_fallbacks
+from varts.live.local import (
+    Exposure,
+    ExposureResult,
+    Sent,
+    local_allocation,
+    record_exposures,
+    refused_exposure,
+)
 from varts.live.options import GivenOptions, Options, check_flag, stored_prior
 from varts.live.report.report import Report, report_of
 from varts.live.rewards import Correction, Reward, count_again, record, record_each
@@ -295,6 +305,95 @@ class Experiment:
 
         checked, outcomes = check_each(check_list("fallbacks", items), check_one)
         return outcomes(record_fallbacks(self._session, checked) if checked else [])
+
+    # ------------------------------------------------------------------ local decisions
+
+    def allocation(self) -> LocalAllocation:
+        """Return what a client needs to draw arms by itself, without asking for each decision.
+
+        Send what it draws to `record_exposures`, with the ticket of the allocation.
+
+        Raises:
+            NotLocal: Clients can't draw the arms of this experiment, for example because the policy
+                uses a number.
+            ExperimentStopped: The experiment was stopped without a winner.
+
+        >>> import varts
+        >>> exp = varts.open("price", ["9", "12"], store="memory://")
+        >>> made = exp.allocation()
+        >>> made.version, made.arms, made.probabilities
+        (1, ['9', '12'], [0.5, 0.5])
+        """
+        return local_allocation(self._session)
+
+    def record_exposures(
+        self, exposures: Iterable[Any], tickets: Iterable[str], client: str | None = None
+    ) -> list[ExposureResult]:
+        """Log arms that a client drew from allocations; a refused exposure doesn't affect the
+        others.
+
+        Each one becomes a decision with the probability that it was drawn with. Send it before its
+        reward. Sending it again is safe.
+
+        Args:
+            exposures: `varts.live.Exposure` objects, or mappings or tuples with the same fields: an
+                id, the arm, the version of the allocation, the age of the decision in seconds, and
+                optionally the unit and its context.
+            tickets: The tickets of their allocations, each at least once.
+            client: Any text that names the process that drew them. Its arms are then compared with
+                their probabilities, and if they differ too much, its exposures are refused.
+
+        Returns:
+            The outcome of each exposure, in the same order.
+
+        >>> import varts
+        >>> exp = varts.open("price", ["9", "12"], store="memory://")
+        >>> made = exp.allocation()
+        >>> exposure = {"id": "visit-1", "arm": "12", "version": made.version, "age": 0.3}
+        >>> exp.record_exposures([exposure], [made.ticket])[0].status
+        'recorded'
+        >>> exp.reward("visit-1", 12.0), exp.decision("visit-1").reason
+        (True, 'local')
+        """
+        return self.record_exposures_of([(exposures, tickets, client)])[0]
+
+    def record_exposures_of(
+        self, clients: Iterable[tuple[Iterable[Any], Iterable[str], str | None]]
+    ) -> list[list[ExposureResult]]:
+        """Log arms that several clients drew, in one transaction.
+
+        Args:
+            clients: The arguments of `record_exposures` for each client.
+
+        Returns:
+            What `record_exposures` would have returned for each of them.
+        """
+        sent, complete = [], []
+        for exposures, tickets, client in clients:
+            given = list(check_list("exposures", exposures))
+            checked, outcomes = check_each(given, self._check_exposure)
+            name = None if client is None else check_text("client", client)
+            texts = [str(ticket) for ticket in check_list("tickets", tickets)]
+            sent.append(Sent(name, texts, checked))
+            complete.append((given, outcomes))
+        found = iter(
+            record_exposures(self._session, sent) if any(o.exposures for o in sent) else ()
+        )
+        results = []
+        for one, (given, outcomes) in zip(sent, complete, strict=True):
+            made = outcomes([next(found) for _ in one.exposures])
+            results.append(
+                [refused_exposure(item, out) for item, out in zip(given, made, strict=True)]
+            )
+        return results
+
+    def _check_exposure(self, item: Any) -> Exposure:
+        id, arm, version, age, unit, context = check_exposure(item)
+        if unit is not None:
+            unit = stored_unit(self._session, unit)
+        if context is not None or self.features is not None:
+            (context,) = check_contexts(self.name, self.features, [context], 1)
+        return Exposure(id, arm, version, age, unit, context)
 
     # ------------------------------------------------------------------ rewards
 
@@ -991,7 +1090,7 @@ def open_experiment(
             ) from None
         names = check_new_arms(arms)
         made = Options.made(**match_priors(options, names, groups))
-        config = Config(tuple(names), made, initial=len(names))
+        config = Config(tuple(names), made, initial=len(names), public_holdout=True)
         config.check()
         own = secrets.randbits(63) if seed is None else seed_for(name, seed)
         created = place.create(name, own, config.to_json())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from varts.live.audit.follower import rebuild
 from varts.live.core.allocation import Allocation, allocate
 from varts.live.core.events import CONFIGURE, CORRECTIONS, MISSING, REWARD, REWARDLIKE, Event
+from varts.live.core.local import LocalAllocation
 from varts.live.core.state import Config, State
 from varts.live.errors import StoreError, UnknownExperiment
 from varts.live.store.log import Log
@@ -143,6 +144,7 @@ class Session:
     def __init__(self, name: str, store: Store, aside: bool = False) -> None:
         self.name, self.store = name, store
         self._allocation: Allocation | None = None
+        self._local: tuple[State, LocalAllocation] | None = None
         with store.finding(name, aside) as (row, transaction):
             if row is None:
                 raise UnknownExperiment(f"unknown experiment {name!r} in store {store.name}")
@@ -215,6 +217,15 @@ class Session:
         if allocation is None or allocation.state is not state:
             allocation = self._allocation = allocate(self.seed, state)
         return allocation
+
+    def local_allocation(
+        self, state: State, make: Callable[[], LocalAllocation]
+    ) -> LocalAllocation:
+        """The allocation of a state for clients, kept until another one is asked for."""
+        local = self._local
+        if local is None or local[0] is not state:
+            local = self._local = state, make()
+        return local[1]
 
     def _read_config(self, head: Head) -> Config:
         try:

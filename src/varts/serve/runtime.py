@@ -14,13 +14,27 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from varts.live import ConnectionLost, Decision, Experiment, Store, StoreError, UnknownExperiment
+from varts.live import (
+    ConnectionLost,
+    Decision,
+    Experiment,
+    ExposureResult,
+    LocalAllocation,
+    Store,
+    StoreError,
+    UnknownExperiment,
+)
 from varts.live.arguments import check_contexts
+from varts.live.local import INVALID
 from varts.serve.background import Answer, Background, Key, open_experiment
 from varts.serve.errors import Problem, refusing
+from varts.serve.responses import encode_json
 from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
@@ -166,6 +180,17 @@ Asked = tuple[str, str | None, Mapping[str, Any] | None]  # id, unit, context
 Sent = tuple[str, float, Mapping[str, float | None], str | None, bool]
 
 
+@dataclass(frozen=True, eq=False)
+class Sender:
+    """Who sent some exposures, and with which tickets."""
+
+    client: str
+    tickets: list[str]
+
+
+Exposed = tuple[Sender, tuple[Any, ...]]  # with the fields of an exposure
+
+
 class Running:
     """An open experiment with its batches.
 
@@ -187,9 +212,15 @@ class Running:
             self._reward, ConnectionLost, threads, partial(metrics.observe_batch, "reward")
         )
 
+        self.recording: Batcher[Exposed, ExposureResult] = Batcher(
+            self._record, ConnectionLost, threads, partial(metrics.observe_batch, "expose")
+        )
+        self._allocation: tuple[LocalAllocation, bytes] | None = None  # the last one, as JSON
+
     async def close(self) -> None:
         """Finish what is under way."""
-        await asyncio.gather(self.deciding.close(), self.rewarding.close())
+        batchers = (self.deciding, self.rewarding, self.recording)
+        await asyncio.gather(*(one.close() for one in batchers))
 
     def ask(self, question: Callable[[Experiment], T]) -> T:
         """Ask the experiment something.
@@ -220,6 +251,24 @@ class Running:
         if any(type(one) in (ValueError, TypeError) for one in found):
             self._doubt()
         return found
+
+    def local_allocation(self) -> tuple[str, bytes]:
+        """The allocation that clients draw from, as JSON, after its tag."""
+        made, known = self.ask(lambda experiment: experiment.allocation()), self._allocation
+        if known is None or known[0] is not made:
+            known = self._allocation = made, encode_json(made.to_dict())
+        return made.tag, known[1]
+
+    def _record(self, sent: list[Exposed]) -> Sequence[ExposureResult | Exception]:
+        batches = [
+            ([exposure for _, exposure in exposures], sender.tickets, sender.client)
+            for sender, exposures in groupby(sent, itemgetter(0))
+        ]
+        found = self.ask(lambda experiment: experiment.record_exposures_of(batches))
+        results = [one for results in found for one in results]
+        if any(one.status == INVALID for one in results):
+            self._doubt()
+        return results
 
     def _reward(self, sent: list[Sent]) -> Sequence[bool | Exception]:
         rewards, public = [one[:4] for one in sent], [one[4] for one in sent]
@@ -342,8 +391,12 @@ class Service:
 
     def count_waiting(self) -> None:
         """Bring the metrics up to date."""
-        queues = [(one.deciding.waiting, one.rewarding.waiting) for one in self._running.values()]
-        for verb, waiting in zip(("decide", "reward"), zip(*queues, strict=True), strict=False):
+        queues = [
+            (one.deciding.waiting, one.rewarding.waiting, one.recording.waiting)
+            for one in self._running.values()
+        ]
+        verbs = ("decide", "reward", "expose")
+        for verb, waiting in zip(verbs, zip(*queues, strict=True), strict=False):
             self.metrics.waiting.labels(verb).set(sum(waiting))
 
     def _run(

@@ -107,6 +107,80 @@ class DecisionsMade(Answer):
     decisions: list[DecisionMade]
 
 
+class CellsListed(Answer):
+    """Probabilities by the categories of a unit: a row per combination, the last feature varying
+    fastest."""
+
+    features: list[str]
+    values: list[list[str]]
+    probabilities: list[list[float]]
+
+
+class AllocationShown(Answer):
+    """What a client needs to draw arms by itself: the fields of `varts.live.LocalAllocation`."""
+
+    experiment: str
+    version: int
+    arms: list[str]
+    probabilities: list[float] | None
+    cells: CellsListed | None
+    holdout: float
+    active: list[bool]
+    sticky: bool
+    context: list[str] | None
+    key: str
+    refresh: float
+    lifetime: float
+    winner: str | None
+    ticket: str
+
+
+class ExposureSent(Body):
+    """An arm that a client drew from an allocation, `age` seconds ago."""
+
+    id: Text
+    arm: Text
+    version: Annotated[int, Meta(ge=0)]
+    age: Annotated[float, Meta(ge=0)]
+    unit: Text | None = None
+    context: Context | None = None
+
+
+class ExposuresSent(Body):
+    """Arms that a client drew, and the tickets of their allocations. `client` is random text that
+    names the client's process."""
+
+    client: Text
+    tickets: Annotated[list[str], Meta(max_length=MOST_ITEMS)]
+    exposures: Annotated[list[ExposureSent], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class ExposureOutcome(Answer):
+    """The outcome of one exposure: `varts.live.ExposureResult`. With a public token, a decision
+    that was logged has a receipt."""
+
+    id: str
+    status: Literal[
+        "recorded",
+        "duplicate",
+        "conflict",
+        "unknown-version",
+        "impossible-arm",
+        "too-old",
+        "unlikely",
+        "invalid",
+    ]
+    detail: str | UnsetType = UNSET
+    arm: str | UnsetType = UNSET
+    receipt: str | UnsetType = UNSET
+
+
+class ExposureOutcomes(Answer):
+    """The outcome of each exposure, in the same order."""
+
+    results: list[ExposureOutcome]
+
+
 class DecisionFound(Answer):
     """A decision and its reward: the fields of `varts.live.DecisionRecord`.
 

@@ -30,12 +30,14 @@ from varts.live.core.allocation import (
     FALLBACK,
     FORGOTTEN,
     HOLDOUT,
+    LOCAL,
     STICKY,
     WINNER,
     Allocation,
     Choice,
     allocate,
     features_by_id,
+    members,
 )
 from varts.live.core.events import EXPIRED, MISSING, REPAIR, REWARD, VOID
 from varts.live.core.state import Config, State
@@ -98,11 +100,13 @@ class Replay:
         self.lost_before = max(follower.log.repaired or 0, follower.log.erased or 0)
         self.allocation: Allocation | None = None  # of the present state
         self.assigned: dict[str | None, Made] = {}  # by sticky unit: the decision that set its arm
+        self._rows: dict[str | None, list[float]] = {}  # by context: its probabilities
         self.version, self.early = 0, list[Made]()  # of the present state: see `end_version`
 
     def make(self, decisions: Sequence[Made]) -> bool:
         """Make decisions again that saw the present state; False if one can't be made."""
         self.allocation = None
+        self._rows.clear()
         if decisions[0].version != self.version:
             self.end_version()
             self.version = decisions[0].version
@@ -157,7 +161,9 @@ class Replay:
         asking = [
             one
             for one in decisions
-            if one.reason != STICKY and not _is_forgotten(one) and not self._is_lost(one)
+            if one.reason not in (STICKY, LOCAL)
+            and not _is_forgotten(one)
+            and not self._is_lost(one)
         ]
         if len(asking) < 2:
             return {}
@@ -169,7 +175,7 @@ class Replay:
 
     def _choose(self, decisions: Sequence[Made], held: list[bool] | None = None) -> list[Choice]:
         self.allocation = self.allocation or allocate(self.seed, self.state)
-        contexts = [None if one.context is None else json.loads(one.context) for one in decisions]
+        contexts = [_context(one) for one in decisions]
         keys, units = [one.salt or one.id for one in decisions], [one.unit for one in decisions]
         return self.allocation.choose(keys, units, held=held, contexts=contexts)
 
@@ -178,6 +184,10 @@ class Replay:
         if decision.reason == STICKY:
             before = self.assigned.get(decision.unit)
             return None if before is None else (before.arm, before.probability)
+        if decision.reason == LOCAL:
+            if self.state.config.options.sticky:
+                self.assigned[decision.unit] = decision
+            return self._checked(decision)
         choice = chosen.get(decision.id)
         if choice is None:
             held = [decision.reason == HOLDOUT] if _is_forgotten(decision) else None
@@ -186,12 +196,40 @@ class Replay:
             self.assigned[decision.unit] = decision
         return choice.arm, choice.probability
 
+    def _checked(self, decision: Made) -> tuple[int, float]:
+        """The arm that a client drew, with the probability that it had."""
+        self.allocation = self.allocation or allocate(self.seed, self.state)
+        config, arm = self.state.config, decision.arm
+        held = False
+        if config.options.holdout:
+            share = self.allocation.share if arm not in config.paused else 0.0
+            who = decision.id if decision.unit is None else decision.unit
+            # Which side a forgotten unit was on, only the probability says.
+            held = (
+                decision.probability == share
+                if _is_forgotten(decision)
+                else members(self.seed, config, [who])[0]
+            )
+            if held:
+                return arm, share
+        made = self._rows.get(decision.context)
+        if made is None:
+            made = self.allocation.chances_for([_context(decision)])[0].tolist()
+            self._rows[decision.context] = made
+        return arm, made[arm]
+
+
+def _context(decision: Made) -> Any:
+    return None if decision.context is None else json.loads(decision.context)
+
 
 def _is_same(decision: Made, again: tuple[int, float] | None) -> bool:
     if again is None:
         return False
     arm, probability = again
-    return arm == decision.arm and abs(probability - decision.probability) <= RELATIVE_TOLERANCE
+    if probability <= 0 or arm != decision.arm:
+        return False
+    return abs(probability - decision.probability) <= RELATIVE_TOLERANCE
 
 
 def _is_forgotten(decision: Made) -> bool:

@@ -28,6 +28,7 @@ from varts.beliefs import Belief, StudentT
 from varts.features import Features
 from varts.linear_stats import LinearStats
 from varts.live.core.effective import thin_arms
+from varts.live.core.local import is_held, public_key
 from varts.live.core.state import Config, State
 from varts.live.core.sums import LARGEST_REWARD, limited
 from varts.policies import IndexPolicy, Policy
@@ -39,6 +40,7 @@ from varts.stats import ArmStats
 # Why an arm was chosen, in the words of the log.
 POLICY, FORCED, FLOOR = "policy", "forced", "floor"
 HOLDOUT, STICKY, WINNER = "holdout", "sticky", "winner"
+LOCAL = "local"  # a client drew it from an allocation; see `varts.live.local`
 FALLBACK = "fallback"  # a client chose it; see `varts.live.fallbacks`
 DRAWS_PER_ESTIMATE = 1000  # for a policy that has neither a belief nor an index
 # 52 of 64 random bits make a float strictly between 0 and 1. These are arrays because NumPy takes
@@ -121,11 +123,12 @@ def in_holdout(seed: int, config: Config, decision: Any) -> bool | None:
     options = config.options
     if not options.holdout or decision.epoch < config.holdout_since or decision.reason == WINNER:
         return None
-    if decision.reason != STICKY:
+    if decision.reason not in (STICKY, LOCAL):
         return bool(decision.reason == HOLDOUT)
-    if decision.unit.startswith(FORGOTTEN):
+    who = decision.id if decision.unit is None else decision.unit
+    if decision.unit is not None and who.startswith(FORGOTTEN):
         return None
-    return _members(seed, [decision.unit], options.holdout)[0]
+    return members(seed, config, [who])[0]
 
 
 def holdout_mark(seed: int, config: Config, decision: Any) -> dict[str, bool]:
@@ -134,8 +137,12 @@ def holdout_mark(seed: int, config: Config, decision: Any) -> dict[str, bool]:
     return {} if held is None else {"held": held}
 
 
-def _members(seed: int, who: Sequence[str], share: float) -> list[bool]:
-    """Which of these names are in the holdout."""
+def members(seed: int, config: Config, who: Sequence[str]) -> list[bool]:
+    """Which of these units, or of the ids of decisions without one, are in the holdout."""
+    share = config.options.holdout
+    if config.public_holdout:
+        key = public_key(seed)
+        return [is_held(key, one, share) for one in who]
     uniform: list[float] = uniforms(seed, MEMBERSHIP, who, 1)[:, 0].tolist()
     return [u < share for u in uniform]
 
@@ -217,7 +224,7 @@ class Allocation:
         if not self.options.holdout:
             return [False] * len(keys)
         who = [key if unit is None else unit for key, unit in zip(keys, units, strict=True)]
-        return _members(self.seed, who, self.options.holdout)
+        return members(self.seed, self.state.config, who)
 
     def _known(self, contexts: Sequence[Any]) -> Any:
         """What the policy knows about the units: nothing, unless it uses features."""
@@ -246,9 +253,9 @@ class Allocation:
         chances = self.chances
         return [chances[arms[i]] for i in rows]
 
-    def chances_for(self, context: Any) -> Floats:
-        """The probability of every arm for a unit with this context, outside the holdout."""
-        return self.probabilities
+    def chances_for(self, contexts: Sequence[Any]) -> Floats:
+        """The probability of every arm outside the holdout, a row for each of these contexts."""
+        return np.broadcast_to(self.probabilities, (len(contexts), self.K))
 
     def _chosen(self, rng: np.random.Generator) -> int:
         return chosen_arm(self.ready_policy, self.ready_stats, self.t, rng)
@@ -572,8 +579,8 @@ class ContextualAllocation(Allocation):
         chances = self._probabilities_of(known, rows)
         return [float(chance[arms[i]]) for chance, i in zip(chances, rows, strict=True)]
 
-    def chances_for(self, context: Context | None) -> Floats:
-        return np.asarray(self._probabilities_of(self._known([context]), [0])[0])
+    def chances_for(self, contexts: Sequence[Context | None]) -> Floats:
+        return self._probabilities_of(self._known(contexts), list(range(len(contexts))))
 
     def _probabilities_of(self, known: Known, rows: Sequence[int]) -> Floats:
         """The probability of every arm outside the holdout, one row per unit."""

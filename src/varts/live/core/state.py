@@ -68,6 +68,9 @@ class Config:
     stopped: bool = False
     winner: int | None = None
     holdout_since: int = 1  # the epoch in which the holdout was last changed
+    # Whether clients can compute which units are in the holdout. False in logs from before they
+    # could draw arms by themselves.
+    public_holdout: bool = False
 
     @computed_once
     def features(self) -> Features | None:
@@ -138,6 +141,7 @@ class Config:
             "stopped": self.stopped,
             "winner": self.winner,
             "holdout_since": self.holdout_since,
+            "public_holdout": self.public_holdout,
         }
 
     @classmethod

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from varts._validation import abbreviate
+from varts.live.core.clients import Clients
 from varts.live.core.events import COPYING, CREATE, Event, Key
 from varts.live.core.state import Config, State
 from varts.live.core.sums import Sums, read_sums
@@ -129,6 +130,7 @@ class Store:
         self.clock = clock
         if clock is None and isinstance(self.engine, SQLite):
             self.clock = self.engine.clock()
+        self.clients = Clients()
         self._prepare()
 
     def __repr__(self) -> str:

@@ -77,6 +77,23 @@ class NewDecision(NamedTuple):
     unit: str | None
     salt: str | None
     context: str | None
+    time: int | None = None  # when it was made; None if just now
+
+
+class Span(NamedTuple):
+    """When the experiment was at a version.
+
+    Args:
+        version: The version.
+        batch: The batch number of its event.
+        since: The time of that event.
+        until: The time of the next one; None if there is none yet.
+    """
+
+    version: int
+    batch: int | None
+    since: int
+    until: int | None
 
 
 class Decided(NamedTuple):
@@ -379,6 +396,15 @@ UNIT_REWARDS = query(
     "AND t.arm = CAST(given ->> 1 AS INTEGER) AND t.experiment = :x OFFSET 0) AS found",
 )
 ASSIGNED = _found_by(units, Assigned._fields[:-1])
+_SPANS = "SELECT t.version, t.batch, t.time, n.time FROM "
+_NEXT = " LEFT JOIN varts_events AS n ON n.experiment = t.experiment AND n.version = t.version + 1"
+SPANS = query(
+    f"{_SPANS}json_each(:keys) AS given CROSS JOIN varts_events AS t "
+    f"ON t.version = given.value AND t.experiment = :x{_NEXT}",
+    "SELECT found.* FROM json_array_elements_text(CAST(:keys AS json)) AS given, "
+    f"LATERAL ({_SPANS}varts_events AS t{_NEXT} "
+    "WHERE t.version = CAST(given.value AS BIGINT) AND t.experiment = :x OFFSET 0) AS found",
+)
 REWARDS_SINCE = query(
     f"SELECT COALESCE(SUM(CASE WHEN kind IN ('{REWARD}', '{MISSING}') THEN 1 ELSE 0 END), 0), "
     f"COALESCE(SUM(CASE WHEN kind = '{CONFIGURE}' THEN 1 ELSE 0 END), 0) "
@@ -1014,6 +1040,10 @@ class Transaction:
                 found["", row.arm, row.unit] = UnitSums(n, mean)
         return decided, found
 
+    def spans(self, versions: Collection[int]) -> dict[int, Span]:
+        """When the experiment was at these versions; without those that the log doesn't have."""
+        return {row[0]: Span._make(row) for row in self._look_up(SPANS, list(versions))}
+
     def assigned(self, names: Collection[str]) -> dict[str, Assigned]:
         """The arms of sticky units, by unit."""
         return {row[0]: Assigned(*row) for row in self._look_up(ASSIGNED, list(names))}
@@ -1036,24 +1066,28 @@ class Transaction:
         batch: int | None,
         time: int,
         fallbacks: bool = False,
+        version: int | None = None,
     ) -> int:
         """Append decisions; returns how many were added: an id that is taken is left alone.
 
         If some were taken, roll back: which ones is not known, so they can't be counted.
 
         Args:
-            rows: The decisions, all made from the same version.
+            rows: The decisions. Either all of them have a time of their own, or none.
             seed: The experiment's seed. A later experiment with the same id has another seed.
-            batch: The batch number of the event at that version.
-            time: When they were made.
+            batch: The batch number of the event at the version that they were made from.
+            time: When they were made, if they have no time of their own.
             fallbacks: Whether clients made them by themselves.
+            version: The version of `batch`, if they were made from earlier ones of the same log.
 
         Raises:
             Gone: The log no longer has that event, because the experiment was deleted or the store
                 was restored; or a newer version of varts has changed the schema.
         """
-        made_from = {"seed": seed, "batch": batch, "version": rows[0].version}
-        names, values = with_values(NewDecision._fields, rows, time=time)
+        latest = rows[0].version if version is None else version
+        made_from = {"seed": seed, "batch": batch, "version": latest}
+        same = {"time": time} if rows[0].time is None else {}
+        names, values = with_values(NewDecision._fields, rows, **same)
         if not self.sqlite:
             given = {"rows": as_json(names, values), "x": self.experiment, **made_from}
             there, added = self.connection.execute(

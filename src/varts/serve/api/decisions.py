@@ -9,14 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from varts.features import NUMBER
-from varts.live import Decision
+from varts.live import Decision, ExposureResult
 from varts.live.decide import new_ids
+from varts.live.local import DUPLICATE, RECORDED
 from varts.live.store.engine import process_clock
 from varts.serve import commands
 from varts.serve.auth import Actor
 from varts.serve.errors import Problem, problem_of_item
-from varts.serve.responses import JSONResponse, rfc3339
-from varts.serve.runtime import Asked, Running, Service
+from varts.serve.responses import JSONResponse, not_modified, rfc3339
+from varts.serve.runtime import Asked, Running, Sender, Service
 from varts.serve.schemas import (
     Body,
     Corrected,
@@ -24,6 +25,9 @@ from varts.serve.schemas import (
     DecisionMade,
     DecisionsAsked,
     DecisionsMade,
+    ExposureOutcome,
+    ExposureOutcomes,
+    ExposuresSent,
     FallbackResult,
     FallbackResults,
     FallbacksSent,
@@ -132,6 +136,53 @@ def _fallback(id: str, outcome: str | Exception) -> FallbackResult:
         )
         return FallbackResult(id=id, status=status or "invalid", detail=problem.detail)
     return FallbackResult(id=id, status=outcome)  # type: ignore[arg-type]
+
+
+async def show_allocation(request: Request) -> Response:
+    """Show what a client needs to draw arms by itself."""
+    service: Service = request.app.state.service
+    name = request.path_params["name"]
+    running = await service.running(name)
+    if request.state.actor.is_public:
+        _check_features(running)
+    tag, body = await service.read(running.local_allocation)
+    response = not_modified(request, tag) or JSONResponse(body, headers={"etag": f'"{tag}"'})
+    response.headers["cache-control"] = "private, max-age=1"
+    return response
+
+
+async def record_exposures(request: Request) -> Response:
+    """Log arms that a client drew by itself. A refused one doesn't affect the others."""
+    body: ExposuresSent = request.state.body
+    actor: Actor = request.state.actor
+    request.app.state.auth.spend(request, len(body.exposures))
+    name = request.path_params["name"]
+    running = await request.app.state.service.running(name)
+    if actor.is_public:
+        _check_features(running)
+    sender = Sender(body.client, body.tickets)
+    sent = [
+        (sender, (one.id, one.arm, one.version, one.age, one.unit, one.context))
+        for one in body.exposures
+    ]
+    outcomes = [_exposure(one) for one in await running.recording.submit(sent)]
+    logged = [one for one in outcomes if one.status in (RECORDED, DUPLICATE)]
+    running.decided.inc(sum(one.status == RECORDED for one in logged))
+    if actor.token is not None and actor.is_public:
+        for one in logged:
+            one.receipt = actor.token.receipt(name, one.id)
+    return JSONResponse(ExposureOutcomes(results=outcomes))
+
+
+def _exposure(result: ExposureResult | Exception) -> ExposureOutcome:
+    assert isinstance(result, ExposureResult)  # every refusal is a result
+    id, status, detail, arm = result
+    found = ExposureOutcome(id=id, status=status)  # type: ignore[arg-type]
+    if detail is not None:
+        found.detail = detail
+    if arm is not None:
+        found.arm = arm
+    return found
 
 
 async def show_decision(request: Request) -> Response:
