@@ -130,7 +130,13 @@ def page_runner():
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "MPLBACKEND": "Agg", "PATH": path, "PYTHONPATH": modules, "NO_COLOR": "1"},
+        env={
+            **os.environ,
+            "MPLBACKEND": "Agg",
+            "PATH": path,
+            "PYTHONPATH": modules,
+            "NO_COLOR": "1",
+        },
     ) as process:
 
         def run(steps, folder):

@@ -78,7 +78,7 @@ OURS = ("local", "sticky")  # reasons of decisions that a client drew
 
 def refreshing(seconds):
     """A program that the service runs first, so that clients refresh so often."""
-    return f"{CLOCK}\nfrom varts.live.core import local\nlocal.REFRESH_SECONDS = {seconds}"
+    return f"{CLOCK}\nfrom varts.live import local\nlocal.REFRESH_SECONDS = {seconds}"
 
 
 # ------------------------------------------------------------------------------ misfortunes
@@ -120,11 +120,21 @@ class Workers:
             self._start(number)
 
     def allow(self, share):
-        """Let each make this share of its decisions, and wait until nearly all are made."""
-        self.counts[self.count] = limit = math.ceil(self.quota * share)
-        return lambda: (
-            sum(map(self.counts.__getitem__, range(self.count))) >= 0.9 * (limit * self.count)
-        )
+        """Let each make this share of its decisions."""
+        self.counts[self.count] = math.ceil(self.quota * share)
+
+    def wait(self):
+        """Wait until they have made nearly all decisions that they may make."""
+        limit = self.counts[self.count]
+        until = time.monotonic() + PATIENCE
+        while sum(made := [self.counts[number] for number in range(self.count)]) < (
+            0.9 * limit * self.count
+        ):
+            failed = [number for number, one in self.running.items() if one.poll()]
+            if failed or time.monotonic() > until:
+                said = (self.folder / "errors").read_text()[-2000:]
+                raise AssertionError(f"{made} of {limit} each; {failed} failed; {said}")
+            time.sleep(0.02)
 
     def end(self):
         """Wait until all have sent what was waiting."""
@@ -225,10 +235,10 @@ def torment(url, folder, decisions, misfortunes=20, clients=8, seed=1, say=lambd
         happening = Misfortunes(rng, url, supervisor, proxy, workers)
         try:
             for phase, name in enumerate(schedule, 1):
-                is_done = workers.allow(phase / (len(schedule) + 1))
+                workers.allow(phase / (len(schedule) + 1))
                 time.sleep(rng.uniform(*QUIET))
                 getattr(happening, name)()
-                wait_until(is_done, PATIENCE)
+                workers.wait()
                 if phase % 10 == 0:
                     say(f"  {phase} of {len(schedule)}, {time.monotonic() - began:.0f} s")
             workers.allow(1.0)

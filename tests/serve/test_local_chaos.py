@@ -1,4 +1,4 @@
-"""Local decisions while everything goes wrong: what was acknowledged is in the log, once, as it was.
+"""Local decisions while everything goes wrong: nothing acknowledged is lost, changed or doubled.
 
 The last part shows that the check would notice.
 """
